@@ -6,7 +6,7 @@ import { loadFleet } from '../src/fleet/load.ts';
 import { resolveFleet } from '../src/fleet/resolve.ts';
 import { savePlan } from '../src/fleet/saved-plan.ts';
 import { workflowMember } from '../src/fleet/workflow-member.ts';
-import { questionKey } from '../src/host/facts/question.ts';
+import { queryKey } from '../src/host/facts/query.ts';
 import type { Host } from '../src/host/host.ts';
 import { foldPlans } from '../src/host/plan/fold.ts';
 import { readClusterBaseline } from '../src/kubeadm/workflows/cluster-baseline.ts';
@@ -58,9 +58,9 @@ const recording = async (): Promise<Host> => {
   const host = await services.connectHost({ address: 'node2', ssh: { configFile: lab.sshConfig } });
   return {
     ...host,
-    ask: async (questions, options) => {
-      const given = await host.ask(questions, options);
-      for (const [name, question] of Object.entries(questions)) answers[questionKey(question)] = given[name];
+    query: async (queries, options) => {
+      const given = await host.query(queries, options);
+      for (const [name, question] of Object.entries(queries)) answers[queryKey(question)] = given[name];
       return given;
     },
   };
@@ -97,8 +97,8 @@ const replaying = (name: string): Host => {
   const own = known.get(name) as Readonly<Record<string, unknown>>;
   return {
     name,
-    ask: async (questions) => {
-      for (const key of Object.keys(questions)) if (own[key] === undefined) throw new Error(`nobody asked ${key.slice(0, 200)}`);
+    query: async (queries) => {
+      for (const key of Object.keys(queries)) if (own[key] === undefined) throw new Error(`nobody asked ${key.slice(0, 200)}`);
       return own as never;
     },
     perform: () => Promise.reject(new Error('nothing is changed')),

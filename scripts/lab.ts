@@ -21,12 +21,12 @@ const FLEET = join(DIRECTORY, 'fleet.yaml');
 const ADMIN = join(DIRECTORY, 'admin.conf');
 const WORKERS = Number(process.env.WORKERS ?? 2);
 
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Runs kubeletadm as if it had been typed; false when it failed. The API server may be one of this process: it has to go on. */
 async function kubeletadm(lab: LabHosts, ...args: readonly string[]): Promise<boolean> {
   const argv = [...args, '--ssh-config', lab.sshConfig];
-  say(`\n# kubeletadm ${argv.join(' ').replaceAll(`${ROOT}`, '')}`);
+  print(`\n# kubeletadm ${argv.join(' ').replaceAll(`${ROOT}`, '')}`);
   const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, 'src/bin.ts'), ...argv], { cwd: ROOT, stdio: 'inherit' });
   return new Promise((resolve) => child.once('exit', (code) => resolve(code === 0)));
 }
@@ -63,7 +63,7 @@ ${KUBELET}`;
 /** The programs of Kubernetes itself: the first host makes the cluster, the others join it. */
 async function realCluster(lab: LabHosts, binaries: Exclude<ReturnType<typeof findRealBinaries>, string>): Promise<boolean> {
   for (const name of lab.names) lab.reset(name);
-  say('Putting the images of the control plane on the hosts.');
+  print('Putting the images of the control plane on the hosts.');
   importControlPlaneImages(lab, binaries);
   writeFileSync(join(DIRECTORY, 'cluster.yaml'), CLUSTER);
   writeFileSync(FLEET, fleet(lab, `  - name: ${lab.names[0]}\n    role: control-plane\n`));
@@ -109,18 +109,18 @@ function untilInterrupted(): Promise<void> {
 async function main(): Promise<number> {
   const why = whyNoLabHosts();
   if (why !== null) {
-    say(`npm run lab: ${why}. Without hosts of its own: npx tsx src/bin.ts lab`);
+    print(`npm run lab: ${why}. Without hosts of its own: npx tsx src/bin.ts lab`);
     return 3;
   }
   if (!Number.isInteger(WORKERS) || WORKERS < 0 || WORKERS > 50) {
-    say(`npm run lab: WORKERS=${process.env.WORKERS}: a number from 0 to 50 is wanted`);
+    print(`npm run lab: WORKERS=${process.env.WORKERS}: a number from 0 to 50 is wanted`);
     return 2;
   }
   const found = findRealBinaries();
   const binaries = typeof found === 'string' || found.kubelet === null || found.controllerManager === null ? null : found;
   rmSync(DIRECTORY, { recursive: true, force: true });
   mkdirSync(DIRECTORY);
-  say(`Booting ${WORKERS + 1} hosts; the first time on a machine it takes a minute.`);
+  print(`Booting ${WORKERS + 1} hosts; the first time on a machine it takes a minute.`);
   const lab = startLabHosts(1 + WORKERS, binaries?.kubelet ?? null, binaries === null ? 'lab' : 'lab-real');
   let close = async (): Promise<void> => undefined;
   try {
@@ -129,7 +129,7 @@ async function main(): Promise<number> {
     else done = await realCluster(lab, binaries);
     if (!done) return 1;
     const hosts = `--ssh-config ${lab.sshConfig}`;
-    say(`
+    print(`
 Up. Try, in another terminal (vagrant/README.md has more):
   npx tsx src/bin.ts fleet status -f .lab/fleet.yaml ${hosts}
   npx tsx src/bin.ts plan -f .lab/fleet.yaml ${hosts}          # after a change of .lab/fleet.yaml; then apply

@@ -14,7 +14,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  */
 export interface SshAccess {
   /** @param way an SSH destination, or a host of a fleet */
-  transport(way: string | FleetHostTarget, ssh: SshOptions, limit: { readonly commandTimeoutMs?: number }): Promise<Transport>;
+  transport(route: string | FleetHostTarget, ssh: SshOptions, limit: { readonly commandTimeoutMs?: number }): Promise<Transport>;
   hostKeys(ssh: SshOptions): Promise<HostKeys>;
 }
 
@@ -22,11 +22,11 @@ export interface SshAccess {
  * Makes the access to all hosts of this process.
  * @param tell receives warnings, line by line
  */
-export function sshAccess(env: Variables, tell: (line: string) => void): SshAccess {
+export function sshAccess(env: Variables, notify: (line: string) => void): SshAccess {
   const configs = new Map<string | undefined, Promise<SshConfig>>();
   let parts: ReturnType<typeof load> | null = null;
   const loaded = (): ReturnType<typeof load> => {
-    parts ??= load(env, tell);
+    parts ??= load(env, notify);
     return parts;
   };
   const readConfig = async (configFile: string | undefined): Promise<SshConfig> => {
@@ -38,14 +38,14 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
     return reading;
   };
   return {
-    transport: async (way, ssh, limit) => {
+    transport: async (route, ssh, limit) => {
       const [config, { connect, asRoot, showWarnings }] = await Promise.all([readConfig(ssh.configFile), loaded()]);
-      const isOpenssh = ssh.transport === 'openssh' || (typeof way !== 'string' && way.ssh.transport === 'openssh');
+      const isOpenssh = ssh.transport === 'openssh' || (typeof route !== 'string' && route.ssh.transport === 'openssh');
       const client = isOpenssh ? 'openssh' : 'builtin';
-      const target = await resolveTarget(way, config, { ...sshOverrides(ssh), client });
+      const target = await resolveTarget(route, config, { ...sshOverrides(ssh), client });
       showWarnings(target);
       // As with the client, another way on the command line counts for all hosts.
-      const become = typeof way === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : way.ssh.become;
+      const become = typeof route === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : route.ssh.become;
       const { sudoPassword } = ssh;
       return asRoot(await connect(client, target, ssh), { become, ...limit, ...(sudoPassword === undefined ? {} : { sudoPassword }) });
     },
@@ -58,16 +58,16 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
       const keys = sshHostKeys(config, sshOverrides(ssh), { hostKeys: known, ...credentials(ssh) });
       return {
         ...keys,
-        look: (target, signal) => {
+        inspect: (target, signal) => {
           showWarnings(target);
-          return keys.look(target, signal);
+          return keys.inspect(target, signal);
         },
       };
     },
   };
 }
 
-async function load(env: Variables, tell: (line: string) => void) {
+async function load(env: Variables, notify: (line: string) => void) {
   const [{ sshShared, sshTransport }, { knownHostsStore }, { asRoot }, { formatProblem, usageError }] = await Promise.all([
     import('./ssh/adapters/transport-ssh.ts'),
     import('./ssh/adapters/known-hosts.ts'),
@@ -76,7 +76,7 @@ async function load(env: Variables, tell: (line: string) => void) {
   ]);
   const known = knownHostsStore();
   const shared = sshShared();
-  const notice: Notice = (problem) => tell(`${formatProblem(problem)}\n`);
+  const notice: Notice = (problem) => notify(`${formatProblem(problem)}\n`);
   const shown = new Set<string>();
   /** Of a host and the hosts on the way to it; what many hosts share is shown once a run. */
   const showWarnings = ({ warnings, proxyJump }: SshTarget): void => {
@@ -84,7 +84,7 @@ async function load(env: Variables, tell: (line: string) => void) {
       const line = `warning: ${formatProblem(problem)}\n`;
       if (shown.has(line)) continue;
       shown.add(line);
-      tell(line);
+      notify(line);
     }
   };
   let openssh: Promise<(target: SshTarget, ssh: SshOptions) => Transport> | null = null;
@@ -108,10 +108,10 @@ async function loadOpenssh(runtimeDirectory: string | undefined): Promise<(targe
   return (target, { configFile }) => opensshTransport(target, { shared, ...(configFile === undefined ? {} : { configFile }) });
 }
 
-async function resolveTarget(way: string | FleetHostTarget, config: SshConfig, overrides: SshOverrides): Promise<SshTarget> {
-  if (typeof way === 'string') return (await import('./ssh/resolve-target.ts')).resolveSshTarget(way, config, overrides);
+async function resolveTarget(route: string | FleetHostTarget, config: SshConfig, overrides: SshOverrides): Promise<SshTarget> {
+  if (typeof route === 'string') return (await import('./ssh/resolve-target.ts')).resolveSshTarget(route, config, overrides);
   const { fleetSshTarget } = await import('./fleet/ssh-target.ts');
-  return fleetSshTarget(way, config, { directory: way.directory, overrides });
+  return fleetSshTarget(route, config, { directory: route.directory, overrides });
 }
 
 /** What the command line says of all hosts. */

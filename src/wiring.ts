@@ -87,11 +87,11 @@ export function createServices(environment: Environment): Services {
 
 async function connectHost(target: HostTarget, ssh: SshAccess): Promise<Host> {
   const [{ hostOver }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
-  const way = target.member ?? target.address;
-  const rootDir = target.rootDir === undefined ? {} : { rootDir: way === undefined ? resolve(target.rootDir) : target.rootDir };
+  const route = target.member ?? target.address;
+  const rootDir = target.rootDir === undefined ? {} : { rootDir: route === undefined ? resolve(target.rootDir) : target.rootDir };
   const limitMs = target.commandTimeoutMs ?? target.member?.ssh.commandTimeoutMs;
   const limit = limitMs === undefined ? {} : { commandTimeoutMs: limitMs };
-  const transport = way === undefined ? await localHost(target) : await ssh.transport(way, target.ssh ?? {}, limit);
+  const transport = route === undefined ? await localHost(target) : await ssh.transport(route, target.ssh ?? {}, limit);
   return hostOver(transport, { ...rootDir, ...limit, nonce: randomUUID });
 }
 

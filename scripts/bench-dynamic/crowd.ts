@@ -10,7 +10,7 @@ import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type FakeHost, fakeHost } from '../../test/support/fake-host.ts';
 import { fakeUnit } from '../../test/support/fake-units.ts';
-import { judge, tell, until } from './judge.ts';
+import { notify, until, validate } from './assess.ts';
 
 const AGENTS = Number(process.env.BENCH_AGENTS ?? 500);
 const SPREAD_MS = 10_000;
@@ -40,7 +40,7 @@ export async function benchCrowd(): Promise<void> {
     const { host, maxPods } = hostOf(name, () => restarts.push(performance.now()));
     return { name, host, maxPods };
   });
-  const begun = performance.now();
+  const started = performance.now();
   for (const { name, host } of hosts)
     void runAgent({
       nodeName: name,
@@ -56,25 +56,28 @@ export async function benchCrowd(): Promise<void> {
       localConfig: LOCAL,
       namespace: MAP.namespace,
       allow: 'unsafe',
-      timing: { ...DEFAULT_TIMING, lookMs: 30_000 },
+      timing: { ...DEFAULT_TIMING, pollMs: 30_000 },
       spareCheckpoints: 1,
       spreadMs: SPREAD_MS,
       signal: stop.signal,
     }).catch(() => undefined);
-  const told = (reason: string): boolean =>
+  const reported = (reason: string): boolean =>
     names.every((name) => {
       const { conditions = [] } = (api.get('v1', 'Node', name)?.status ?? {}) as {
         readonly conditions?: readonly { readonly reason?: string }[];
       };
       return conditions.some((condition) => condition.reason === reason);
     });
-  await until('all have told', () => told('Local'), 300_000);
-  tell(`${AGENTS} agents started at once, and told`, `in ${((performance.now() - begun) / 1000).toFixed(1)} s, ${count.total()} requests`);
+  await until('all have told', () => reported('Local'), 300_000);
+  notify(
+    `${AGENTS} agents started at once, and told`,
+    `in ${((performance.now() - started) / 1000).toFixed(1)} s, ${count.total()} requests`,
+  );
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   const idle = count.total();
   await new Promise((resolve) => setTimeout(resolve, 15_000));
-  judge('requests of all in 15 s without anything to do', count.total() - idle, 0, '');
-  judge('watches of one agent', api.openWatches / AGENTS, 1, '');
+  validate('requests of all in 15 s without anything to do', count.total() - idle, 0, '');
+  validate('watches of one agent', api.openWatches / AGENTS, 1, '');
 
   const source = JSON.stringify({ configMap: { kubeletConfigKey: 'kubelet', name: MAP.name, namespace: MAP.namespace } });
   for (const name of names)
@@ -91,11 +94,11 @@ export async function benchCrowd(): Promise<void> {
   const after = restarts.map((at) => (at - edited) / 1000).sort((a, b) => a - b);
   const bySecond = new Map<number, number>();
   for (const at of after) bySecond.set(Math.floor(at), (bySecond.get(Math.floor(at)) ?? 0) + 1);
-  tell('an edit in place', `restarts ${AGENTS} kubelets from ${after[0]?.toFixed(1)} s to ${after.at(-1)?.toFixed(1)} s after it`);
-  judge('most restarts in a second', Math.max(...bySecond.values()), Math.ceil((AGENTS / (SPREAD_MS / 1000)) * 2), '');
+  notify('an edit in place', `restarts ${AGENTS} kubelets from ${after[0]?.toFixed(1)} s to ${after.at(-1)?.toFixed(1)} s after it`);
+  validate('most restarts in a second', Math.max(...bySecond.values()), Math.ceil((AGENTS / (SPREAD_MS / 1000)) * 2), '');
   await new Promise((resolve) => setTimeout(resolve, 5_000));
-  judge('requests of an agent for it', count.total() / AGENTS, 8, '');
-  judge('most requests in a second', count.peak(), AGENTS, '');
+  validate('requests of an agent for it', count.total() / AGENTS, 8, '');
+  validate('most requests in a second', count.peak(), AGENTS, '');
   stop.abort(new Error('done'));
 }
 

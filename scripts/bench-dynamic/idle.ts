@@ -8,7 +8,7 @@ import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
 import { AGENT_DIRECTORY, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { startApiServer } from '../../src/lab/api-server/server.ts';
-import { judge, tell, until } from './judge.ts';
+import { notify, until, validate } from './assess.ts';
 
 const SECONDS = Number(process.env.BENCH_IDLE ?? 60);
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -105,11 +105,11 @@ async function measure(
   await new Promise((resolve) => setTimeout(resolve, SECONDS * 1000));
   const cpu = cpuSeconds(pid);
   const asked = api.requests.length - 1 - api.requests.lastIndexOf(begin.last as never);
-  judge(`RSS, ${when}`, Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024, 100, 'MB');
-  judge(`CPU in ${SECONDS} s, ${when}`, ((cpu.own - begin.cpu.own) / SECONDS) * 100, 0.1, '%');
-  tell(`CPU of what it asked the host by, ${when}`, `${(((cpu.children - begin.cpu.children) / SECONDS) * 100).toFixed(2)} %`);
-  judge(`requests in ${SECONDS} s, ${when}`, asked, 0, '');
-  tell(`open watches, ${when}`, String(api.openWatches));
+  validate(`RSS, ${when}`, Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024, 100, 'MB');
+  validate(`CPU in ${SECONDS} s, ${when}`, ((cpu.own - begin.cpu.own) / SECONDS) * 100, 0.1, '%');
+  notify(`CPU of what it asked the host by, ${when}`, `${(((cpu.children - begin.cpu.children) / SECONDS) * 100).toFixed(2)} %`);
+  validate(`requests in ${SECONDS} s, ${when}`, asked, 0, '');
+  notify(`open watches, ${when}`, String(api.openWatches));
 }
 
 /** Of a process, and of those it started that have ended. Linux counts in hundredths of a second. */

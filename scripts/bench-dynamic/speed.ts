@@ -2,7 +2,7 @@ import { startLabAgents } from '../../src/cli/lab-agents.ts';
 import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { startBenchLab } from '../bench-lab.ts';
-import { judge, median, until } from './judge.ts';
+import { median, until, validate } from './assess.ts';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15);
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
@@ -11,7 +11,7 @@ const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfiguration
 export async function benchSpeed(): Promise<void> {
   const { lab, services, cluster, close } = await startBenchLab();
   const agents = await startLabAgents(services, lab, ['node2'], 1_000);
-  await agents.untilTold();
+  await agents.untilReported();
   const host = lab.hosts[1] as (typeof lab.hosts)[number];
   const condition = async (): Promise<string> => {
     const { conditions = [] } = ((await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' }))?.status ?? {}) as {
@@ -49,8 +49,8 @@ export async function benchSpeed(): Promise<void> {
     const sign = await until('the first sign', () => host.kubeletStarts() > bad.starts);
     back.push((await until('FallenBack', async () => (await condition()) === 'FallenBack')) - sign);
   }
-  judge(`assignment to kubelet restarted with it, median of ${taken.length}`, median(taken) / 1000, 2, 's');
-  judge(`first sign to kubelet back with the good one, worst of ${back.length}`, Math.max(...back) / 1000, 5, 's');
+  validate(`assignment to kubelet restarted with it, median of ${taken.length}`, median(taken) / 1000, 2, 's');
+  validate(`first sign to kubelet back with the good one, worst of ${back.length}`, Math.max(...back) / 1000, 5, 's');
   await agents.close();
   await close();
 }

@@ -152,8 +152,8 @@ const mitogenConfig: AnsibleConfig = () => `[defaults]\nforks = ${FORKS}\nstrate
 
 function ansible(world: World, name: string, config: AnsibleConfig): Contestant {
   const program = '/usr/bin/ansible-playbook';
-  const wanted = config === mitogenConfig ? [program, MITOGEN] : [program];
-  const absent = wanted.find((path) => !existsSync(path));
+  const desired = config === mitogenConfig ? [program, MITOGEN] : [program];
+  const absent = desired.find((path) => !existsSync(path));
   return {
     name,
     missing: absent === undefined ? null : `${absent} (Debian packages ansible-core, ansible-mitogen)`,

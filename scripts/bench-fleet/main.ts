@@ -27,13 +27,13 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** One figure beside what is wanted of it. */
-function judge(what: string, measured: number, wanted: number, unit: string): void {
+function validate(what: string, measured: number, desired: number, unit: string): void {
   const shown = `${Number.isInteger(measured) ? measured : measured.toFixed(2)}${unit}`;
-  print(`  ${measured <= wanted ? 'met   ' : 'MISSED'}  ${what}: ${shown} (wanted: at most ${wanted}${unit})`);
+  print(`  ${measured <= desired ? 'met   ' : 'MISSED'}  ${what}: ${shown} (wanted: at most ${desired}${unit})`);
 }
 
-function judgeAtLeast(what: string, measured: number, wanted: number, unit: string): void {
-  print(`  ${measured >= wanted ? 'met   ' : 'MISSED'}  ${what}: ${measured.toFixed(1)}${unit} (wanted: at least ${wanted}${unit})`);
+function judgeAtLeast(what: string, measured: number, desired: number, unit: string): void {
+  print(`  ${measured >= desired ? 'met   ' : 'MISSED'}  ${what}: ${measured.toFixed(1)}${unit} (wanted: at least ${desired}${unit})`);
 }
 
 /**
@@ -93,7 +93,7 @@ async function compare(): Promise<void> {
           `  ${name.padEnd(30)} ${seconds(wall).padStart(9)}  ${(wall / raw).toFixed(2).padStart(6)} x ssh  ${(wall / ours).toFixed(1).padStart(6)} x ours`,
         );
     }
-    judge('ours / parallel ssh', ours / raw, 1, '');
+    validate('ours / parallel ssh', ours / raw, 1, '');
     for (const [name, factor] of [
       ['ansible, default', 30],
       ['ansible, tuned', 25],
@@ -112,7 +112,7 @@ async function one(): Promise<void> {
     const walls = await inTurn(world, two, () => 2 * ROUNDS + 1);
     const [ours, raw] = [median(walls.get(OURS) ?? []), median(walls.get(RAW) ?? [])];
     print(`  ours ${ours.toFixed(0)} ms, ssh ${raw.toFixed(0)} ms`);
-    judge('ours - ssh', Math.round(ours - raw), 150, ' ms');
+    validate('ours - ssh', Math.round(ours - raw), 150, ' ms');
   });
 }
 
@@ -134,7 +134,7 @@ async function network(): Promise<void> {
           print(
             `  ${String(roundTripMs).padStart(3)} ms  ${name.padEnd(30)} ${seconds(median(walls)).padStart(9)}  ${roundTrips} round trips, ${up} bytes up, ${down} down`,
           );
-          if (roundTripMs === 100 && name === OURS) judge('round trips, cold, TCP included', roundTrips, 10, '');
+          if (roundTripMs === 100 && name === OURS) validate('round trips, cold, TCP included', roundTrips, 10, '');
         } finally {
           await relay.stop();
         }
@@ -165,8 +165,8 @@ async function again(): Promise<void> {
     print(
       `  apply ${seconds(median(applied))}, nothing to do ${seconds(median(noop))}, one file on a tenth of them ${seconds(median(some))}`,
     );
-    judge('writes and restarts of the run with nothing to do', changedAgain, 0, '');
-    judge('nothing to do / apply', median(noop) / median(applied), 0.9, '');
+    validate('writes and restarts of the run with nothing to do', changedAgain, 0, '');
+    validate('nothing to do / apply', median(noop) / median(applied), 0.9, '');
   });
 }
 
@@ -184,8 +184,8 @@ async function dead(): Promise<void> {
     print(
       `  the others were done after ${seconds(run.outcome?.doneMs ?? 0)} (without it ${seconds(alive?.doneMs ?? 0)}), all after ${seconds(run.wallMs)}`,
     );
-    judge('the time-out is waited for once', run.wallMs / 1000, 11.5, ' s');
-    judge('the others, with / without it', (run.outcome?.doneMs ?? 0) / (alive?.doneMs ?? 1), 1.5, '');
+    validate('the time-out is waited for once', run.wallMs / 1000, 11.5, ' s');
+    validate('the others, with / without it', (run.outcome?.doneMs ?? 0) / (alive?.doneMs ?? 1), 1.5, '');
   });
 }
 
@@ -204,7 +204,7 @@ async function bastion(): Promise<void> {
         walls.push(run.wallMs);
       }
       print(`  ${seconds(median(walls))}; ${hop.logins()} logins on the bastion in 20 runs`);
-      judge('lost logins in 20 runs', lost, 0, '');
+      validate('lost logins in 20 runs', lost, 0, '');
     } finally {
       await hop.stop();
     }
@@ -224,13 +224,13 @@ async function growth(): Promise<void> {
       const rss = Math.max(...runs.map(({ outcome }) => outcome?.rssMiB ?? 0));
       walls.set(count, wall);
       print(`  ${String(count).padStart(5)} hosts  ${seconds(wall).padStart(9)}  ${rss} MiB`);
-      if (count === 200) judge('memory at 200 hosts', rss, 120, ' MiB');
-      if (count === 1000) judge('memory at 1,000 hosts', rss, 250, ' MiB');
+      if (count === 200) validate('memory at 200 hosts', rss, 120, ' MiB');
+      if (count === 1000) validate('memory at 1,000 hosts', rss, 250, ' MiB');
     });
   }
   const ratio = (a: number, b: number): number => (walls.get(a) ?? 0) / (walls.get(b) ?? 1);
-  judge('T(100) / T(10)', ratio(100, 10), 10, '');
-  if (walls.has(1000)) judge('T(1000) / T(100)', ratio(1000, 100), 10.5, '');
+  validate('T(100) / T(10)', ratio(100, 10), 10, '');
+  if (walls.has(1000)) validate('T(1000) / T(100)', ratio(1000, 100), 10.5, '');
 }
 
 async function main(): Promise<void> {

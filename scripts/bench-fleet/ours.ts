@@ -9,9 +9,9 @@ import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { applyHostChanges } from '../../src/host/apply.ts';
 import { asRoot } from '../../src/host/as-root.ts';
 import { hostOver } from '../../src/host/host-over-transport.ts';
+import { lockedHost } from '../../src/host/locked-host.ts';
 import type { HostChange } from '../../src/host/plan/change.ts';
 import { diffFile } from '../../src/host/plan/diff-file.ts';
-import { writerOver } from '../../src/host/writer.ts';
 import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import { sshShared, sshTransport } from '../../src/ssh/adapters/transport-ssh.ts';
 import type { SshTarget } from '../../src/ssh/target.ts';
@@ -58,11 +58,11 @@ async function bring(address: string, job: Job): Promise<boolean> {
   });
   try {
     const files = workFiles(address);
-    const found = await host.ask(Object.fromEntries(files.map(({ path }) => [path, { kind: 'file', path } as const])));
+    const found = await host.query(Object.fromEntries(files.map(({ path }) => [path, { kind: 'file', path } as const])));
     const writes = files.flatMap((file) => diffFile(found[file.path] ?? null, { ...file, owner: 'root:root' }) ?? []);
     if (writes.length === 0) return false;
-    const restart: HostChange = { kind: 'restart-unit', unit: 'kubelet', because: 'its files changed' };
-    const writer = job.locks ? writerOver(host, LOCKING, systemClock) : null;
+    const restart: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason: 'its files changed' };
+    const writer = job.locks ? lockedHost(host, LOCKING, systemClock) : null;
     await applyHostChanges(writer ?? host, [...writes, restart], { reporter, phase: 'bench' });
     await writer?.end();
     return true;

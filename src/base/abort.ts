@@ -4,10 +4,10 @@
  */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
   if (signal === undefined) return () => undefined;
-  const tell = (): void => listener(signal.reason);
-  if (signal.aborted) tell();
-  else signal.addEventListener('abort', tell, { once: true });
-  return () => signal.removeEventListener('abort', tell);
+  const notify = (): void => listener(signal.reason);
+  if (signal.aborted) notify();
+  else signal.addEventListener('abort', notify, { once: true });
+  return () => signal.removeEventListener('abort', notify);
 }
 
 /** Waits for something that others may wait for too: an abort ends this wait, not the thing. Rejects with the signal's reason. */

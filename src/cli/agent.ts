@@ -33,7 +33,7 @@ export async function runAgentCommand(services: Services, args: readonly string[
       connect: async () => services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [file]) }),
     }),
     clock: services.clock,
-    onTrouble: (message) => reporter.report({ level: 'warning', code: 'KUBECONFIG_NOT_USED', message, host: host.name }),
+    onIssue: (message) => reporter.report({ level: 'warning', code: 'KUBECONFIG_NOT_USED', message, host: host.name }),
   });
   let state: AgentState | null = null;
   let isNodeKnown = false;

@@ -1,7 +1,7 @@
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import { pkiUnreadable } from '../kubeadm/pki/pki-problems.ts';
-import { lookAtCertificates } from '../kubeadm/workflows/look-at-certificates.ts';
+import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { type OpenedPkiSettings, openPkiSettings } from './pki-settings.ts';
 import { readHostTargets, verbosityOf } from './read-options.ts';
@@ -47,10 +47,10 @@ async function checkHost(
   try {
     const own = cluster ?? (await clusterOf(host));
     try {
-      const there = await lookAtCertificates({ host, cluster: own, signal: services.signal }, settings);
-      const damaged = [...there.certificates, ...there.authorities].filter(({ certificate }) => certificate === 'unreadable');
+      const existing = await inspectCertificates({ host, cluster: own, signal: services.signal }, settings);
+      const damaged = [...existing.certificates, ...existing.authorities].filter(({ certificate }) => certificate === 'unreadable');
       if (damaged.length > 0) throw new AppError(damaged.map(({ crt }) => ({ ...pkiUnreadable(crt, 'certificate'), host: host.name })));
-      return { name: host.name, info: expirationInfo(there, services.clock.now()) };
+      return { name: host.name, info: expirationInfo(existing, services.clock.now()) };
     } finally {
       if (cluster === null) await own?.close();
     }

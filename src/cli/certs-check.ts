@@ -4,10 +4,10 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { observe } from '../host/observe.ts';
-import { type CertificateVerdict, judgeCertificates } from '../kubeadm/pki/judge-certificates.ts';
-import { judgeControlPlane } from '../kubeadm/pki/judge-control-plane.ts';
+import { validateControlPlane } from '../kubeadm/pki/judge-control-plane.ts';
 import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
-import { lookAtCertificates } from '../kubeadm/workflows/look-at-certificates.ts';
+import { type CertificateVerdict, validateCertificates } from '../kubeadm/pki/validate-certificates.ts';
+import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
 import { nodeCertificates } from '../kubelet/facts/node-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText, readHostTargets } from './read-options.ts';
@@ -18,7 +18,7 @@ interface HostReport {
   readonly name: string;
   readonly certificates: readonly CertificateVerdict[];
   /** What is wrong beyond single certificates; null: nothing. */
-  readonly trouble: string | null;
+  readonly issue: string | null;
 }
 
 /** `certs check`: exit code 1 when a certificate of a host is not good. */
@@ -45,13 +45,13 @@ async function checkHost(services: Services, target: HostTarget, withinMs: numbe
   const host = await services.connectHost(target);
   try {
     const found = await observe(host, nodeCertificates, services.signal);
-    const controlPlane = await lookAtCertificates(
+    const controlPlane = await inspectCertificates(
       { host, cluster: null, signal: services.signal },
       { cluster: null, certificatesDir: null },
     );
     const options = { withinMs, now: found.now ?? services.clock.now() };
-    const certificates = [...judgeCertificates(found, options), ...judgeControlPlane(controlPlane, options)];
-    return { name: host.name, certificates, trouble: found.trouble };
+    const certificates = [...validateCertificates(found, options), ...validateControlPlane(controlPlane, options)];
+    return { name: host.name, certificates, issue: found.issue };
   } finally {
     await host.close();
   }
@@ -77,18 +77,18 @@ function renderReports(reports: readonly HostReport[]): string {
       one.notes.length === 0 ? one.state : `${one.state}: ${one.notes.join('; ')}`,
     ]),
   );
-  const troubles = reports.flatMap(({ name, trouble }) => (trouble === null ? [] : [`${name}: ${trouble}`]));
-  return joinLines([...renderTable([header, ...rows]), ...troubles]);
+  const issues = reports.flatMap(({ name, issue }) => (issue === null ? [] : [`${name}: ${issue}`]));
+  return joinLines([...renderTable([header, ...rows]), ...issues]);
 }
 
 function document(reports: readonly HostReport[]): object {
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'CertificateReport',
-    hosts: reports.map(({ name, certificates, trouble }) => ({
+    hosts: reports.map(({ name, certificates, issue }) => ({
       name,
-      ok: trouble === null && certificates.every(({ state }) => state !== 'error'),
-      ...(trouble === null ? {} : { trouble }),
+      ok: issue === null && certificates.every(({ state }) => state !== 'error'),
+      ...(issue === null ? {} : { issue }),
       certificates: certificates.map(({ role, path, subject, issuer, notBefore, notAfter, residualMs, state, notes }) => ({
         role,
         path,
@@ -104,7 +104,7 @@ function document(reports: readonly HostReport[]): object {
   };
 }
 
-function problemsOf({ name, certificates, trouble }: HostReport): readonly Problem[] {
+function problemsOf({ name, certificates, issue }: HostReport): readonly Problem[] {
   const host = name;
   const bad = certificates.flatMap((one) =>
     one.state !== 'error'
@@ -119,7 +119,7 @@ function problemsOf({ name, certificates, trouble }: HostReport): readonly Probl
           };
         }),
   );
-  return trouble === null ? bad : [...bad, { host, code: 'CERTIFICATE_BAD', message: trouble }];
+  return issue === null ? bad : [...bad, { host, code: 'CERTIFICATE_BAD', message: issue }];
 }
 
 function hintOf(role: string, host: string): string | undefined {

@@ -27,11 +27,11 @@ export async function runFromNode(services: Services, args: readonly string[], o
     const kind = (flagText(options, 'kind') ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay')) as PayloadKind;
     const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults: options.withoutDefaults === true });
     const target = flagText(options, 'overlayOut');
-    const say = (line: string): void => services.output.stderr(`${line}\n`);
-    for (const path of masked) say(`warning: ${path} is left out: the kubelet does not tell its value [CONFIGZ_MASKED]`);
+    const printLine = (line: string): void => services.output.stderr(`${line}\n`);
+    for (const path of masked) printLine(`warning: ${path} is left out: the kubelet does not tell its value [CONFIGZ_MASKED]`);
     for (const [path, value] of Object.entries(own)) {
       const where = target === undefined ? 'left out' : `in ${target}`;
-      say(`${path}: ${inlineValue(value)} is ${where}: it belongs to this node${kind === 'overlay' ? '' : consequence(path)}`);
+      printLine(`${path}: ${inlineValue(value)} is ${where}: it belongs to this node${kind === 'overlay' ? '' : consequence(path)}`);
     }
     if (target !== undefined) await services.writeLocalFile(target, print(own, 'configuration', 'yaml'));
     services.output.document(print(shared, kind, flagText(options, 'output') ?? 'yaml'));

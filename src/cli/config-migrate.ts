@@ -15,8 +15,11 @@ export async function runMigrate(services: Services, args: readonly string[], op
 /** A KubeletConfiguration is printed as it is, and only when a kubelet accepts it: as config validate judges it. */
 async function kubeletErrors(text: string, file: string): Promise<readonly Problem[]> {
   if (!/^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?KubeletConfiguration/m.test(text)) return [];
-  const [{ loadCatalogue }, { judgeDocuments }] = await Promise.all([import('../kubelet/catalogue.ts'), import('./validate-documents.ts')]);
-  const { problems } = judgeDocuments(text, file, { catalogue: await loadCatalogue(), chosen: null, allowDeprecated: true });
+  const [{ loadCatalogue }, { validateDocuments }] = await Promise.all([
+    import('../kubelet/catalogue.ts'),
+    import('./validate-documents.ts'),
+  ]);
+  const { problems } = validateDocuments(text, file, { catalogue: await loadCatalogue(), chosen: null, allowDeprecated: true });
   return problems.filter(({ severity }) => severity !== 'warning');
 }
 

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { AppError, type ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
-import type { WantedFile } from '../host/plan/diff-file.ts';
+import type { DesiredFile } from '../host/plan/diff-file.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { initWorkflow } from '../kubeadm/workflows/init.ts';
 import type { CommandOptions } from './command.ts';
@@ -56,14 +56,14 @@ export async function runRender(services: Services, args: readonly string[], opt
   }
 }
 
-function noSuchFile(path: string, host: string, files: readonly WantedFile[]): AppError {
+function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): AppError {
   const message = `config render ${path}: init writes no such file on ${host}`;
   const hint = `The files are ${files.map((file) => file.path).join(', ')}. A configuration file is given with --config`;
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }
 
 function renderFiles(
-  files: readonly WantedFile[],
+  files: readonly DesiredFile[],
   format: string,
   origins: Readonly<Record<string, Readonly<Record<string, string>>>>,
   host: string,

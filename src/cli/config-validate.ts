@@ -1,6 +1,6 @@
 import { AppError, type ExitCode, type Problem, usageError } from '../base/errors.ts';
 import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
-import { judgeKubeletFile } from '../kubelet/kubelet-file.ts';
+import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
 import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';
 import type { CommandOptions } from './command.ts';
@@ -8,7 +8,7 @@ import { readValidatedMinor } from './minor-option.ts';
 import { flagList, flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
-import type { KubeletsToAsk } from './validate-kubelets.ts';
+import type { KubeletsToQuery } from './validate-kubelets.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 /** Files read while others are judged. */
@@ -26,7 +26,7 @@ export async function runValidate(services: Services, args: readonly string[], o
   const lenient = options.lenient === true;
   const fileOptions: FileOptions = { catalogue, chosen, lenient, allowDeprecated: options.allowDeprecatedApi === true, kubelets };
   try {
-    const verdicts = await judgeFiles(services, files, fileOptions);
+    const verdicts = await validateFiles(services, files, fileOptions);
     showVerdicts(verdicts, options.output as ReportFormat, services.output, VERSION);
     return verdicts.every(isOk) ? 0 : 2;
   } finally {
@@ -34,12 +34,12 @@ export async function runValidate(services: Services, args: readonly string[], o
   }
 }
 
-async function judgeFiles(services: Services, files: readonly string[], options: FileOptions): Promise<readonly FileVerdict[]> {
+async function validateFiles(services: Services, files: readonly string[], options: FileOptions): Promise<readonly FileVerdict[]> {
   const verdicts: FileVerdict[] = [];
   for (let next = 0; next < files.length; next += READ_AHEAD) {
     const read = files.slice(next, next + READ_AHEAD).map((file) => readFile(services, file));
     for (const { file, text } of await Promise.all(read)) {
-      const problems = typeof text === 'string' ? await judgeFile(text, file, options) : text.problems;
+      const problems = typeof text === 'string' ? await validateFile(text, file, options) : text.problems;
       verdicts.push({ file, problems });
     }
   }
@@ -70,23 +70,23 @@ interface FileOptions {
   readonly lenient: boolean;
   readonly allowDeprecated: boolean;
   /** Those to ask as well; their versions are what is judged by. */
-  readonly kubelets: KubeletsToAsk | null;
+  readonly kubelets: KubeletsToQuery | null;
 }
 
-async function judgeFile(text: string, file: string, options: FileOptions): Promise<readonly Problem[]> {
+async function validateFile(text: string, file: string, options: FileOptions): Promise<readonly Problem[]> {
   const { kubelets, ...own } = options;
   return kubelets === null
-    ? (await judgeText(text, file, own)).problems
-    : kubelets.judge((asked) => judgeText(text, file, { ...own, ...asked }), file);
+    ? (await validateText(text, file, own)).problems
+    : kubelets.validate((asked) => validateText(text, file, { ...own, ...asked }), file);
 }
 
 /** A KubeletConfiguration is judged by the version asked for, else by that of the ClusterConfiguration beside it, else by the newest. */
-async function judgeText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
-  const { chosen, allowDeprecated, ...judgeOptions } = options;
-  const own = judgeKubeletFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });
+async function validateText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
+  const { chosen, allowDeprecated, ...validationOptions } = options;
+  const own = validateKubeletFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
   if (own !== null) return { problems: own, kubeletText: text };
-  const { judgeOverlayFile } = await import('../dynamic/judge-payload.ts');
-  const overlay = judgeOverlayFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });
+  const { validateOverlayFile } = await import('../dynamic/validate-payload.ts');
+  const overlay = validateOverlayFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
   if (overlay !== null) return { problems: overlay, kubeletText: null };
-  return (await import('./validate-documents.ts')).judgeDocuments(text, file, options);
+  return (await import('./validate-documents.ts')).validateDocuments(text, file, options);
 }

@@ -5,16 +5,16 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import type { ResolvedFleet } from '../fleet/model.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { csrProblems } from '../kubeadm/judge-serving-csr.ts';
 import { nodeOfRequest } from '../kubeadm/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
+import { csrProblems } from '../kubeadm/validate-serving-csr.ts';
 import {
   approveCsr,
   isPendingServing,
-  type JudgedCsr,
   listKubeletCsrs,
   type ServingSources,
   unconfirmedSans,
+  type ValidatedCsr,
 } from '../kubeadm/workflows/serving-csrs.ts';
 import type { CommandOptions } from './command.ts';
 import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
@@ -43,9 +43,9 @@ export async function runCsrApprove(services: Services, args: readonly string[],
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   return withSources<ExitCode>(services, options, reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
-    const wanted = select(found, args, sources.hosts);
-    const refused = wanted.filter(({ verdict }) => verdict.refusals.length > 0);
-    const passed = wanted.filter(({ verdict }) => verdict.refusals.length === 0);
+    const desired = select(found, args, sources.hosts);
+    const refused = desired.filter(({ verdict }) => verdict.refusals.length > 0);
+    const passed = desired.filter(({ verdict }) => verdict.refusals.length === 0);
     const unconfirmed = options.trustNodeStatus === true ? [] : passed.filter((one) => unconfirmedSans(one).length > 0);
     const notApproved = await confirm(services, unconfirmed, options.dryRun === true);
     for (const one of passed) if (notApproved === null || !unconfirmed.includes(one)) await approve(services, cluster, one, options);
@@ -55,12 +55,12 @@ export async function runCsrApprove(services: Services, args: readonly string[],
       ...(notApproved ?? []),
     ];
     if (problems.length > 0) throw new AppError(problems);
-    if (wanted.length === 0) services.output.stdout('No certificate signing request is pending.\n');
+    if (desired.length === 0) services.output.stdout('No certificate signing request is pending.\n');
     return 0;
   });
 }
 
-function select(found: readonly JudgedCsr[], names: readonly string[], hosts: ReadonlySet<string> | null): readonly JudgedCsr[] {
+function select(found: readonly ValidatedCsr[], names: readonly string[], hosts: ReadonlySet<string> | null): readonly ValidatedCsr[] {
   if (names.length > 0) return found.filter(({ csr }) => names.includes(csr.name));
   return found.filter((one) => isPendingServing(one) && (hosts === null || hosts.has(nodeOfRequest(one.csr) ?? '')));
 }
@@ -77,7 +77,7 @@ function unknownCsr(name: string): Problem {
  * Asks for the CSRs with SANs that only the status of the Node confirms.
  * @returns null: they are to be approved; otherwise a problem for each, none in a dry run
  */
-async function confirm(services: Services, csrs: readonly JudgedCsr[], dryRun: boolean): Promise<readonly Problem[] | null> {
+async function confirm(services: Services, csrs: readonly ValidatedCsr[], dryRun: boolean): Promise<readonly Problem[] | null> {
   if (csrs.length === 0) return null;
   const review = `Only the status of the Node, which its kubelet writes, confirms some names of:\n\n${csrs.map(renderReview).join('\n')}\n`;
   if (dryRun) {
@@ -99,7 +99,7 @@ async function confirm(services: Services, csrs: readonly JudgedCsr[], dryRun: b
   });
 }
 
-async function approve({ output }: Services, cluster: Cluster, one: JudgedCsr, { dryRun }: CommandOptions): Promise<void> {
+async function approve({ output }: Services, cluster: Cluster, one: ValidatedCsr, { dryRun }: CommandOptions): Promise<void> {
   if (dryRun !== true) await approveCsr(cluster, one);
   output.stdout(`${resourceName(one.csr.name)} approved${dryRun === true ? ' (dry run)' : ''}\n`);
 }
@@ -110,12 +110,12 @@ function resourceName(name: string): string {
 }
 
 /** The node, the SANs and the sources of each. */
-function renderReview({ csr, verdict }: JudgedCsr): string {
+function renderReview({ csr, verdict }: ValidatedCsr): string {
   const rows = verdict.sans.map(({ san, sources }) => [`  ${san}`, sources.join(', ')]);
   return joinLines([`${csr.name} for Node ${nodeOfRequest(csr)}, requested by ${csr.username}`, ...renderTable(rows)]);
 }
 
-function renderList(found: readonly JudgedCsr[], now: Date): string {
+function renderList(found: readonly ValidatedCsr[], now: Date): string {
   if (found.length === 0) return 'No certificate signing request is pending.\n';
   const header = ['NAME', 'AGE', 'SIGNERNAME', 'REQUESTOR', 'REQUESTEDDURATION', 'CONDITION', 'NAMES', 'CHECK'];
   const rows = found.map((one) => [
@@ -138,7 +138,7 @@ function listed(names: readonly string[]): string {
   return [...names.slice(0, MAX_LISTED).map(printableName), ...more].join(',') || '<none>';
 }
 
-function checkOf(one: JudgedCsr): string {
+function checkOf(one: ValidatedCsr): string {
   const refusals = one.verdict.refusals.map(({ code, message }) => `${message} [${code}]`);
   if (refusals.length > 0) return refusals.join('; ');
   const unconfirmed = unconfirmedSans(one);
@@ -146,11 +146,11 @@ function checkOf(one: JudgedCsr): string {
 }
 
 /** As kubectl get csr says it. */
-function conditionOf(kind: JudgedCsr['csr']['state']['kind']): string {
+function conditionOf(kind: ValidatedCsr['csr']['state']['kind']): string {
   return { pending: 'Pending', approved: 'Approved', issued: 'Approved,Issued', denied: 'Denied', failed: 'Approved,Failed' }[kind];
 }
 
-function listDocument(found: readonly JudgedCsr[]): object {
+function listDocument(found: readonly ValidatedCsr[]): object {
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'KubeletRequestList',

@@ -13,7 +13,7 @@ import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
 import { performPush, planPushedFile } from './dynamic-push.ts';
 import { performRollout } from './dynamic-rollout.ts';
-import { type RolloutWishes, readWishes } from './dynamic-rules.ts';
+import { type RolloutOptions, readRolloutOptions } from './dynamic-rules.ts';
 import { findNodeNames, type NodeChoice, readNodeChoice } from './dynamic-targets.ts';
 import { eventReporter } from './event-reporter.ts';
 import { openCluster } from './open-cluster.ts';
@@ -47,9 +47,9 @@ export async function runDynamicAssign(services: Services, args: readonly string
     }
     for (const node of nodes) warnOfNode(node, run.reporter);
     if (options.dryRun === true)
-      return showPlan(services, options, { cluster, nodes, wanted: source, wishes: run.wishes, push: push?.plan });
+      return showPlan(services, options, { cluster, nodes, desired: source, rollout: run.rollout, push: push?.plan });
     if (push !== null) await performPush(cluster, push, run.reporter);
-    return perform(services, cluster, { ...run, names, nodes, wanted: source, options });
+    return perform(services, cluster, { ...run, names, nodes, desired: source, options });
   });
 }
 
@@ -59,21 +59,21 @@ export async function runDynamicReset(services: Services, args: readonly string[
   return withCluster(services, { options, reporter: run.reporter }, async (cluster) => {
     const names = await findNodeNames(services, cluster, run.choice, options);
     const nodes = await readNodes(cluster, names, run.backend);
-    if (options.dryRun === true) return showPlan(services, options, { cluster, nodes, wanted: null, wishes: run.wishes });
+    if (options.dryRun === true) return showPlan(services, options, { cluster, nodes, desired: null, rollout: run.rollout });
     // Who never reported will not report that either.
     const silent = nodes.filter(({ status }) => status === null);
-    await assignAll(services, cluster, { nodes: silent, wanted: null, reporter: run.reporter });
+    await assignAll(services, cluster, { nodes: silent, desired: null, reporter: run.reporter });
     const others = nodes.filter(({ status }) => status !== null);
     return others.length === 0
       ? 0
-      : perform(services, cluster, { ...run, names: others.map(({ name }) => name), nodes: others, wanted: null, options });
+      : perform(services, cluster, { ...run, names: others.map(({ name }) => name), nodes: others, desired: null, options });
   });
 }
 
 interface Run {
   readonly choice: NodeChoice;
   readonly backend: Backend | undefined;
-  readonly wishes: RolloutWishes;
+  readonly rollout: RolloutOptions;
   readonly reporter: Reporter;
 }
 
@@ -83,7 +83,7 @@ function beginRun(services: Services, args: readonly string[], options: CommandO
   const asEvents = options.dryRun !== true && flagText(options, 'output') === 'json';
   return {
     choice,
-    wishes: readWishes(options),
+    rollout: readRolloutOptions(options),
     backend: flagText(options, 'backend') as Backend | undefined,
     reporter: asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }),
   };
@@ -96,25 +96,25 @@ function showPlan(
   {
     cluster,
     nodes,
-    wanted,
-    wishes,
+    desired,
+    rollout,
     push,
   }: {
     readonly cluster: Cluster;
     readonly nodes: readonly NodeConfig[];
-    readonly wanted: ConfigSource | null;
-    readonly wishes: RolloutWishes;
+    readonly desired: ConfigSource | null;
+    readonly rollout: RolloutOptions;
     readonly push?: PhasePlan | undefined;
   },
 ): ExitCode {
-  const phase = wanted === null ? 'dynamic-reset' : 'dynamic-assign';
-  const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, wanted, assignedBy(services))]));
+  const phase = desired === null ? 'dynamic-reset' : 'dynamic-assign';
+  const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, desired, assignedBy(services))]));
   const stages = nodes.map(({ name, isReady }) => ({
     name,
     isReady,
     stage: changes.get(name) === null ? ('passed' as const) : ('waiting' as const),
   }));
-  const { batches, blocked } = planBatches(stages, wishes.rulesFor(nodes.length));
+  const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   // As the run itself would say.
   if (blocked.length > 0)
     throw new AppError(rolloutBlocked([...changes.values()].filter((change) => change !== null).length, blocked), { exitCode: 3 });
@@ -122,7 +122,7 @@ function showPlan(
   const planned = batches.map(({ names, isCanary, isDown }, i): PhasePlan => {
     const which = `batch ${i + 1}${isCanary ? ', canary' : isDown ? ', down now' : ''}`;
     const inBatch = names.flatMap((name) => changes.get(name) ?? []);
-    return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, because: `${which}: ${change.because}` })) };
+    return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, reason: `${which}: ${change.reason}` })) };
   });
   return showClusterPlan(services, options, { phase, plans: [...(push === undefined ? [] : [push]), ...noops, ...planned], cluster });
 }
@@ -130,12 +130,12 @@ function showPlan(
 interface Performed extends Run {
   readonly names: readonly string[];
   readonly nodes: readonly NodeConfig[];
-  readonly wanted: ConfigSource | null;
+  readonly desired: ConfigSource | null;
   readonly options: CommandOptions;
 }
 
 async function perform(services: Services, cluster: Cluster, run: Performed): Promise<ExitCode> {
-  if (run.wishes.wait !== 'none') return performRollout(services, cluster, run);
+  if (run.rollout.wait !== 'none') return performRollout(services, cluster, run);
   await assignAll(services, cluster, run);
   return 0;
 }
@@ -144,12 +144,12 @@ async function perform(services: Services, cluster: Cluster, run: Performed): Pr
 async function assignAll(
   services: Services,
   cluster: Cluster,
-  { nodes, wanted, reporter }: Pick<Performed, 'nodes' | 'wanted' | 'reporter'>,
+  { nodes, desired, reporter }: Pick<Performed, 'nodes' | 'desired' | 'reporter'>,
 ): Promise<void> {
   for (const node of nodes) {
-    const change = planAssignment(node, wanted, assignedBy(services));
-    if (change !== null) await applyAssignment(cluster, node, change, wanted);
-    const what = wanted === null ? 'reset' : `assigned ${describeSource(wanted)}`;
+    const change = planAssignment(node, desired, assignedBy(services));
+    if (change !== null) await applyAssignment(cluster, node, change, desired);
+    const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
     const message = change === null ? `nothing to do: it is ${what} already` : what;
     reporter.report({ level: 'info', code: 'DYNAMIC_ASSIGNED', host: node.name, message });
   }
@@ -160,9 +160,9 @@ function assignedBy({ self, clock }: Services): AssignedBy {
 }
 
 function readSource(argument: string): ConfigSource {
-  const { source, trouble } = parseSourceArgument(argument);
+  const { source, issue } = parseSourceArgument(argument);
   if (source !== null) return source;
-  throw usageError(`--configmap ${argument}: ${trouble ?? ''}`, 'Write it as dynamic push prints it: NAMESPACE/NAME/KEY');
+  throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Write it as dynamic push prints it: NAMESPACE/NAME/KEY');
 }
 
 function requireEnabled(nodes: readonly NodeConfig[]): void {
@@ -183,9 +183,9 @@ function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): vo
 }
 
 /** What a node that is not well makes of an assignment is not to be told from what it had before. */
-function warnOfNode({ name, isReady, troubles }: NodeConfig, reporter: Reporter): void {
+function warnOfNode({ name, isReady, issues }: NodeConfig, reporter: Reporter): void {
   if (isReady) return;
-  const message = `it is not well before anything was changed: ${troubles.join('; ')}`;
+  const message = `it is not well before anything was changed: ${issues.join('; ')}`;
   reporter.report({ level: 'warning', code: 'NODE_NOT_READY', host: name, message });
 }
 

@@ -1,7 +1,7 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import { judgePayload } from '../dynamic/judge-payload.ts';
 import type { NodeConfig } from '../dynamic/node-config.ts';
+import { validatePayload } from '../dynamic/validate-payload.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import type { CommandOptions } from './command.ts';
@@ -20,7 +20,7 @@ export async function requireGoodPayload(
   const chosen = flagText(options, 'kubernetesVersion');
   const minors = chosen === undefined ? minorsOf(nodes) : [readValidatedMinor(chosen)];
   const native = nodes.length === 0 ? minors.some((minor) => minor <= LAST_DYNAMIC_MINOR) : nodes.some((node) => node.backend === 'native');
-  const problems = await judgePayload(text, file, { minors, catalogue: await loadCatalogue(), native });
+  const problems = await validatePayload(text, file, { minors, catalogue: await loadCatalogue(), native });
   const isError = ({ severity }: Problem): boolean => severity !== 'warning';
   const skip = options.skipValidation === true;
   for (const problem of problems) if (skip || !isError(problem)) report(reporter, problem);

@@ -4,7 +4,7 @@ import { applyPush, type PushPlan, planPush } from '../dynamic/workflows/push-co
 import { readNodes } from '../dynamic/workflows/read-nodes.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { type ConfigSource, configSourceTrouble, describeSource, formatConfigSource, isConfigMapKey } from '../kubelet/config-source.ts';
+import { type ConfigSource, configSourceFailure, describeSource, formatConfigSource, isConfigMapKey } from '../kubelet/config-source.ts';
 import type { CommandOptions } from './command.ts';
 import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
@@ -52,8 +52,8 @@ export async function planPushedFile(services: Services, { file, text, cluster, 
     appendHash: options.appendHash !== false,
     inPlace: options.inPlace === true,
   };
-  const trouble = configSourceTrouble({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
-  if (trouble !== null) throw usageError(trouble.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
+  const issue = configSourceFailure({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
+  if (issue !== null) throw usageError(issue.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
   if (Object.hasOwn(input.beside, input.key)) throw usageError(`--beside ${input.key}: that is the key of the payload`);
   const nodes = cluster === null ? [] : await readNodes(cluster, []);
   await requireGoodPayload(text, file, { nodes, options, reporter });

@@ -4,14 +4,14 @@ import type { Reporter } from '../base/reporter.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic/dynamic-problems.ts';
 import type { Backend } from '../dynamic/node-config.ts';
 import type { RolloutStage } from '../dynamic/rollout.ts';
-import { notThereProblem } from '../dynamic/workflows/assign-config.ts';
+import { notFoundProblem } from '../dynamic/workflows/assign-config.ts';
 import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../dynamic/workflows/roll-out.ts';
 import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../dynamic/workflows/rollout-record.ts';
 import { namesText } from '../fleet/name-ranges.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { type ConfigSource, sameSource } from '../kubelet/config-source.ts';
 import type { CommandOptions } from './command.ts';
-import { minReadyOf, type RolloutWishes } from './dynamic-rules.ts';
+import { minReadyOf, type RolloutOptions } from './dynamic-rules.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
 import { flagText } from './read-options.ts';
@@ -21,9 +21,9 @@ import { formatOf, renderDocument } from './show-document.ts';
 export interface DynamicRollout {
   readonly names: readonly string[];
   /** Null: what they are assigned is taken away. */
-  readonly wanted: ConfigSource | null;
+  readonly desired: ConfigSource | null;
   readonly backend: Backend | undefined;
-  readonly wishes: RolloutWishes;
+  readonly rollout: RolloutOptions;
   readonly options: CommandOptions;
   readonly reporter: Reporter;
 }
@@ -37,16 +37,16 @@ const MIN_READY_BACK_MS = 10_000;
  * @throws AppError: exit code 4 when only some nodes are updated or restored, 5 when all are restored or the only node fell back, 3 when none could be begun
  */
 export async function performRollout(services: Services, cluster: Cluster, run: DynamicRollout): Promise<ExitCode> {
-  const { names, wanted, wishes } = run;
+  const { names, desired, rollout } = run;
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
   const ports = portsOf(services, run, { total: names.length, prefix: '' });
   let now: readonly RolloutOutcome[] = [];
-  const forget = onAbort(services.signal, () => tellUnderWay(run.reporter, now));
+  const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
     const result = await rollOut(
       cluster,
-      names.map((name) => ({ name, wanted })),
+      names.map((name) => ({ name, desired })),
       {
         ...ports,
         listener: {
@@ -56,9 +56,9 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
             ports.listener.progress?.(nodes);
           },
         },
-        rules: wishes.rulesFor(names.length),
-        until: wishes.wait === 'good' ? 'good' : 'trial',
-        minReadyMs: minReadyOf(wishes, names.length),
+        rules: rollout.rulesFor(names.length),
+        until: rollout.wait === 'good' ? 'good' : 'trial',
+        minReadyMs: minReadyOf(rollout, names.length),
         begins: async (name, source) => {
           await record?.began(name, source);
           before.set(name, source);
@@ -66,16 +66,16 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
       },
     );
     services.output.status?.(null);
-    const problems = problemsOf(result, wishes.timeoutMs);
+    const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.outcomes.some(({ stage }) => stage === 'failed' || stage === 'replaced') || result.blocked.length > 0;
-    const targets = isStopped && wishes.onFailure === 'revert' ? revertTargets(result, before, wanted) : [];
+    const targets = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
     const reverted = targets.length === 0 ? null : await revert(services, cluster, run, targets);
     const final = finalOutcomes(result, reverted);
     showResult(services, run, final);
     const exitCode = exitCodeOf(result, reverted, final);
     if (exitCode === 0 || exitCode === 5) await record?.finished(names);
     if (exitCode === 0) return 0;
-    throw new AppError([...problems, ...(reverted === null ? [] : problemsOf(reverted, wishes.timeoutMs))], { exitCode });
+    throw new AppError([...problems, ...(reverted === null ? [] : problemsOf(reverted, rollout.timeoutMs))], { exitCode });
   } finally {
     forget();
     services.output.status?.(null);
@@ -83,7 +83,7 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
 }
 
 /** What is assigned is assigned: nodes need nobody who watches. */
-function tellUnderWay(reporter: Reporter, nodes: readonly RolloutOutcome[]): void {
+function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]): void {
   const names = nodes.filter(({ stage }) => stage === 'under-way').map(({ name }) => name);
   if (names.length === 0) return;
   const message = `${namesText(names)} ${names.length === 1 ? 'is' : 'are'} in progress and will finish without this command`;
@@ -91,32 +91,32 @@ function tellUnderWay(reporter: Reporter, nodes: readonly RolloutOutcome[]): voi
 }
 
 /** The nodes that have what the rollout assigned and whose previous assignment is known, those that failed first. What another operator assigned is left alone. */
-function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments, wanted: ConfigSource | null): readonly RolloutTarget[] {
+function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments, desired: ConfigSource | null): readonly RolloutTarget[] {
   const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreached: 1, 'under-way': 2, passed: 3, waiting: 4, replaced: 5 };
-  const isOurs = ({ stage, isTouched, judged }: RolloutOutcome): boolean =>
-    stage !== 'replaced' && (isTouched || sameSource(judged.config.source.source, wanted));
+  const isOurs = ({ stage, isTouched, validated }: RolloutOutcome): boolean =>
+    stage !== 'replaced' && (isTouched || sameSource(validated.config.source.source, desired));
   return outcomes
     .filter((outcome) => before.has(outcome.name) && isOurs(outcome))
     .toSorted((a, b) => rank[a.stage] - rank[b.stage])
-    .map(({ name }) => ({ name, wanted: before.get(name) ?? null, expected: wanted }));
+    .map(({ name }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
 }
 
 /** Gives nodes back what they were assigned before. */
 function revert(services: Services, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
-  const { reporter, wishes } = run;
+  const { reporter, rollout } = run;
   const data = { nodes: targets.map(({ name }) => name) };
   reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
   return rollOut(cluster, targets, {
     ...portsOf(services, run, { total: run.names.length, prefix: 'way back, ' }),
-    rules: { ...wishes.rulesFor(run.names.length), canary: 0, direction: 'back' },
+    rules: { ...rollout.rulesFor(run.names.length), canary: 0, direction: 'back' },
     until: 'trial',
-    minReadyMs: Math.min(minReadyOf({ ...wishes, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
+    minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
   });
 }
 
 function portsOf(
   services: Services,
-  { reporter, backend, wishes, options }: DynamicRollout,
+  { reporter, backend, rollout, options }: DynamicRollout,
   { total, prefix }: { readonly total: number; readonly prefix: string },
 ) {
   return {
@@ -126,7 +126,7 @@ function portsOf(
     by: services.self.name,
     backend,
     labelSelector: flagText(options, 'selector'),
-    timeoutMs: wishes.timeoutMs,
+    timeoutMs: rollout.timeoutMs,
     listener: rolloutListener(services, { reporter, total, verb: 'assigned', prefix }),
   };
 }
@@ -166,7 +166,7 @@ function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResul
   const [only, ...others] = outcomes;
   if (others.length > 0 || only === undefined) return 4;
   if (only.error !== null) return only.error.exitCode;
-  return only.judged.verdict.state === 'fell-back' ? 5 : 1;
+  return only.validated.verdict.state === 'fell-back' ? 5 : 1;
 }
 
 /** The API server refused the assignment. */
@@ -181,9 +181,9 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
   const left = outcomes.filter(({ stage }) => stage === 'waiting');
   const failed = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'replaced').map(({ name }) => name);
   return [
-    ...replaced.flatMap(({ error, judged, wanted }) => error?.problems ?? [assignmentReplaced(judged.config, wanted)]),
+    ...replaced.flatMap(({ error, validated, desired }) => error?.problems ?? [assignmentReplaced(validated.config, desired)]),
     ...lost.flatMap(
-      ({ name, error, judged }) => error?.problems.map((one) => ({ host: name, ...one })) ?? [notThereProblem(judged, timeoutMs)],
+      ({ name, error, validated }) => error?.problems.map((one) => ({ host: name, ...one })) ?? [notFoundProblem(validated, timeoutMs)],
     ),
     ...(blocked.length > 0 ? [rolloutBlocked(left.length, blocked)] : left.length > 0 ? [rolloutStopped(left.length, failed)] : []),
   ];
@@ -207,7 +207,7 @@ function showResult(services: Services, { options, reporter, names }: DynamicRol
   const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;
   const parts = FINAL_STAGES.flatMap(([stage, word]) => (count(stage) === 0 ? [] : [`${count(stage)} ${word}`]));
   const message = `${final.length} ${final.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;
-  const items = final.map(({ stage, outcome }) => ({ stage, ...nodeDocument(outcome.judged) }));
+  const items = final.map(({ stage, outcome }) => ({ stage, ...nodeDocument(outcome.validated) }));
   if (format === 'json') reporter.report({ level: 'info', code: 'ROLLOUT_ENDED', message, data: { items } });
   else if (format === 'yaml')
     services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
@@ -221,9 +221,9 @@ function showResult(services: Services, { options, reporter, names }: DynamicRol
 async function recordOf(
   services: Services,
   cluster: Cluster,
-  { names, wanted, wishes, reporter }: DynamicRollout,
+  { names, desired, rollout, reporter }: DynamicRollout,
 ): Promise<RolloutRecord | null> {
-  const isNeeded = wishes.onFailure === 'revert';
+  const isNeeded = rollout.onFailure === 'revert';
   if (names.length === 1 && !isNeeded) return null;
   let isWarned = false;
   const unlessRefused = async (work: Promise<void>): Promise<void> => {
@@ -236,7 +236,7 @@ async function recordOf(
     }
   };
   try {
-    const record = await openRolloutRecord(cluster, wanted, { by: services.self.name, now: () => services.clock.now() });
+    const record = await openRolloutRecord(cluster, desired, { by: services.self.name, now: () => services.clock.now() });
     return {
       inherited: record.inherited,
       began: (name, previous) => unlessRefused(record.began(name, previous)),

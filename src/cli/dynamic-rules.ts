@@ -6,7 +6,7 @@ import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 /** How an assignment is to go out, as the command line says it. */
-export interface RolloutWishes {
+export interface RolloutOptions {
   readonly wait: 'trial' | 'good' | 'none';
   readonly onFailure: 'stop' | 'revert';
   readonly timeoutMs: number;
@@ -20,7 +20,7 @@ const MIN_READY_MS = 30_000;
 const DEFAULT_UNAVAILABLE = '10%';
 
 /** @throws AppError USAGE */
-export function readWishes(options: CommandOptions): RolloutWishes {
+export function readRolloutOptions(options: CommandOptions): RolloutOptions {
   const given = flagText(options, 'wait');
   const wait = given === 'good' || given === 'none' ? given : 'trial';
   const own = ['canary', 'maxUnavailable', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
@@ -43,7 +43,7 @@ export function readWishes(options: CommandOptions): RolloutWishes {
 }
 
 /** How long nodes have to be well before they count. Those that are to be good were well through a whole trial. */
-export function minReadyOf({ wait, minReadyMs }: RolloutWishes, total: number): number {
+export function minReadyOf({ wait, minReadyMs }: RolloutOptions, total: number): number {
   if (minReadyMs !== null) return minReadyMs;
   return total > 1 && wait === 'trial' ? MIN_READY_MS : 0;
 }

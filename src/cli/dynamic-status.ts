@@ -4,7 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../dynamic/config-event.ts';
 import type { Backend } from '../dynamic/node-config.ts';
-import { type JudgedNode, judgeNodes, readConfigHistory, readNodes } from '../dynamic/workflows/read-nodes.ts';
+import { type AssessedNode, assessNodes, readConfigHistory, readNodes } from '../dynamic/workflows/read-nodes.ts';
 import { watchNodes } from '../dynamic/workflows/watch-nodes.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
@@ -21,7 +21,7 @@ export async function runDynamicStatus(services: Services, args: readonly string
     const { clock, signal, output } = services;
     if (options.watch !== true) {
       const now = clock.now();
-      output.stdout(render(await judgeNodes(cluster, args, { now, backend }), options, now));
+      output.stdout(render(await assessNodes(cluster, args, { now, backend }), options, now));
       return 0;
     }
     // A name that is none is said at once.
@@ -40,7 +40,7 @@ export async function runDynamicStatus(services: Services, args: readonly string
         if (state !== shown) output.stdout(render(nodes, options, clock.now()));
         shown = state;
       },
-      onTrouble: (error) => {
+      onIssue: (error) => {
         const message = error instanceof Error ? error.message : String(error);
         reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: trying again` });
       },
@@ -90,7 +90,7 @@ function happened({ reason, identity, message }: ConfigHistoryEntry): string {
 }
 
 /** A node's dynamic configuration for machines. */
-export function nodeDocument({ config, verdict }: JudgedNode): object {
+export function nodeDocument({ config, verdict }: AssessedNode): object {
   const { source } = config.source;
   return {
     node: config.name,
@@ -107,7 +107,7 @@ export function nodeDocument({ config, verdict }: JudgedNode): object {
   };
 }
 
-function render(nodes: readonly JudgedNode[], options: CommandOptions, now: Date): string {
+function render(nodes: readonly AssessedNode[], options: CommandOptions, now: Date): string {
   const format = formatOf(options);
   if (format !== 'text')
     return renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items: nodes.map(nodeDocument) }, format);
@@ -121,7 +121,7 @@ function render(nodes: readonly JudgedNode[], options: CommandOptions, now: Date
   return joinLines([...table, ...notes]);
 }
 
-function rowOf({ config, verdict }: JudgedNode, now: Date): readonly string[] {
+function rowOf({ config, verdict }: AssessedNode, now: Date): readonly string[] {
   const { source, status, report } = config;
   const assigned = source.source === null ? '-' : describeSource(source.source);
   const local = status === null ? '-' : 'local';
@@ -138,7 +138,7 @@ function rowOf({ config, verdict }: JudgedNode, now: Date): readonly string[] {
 }
 
 /** The age of the agent's last report. Kubelets up to 1.23 and earlier versions of the agent do not record the time. */
-function reportedAge({ report }: JudgedNode['config'], now: Date): string {
+function reportedAge({ report }: AssessedNode['config'], now: Date): string {
   const at = Date.parse(report?.at ?? '');
   return Number.isNaN(at) ? '-' : formatAge(now.getTime() - at);
 }

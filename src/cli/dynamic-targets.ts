@@ -17,10 +17,10 @@ export interface NodeChoice {
 /** @throws AppError USAGE when nobody is named, or in two ways at once */
 export function readNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
   const choice = { names: [...new Set(args)], selector: flagText(options, 'selector'), groups: flagList(options, 'group') };
-  const ways = [choice.names.length > 0, choice.selector !== undefined, choice.groups.length > 0].filter(Boolean).length;
-  if (ways === 0)
+  const routes = [choice.names.length > 0, choice.selector !== undefined, choice.groups.length > 0].filter(Boolean).length;
+  if (routes === 0)
     throw usageError('no node was named', 'Name nodes, or choose them with --selector or --group; kubectl get nodes lists them');
-  if (ways > 1) throw usageError('nodes are named in two ways', 'Give names, --selector or --group');
+  if (routes > 1) throw usageError('nodes are named in two ways', 'Give names, --selector or --group');
   if (choice.selector?.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
   return choice;
 }

@@ -19,7 +19,7 @@ export interface WatchInput {
 
 /** Tells of a rollout as it goes: a line an event, and on a terminal one at the bottom that says how far it is. */
 export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter, total, verb, prefix = '' }: WatchInput): RolloutListener {
-  const say = (code: string, message: string, more: Partial<Parameters<Reporter['report']>[0]> = {}): void =>
+  const print = (code: string, message: string, more: Partial<Parameters<Reporter['report']>[0]> = {}): void =>
     reporter.report({ level: 'info', code, message, ...more });
   let batch = '';
   return {
@@ -29,28 +29,33 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
       const count = `${names.length} ${names.length === 1 ? 'node' : 'nodes'}`;
       const others = down.length === 0 ? '' : `; down: ${namesText(down)}`;
       const data = { batch: number, nodes: names, canary: isCanary, down };
-      say('ROLLOUT_BATCH', `${batch}${isCanary ? ' (canary)' : ''}, ${count}: ${namesText(names)}${others}`, { data });
+      print('ROLLOUT_BATCH', `${batch}${isCanary ? ' (canary)' : ''}, ${count}: ${namesText(names)}${others}`, { data });
     },
-    assigned: (host, wanted, isNew) => {
-      const what = wanted === null ? 'reset' : `${verb} ${describeSource(wanted)}`;
-      say('DYNAMIC_ASSIGNED', isNew ? what : `nothing to do: it is ${what} already`, { host });
+    assigned: (host, desired, isNew) => {
+      const what = desired === null ? 'reset' : `${verb} ${describeSource(desired)}`;
+      print('DYNAMIC_ASSIGNED', isNew ? what : `nothing to do: it is ${what} already`, { host });
     },
     state: (node) => {
       const { why } = node.verdict;
-      say('DYNAMIC_STATE', `${stateText(node)}${why === null ? '' : `: ${why}`}`, {
+      print('DYNAMIC_STATE', `${stateText(node)}${why === null ? '' : `: ${why}`}`, {
         host: node.config.name,
         data: { ...nodeDocument(node) },
       });
     },
-    ended: ({ name, stage, judged, error }) => {
+    ended: ({ name, stage, validated, error }) => {
       if (total === 1) return;
-      const data = { stage, node: { ...nodeDocument(judged) }, ...(error === null ? {} : { problems: error.problems.map(formatProblem) }) };
-      say('ROLLOUT_NODE', ENDED[stage], { host: name, level: stage === 'passed' ? 'info' : 'warning', data });
+      const data = {
+        stage,
+        node: { ...nodeDocument(validated) },
+        ...(error === null ? {} : { problems: error.problems.map(formatProblem) }),
+      };
+      print('ROLLOUT_NODE', ENDED[stage], { host: name, level: stage === 'passed' ? 'info' : 'warning', data });
     },
-    blocked: (down) => say('ROLLOUT_BLOCKED', `waiting: ${namesText(down)} ${down.length === 1 ? 'is' : 'are'} down`, { level: 'warning' }),
-    trouble: (error) => {
-      if (error === null) say('CLUSTER_ANSWERS', 'the API server answers again');
-      else if (isAppError(error)) say(error.code, `${error.problems.map(formatProblem).join('; ')}; asking again`, { level: 'warning' });
+    blocked: (down) =>
+      print('ROLLOUT_BLOCKED', `waiting: ${namesText(down)} ${down.length === 1 ? 'is' : 'are'} down`, { level: 'warning' }),
+    issue: (error) => {
+      if (error === null) print('CLUSTER_ANSWERS', 'the API server answers again');
+      else if (isAppError(error)) print(error.code, `${error.problems.map(formatProblem).join('; ')}; asking again`, { level: 'warning' });
     },
     progress: (nodes) => output.status?.(progressLine(nodes, batch)),
   };
@@ -68,11 +73,13 @@ const ENDED = {
 /** `7/50 nodes · batch 3: edge-003 trial, edge-004 waiting · 2 down · 1 failed`. */
 function progressLine(nodes: readonly RolloutOutcome[], batch: string): string {
   const of = (stage: RolloutOutcome['stage']): readonly RolloutOutcome[] => nodes.filter((node) => node.stage === stage);
-  const underWay = of('under-way').map(({ name, judged }) => `${name} ${judged.verdict.state}`);
-  const down = nodes.filter(({ judged }) => !judged.config.isReady).length;
+  const inProgress = of('under-way').map(({ name, validated }) => `${name} ${validated.verdict.state}`);
+  const down = nodes.filter(({ validated }) => !validated.config.isReady).length;
   const parts = [
     `${of('passed').length}/${nodes.length} nodes`,
-    underWay.length === 0 ? '' : `${batch}${batch === '' ? '' : ': '}${underWay.slice(0, 6).join(', ')}${underWay.length > 6 ? ', …' : ''}`,
+    inProgress.length === 0
+      ? ''
+      : `${batch}${batch === '' ? '' : ': '}${inProgress.slice(0, 6).join(', ')}${inProgress.length > 6 ? ', …' : ''}`,
     down === 0 ? '' : `${down} down`,
     of('failed').length === 0 ? '' : `${of('failed').length} failed`,
   ];

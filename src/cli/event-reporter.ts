@@ -6,8 +6,8 @@ import type { Services } from './services.ts';
 export function eventReporter({ clock, output }: Pick<Services, 'clock' | 'output'>, verbosity: number): Reporter {
   return {
     verbosity,
-    report: ({ verbosity: wanted, ...event }: ReportEvent) => {
-      if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
+    report: ({ verbosity: desired, ...event }: ReportEvent) => {
+      if ((desired ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
       output.stdout(`${printableJson({ time: clock.now().toISOString(), ...event })}\n`);
     },
   };

@@ -41,7 +41,7 @@ export interface BringUpInput {
   readonly dryRun: boolean;
   readonly reporter: Reporter;
   /** All control planes of the file. */
-  readonly planes: readonly PlannedHost[];
+  readonly controlPlanes: readonly PlannedHost[];
   /** The one that makes the cluster. */
   readonly first: PlannedHost;
   /** The Nodes of the hosts of the run. */
@@ -122,13 +122,13 @@ export async function bringUpCluster(services: Services, options: CommandOptions
       access,
       dryRun,
       reporter,
-      planes: [first],
+      controlPlanes: [first],
       claims: input.claims,
     });
     return { access, members: new Map(members.map((each) => [each.name, each])) };
   };
   let after: Promise<After> | null = null;
-  const onceThere = (): Promise<After> => {
+  const onceRegistered = (): Promise<After> => {
     after ??= openAfter();
     return after;
   };
@@ -139,16 +139,16 @@ export async function bringUpCluster(services: Services, options: CommandOptions
       stage: role === 'control-plane' ? OTHER_CONTROL_PLANES : WORKERS,
       isAlone: role === 'control-plane',
       open: async (ports) => {
-        const found = (await onceThere()).members.get(name);
+        const found = (await onceRegistered()).members.get(name);
         if (found === undefined) throw new Error(`${name} is no member of the run`);
         return found.open(ports);
       },
     }),
     waiting: ({ name }) => waitingMember(name, `it joins the cluster that ${first.name} makes`),
     settle: async ({ outcomes }) => {
-      const isThere = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
+      const exists = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
       // Where others needed it they have told what went wrong.
-      if (isThere && !dryRun && after === null) await onceThere();
+      if (exists && !dryRun && after === null) await onceRegistered();
     },
     close: async () => {
       for (const access of accesses) await access.close();
@@ -158,14 +158,14 @@ export async function bringUpCluster(services: Services, options: CommandOptions
 }
 
 /** @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, where several control planes would have none: only the first of them could be made */
-async function readConfiguration(services: Services, { cluster, file, planes }: BringUpInput): Promise<LoadedConfig> {
+async function readConfiguration(services: Services, { cluster, file, controlPlanes }: BringUpInput): Promise<LoadedConfig> {
   const config = await readFleetConfiguration(services, { cluster, file });
-  if (planes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, planes);
+  if (controlPlanes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, controlPlanes);
   return config;
 }
 
-function noEndpoint(file: string, planes: readonly PlannedHost[]): AppError {
-  const names = planes.map(({ name }) => name).join(', ');
+function noEndpoint(file: string, controlPlanes: readonly PlannedHost[]): AppError {
+  const names = controlPlanes.map(({ name }) => name).join(', ');
   const message = `${file}: ${names} are control planes, and no address is named that leads to all of them`;
   const hint = 'Name one that will last, of a load balancer or in DNS: cluster.endpoint, or controlPlaneEndpoint in cluster.configuration';
   return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, hint }, { exitCode: 2 });

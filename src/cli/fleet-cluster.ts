@@ -14,7 +14,7 @@ import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import type { CommandOptions } from './command.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
-import { hostNearApiServer, type WayToApiServer } from './near-api-server.ts';
+import { type ApiServerRoute, hostNearApiServer } from './near-api-server.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { flagText } from './read-options.ts';
 import type { HostTarget, Services } from './services.ts';
@@ -61,7 +61,7 @@ export async function openFleetCluster(services: Services, options: CommandOptio
   if (admin === null) throw new Error('a real run has a cluster');
   const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
   if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Name it in the fleet file: cluster.caCert');
-  const made = passingToken(services, admin, input);
+  const made = temporaryToken(services, admin, input);
   return {
     cluster: admin,
     admin,
@@ -97,7 +97,7 @@ async function openNear(
 
 function hostOfFleet(
   services: Services,
-  question: WayToApiServer['question'],
+  question: ApiServerRoute['question'],
   { through, reporter }: FleetAccessInput,
 ): Promise<Host | null> {
   return hostNearApiServer(services, { question, targets: through, reporter, verbosity: 1 });
@@ -162,7 +162,7 @@ const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 const NO_TOKEN = new Secret('000000.0000000000000000');
 
 /** A token for the hosts that join in this run: made when the first of them needs it, deleted at the end. */
-function passingToken(services: Services, admin: Cluster, { dryRun, reporter }: Pick<FleetAccessInput, 'dryRun' | 'reporter'>) {
+function temporaryToken(services: Services, admin: Cluster, { dryRun, reporter }: Pick<FleetAccessInput, 'dryRun' | 'reporter'>) {
   let made: Promise<Secret> | null = null;
   const make = async (): Promise<Secret> => {
     const token = await services.newToken();

@@ -5,8 +5,8 @@ import { selectHosts } from '../fleet/select.ts';
 import { CommitGoneError, commitReverted, describeChangeOf } from '../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../host/commit/record.ts';
 import type { Host } from '../host/host.ts';
+import { loggingHost } from '../host/logging-host.ts';
 import { observe } from '../host/observe.ts';
-import { tellingHost } from '../host/telling-host.ts';
 import { observeHealthzUrl } from '../kubeadm/phases/kubelet-start.ts';
 import { waitForHealthyKubelet } from '../kubelet/kubelet-health.ts';
 import type { CommandOptions } from './command.ts';
@@ -65,7 +65,7 @@ async function settle(services: Services, { args, options, done }: Settling, wor
   let settled = 0;
   const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
     try {
-      const host = tellingHost(await services.connectHost(await targetOf(name)), reporter);
+      const host = loggingHost(await services.connectHost(await targetOf(name)), reporter);
       try {
         const record = await observe(host, commitRecord, services.signal);
         // Of many hosts those that wait are meant.

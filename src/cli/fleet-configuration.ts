@@ -42,7 +42,7 @@ export async function readFleetPatches(
 }
 
 /** What the InitConfiguration says of every control plane of a fleet, whichever of them made the cluster. */
-export interface PlaneSettings {
+export interface ControlPlaneSettings {
   /** Without the name, which is one host's. */
   readonly init: InitConfiguration;
   /** Null: the fleet has no configuration that could name some. */
@@ -50,10 +50,10 @@ export interface PlaneSettings {
 }
 
 /** @throws AppError with exit code 2 */
-export async function readPlaneSettings(
+export async function readControlPlaneSettings(
   services: Services,
   input: FleetConfigurationInput & { readonly reporter: Reporter },
-): Promise<PlaneSettings> {
+): Promise<ControlPlaneSettings> {
   if (input.cluster.configuration === null) return { init: {}, patches: null };
   const { init = {} } = await readFleetConfiguration(services, input);
   const { name: _, ...nodeRegistration } = init.nodeRegistration ?? {};

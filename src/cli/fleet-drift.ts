@@ -11,7 +11,7 @@ import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
-import { waysToCluster } from './fleet-run.ts';
+import { clusterRoutes } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { flagList } from './read-options.ts';
@@ -33,7 +33,7 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
   const rules = readRules(options, { total: hosts.length, dryRun: true });
   const { reporter } = watch;
   const { cluster, file, hosts: all } = fleet;
-  const through = await waysToCluster(services, options, { hosts: all, chosen: hosts, directory: directoryOf(file) });
+  const through = await clusterRoutes(services, options, { hosts: all, chosen: hosts, directory: directoryOf(file) });
   const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
@@ -82,15 +82,15 @@ function driftOf({ plan }: HostOutcome): readonly Drift[] {
   if (isNew(phases)) return [{ what: 'host', why: 'it has not joined' }];
   const changes = phases.flatMap(({ plan: { changes } }) => changes);
   return changes.map((change): Drift => {
-    const { because } = change;
+    const { reason } = change;
     if (isClusterChange(change)) {
       const { kind, name } = 'ref' in change ? change.ref : { kind: change.object.kind, name: change.object.metadata.name };
-      return { what: `${kind} ${name}`, why: because };
+      return { what: `${kind} ${name}`, why: reason };
     }
-    if (change.kind === 'daemon-reload') return { what: 'unit kubelet', why: because };
-    if (change.kind === 'confirm-commit') return { what: 'unconfirmed change', why: because };
-    if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${because}` };
-    return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: because };
+    if (change.kind === 'daemon-reload') return { what: 'unit kubelet', why: reason };
+    if (change.kind === 'confirm-commit') return { what: 'unconfirmed change', why: reason };
+    if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${reason}` };
+    return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: reason };
   });
 }
 

@@ -4,7 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { inParallel } from '../fleet/in-parallel.ts';
 import type { ResolvedHost } from '../fleet/model.ts';
 import { selectHosts } from '../fleet/select.ts';
-import type { CommandFact } from '../host/facts/question.ts';
+import type { CommandFact } from '../host/facts/query.ts';
 import type { CommandOptions } from './command.ts';
 import { fleetTargets } from './fleet-members.ts';
 import { readRules } from './fleet-rules.ts';
@@ -53,7 +53,7 @@ async function execute(
     services.signal.throwIfAborted();
     const host = await services.connectHost(target);
     try {
-      const { run } = await host.ask({ run: { kind: 'command', argv } }, { signal: services.signal, timeoutMs });
+      const { run } = await host.query({ run: { kind: 'command', argv } }, { signal: services.signal, timeoutMs });
       return { host: name, result: run, problems: [] };
     } finally {
       await host.close();
@@ -67,8 +67,8 @@ async function execute(
 /** All a host said in one piece. */
 function show({ output }: Services, options: CommandOptions, { host, result, problems }: Executed): void {
   if (flagText(options, 'output') === 'json') {
-    const said = result === null ? { problems: problems.map(formatProblem) } : { ...result };
-    output.stdout(`${printableJson({ host, ...said })}\n`);
+    const reported = result === null ? { problems: problems.map(formatProblem) } : { ...result };
+    output.stdout(`${printableJson({ host, ...reported })}\n`);
     return;
   }
   if (result === null) return;

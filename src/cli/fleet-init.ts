@@ -62,8 +62,8 @@ async function fromVagrant(services: Services, options: CommandOptions, file: st
       ? [given, await services.input.readText(given)]
       : ['vagrant ssh-config', await services.runLocal(['vagrant', 'ssh-config'])];
   const beside = (path: string): string => {
-    const way = relative(dirname(resolve(file)), path);
-    return file === '-' || !isAbsolute(path) || way.startsWith('..') ? path : way;
+    const route = relative(dirname(resolve(file)), path);
+    return file === '-' || !isAbsolute(path) || route.startsWith('..') ? path : route;
   };
   return readVagrantMachines(text, name).map((machine) => ({ ...machine, identityFiles: machine.identityFiles.map(beside) }));
 }

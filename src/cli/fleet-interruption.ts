@@ -52,7 +52,7 @@ type Progress = { readonly state: 'begun' | 'confirmed' | 'rolling back' } | { r
 export function interruptionLog({ now }: Pick<Clock, 'now'>, hosts: readonly string[]): InterruptionLog {
   const progress = new Map<string, Progress>();
   const outcomes = new Map<string, HostOutcome>();
-  const hear = (host: string, { code, data }: ReportEvent): void => {
+  const handle = (host: string, { code, data }: ReportEvent): void => {
     if (code === 'REVERT_ARMED' && typeof data?.timeoutSeconds === 'number')
       progress.set(host, { state: 'unconfirmed', revertsAt: new Date(now().getTime() + data.timeoutSeconds * 1000) });
     if (code === 'COMMIT_CONFIRMED') progress.set(host, { state: 'confirmed' });
@@ -75,7 +75,7 @@ export function interruptionLog({ now }: Pick<Clock, 'now'>, hosts: readonly str
     of: (host, own) => ({
       ...own,
       report: (event) => {
-        hear(host, event);
+        handle(host, event);
         own.report(event);
       },
     }),
@@ -106,6 +106,6 @@ function listed(hosts: readonly string[]): readonly string[] {
   return hosts.length === 0 ? [] : [namesText(hosts)];
 }
 
-function isNotStarted(outcome: HostOutcome | undefined, begun: boolean): boolean {
-  return outcome === undefined ? !begun : outcome.status === 'stopped' || outcome.status === 'interrupted';
+function isNotStarted(outcome: HostOutcome | undefined, started: boolean): boolean {
+  return outcome === undefined ? !started : outcome.status === 'stopped' || outcome.status === 'interrupted';
 }

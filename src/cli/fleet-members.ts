@@ -4,7 +4,7 @@ import type { FleetCluster } from '../fleet/model.ts';
 import { differingOperations, type Operations, operationsOf } from '../fleet/operations.ts';
 import type { PlannedHost } from '../fleet/saved-plan.ts';
 import { workflowMember } from '../fleet/workflow-member.ts';
-import type { Question } from '../host/facts/question.ts';
+import type { FactQuery } from '../host/facts/query.ts';
 import type { Host } from '../host/host.ts';
 import { type HostPreparation, isUndeclared } from '../host/install/model.ts';
 import type { PhaseContext } from '../host/phase.ts';
@@ -15,14 +15,14 @@ import type { Cluster } from '../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import { readClusterBaseline } from '../kubeadm/workflows/cluster-baseline.ts';
-import { planeStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
+import { controlPlaneStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
 import { prepareHostWorkflow } from '../kubeadm/workflows/prepare-host.ts';
 import { upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
 import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
-import { type PlaneSettings, readPlaneSettings } from './fleet-configuration.ts';
+import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
 import { isForKubelet } from './node-options.ts';
 import { ignoredChecks, readCommandTimeout, readSshOptions } from './read-options.ts';
@@ -48,11 +48,11 @@ export interface FleetMembersInput {
   readonly dryRun: boolean;
   readonly reporter: Reporter;
   /** The control planes of the fleet: one that is there uploads the certificates that others join by. */
-  readonly planes?: readonly PlannedHost[];
+  readonly controlPlanes?: readonly PlannedHost[];
   /** The Nodes of the hosts of the run. */
   readonly claims?: NodeClaims | undefined;
   /** In place of a plain connection: who wants to know more of a host. */
-  readonly connect?: (target: HostTarget, host: PlannedHost, questions: readonly Question[]) => Promise<Host>;
+  readonly connect?: (target: HostTarget, host: PlannedHost, queries: readonly FactQuery[]) => Promise<Host>;
 }
 
 /**
@@ -88,23 +88,23 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
   } satisfies Partial<JoinOptions>;
   const writing = readWriting(services, options);
   const sources = installSources(services, input.directory);
-  const certificateKey = onceAsked(async () => {
+  const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./fleet-upload-certs.ts');
     return uploadFleetCerts(services, options, {
-      planes: input.planes ?? [],
+      controlPlanes: input.controlPlanes ?? [],
       connectTo: (host) => services.connectHost(targetOf(host)),
       cluster: access.cluster,
       file: input.file,
     });
   });
-  const planeSettings = onceAsked(() => readPlaneSettings(services, input));
+  const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
   const replan = options.replan === true;
   const memberOf = async ({ host, operations, planned }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays, preparation } = host;
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (): Promise<Host> =>
-      input.connect?.(target, host, joinWorkflow.questions?.(own) ?? []) ?? services.connectHost(target);
+      input.connect?.(target, host, joinWorkflow.queries?.(own) ?? []) ?? services.connectHost(target);
     const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan };
     const common = {
       name,
@@ -117,7 +117,7 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
       claims: input.claims,
     };
     const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, workflow: joinWorkflow, options: own }), stage: WORKERS });
-    const planeMember = (settings: PlaneSettings): FleetMember => {
+    const controlPlaneMemberOf = (settings: ControlPlaneSettings): FleetMember => {
       const patches = settings.patches?.filter(isForKubelet) ?? null;
       const present = workflowMember({
         ...common,
@@ -125,21 +125,21 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
         options: { ...own, patches, forget: false, nodeName: nodeRegistration.name ?? null },
       });
       const joining = async (): Promise<FleetMember> => {
-        const { joiningMember } = await import('./fleet-join-plane.ts');
+        const { joiningMember } = await import('./fleet-join-control-plane.ts');
         return joiningMember(services, { common, join: own, settings, certificateKey: await certificateKey() });
       };
       return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
     };
-    const member = role === 'control-plane' ? planeMember(await planeSettings()) : workerMember();
+    const member = role === 'control-plane' ? controlPlaneMemberOf(await controlPlaneSettings()) : workerMember();
     return operations === undefined ? member : exactly(member, { operations, planned, replan });
   };
   return Promise.all(tasks.map(memberOf));
 }
 
-function onceAsked<T>(ask: () => Promise<T>): () => Promise<T> {
+function lazily<T>(query: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | null = null;
   return () => {
-    asked ??= ask();
+    asked ??= query();
     return asked;
   };
 }
@@ -221,7 +221,7 @@ function controlPlaneMember({ name, connect, cluster, present, joining }: Contro
     stage: OTHER_CONTROL_PLANES,
     isAlone: true,
     open: async (ports) => {
-      const state = await planeStateOver(connect, cluster, ports.signal);
+      const state = await controlPlaneStateOver(connect, cluster, ports.signal);
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'it joins' : 'it goes on joining';
       const member =

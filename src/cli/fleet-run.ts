@@ -44,11 +44,11 @@ export async function openFleetRun(services: Services, options: CommandOptions, 
   const { cluster, file, dryRun, reporter } = input;
   const kubeconfig = await kubeconfigToMake(services, options, input);
   if (kubeconfig !== null) return openBringUp(services, options, input, kubeconfig);
-  const through = await waysToCluster(services, options, { ...input, chosen: input.tasks.map(({ host }) => host) });
+  const through = await clusterRoutes(services, options, { ...input, chosen: input.tasks.map(({ host }) => host) });
   const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, writes: true, through });
   try {
     const claims = nodeClaims();
-    const members = await fleetMembers(services, options, { ...input, access, planes: input.hosts.filter(isControlPlane), claims });
+    const members = await fleetMembers(services, options, { ...input, access, controlPlanes: input.hosts.filter(isControlPlane), claims });
     return { members, access, claims, settle: async () => undefined, close: () => access.close() };
   } catch (error) {
     await access.close();
@@ -75,7 +75,7 @@ function isControlPlane({ role }: PlannedHost): boolean {
  * The hosts that the API server may be reached from: the control planes of the fleet, and then those that a run is about.
  * @param chosen those of the run
  */
-export async function waysToCluster(
+export async function clusterRoutes(
   services: Services,
   options: CommandOptions,
   { hosts, chosen, directory }: Pick<FleetRunInput, 'hosts' | 'directory'> & { readonly chosen: readonly PlannedHost[] },
@@ -86,12 +86,12 @@ export async function waysToCluster(
 
 async function openBringUp(services: Services, options: CommandOptions, input: FleetRunInput, kubeconfig: string): Promise<OpenFleetRun> {
   const { tasks, hosts, dryRun } = input;
-  const planes = hosts.filter(isControlPlane);
-  const [plane] = planes;
-  const first = tasks.find(({ host }) => host.name === plane?.name);
+  const controlPlanes = hosts.filter(isControlPlane);
+  const [controlPlane] = controlPlanes;
+  const first = tasks.find(({ host }) => host.name === controlPlane?.name);
   if (first === undefined) {
-    const message = `${kubeconfig} is not there: ${plane?.name} is to make the cluster, and it is not among the hosts of this run`;
-    throw usageError(message, `Leave out --limit, or name ${plane?.name} too; of a cluster that is there give the kubeconfig`);
+    const message = `${kubeconfig} is not there: ${controlPlane?.name} is to make the cluster, and it is not among the hosts of this run`;
+    throw usageError(message, `Leave out --limit, or name ${controlPlane?.name} too; of a cluster that is there give the kubeconfig`);
   }
   if (first.operations !== undefined)
     throw new AppError(
@@ -100,7 +100,7 @@ async function openBringUp(services: Services, options: CommandOptions, input: F
     );
   const { bringUpCluster } = await import('./fleet-bring-up.ts');
   const claims = nodeClaims();
-  const bringUp = await bringUpCluster(services, options, { ...input, planes, first: first.host, kubeconfig, claims });
+  const bringUp = await bringUpCluster(services, options, { ...input, controlPlanes, first: first.host, kubeconfig, claims });
   const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));
   return { members, access: null, claims, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
 }

@@ -4,9 +4,9 @@ import { renderTable } from '../base/text/table.ts';
 import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
 import { type HostStatusFacts, statusFacts, statusOf } from '../fleet/host-status.ts';
 import { selectHosts } from '../fleet/select.ts';
+import { cacheFacts } from '../host/cached-host.ts';
 import { type CommitRecord, commitRecord, revertsAt } from '../host/commit/record.ts';
 import { combineFacts } from '../host/facts/fact.ts';
-import { holdAnswers } from '../host/held-host.ts';
 import { observe } from '../host/observe.ts';
 import { changesOf } from '../host/plan/fold.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -18,7 +18,7 @@ import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
-import { waysToCluster } from './fleet-run.ts';
+import { clusterRoutes } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { flagList } from './read-options.ts';
@@ -28,7 +28,7 @@ import { shownChanges } from './show-plan.ts';
 
 const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
 
-type Looked = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null };
+type Inspected = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null };
 
 /** One line of the table. */
 interface Row {
@@ -56,10 +56,10 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     dryRun: true,
     reporter: watch.reporter,
     writes: false,
-    through: await waysToCluster(services, options, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(fleet.file) }),
+    through: await clusterRoutes(services, options, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(fleet.file) }),
   });
   try {
-    const looked = new Map<string, Looked>();
+    const inspected = new Map<string, Inspected>();
     const members = await fleetMembers(services, options, {
       tasks: hosts.map((host) => ({ host })),
       cluster: fleet.cluster,
@@ -69,11 +69,11 @@ export async function runFleetStatus(services: Services, _args: readonly string[
       dryRun: true,
       reporter: watch.reporter,
       // All in the one round trip that the plan takes.
-      connect: async (target, { name }, questions) => {
-        const host = holdAnswers(await services.connectHost(target), services.clock, [...questions, ...Object.values(FACTS.questions)]);
+      connect: async (target, { name }, queries) => {
+        const host = cacheFacts(await services.connectHost(target), services.clock, [...queries, ...Object.values(FACTS.queries)]);
         try {
           const { status, health, commit } = await observe(host, FACTS, services.signal);
-          looked.set(name, { ...statusOf(status), commit, health: isHealthy(health) ? 'ok' : healthText(health) });
+          inspected.set(name, { ...statusOf(status), commit, health: isHealthy(health) ? 'ok' : healthText(health) });
           return host;
         } catch (error) {
           await host.close();
@@ -83,11 +83,11 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     });
     const [{ outcomes }, nodes] = await Promise.all([runFleet(members, rules, quiet(watch.ports)), nodesOf(access.cluster)]);
     watch.close();
-    const rows = outcomes.map((outcome) => rowOf(outcome, looked.get(outcome.host) ?? null, nodes));
+    const rows = outcomes.map((outcome) => rowOf(outcome, inspected.get(outcome.host) ?? null, nodes));
     const format = formatOf(options);
     services.output.stdout(format === 'text' ? joinLines(tableOf(rows)) : renderDocument(documentOf(rows), format));
     const unreached = outcomes.map((outcome) =>
-      looked.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
+      inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
     return exitOf(services, { outcomes: unreached, stopped: null }, 0, { reads: true });
   } finally {
@@ -118,18 +118,21 @@ function healthText({ unit, healthz }: ReturnType<(typeof FACTS)['parse']>['heal
   return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
 }
 
-function rowOf(outcome: HostOutcome, looked: Looked | null, nodes: ReadonlyMap<string, KubeObject> | null): Row {
+function rowOf(outcome: HostOutcome, inspected: Inspected | null, nodes: ReadonlyMap<string, KubeObject> | null): Row {
   const { host } = outcome;
-  const node = looked?.nodeName === null || looked === null ? undefined : nodes?.get(looked.nodeName);
+  const node = inspected?.nodeName === null || inspected === null ? undefined : nodes?.get(inspected.nodeName);
   return {
     host,
-    reachable: looked !== null,
-    kubelet: looked?.kubeletVersion ?? null,
-    config: looked?.configHash ?? null,
-    health: looked?.health ?? null,
-    node: looked === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
-    drift: looked === null ? null : [describeCommit(looked.commit), describeDrift(outcome, looked)].filter(Boolean).join(', ') || 'none',
-    unconfirmed: looked?.commit?.state === 'armed' ? { owner: looked.commit.owner, revertsAt: revertTime(looked.commit) } : null,
+    reachable: inspected !== null,
+    kubelet: inspected?.kubeletVersion ?? null,
+    config: inspected?.configHash ?? null,
+    health: inspected?.health ?? null,
+    node: inspected === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
+    drift:
+      inspected === null
+        ? null
+        : [describeCommit(inspected.commit), describeDrift(outcome, inspected)].filter(Boolean).join(', ') || 'none',
+    unconfirmed: inspected?.commit?.state === 'armed' ? { owner: inspected.commit.owner, revertsAt: revertTime(inspected.commit) } : null,
   };
 }
 
@@ -144,7 +147,7 @@ function revertTime(commit: CommitRecord): string {
 }
 
 /** Empty: none. */
-function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Looked): string {
+function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Inspected): string {
   if (nodeName === null) return 'not joined';
   if (status === 'pending' && plan !== null) {
     if (plan.host.phases.some(({ phase }) => phase === 'join')) return 'no control plane';

@@ -32,7 +32,7 @@ export async function runFleetTrust(services: Services, _args: readonly string[]
   const keys = await services.openHostKeys(await readSshOptions(services, options));
   const findings: Finding[] = [];
   for (const round of roundsOf(targetsOf(fleet, keys, options))) {
-    const found = await inParallel(round, options.parallel as number, (target) => look(keys, target, services.signal));
+    const found = await inParallel(round, options.parallel as number, (target) => inspect(keys, target, services.signal));
     services.signal.throwIfAborted();
     const unknown = found.filter(isUnknown);
     const record = unknown.length > 0 && options.dryRun !== true && (await mayRecord(services, unknown, options.yes === true));
@@ -60,9 +60,9 @@ function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, option
   for (const host of hosts) {
     const target = fleetSshTarget(host, config, { directory, overrides });
     for (const [i, hop] of [...target.proxyJump, target].entries()) {
-      const way = target.proxyJump.slice(0, i);
-      const key = [...way, hop].map((each) => knownHostsNames(each).name).join(' ');
-      if (!targets.has(key)) targets.set(key, { ...hop, proxyJump: way });
+      const route = target.proxyJump.slice(0, i);
+      const key = [...route, hop].map((each) => knownHostsNames(each).name).join(' ');
+      if (!targets.has(key)) targets.set(key, { ...hop, proxyJump: route });
     }
   }
   return [...targets.values()];
@@ -73,9 +73,9 @@ function roundsOf(targets: readonly SshTarget[]): readonly (readonly SshTarget[]
   return depths.map((depth) => targets.filter(({ proxyJump }) => proxyJump.length === depth));
 }
 
-async function look(keys: HostKeys, target: SshTarget, signal: AbortSignal): Promise<Finding> {
+async function inspect(keys: HostKeys, target: SshTarget, signal: AbortSignal): Promise<Finding> {
   try {
-    return { target, shown: await keys.look(target, signal) };
+    return { target, shown: await keys.inspect(target, signal) };
   } catch (error) {
     if (!isAppError(error)) throw error;
     return { target, failure: error.problems };
@@ -118,7 +118,7 @@ async function record(keys: HostKeys, finding: Finding): Promise<Finding> {
     ],
   });
   try {
-    const file = await keys.remember(target, (shown as ShownHostKey).key);
+    const file = await keys.save(target, (shown as ShownHostKey).key);
     return file === null ? failed('no known_hosts file is configured') : { ...finding, recorded: file };
   } catch (error) {
     return failed(error instanceof Error ? error.message : String(error));

@@ -6,7 +6,7 @@ import { planWorkflow } from '../host/run-workflow.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { emptyConfig } from '../kubeadm/config/load.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import { planeStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
+import { controlPlaneStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
 import { initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
 import type { CommandOptions } from './command.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
@@ -15,7 +15,7 @@ import type { Services } from './services.ts';
 
 export interface UploadCertsInput {
   /** The control planes of the fleet; the first that is there uploads. */
-  readonly planes: readonly PlannedHost[];
+  readonly controlPlanes: readonly PlannedHost[];
   readonly connectTo: (host: PlannedHost) => Promise<Host>;
   readonly cluster: Cluster;
   /** The fleet file. */
@@ -29,13 +29,13 @@ export interface UploadCertsInput {
  */
 export async function uploadFleetCerts(services: Services, options: CommandOptions, input: UploadCertsInput): Promise<Secret> {
   const { cluster, file } = input;
-  const plane = await planeThere(input);
+  const controlPlane = await existingControlPlane(input);
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const accesses: ApiAccess[] = [];
   let key: Secret | null = null;
   const onlyPhase = 'upload-certs';
   const workflowOptions = await fleetInitOptions(services, options, {
-    first: plane,
+    first: controlPlane,
     file,
     dryRun: false,
     reporter,
@@ -48,7 +48,7 @@ export async function uploadFleetCerts(services: Services, options: CommandOptio
     },
     opened: (access) => accesses.push(access),
   });
-  const host = await input.connectTo(plane);
+  const host = await input.connectTo(controlPlane);
   try {
     const context = { host, cluster, clock: services.clock, reporter, signal: services.signal };
     const run = { dryRun: false, skipPhases: [], onlyPhase };
@@ -62,8 +62,9 @@ export async function uploadFleetCerts(services: Services, options: CommandOptio
   }
 }
 
-async function planeThere({ planes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
-  for (const plane of planes) if ((await planeStateOver(() => connectTo(plane), cluster)) === 'present') return plane;
+async function existingControlPlane({ controlPlanes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
+  for (const controlPlane of controlPlanes)
+    if ((await controlPlaneStateOver(() => connectTo(controlPlane), cluster)) === 'present') return controlPlane;
   const message = 'no control plane of the fleet file is running, so none can upload the certificates that others need to join';
   const hint = 'Add a running control plane to the fleet file, or run join --control-plane with a key of init phase upload-certs';
   throw new AppError({ code: 'CONTROL_PLANE_MISSING', message, hint }, { exitCode: 3 });

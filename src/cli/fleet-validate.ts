@@ -1,5 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
-import { judgeFleet } from '../fleet/validate.ts';
+import { validateFleet } from '../fleet/validate.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { VERSION } from '../version.ts';
 import type { CommandOptions } from './command.ts';
@@ -18,8 +18,8 @@ export async function runFleetValidate(services: Services, _args: readonly strin
   const structure: FileVerdict = { file, problems };
   const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? NEWEST_MINOR;
   // What could not be read is not judged.
-  const judged = isOk(structure) ? judgeFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
-  const verdict: FileVerdict = { file, problems: [...problems, ...judged] };
+  const validated = isOk(structure) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
+  const verdict: FileVerdict = { file, problems: [...problems, ...validated] };
   showVerdicts([verdict], options.output as ReportFormat, services.output, VERSION);
   return isOk(verdict) ? 0 : 2;
 }

@@ -68,7 +68,7 @@ export function watchFleet(
     reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) });
   });
   const hosts = interruption === undefined ? null : interruptionLog(clock, interruption.hosts);
-  const forgetExit =
+  const removeExitListener =
     hosts === null || interruption === undefined
       ? null
       : watchForcedExit(services, hosts, {
@@ -106,7 +106,7 @@ export function watchFleet(
     },
     close: () => {
       forget();
-      forgetExit?.();
+      removeExitListener?.();
       log.close();
       output.status?.(null);
       warnings.flush();

@@ -47,7 +47,7 @@ async function fetchKey({ web, signal }: Services, source: string): Promise<stri
   let url = source;
   for (let i = 0; i <= MAX_REDIRECTIONS; i++) {
     const answer = await web.get({ url, trust: { kind: 'machine' }, maxBytes: MAX_KEY_BYTES, signal });
-    if (answer.kind === 'failed') throw refuse(answer.trouble.kind);
+    if (answer.kind === 'failed') throw refuse(answer.issue.kind);
     if (answer.status === 200) return answer.text;
     if (answer.status < 300 || answer.status > 399 || answer.location === null) throw refuse(`the server answered ${answer.status}`);
     url = new URL(answer.location, url).href;

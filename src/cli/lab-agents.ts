@@ -21,7 +21,7 @@ import type { Services } from './services.ts';
 
 export interface LabAgents {
   /** Waits until every Node says what its agent makes of it. */
-  untilTold(): Promise<void>;
+  untilReported(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
     }
   });
   return {
-    untilTold: async () => {
+    untilReported: async () => {
       while ((await readNodes(admin, names)).some(({ status }) => status === null)) await services.clock.sleep(POLL_MS, services.signal);
     },
     close: async () => {
@@ -161,7 +161,7 @@ async function runOne(
       connect: () => nodeCluster(services, host),
     }),
     clock: services.clock,
-    onTrouble: () => undefined,
+    onIssue: () => undefined,
   });
   try {
     await runAgent({

@@ -115,10 +115,10 @@ async function inventoryFiles(services: Services, path: string): Promise<{ files
 async function variablesFiles(services: Services, directory: string, of: 'group' | 'host'): Promise<readonly VariablesFile[]> {
   const folder = join(directory, `${of}_vars`);
   if (!(await services.input.isDirectory(folder))) return [];
-  const isWanted = (path: string): boolean =>
+  const isDesired = (path: string): boolean =>
     !/(?:^|\/)\.|~$/.test(path) && (!path.includes('/') || /\/[^/.]*$|\.(?:ya?ml|json)$/.test(path));
   const byName = new Map<string, { rank: number; files: VariablesFile[] }>();
-  for (const { path, text } of (await services.input.readTree(folder, isWanted)).filter((file) => isWanted(file.path))) {
+  for (const { path, text } of (await services.input.readTree(folder, isDesired)).filter((file) => isDesired(file.path))) {
     for (const { name, rank } of namesOf(path)) {
       const known = byName.get(name);
       const file: VariablesFile = { path: join(folder, path), text, of, name };

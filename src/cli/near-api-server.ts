@@ -5,7 +5,7 @@ import type { Trust } from '../kube/web.ts';
 import type { HostTarget, Services } from './services.ts';
 
 /** An API server, and how its answer is known for its own. */
-export interface ApiServerQuestion {
+export interface ApiServerProbe {
   /** `https://ADDRESS:PORT` */
   readonly server: string;
   readonly trust: Trust;
@@ -17,15 +17,15 @@ export interface ApiServerQuestion {
 const PROBE_MS = 5_000;
 
 /** Whether an API server answers there, whatever it says. Where something else answers at its address, the network is another one. */
-export async function answers({ web, signal }: Services, { server, trust, from }: ApiServerQuestion): Promise<boolean> {
+export async function answers({ web, signal }: Services, { server, trust, from }: ApiServerProbe): Promise<boolean> {
   const url = `${trimTrailing(server, '/')}/version`;
   const dial = from?.dial === undefined ? {} : { dial: from.dial };
   const answer = await web.get({ url, trust, timeoutMs: PROBE_MS, signal, ...dial });
   return answer.kind === 'answer';
 }
 
-export interface WayToApiServer {
-  readonly question: Omit<ApiServerQuestion, 'from'>;
+export interface ApiServerRoute {
+  readonly question: Omit<ApiServerProbe, 'from'>;
   /** The first of them are tried, all at a time: one that is dead delays nobody. */
   readonly targets: readonly HostTarget[];
   readonly reporter: Reporter;
@@ -40,8 +40,8 @@ const MOST_TRIED = 8;
  * The host over whose connection the API server is reached, where it is not reached from here but from there: behind a bastion, say.
  * @returns connected, and the caller's to close; null: from here, as far as can be told
  */
-export async function hostNearApiServer(services: Services, way: WayToApiServer): Promise<Host | null> {
-  const { question, targets, reporter, verbosity = 0 } = way;
+export async function hostNearApiServer(services: Services, route: ApiServerRoute): Promise<Host | null> {
+  const { question, targets, reporter, verbosity = 0 } = route;
   const others = targets.filter(({ address, member }) => address !== undefined || member !== undefined).slice(0, MOST_TRIED);
   if (others.length === 0 || (await answers(services, question))) return null;
   const from = await firstOf(others.map((target) => connectNear(services, target, question)));
@@ -52,7 +52,7 @@ export async function hostNearApiServer(services: Services, way: WayToApiServer)
 }
 
 /** Null: it is not reached from there, or nobody gets there. What is wrong with a host is said when it is its turn. */
-async function connectNear(services: Services, target: HostTarget, question: WayToApiServer['question']): Promise<Host | null> {
+async function connectNear(services: Services, target: HostTarget, question: ApiServerRoute['question']): Promise<Host | null> {
   const from = await services.connectHost(target).catch(() => null);
   if (from === null) return null;
   try {

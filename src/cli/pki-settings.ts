@@ -4,7 +4,7 @@ import type { Host } from '../host/host.ts';
 import type { Warning } from '../host/plan/change.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
-import type { PkiSettings } from '../kubeadm/workflows/look-at-certificates.ts';
+import type { PkiSettings } from '../kubeadm/workflows/inspect-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { hostDirectory } from './host-directory.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';

@@ -51,8 +51,8 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
   const several = run.targets.length > 1;
   const writing = readWriting(services, run.options);
   const blocks = hostBlocks(run.reporter, { applies: !run.dryRun });
-  const looksFirst = run.oneHostPerNode === true;
-  const maxOpen = looksFirst ? Math.max(DEFAULT_PARALLEL, run.targets.length) : DEFAULT_PARALLEL;
+  const observesFirst = run.oneHostPerNode === true;
+  const maxOpen = observesFirst ? Math.max(DEFAULT_PARALLEL, run.targets.length) : DEFAULT_PARALLEL;
   const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen };
   const claims = nodeClaims();
   const members = await Promise.all(
@@ -64,7 +64,7 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
   const interruption = watchInterruption(services, run, members);
   const { outcomes } = await runFleet(
     members,
-    { ...rules, dryRun: run.dryRun, proveUnchanged: true, looksFirst },
+    { ...rules, dryRun: run.dryRun, proveUnchanged: true, observesFirst },
     {
       signal: services.signal,
       claims,
@@ -117,7 +117,7 @@ function watchInterruption(
   const forget = onAbort(members.length > 1 ? services.signal : undefined, () =>
     reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) }),
   );
-  const forgetExit = watchForcedExit(services, hosts, { next: 'Go on: run the same command again.' });
+  const removeExitListener = watchForcedExit(services, hosts, { next: 'Go on: run the same command again.' });
   return {
     ...hosts,
     progress: (progress) => {
@@ -125,7 +125,7 @@ function watchInterruption(
     },
     close: () => {
       forget();
-      forgetExit();
+      removeExitListener();
     },
   };
 }

@@ -47,9 +47,9 @@ export interface InputFiles {
   readText(path: string): Promise<string>;
   /**
    * All files below a directory, in lexical order of their paths. A symbolic link in place of the directory is refused, as kubeadm does.
-   * @param isWanted by path below the directory: others are listed without being read, and have an empty text
+   * @param isDesired by path below the directory: others are listed without being read, and have an empty text
    */
-  readTree(directory: string, isWanted: (path: string) => boolean): Promise<readonly TreeFile[]>;
+  readTree(directory: string, isDesired: (path: string) => boolean): Promise<readonly TreeFile[]>;
   exists(path: string): Promise<boolean>;
   /** Links are followed. */
   isDirectory(path: string): Promise<boolean>;

@@ -4,7 +4,7 @@ import { joinLines, type Style, styled, type Text } from '../base/text/styled.ts
 import { subjectOfHostChange } from '../fleet/operations.ts';
 import type { PlanDocument } from '../host/plan/document.ts';
 import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
-import { NODE_MEMORY_PATH } from '../kubeadm/node-settings/node-memory.ts';
+import { NODE_SETTINGS_PATH } from '../kubeadm/node-settings/node-settings.ts';
 import { renderDocument } from './show-document.ts';
 
 export type PlanFormat = 'text' | 'json' | 'yaml';
@@ -47,7 +47,7 @@ function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonl
 
 /** The changes that text shows and counts: without the file of what was declared for the node, which follows from the others, unless it is alone. */
 export function shownChanges(changes: readonly JsonObject[], verbosity: number): readonly JsonObject[] {
-  const others = verbosity > 0 ? changes : changes.filter(({ path }) => path !== NODE_MEMORY_PATH);
+  const others = verbosity > 0 ? changes : changes.filter(({ path }) => path !== NODE_SETTINGS_PATH);
   return others.length === 0 ? changes : others;
 }
 
@@ -57,7 +57,7 @@ export function changeLines(change: JsonObject): readonly Text[] {
 }
 
 function hostChangeLines(change: JsonObject): readonly Text[] {
-  const { kind, phase, because } = change;
+  const { kind, phase, reason } = change;
   const what = subjectOfHostChange(change);
   const sign =
     change.action === 'create' || kind === 'make-directory' || kind === 'put-file'
@@ -68,7 +68,7 @@ function hostChangeLines(change: JsonObject): readonly Text[] {
   const size = typeof change.size === 'number' ? `, ${(change.size / 1e6).toFixed(1)} MB` : '';
   const mode = change.mode === undefined ? '' : ` (${change.mode} ${change.owner}${size})`;
   const subject = what === '' ? '' : ` ${what}`;
-  const head = `  ${sign} [${phase}] ${String(kind)}${subject}${mode}: ${because}`;
+  const head = `  ${sign} [${phase}] ${String(kind)}${subject}${mode}: ${reason}`;
   const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined) : [];
   const summary = summaryOf(change).map((line) => indented(line, change.action === 'create' ? 'green' : null));
   return [head, ...diff, ...summary];
@@ -85,11 +85,11 @@ function summaryOf({ certificate, kubeconfig }: JsonObject): readonly string[] {
 const SHOWN = ['currentContext', 'server', 'subject', 'issuer', 'san', 'extKeyUsage', 'notBefore', 'notAfter', 'publicKey'];
 
 function clusterChangeLines(change: JsonObject): readonly Text[] {
-  const { phase, action, because } = change;
+  const { phase, action, reason } = change;
   const object = change.object as JsonObject;
   const metadata = object.metadata as JsonObject;
   const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-  const head = `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${because}`;
+  const head = `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${reason}`;
   if (typeof change.diff === 'string' && change.diff !== '') return [head, ...diffLines(change.diff, undefined)];
   const body = stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd().split('\n');
   return [head, ...body.map((line) => indented(line, action === 'create' ? 'green' : null))];

@@ -57,7 +57,7 @@ export async function runTokenCreate(services: Services, args: readonly string[]
     const secrets = tokens.map((token) => tokenSecret(token, services.clock.now()));
     if (opened.cluster !== null) await requireFreeIds(opened.cluster, tokens.map(idOf));
     if (dryRun) {
-      const changes = secrets.map((object) => ({ kind: 'create-object', object, because: 'it is a new token' }) as const);
+      const changes = secrets.map((object) => ({ kind: 'create-object', object, reason: 'it is a new token' }) as const);
       const { hosts: _, ...plan } = planDocument(
         [{ name: '', phases: [{ phase: 'token', plan: { changes } }] }],
         opened.warnings,

@@ -3,10 +3,10 @@ import { documentTexts } from '../codec/document-text.ts';
 import { CONFIG_KINDS } from '../kubeadm/config/document-header.ts';
 import { loadConfig } from '../kubeadm/config/load.ts';
 import { type Minor, NEWEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
-import { type JudgeOptions, judgeKubeletConfiguration } from '../kubelet/validate/judge.ts';
+import { type ValidationOptions, validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
 
 /** How a file is to be judged; `chosen` is the version asked for. */
-export interface TextOptions extends Omit<JudgeOptions, 'minor' | 'syntax'> {
+export interface TextOptions extends Omit<ValidationOptions, 'minor' | 'syntax'> {
   readonly chosen: Minor | null;
   readonly allowDeprecated: boolean;
 }
@@ -22,12 +22,12 @@ export interface TextVerdict {
  * Judges a file with kubeadm's documents. A KubeletConfiguration among them is judged by the version chosen, else by that of the
  * ClusterConfiguration beside it, else by the newest.
  */
-export function judgeDocuments(text: string, file: string, { chosen, allowDeprecated, ...options }: TextOptions): TextVerdict {
+export function validateDocuments(text: string, file: string, { chosen, allowDeprecated, ...options }: TextOptions): TextVerdict {
   const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated });
   if (config.kubelet === undefined) return { problems: config.problems, kubeletText: null };
   const declared = parseMinor(config.cluster?.kubernetesVersion ?? '');
   const minor = chosen ?? declared ?? NEWEST_MINOR;
-  const { problems } = judgeKubeletConfiguration(config.kubelet, { ...options, minor });
+  const { problems } = validateKubeletConfiguration(config.kubelet, { ...options, minor });
   return { problems: [...config.problems, ...problems].sort(byPosition), kubeletText: documentTexts(text)[config.kubelet.index] ?? null };
 }
 

@@ -1,6 +1,6 @@
 import { formatProblem, type Problem, usageError } from '../base/errors.ts';
 import type { Host } from '../host/host.ts';
-import { askKubelet, findKubelet, type KubeletToAsk } from '../kubeadm/workflows/ask-kubelet.ts';
+import { findKubelet, type KubeletToQuery, queryKubelet } from '../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
 import { compareVerdicts } from '../kubelet/validate/compare-verdicts.ts';
 import type { CommandOptions } from './command.ts';
@@ -9,12 +9,12 @@ import type { Services } from './services.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
 
 /** Kubelets that are asked what they say of a file. */
-export interface KubeletsToAsk {
+export interface KubeletsToQuery {
   /**
    * Judges a file as each of the kubelets would, asks each, and reports where it differs.
    * @param judge our verdict, by what is known of a kubelet
    */
-  judge(judge: (asked: Asked) => Promise<TextVerdict>, file: string): Promise<readonly Problem[]>;
+  validate(validate: (asked: Asked) => Promise<TextVerdict>, file: string): Promise<readonly Problem[]>;
   close(): Promise<void>;
 }
 
@@ -28,14 +28,14 @@ export async function openKubelets(
   services: Services,
   options: CommandOptions,
   { catalogue, chosen }: { readonly catalogue: Catalogue; readonly chosen: Minor | null },
-): Promise<KubeletsToAsk> {
+): Promise<KubeletsToQuery> {
   const path = flagText(options, 'kubelet');
   const { signal } = services;
   const hosts: Host[] = [];
   const close = async (): Promise<void> => {
     for (const host of hosts) await host.close();
   };
-  const kubelets: KubeletToAsk[] = [];
+  const kubelets: KubeletToQuery[] = [];
   try {
     for (const target of await readHostTargets(services, options)) {
       const host = await services.connectHost(target.address === LOCAL ? readCommandTimeout(options) : target);
@@ -52,22 +52,22 @@ export async function openKubelets(
   }
   return {
     close,
-    judge: async (judge, file) => {
+    validate: async (validate, file) => {
       const problems: Problem[] = [];
-      for (const kubelet of kubelets) problems.push(...(await judgeAndAsk(kubelet, judge, file, { catalogue, signal })));
+      for (const kubelet of kubelets) problems.push(...(await validateAndQuery(kubelet, validate, file, { catalogue, signal })));
       return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
     },
   };
 }
 
-async function judgeAndAsk(
-  kubelet: KubeletToAsk,
-  judge: (asked: Asked) => Promise<TextVerdict>,
+async function validateAndQuery(
+  kubelet: KubeletToQuery,
+  validate: (asked: Asked) => Promise<TextVerdict>,
   file: string,
   options: { readonly catalogue: Catalogue; readonly signal: AbortSignal },
 ): Promise<readonly Problem[]> {
   const { minor, flags, running, cgroupVersion } = kubelet;
-  const { problems, kubeletText } = await judge({
+  const { problems, kubeletText } = await validate({
     chosen: minor,
     flags,
     ...(running === null ? {} : { running }),
@@ -75,7 +75,7 @@ async function judgeAndAsk(
   });
   if (kubeletText === null) return problems;
   const accepts = problems.every(({ severity, code }) => severity === 'warning' || NO_REASON.has(code));
-  const acceptance = await askKubelet(kubelet, kubeletText, options);
+  const acceptance = await queryKubelet(kubelet, kubeletText, options);
   return [...problems, ...compareVerdicts(acceptance, { file, accepts }, nameOf(kubelet))];
 }
 
@@ -85,6 +85,6 @@ const NO_REASON: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_
 /** This machine, as `--host` and as its transport name it. */
 const LOCAL = 'localhost';
 
-function nameOf({ version, host }: KubeletToAsk): string {
+function nameOf({ version, host }: KubeletToQuery): string {
   return `kubelet ${version}${host.name === LOCAL ? '' : ` of ${host.name}`}`;
 }

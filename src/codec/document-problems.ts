@@ -306,8 +306,8 @@ export function mutuallyExclusive(a: string, b: string): Problem {
 }
 
 /** Something that is needed because of something else. */
-export function requiredWith(what: string, because: string): Problem {
-  return error('CONFIG_MISSING_VALUE', `${what} is required ${because}`);
+export function requiredWith(what: string, reason: string): Problem {
+  return error('CONFIG_MISSING_VALUE', `${what} is required ${reason}`);
 }
 
 /** A duration below zero. */

@@ -9,10 +9,14 @@ import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../base/jso
 export function overlayChanges(base: JsonObject, before: JsonObject, after: JsonObject): JsonObject {
   const result = new Map<string, Json>(Object.entries(base));
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const [there, old, wanted] = [base[key], before[key], after[key]];
-    if (jsonEqual(old, wanted)) continue;
-    if (wanted === undefined) result.delete(key);
-    else result.set(key, isJsonObject(there) && isJsonObject(old) && isJsonObject(wanted) ? overlayChanges(there, old, wanted) : wanted);
+    const [existing, old, desired] = [base[key], before[key], after[key]];
+    if (jsonEqual(old, desired)) continue;
+    if (desired === undefined) result.delete(key);
+    else
+      result.set(
+        key,
+        isJsonObject(existing) && isJsonObject(old) && isJsonObject(desired) ? overlayChanges(existing, old, desired) : desired,
+      );
   }
   return Object.fromEntries(result);
 }

@@ -318,13 +318,13 @@ function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGram
   }
   if (issue.code === 'too_big' || issue.code === 'too_small') return numberOutOfRange(found.kind === 'scalar' ? found.text : '');
   if (issue.code !== 'invalid_type') return expectedType('a quantity such as 1 or 100m', described);
-  return expectedType(wanted(issue.expected), described, typeHint(issue.expected, found, grammar));
+  return expectedType(desired(issue.expected), described, typeHint(issue.expected, found, grammar));
 }
 
 /** Their values never stand in a message, not even when they have the wrong type. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['token', 'tlsBootstrapToken', 'certificateKey']);
 
-function wanted(expected: string): string {
+function desired(expected: string): string {
   switch (expected) {
     case 'string':
       return 'a string';

@@ -105,14 +105,14 @@ const UNPRINTABLE = /[^\n\x20-\x7e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-
 const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
 /** What would end or start something else in an unquoted text: an indicator in front, a colon at the end of a word, a comment. */
 const INDICATOR = /^(?:[#,[\]{}&*!|>'"%@`]|[?:-](?: |$)|---|\.\.\.)|:(?: |$)| #/;
-const EDGE_BLANK = /^ | $/;
+const EDGE_SPACE = /^ | $/;
 
 /** `place` is null for a key, which has to stay on its line. */
 function encodeString(text: string, place: Place | null): string {
   if (UNPRINTABLE.test(text) || LINE_SEPARATOR.test(text) || / \n/.test(text)) return doubleQuoted(text, place);
   if (text.includes('\n')) return place === null || text.endsWith(' ') ? doubleQuoted(text, place) : literal(text, place.indent);
   if (!readsAsString(text)) return doubleQuoted(text, place);
-  if (EDGE_BLANK.test(text) || INDICATOR.test(text)) return singleQuoted(text, place);
+  if (EDGE_SPACE.test(text) || INDICATOR.test(text)) return singleQuoted(text, place);
   return place === null ? text : fold(text, place);
 }
 
@@ -134,7 +134,7 @@ function fold(text: string, { indent, column }: Place): string {
   let out = '';
   const chars = [...text];
   for (const [index, char] of chars.entries()) {
-    const breaks = at > BEST_WIDTH && isFoldingBlank(chars, index) && chars[index + 1] !== ' ';
+    const breaks = at > BEST_WIDTH && isFoldingSpace(chars, index) && chars[index + 1] !== ' ';
     out += breaks ? margin : char;
     at = breaks ? indent : at + 1;
   }
@@ -142,7 +142,7 @@ function fold(text: string, { indent, column }: Place): string {
 }
 
 /** A blank inside the text that does not follow another one. */
-function isFoldingBlank(chars: readonly string[], index: number): boolean {
+function isFoldingSpace(chars: readonly string[], index: number): boolean {
   return chars[index] === ' ' && index > 0 && index < chars.length - 1 && chars[index - 1] !== ' ';
 }
 
@@ -176,7 +176,7 @@ function doubleQuoted(text: string, place: Place | null): string {
   let column = (place?.column ?? 0) + 1;
   let out = '"';
   for (const [index, char] of chars.entries()) {
-    if (place && !escapeAll && column > BEST_WIDTH && isFoldingBlank(chars, index)) {
+    if (place && !escapeAll && column > BEST_WIDTH && isFoldingSpace(chars, index)) {
       out += `\n${' '.repeat(place.indent)}${chars[index + 1] === ' ' ? '\\' : ''}`;
       column = place.indent + (chars[index + 1] === ' ' ? 1 : 0);
       continue;

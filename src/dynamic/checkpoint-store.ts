@@ -1,6 +1,6 @@
 import { defineFact } from '../host/facts/fact.ts';
 import { fileFacts } from '../host/facts/file-facts.ts';
-import type { FileFact } from '../host/facts/question.ts';
+import type { FileFact } from '../host/facts/query.ts';
 import type { Host } from '../host/host.ts';
 import { observe } from '../host/observe.ts';
 import type { Operation } from '../host/plan/operation.ts';
@@ -151,7 +151,7 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
       const [pointer, reserve] = [rollbackPointerFile(directory), reserveFile(directory)];
       const prepared = await store.readRollbackPointer();
       // Only a whole file has this name: it was renamed to it.
-      const { reserved } = await host.ask({ reserved: { kind: 'file', path: reserve, content: false } });
+      const { reserved } = await host.query({ reserved: { kind: 'file', path: reserve, content: false } });
       const missing = [
         ...(hash === null || hash === prepared ? [] : [writeFile(pointer, formatPointer(directory, hash))]),
         ...(reserved === null ? [writeFile(reserve, reserveText())] : []),

@@ -67,8 +67,8 @@ export function payloadDiffers(where: string, users: readonly string[], immutabl
 }
 
 /** Somebody else assigned the node something during a rollout. @param config the Node as it is now */
-export function assignmentReplaced({ name, source, assigner }: NodeConfig, wanted: ConfigSource | null): Problem {
-  const [now, expected] = [source.source, wanted].map((one) => (one === null ? 'the local configuration' : describeSource(one)));
+export function assignmentReplaced({ name, source, assigner }: NodeConfig, desired: ConfigSource | null): Problem {
+  const [now, expected] = [source.source, desired].map((one) => (one === null ? 'the local configuration' : describeSource(one)));
   const by = assigner === null ? 'by an unknown client' : `by ${assigner.by}`;
   const at = assigner?.at == null ? '' : ` at ${assigner.at.toISOString().replace('.000', '')}`;
   return {

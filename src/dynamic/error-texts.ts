@@ -7,7 +7,7 @@ export interface ConfigErrorText {
   readonly cause: string;
   readonly hint: string;
   /** True: the kubelet runs with the last known good or the local configuration. False: it goes on as it was and tries again. */
-  readonly fellBack: boolean;
+  readonly rolledBack: boolean;
 }
 
 export type ConfigErrorCode =
@@ -31,42 +31,42 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
     text: `failed to load config${SEE_LOG}`,
     cause: 'the payload could not be read: its key is not in the ConfigMap, it is no KubeletConfiguration, or a value has the wrong type',
     hint: 'Check the file with config validate, push it and assign what that makes',
-    fellBack: true,
+    rolledBack: true,
   },
   VALIDATION_FAILED: {
     code: 'VALIDATION_FAILED',
     text: `failed to validate config${SEE_LOG}`,
     cause: 'the kubelet refuses the payload: a value is out of range, or a feature gate is not known to it',
     hint: 'Check the file with config validate and the version of this kubelet, push it and assign what that makes',
-    fellBack: true,
+    rolledBack: true,
   },
   INTERNAL_FAILURE: {
     code: 'INTERNAL_FAILURE',
     text: `internal failure${SEE_LOG}`,
     cause: 'the flags of the kubelet could not be laid over the payload',
     hint: 'Check the flags of the kubelet with node explain',
-    fellBack: true,
+    rolledBack: true,
   },
   DOWNLOAD_FAILED: {
     code: 'DOWNLOAD_FAILED',
     text: `${SYNC}failed to download config${SEE_LOG}`,
     cause: 'the ConfigMap is not there, the node may not read it, or the API server did not answer',
     hint: 'Create the ConfigMap or assign another: the kubelet tries again every 10 s and goes on as it was until then',
-    fellBack: false,
+    rolledBack: false,
   },
   SYNC_INTERNAL_FAILURE: {
     code: 'SYNC_INTERNAL_FAILURE',
     text: `${SYNC}internal failure${SEE_LOG}`,
     cause: 'the payload could not be written to the node: its disk is full or read-only, or a key of the ConfigMap is no file name',
     hint: 'Look at the disk of the node; the kubelet tries again every 10 s',
-    fellBack: false,
+    rolledBack: false,
   },
   UNKNOWN_SOURCE: {
     code: 'UNKNOWN_SOURCE',
     text: `${SYNC}invalid NodeConfigSource, exactly one subfield must be non-nil, but all were nil`,
     cause: 'spec.configSource names no ConfigMap',
     hint: 'Assign a ConfigMap, or reset the node',
-    fellBack: false,
+    rolledBack: false,
   },
 };
 

@@ -1,6 +1,6 @@
 import type { Problem } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
-import type { FileFact } from '../host/facts/question.ts';
+import type { FileFact } from '../host/facts/query.ts';
 import type { UnitState } from '../host/facts/unit.ts';
 import type { HostChange } from '../host/plan/change.ts';
 import { type ConfigIdentity, describeIdentity, sameIdentity } from '../kubelet/config-source.ts';
@@ -79,28 +79,28 @@ export function planStoreRepair(reading: StoreReading, report: StoreReport): rea
   const damaged = damagedCheckpoints(reading, report);
   if (!isStartImpossible(report) && damaged.length === 0) return [];
   const paths = nativeStorePaths(reading.directory);
-  const wanted = repairedMeta(reading, report);
-  const good = wanted.assigned;
-  const because =
+  const desired = repairedMeta(reading, report);
+  const good = desired.assigned;
+  const reason =
     good === null ? 'the kubelet is to start with its local configuration' : `the kubelet is to start with ${describeIdentity(good)}`;
   const writes = (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly HostChange[] => {
-    const [path, file, content] = [paths[name], reading.files[name], renderMetaFile(wanted[name])];
+    const [path, file, content] = [paths[name], reading.files[name], renderMetaFile(desired[name])];
     if (file?.type === 'file' && file.content === content) return [];
     const aside: readonly HostChange[] =
       file === null || file.type === 'file'
         ? []
-        : [{ kind: 'move-file', path, to: `${path}.broken-${Math.floor(reading.now)}`, because: 'it is no file' }];
+        : [{ kind: 'move-file', path, to: `${path}.broken-${Math.floor(reading.now)}`, reason: 'it is no file' }];
     const before = file?.type === 'file' ? { content: file.content ?? '', mode: file.mode, owner: file.owner } : null;
     const action = before === null ? 'create' : 'update';
-    return [...aside, { kind: 'write-file', path, mode: 0o600, owner: 'root:root', action, content, before, because }];
+    return [...aside, { kind: 'write-file', path, mode: 0o600, owner: 'root:root', action, content, before, reason }];
   });
   return [
-    { kind: 'stop-unit', unit: 'kubelet', because: 'it writes there too' },
+    { kind: 'stop-unit', unit: 'kubelet', reason: 'it writes there too' },
     ...writes,
     ...tornDirectories(reading, report).map(
-      (path): HostChange => ({ kind: 'remove-directory', path, because: 'it differs from its ConfigMap: the kubelet downloads it again' }),
+      (path): HostChange => ({ kind: 'remove-directory', path, reason: 'it differs from its ConfigMap: the kubelet downloads it again' }),
     ),
-    { kind: 'restart-unit', unit: 'kubelet', because },
+    { kind: 'restart-unit', unit: 'kubelet', reason },
   ];
 }
 
@@ -118,7 +118,7 @@ export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, las
 }
 
 /** What a kubelet is to start with after a repair; null: the local configuration. */
-export function storeWayBack(reading: StoreReading, report: StoreReport): ConfigIdentity | null {
+export function storeRollback(reading: StoreReading, report: StoreReport): ConfigIdentity | null {
   return repairedMeta(reading, report).assigned;
 }
 
@@ -194,9 +194,9 @@ function failuresOf({ unit, recentFailures }: Pick<StoreReading, 'unit' | 'recen
   return unit === null ? recentFailures : Math.min(recentFailures, unit.restarts + 1);
 }
 
-type Judged = Omit<StoreReport, 'findings'>;
+type Validated = Omit<StoreReport, 'findings'>;
 
-function metaFindings(reading: StoreReading, report: Judged): readonly Problem[] {
+function metaFindings(reading: StoreReading, report: Validated): readonly Problem[] {
   const paths = nativeStorePaths(reading.directory);
   return (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly Problem[] => {
     const meta = report[name];
@@ -248,7 +248,7 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
 
 function runFindings(
   { unit, failure, recentFailures }: StoreReading,
-  { starts, isLooping: looping, assigned, lastKnownGood, assignedAgeSeconds }: Judged,
+  { starts, isLooping: looping, assigned, lastKnownGood, assignedAgeSeconds }: Validated,
 ): readonly Problem[] {
   const findings: Problem[] = [];
   const failures = failuresOf({ unit, recentFailures });

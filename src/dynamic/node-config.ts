@@ -1,5 +1,5 @@
 import { NAMESPACE_ANNOTATION } from '../kube/agent-namespace.ts';
-import { conditionOf, isNodeReady, nodeTroubles, readyHeartbeat } from '../kube/node-conditions.ts';
+import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { type Minor, parseMinor } from '../kubelet/catalogue.ts';
 import {
@@ -47,7 +47,7 @@ export interface NodeConfig {
   readonly isReporting: boolean;
   readonly isReady: boolean;
   /** What its conditions say against it. */
-  readonly troubles: readonly string[];
+  readonly issues: readonly string[];
   /** When its kubelet was last heard of; null where that is not told. */
   readonly heartbeat: Date | null;
 }
@@ -82,7 +82,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     report: backend === 'agent' ? report : null,
     isReporting: backend === 'agent' && report !== null && !describes(report, conditionOf(node, CONFIG_CONDITION) ?? {}),
     isReady: isNodeReady(node),
-    troubles: nodeTroubles(node),
+    issues: nodeIssues(node),
     heartbeat: Number.isNaN(heartbeat.getTime()) ? null : heartbeat,
   };
 }

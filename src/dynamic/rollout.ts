@@ -45,7 +45,7 @@ export type RolloutStep =
  * @param nodes in the order in which they are to be begun
  */
 export function nextStep(nodes: readonly RolloutNode[], { canary, maxUnavailable, direction }: AssignRules): RolloutStep {
-  const named = (wanted: (node: RolloutNode) => boolean): readonly string[] => nodes.filter(wanted).map(({ name }) => name);
+  const named = (desired: (node: RolloutNode) => boolean): readonly string[] => nodes.filter(desired).map(({ name }) => name);
   if (nodes.some(({ stage }) => stage === 'under-way')) return { kind: 'wait' };
   const failed = named(({ stage }) => stage === 'failed' || stage === 'replaced');
   if (failed.length > 0 && direction === 'out') return { kind: 'stop', failed };

@@ -6,29 +6,32 @@ import type { BastionText, HostSettings } from './host-settings.ts';
 import type { ResolvedBastion } from './model.ts';
 
 /** The way to a host. */
-export interface Way {
+export interface Route {
   readonly jumps: readonly ResolvedBastion[];
   /** The file says that there is no host to go through: ssh_config is not asked. */
   readonly direct: boolean;
 }
 
-const DIRECT: Way = { jumps: [], direct: true };
-const UNSAID: Way = { jumps: [], direct: false };
+const DIRECT: Route = { jumps: [], direct: true };
+const UNSAID: Route = { jumps: [], direct: false };
 
 /**
  * Looks up the hosts to go through: names of hosts of the fleet with what is said of them and their own way, else SSH destinations.
  * @param hosts all hosts, bastions among them, by name
  */
-export function bastionWays(hosts: ReadonlyMap<string, { readonly settings: HostSettings }>, findings: Findings): (name: string) => Way {
-  const known = new Map<string, Way>();
-  const wayOf = (name: string, seen: readonly string[]): Way => {
+export function bastionRoutes(
+  hosts: ReadonlyMap<string, { readonly settings: HostSettings }>,
+  findings: Findings,
+): (name: string) => Route {
+  const known = new Map<string, Route>();
+  const routeOf = (name: string, seen: readonly string[]): Route => {
     const found = known.get(name);
     if (found) return found;
-    const way = jumpsOf(name, seen);
-    known.set(name, way);
-    return way;
+    const route = jumpsOf(name, seen);
+    known.set(name, route);
+    return route;
   };
-  const jumpsOf = (name: string, seen: readonly string[]): Way => {
+  const jumpsOf = (name: string, seen: readonly string[]): Route => {
     const bastion = hosts.get(name)?.settings.bastion ?? null;
     if (bastion === null) return UNSAID;
     if (bastion.text.trim().toLowerCase() === 'none') return DIRECT;
@@ -56,9 +59,9 @@ export function bastionWays(hosts: ReadonlyMap<string, { readonly settings: Host
       ...(user === undefined ? {} : { user }),
       ...(port === undefined ? {} : { port }),
     };
-    return [...(follow ? wayOf(hop, through).jumps : []), own];
+    return [...(follow ? routeOf(hop, through).jumps : []), own];
   };
-  return (name) => wayOf(name, []);
+  return (name) => routeOf(name, []);
 }
 
 interface Hop {

@@ -17,12 +17,13 @@ export function filterImport(
     const pattern = text.replace(/^!/, '');
     return { pattern, isLeftOut: text.startsWith('!'), means: hostMatcher(pattern) };
   });
-  const wanted = matchers.filter(({ isLeftOut }) => !isLeftOut);
-  const isWanted = (host: ImportedHost): boolean =>
-    (wanted.length === 0 || wanted.some(({ means }) => means(host))) && !matchers.some(({ isLeftOut, means }) => isLeftOut && means(host));
-  const idle = [...wanted, ...matchers.filter(({ isLeftOut }) => isLeftOut)].filter(({ means }) => !inventory.hosts.some(means));
+  const desired = matchers.filter(({ isLeftOut }) => !isLeftOut);
+  const isDesired = (host: ImportedHost): boolean =>
+    (desired.length === 0 || desired.some(({ means }) => means(host))) &&
+    !matchers.some(({ isLeftOut, means }) => isLeftOut && means(host));
+  const idle = [...desired, ...matchers.filter(({ isLeftOut }) => isLeftOut)].filter(({ means }) => !inventory.hosts.some(means));
   return {
-    inventory: { ...inventory, hosts: inventory.hosts.filter(isWanted) },
+    inventory: { ...inventory, hosts: inventory.hosts.filter(isDesired) },
     problems: idle.map(({ pattern }) =>
       importIgnored(`no imported host and no group is called ${JSON.stringify(pattern)}`, 'Check the pattern'),
     ),

@@ -123,7 +123,7 @@ export function invalidFleetValue(message: string, hint?: string): Problem {
 }
 
 /** Two members that say the same thing in different ways. */
-export function saidTwice(a: string, b: string): Problem {
+export function setTwice(a: string, b: string): Problem {
   return error('FLEET_CONFLICT', `${a} and ${b} say the same thing`, 'Keep one of them');
 }
 

@@ -73,7 +73,7 @@ export interface FleetRules extends RolloutRules {
   /** Hosts without pending changes are run through as well: each phase proves that all is well. */
   readonly proveUnchanged?: boolean;
   /** No host is changed before all of them were looked at, so that each is compared with all others (`FleetPorts.claims`). All connections are open then: `maxOpen` has to allow it. */
-  readonly looksFirst?: boolean;
+  readonly observesFirst?: boolean;
 }
 
 /** Counts for who watches. */
@@ -199,8 +199,8 @@ class FleetRun {
 
   #begin(): void {
     if (this.#ports.signal.aborted || this.#bug !== null || this.#whyStop() !== null) return;
-    const { parallel, maxOpen, looksFirst } = this.#rules;
-    const isBefore = looksFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
+    const { parallel, maxOpen, observesFirst } = this.#rules;
+    const isBefore = observesFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
     // Changes first: who waits for his turn holds a connection.
     for (
       let more = isBefore ? 0 : mayBegin(this.#rules, this.#state());
@@ -225,8 +225,8 @@ class FleetRun {
 
   #waitsForOneLikeIt(index: number): boolean {
     if (this.#rules.dryRun || this.#members[index]?.isAlone !== true) return false;
-    const begun = [...this.#looking, ...this.#changing, ...this.#waiting.map(({ member }) => member.name)];
-    return begun.some((name) => this.#alone.has(name));
+    const started = [...this.#looking, ...this.#changing, ...this.#waiting.map(({ member }) => member.name)];
+    return started.some((name) => this.#alone.has(name));
   }
 
   /** The first in the order of the members; null where it has to wait for others, or others for one that is changed alone. */
@@ -262,7 +262,7 @@ class FleetRun {
     const open = found.value;
     const { planned } = open;
     const pending = hasWork(planned.host);
-    if (this.#rules.looksFirst === true || (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true))) {
+    if (this.#rules.observesFirst === true || (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true))) {
       this.#waiting.push({ index, member, open });
       return;
     }
@@ -351,10 +351,10 @@ async function settle<T>(work: Promise<T>): Promise<{ readonly value: T } | { re
   }
 }
 
-const NO_WAY_IN = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
+const NO_ROUTE = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
 
 function isUnreachable(error: AppError): boolean {
-  return NO_WAY_IN.test(error.code);
+  return NO_ROUTE.test(error.code);
 }
 
 function hasChanges({ phases }: HostPlan): boolean {

@@ -42,7 +42,7 @@ export function hostPreparation(layers: readonly Layer[], context: Context): Hos
   };
 }
 
-interface Said<T> {
+interface Reported<T> {
   readonly value: T;
   readonly place: (...steps: readonly Step[]) => Place;
 }
@@ -60,18 +60,18 @@ class PreparationReader {
     this.#context = context;
   }
 
-  last<K extends keyof FleetLayer>(member: K): Said<Written<K>> | null {
+  last<K extends keyof FleetLayer>(member: K): Reported<Written<K>> | null {
     const layer = this.#layers.findLast(({ written }) => written[member] !== undefined);
     if (layer === undefined) return null;
     return { value: layer.written[member] as Written<K>, place: (...steps) => layer.place([member, ...steps]) };
   }
 
   kernelModules(): readonly string[] | null {
-    const said = this.last('kernelModules');
-    if (said === null) return null;
-    return said.value.map((written, i) => {
-      const name = this.#text(written, said.place(i));
-      if (!MODULE_NAME.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a kernel module`, said.place(i));
+    const reported = this.last('kernelModules');
+    if (reported === null) return null;
+    return reported.value.map((written, i) => {
+      const name = this.#text(written, reported.place(i));
+      if (!MODULE_NAME.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a kernel module`, reported.place(i));
       return name;
     });
   }
@@ -95,12 +95,12 @@ class PreparationReader {
   }
 
   install(): PackageInstall | BinaryInstall | null {
-    const said = this.last('install');
-    switch (said?.value) {
+    const reported = this.last('install');
+    switch (reported?.value) {
       case 'packages':
-        return this.#packages(said.place());
+        return this.#packages(reported.place());
       case 'binaries':
-        return this.#binaries(said.place());
+        return this.#binaries(reported.place());
       default:
         return null;
     }
@@ -134,7 +134,7 @@ class PreparationReader {
   }
 
   /** The last word on one member of `packages`. */
-  #member<K extends keyof Packages>(member: K): Said<NonNullable<Packages[K]>> | null {
+  #member<K extends keyof Packages>(member: K): Reported<NonNullable<Packages[K]>> | null {
     const layer = this.#layers.findLast(({ written }) => written.packages?.[member] !== undefined);
     if (layer === undefined) return null;
     const value = layer.written.packages?.[member] as NonNullable<Packages[K]>;
@@ -142,15 +142,19 @@ class PreparationReader {
   }
 
   #packageVersion(asked: Place): string | null {
-    const said = this.#member('version');
-    const version = said === null ? this.#context.kubernetesVersion : this.#text(said.value, said.place());
+    const reported = this.#member('version');
+    const version = reported === null ? this.#context.kubernetesVersion : this.#text(reported.value, reported.place());
     if (version === null) {
       this.#wrong('install: packages needs the version of the kubelet', asked, 'Write kubernetesVersion: "1.36" at the top of the file');
       return null;
     }
     const plain = version.replace(/^v/, '');
     if (PACKAGE_VERSION.test(plain)) return plain;
-    this.#wrong(`${JSON.stringify(version)} is not the version of a kubelet package`, said?.place() ?? asked, 'Write "1.36" or "1.36.2"');
+    this.#wrong(
+      `${JSON.stringify(version)} is not the version of a kubelet package`,
+      reported?.place() ?? asked,
+      'Write "1.36" or "1.36.2"',
+    );
     return null;
   }
 
@@ -160,31 +164,35 @@ class PreparationReader {
   }
 
   #repositories(): readonly PackageRepository[] {
-    const said = this.#member('repositories');
-    if (said === null) return [];
-    return said.value.map((written, i): PackageRepository => {
+    const reported = this.#member('repositories');
+    if (reported === null) return [];
+    return reported.value.map((written, i): PackageRepository => {
       const part = <K extends keyof typeof written>(member: K) => ({
         value: written[member] as string,
-        place: () => said.place(i, member),
+        place: () => reported.place(i, member),
       });
       const { name, suite = '/', components = [], key, keyFingerprints = [] } = written;
       if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || name === 'kubernetes')
         this.#wrong(
           `${JSON.stringify(name)} cannot be the name of a repository`,
-          said.place(i, 'name'),
+          reported.place(i, 'name'),
           'Letters, digits and dashes; kubernetes is taken',
         );
       const repository: PackageRepository = {
         name,
         url: this.#url(part('url')),
-        suite: this.#word(this.#text(suite, said.place(i, 'suite')), said.place(i, 'suite')),
-        components: components.map((each, n) => this.#word(each, said.place(i, 'components', n))),
+        suite: this.#word(this.#text(suite, reported.place(i, 'suite')), reported.place(i, 'suite')),
+        components: components.map((each, n) => this.#word(each, reported.place(i, 'components', n))),
         key: key === undefined ? null : this.#key(part('key')),
         keyFingerprints,
       };
       if (keyFingerprints.length === 0)
-        this.#wrong('a repository needs its key pinned', said.place(i, 'keyFingerprints'), 'Write the fingerprint that its makers publish');
-      if (repository.key === null && repository.url.startsWith('http:')) this.#needsKey(said.place(i, 'url'));
+        this.#wrong(
+          'a repository needs its key pinned',
+          reported.place(i, 'keyFingerprints'),
+          'Write the fingerprint that its makers publish',
+        );
+      if (repository.key === null && repository.url.startsWith('http:')) this.#needsKey(reported.place(i, 'url'));
       return repository;
     });
   }
@@ -198,9 +206,9 @@ class PreparationReader {
     this.#wrong('the key of a repository is not fetched over plain http', place, 'Save it, and write its path as key');
   }
 
-  #url(said: { readonly value: string; place(): Place }): string {
-    const place = said.place();
-    const text = this.#text(said.value, place);
+  #url(reported: { readonly value: string; place(): Place }): string {
+    const place = reported.place();
+    const text = this.#text(reported.value, place);
     const url = URL.canParse(text) ? new URL(text) : null;
     if (url === null || !/^https?:$/.test(url.protocol) || /[\s[\]#?]/.test(text))
       this.#wrong(`${JSON.stringify(text)} is not the URL of a repository`, place, 'Write https://HOST/PATH');
@@ -214,27 +222,27 @@ class PreparationReader {
   }
 
   /** A path, or an https URL. */
-  #key(said: { readonly value: string; place(): Place }): string {
-    const key = this.#text(said.value, said.place());
-    if (key.startsWith('http://')) this.#needsKey(said.place());
+  #key(reported: { readonly value: string; place(): Place }): string {
+    const key = this.#text(reported.value, reported.place());
+    if (key.startsWith('http://')) this.#needsKey(reported.place());
     return key;
   }
 
   #binaries(asked: Place): BinaryInstall | null {
-    const said = this.last('binaries');
-    if (said === null || said.value.files === undefined || said.value.files.length === 0) {
+    const reported = this.last('binaries');
+    if (reported === null || reported.value.files === undefined || reported.value.files.length === 0) {
       this.#wrong('install: binaries needs the files', asked, 'Write them under binaries.files, each with name and sha256');
       return null;
     }
-    const { source, files, units = [] } = said.value;
-    const from = source === undefined ? null : this.#text(source, said.place('source'));
+    const { source, files, units = [] } = reported.value;
+    const from = source === undefined ? null : this.#text(source, reported.place('source'));
     const paths = new Map<string, string>();
     return {
       kind: 'binaries',
-      files: files.map((file, i) => this.#file(file, { from, paths, place: (...steps) => said.place('files', i, ...steps) })),
+      files: files.map((file, i) => this.#file(file, { from, paths, place: (...steps) => reported.place('files', i, ...steps) })),
       units: units.map((unit, i) => {
         if (!/^[A-Za-z0-9:_.@-]+$/.test(unit) || unit.startsWith('-'))
-          this.#wrong(`${JSON.stringify(unit)} is not the name of a unit`, said.place('units', i));
+          this.#wrong(`${JSON.stringify(unit)} is not the name of a unit`, reported.place('units', i));
         return unit;
       }),
     };
@@ -242,7 +250,11 @@ class PreparationReader {
 
   #file(
     written: WrittenFile,
-    { from, paths, place }: { readonly from: string | null; readonly paths: Map<string, string>; readonly place: Said<unknown>['place'] },
+    {
+      from,
+      paths,
+      place,
+    }: { readonly from: string | null; readonly paths: Map<string, string>; readonly place: Reported<unknown>['place'] },
   ): InstalledFile {
     const { name, sha256 = '', mode = 0o755, extractTo } = written;
     if (!/^[A-Za-z0-9][\w.+@-]*$/.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a file`, place('name'));

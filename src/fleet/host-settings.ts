@@ -8,13 +8,13 @@ import type { Taint } from '../kube/taint.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
 import { nodeRegistrationFindings } from '../kubeadm/config/validate-parts.ts';
 import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
-import { isReservedLabel, nodeLabelTroubles } from '../kubelet/node-labels.ts';
+import { isReservedLabel, nodeLabelIssues } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
 import { type HostEntry, where } from './entries.ts';
 import type { Findings, Place } from './findings.ts';
-import { invalidFleetValue, invalidHostAddress, saidTwice } from './fleet-problems.ts';
+import { invalidFleetValue, invalidHostAddress, setTwice } from './fleet-problems.ts';
 import { hostPreparation } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
 import type { Layer } from './layer.ts';
@@ -69,7 +69,7 @@ export function hostSettings(
     ...(args.length === 0 ? {} : { kubeletExtraArgs: args.map(({ arg }) => arg) }),
     ...optionalMember('ignorePreflightErrors', reader.last('ignorePreflightErrors')?.value),
   };
-  reader.judge(registration, args);
+  reader.validate(registration, args);
   return {
     role: roleOf(reader.last('role')?.value ?? 'worker'),
     ssh: reader.ssh(address),
@@ -87,7 +87,7 @@ function roleOf(written: NonNullable<FleetLayer['role']>): HostSettings['role'] 
   return written === 'controlPlane' ? 'control-plane' : written;
 }
 
-interface Said<T> {
+interface Reported<T> {
   readonly value: T;
   readonly layer: Layer;
 }
@@ -119,7 +119,7 @@ class SettingsReader {
   }
 
   /** The last layer's word. */
-  last<K extends keyof FleetLayer>(member: K): Said<NonNullable<FleetLayer[K]>> | null {
+  last<K extends keyof FleetLayer>(member: K): Reported<NonNullable<FleetLayer[K]>> | null {
     for (let i = this.#layers.length - 1; i >= 0; i--) {
       const layer = this.#layers[i] as Layer;
       const value = layer.written[member];
@@ -133,18 +133,18 @@ class SettingsReader {
   }
 
   text(member: 'nodeName' | 'nodeIP' | 'criSocket' | 'resolvConf' | 'cgroupDriver'): string | undefined {
-    const said = this.last(member);
-    if (said === null) return undefined;
-    return this.scope.text(said.value, () => said.layer.place([member])) ?? undefined;
+    const reported = this.last(member);
+    if (reported === null) return undefined;
+    return this.scope.text(reported.value, () => reported.layer.place([member])) ?? undefined;
   }
 
   /** The address of the range, else as said, else the name. */
   address(): string {
     if (this.#entry.address !== null) return this.#checkedAddress(this.#entry.address, this.placeOf('address'));
-    const said = this.last('address');
-    if (said === null) return this.#entry.name;
-    const place = said.layer.place(['address']);
-    const text = this.scope.text(said.value, () => place);
+    const reported = this.last('address');
+    if (reported === null) return this.#entry.name;
+    const place = reported.layer.place(['address']);
+    const text = this.scope.text(reported.value, () => place);
     return text === null ? this.#entry.name : this.#checkedAddress(text, place);
   }
 
@@ -172,14 +172,14 @@ class SettingsReader {
   }
 
   bastion(): BastionText | null {
-    const said = this.#lastSsh('bastion');
-    if (said === null) return null;
-    const place = said.layer.place(['ssh', 'bastion']);
-    const text = this.scope.text(said.value, () => place);
-    return text === null ? null : { text, place, inherited: !this.#entry.layers.includes(said.layer) };
+    const reported = this.#lastSsh('bastion');
+    if (reported === null) return null;
+    const place = reported.layer.place(['ssh', 'bastion']);
+    const text = this.scope.text(reported.value, () => place);
+    return text === null ? null : { text, place, inherited: !this.#entry.layers.includes(reported.layer) };
   }
 
-  #lastSsh<K extends SshMember>(member: K): Said<NonNullable<NonNullable<FleetLayer['ssh']>[K]>> | null {
+  #lastSsh<K extends SshMember>(member: K): Reported<NonNullable<NonNullable<FleetLayer['ssh']>[K]>> | null {
     for (let i = this.#layers.length - 1; i >= 0; i--) {
       const layer = this.#layers[i] as Layer;
       const value = layer.written.ssh?.[member];
@@ -194,10 +194,10 @@ class SettingsReader {
   }
 
   #sshText(member: 'user'): string | undefined {
-    const said = this.#lastSsh(member);
-    if (said === null) return undefined;
-    const place = said.layer.place(['ssh', member]);
-    const text = this.scope.text(said.value, () => place);
+    const reported = this.#lastSsh(member);
+    if (reported === null) return undefined;
+    const place = reported.layer.place(['ssh', member]);
+    const text = this.scope.text(reported.value, () => place);
     if (text === null) return undefined;
     if (/\s|^$/.test(text) || !isSafeUserName(text))
       this.#findings.addShared(`user ${text}`, place, () => invalidFleetValue(`${JSON.stringify(text)} is not the name of a user`));
@@ -205,26 +205,26 @@ class SettingsReader {
   }
 
   #sshTexts(member: 'identityFiles'): readonly string[] {
-    const said = this.#lastSsh(member);
-    if (said === null) return [];
-    return said.value.flatMap((text, i) => this.scope.text(text, () => said.layer.place(['ssh', member, i])) ?? []);
+    const reported = this.#lastSsh(member);
+    if (reported === null) return [];
+    return reported.value.flatMap((text, i) => this.scope.text(text, () => reported.layer.place(['ssh', member, i])) ?? []);
   }
 
   /** As lines of a known_hosts file, at their places in the fleet file. */
   #hostKeys(): readonly KnownHostsEntry[] {
-    const said = this.#lastSsh('hostKeys');
-    if (said === null) return [];
-    return said.value.map((key, i): KnownHostsEntry => {
-      const { file, line } = said.layer.place(['ssh', 'hostKeys', i]).position;
+    const reported = this.#lastSsh('hostKeys');
+    if (reported === null) return [];
+    return reported.value.map((key, i): KnownHostsEntry => {
+      const { file, line } = reported.layer.place(['ssh', 'hostKeys', i]).position;
       return { ...key, file, line, marker: 'none', hosts: this.#entry.name };
     });
   }
 
   #port(): number | undefined {
-    const said = this.#lastSsh('port');
-    if (said === null || typeof said.value === 'number') return said?.value as number | undefined;
-    const place = said.layer.place(['ssh', 'port']);
-    const text = this.scope.text(said.value, () => place);
+    const reported = this.#lastSsh('port');
+    if (reported === null || typeof reported.value === 'number') return reported?.value as number | undefined;
+    const place = reported.layer.place(['ssh', 'port']);
+    const text = this.scope.text(reported.value, () => place);
     if (text === null) return undefined;
     if (/^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return Number(text);
     const problem = invalidFleetValue(`${JSON.stringify(text)} is not a port`, 'Ports go from 1 to 65535');
@@ -233,10 +233,10 @@ class SettingsReader {
   }
 
   taints(): readonly Taint[] | undefined {
-    const said = this.last('taints');
-    return said?.value.map((taint, i): Taint => {
+    const reported = this.last('taints');
+    return reported?.value.map((taint, i): Taint => {
       const fill = (member: 'key' | 'value', text: string): string =>
-        this.scope.text(text, () => said.layer.place(['taints', i, member])) ?? text;
+        this.scope.text(text, () => reported.layer.place(['taints', i, member])) ?? text;
       const { key, value } = taint;
       return { ...taint, key: fill('key', key), ...(value === undefined ? {} : { value: fill('value', value) }) };
     });
@@ -257,7 +257,7 @@ class SettingsReader {
     const own = (name: string, member: 'nodeIP' | 'labels', value: string | undefined): readonly PlacedArg[] => {
       if (value === undefined) return [];
       const same = given(name);
-      if (same) this.#findings.addShared(`twice ${name}`, same.place, () => saidTwice(member, `the flag ${name}`));
+      if (same) this.#findings.addShared(`twice ${name}`, same.place, () => setTwice(member, `the flag ${name}`));
       return [{ arg: { name, value }, place: this.placeOf(member) }];
     };
     return [...own('node-ip', 'nodeIP', this.#checkedNodeIP(nodeIP)), ...own('node-labels', 'labels', labels), ...args];
@@ -282,11 +282,11 @@ class SettingsReader {
     }
     for (const [key, { value, place }] of labels) {
       const byAdministrator = this.#byAdministrator;
-      const troubles = /,/.test(key + value)
+      const issues = /,/.test(key + value)
         ? [`${JSON.stringify(value)} holds a comma`]
-        : nodeLabelTroubles(`${key}=${value}`, { byAdministrator });
+        : nodeLabelIssues(`${key}=${value}`, { byAdministrator });
       const hint = isReservedLabel(key) ? 'With cluster.kubeconfig, that of an administrator, the Node gets it' : undefined;
-      for (const trouble of troubles) this.#findings.addShared(trouble, place, () => invalidFleetValue(trouble, hint));
+      for (const issue of issues) this.#findings.addShared(issue, place, () => invalidFleetValue(issue, hint));
     }
     return labels.size === 0 ? undefined : [...labels].map(([key, { value }]) => `${key}=${value}`).join(',');
   }
@@ -300,7 +300,7 @@ class SettingsReader {
   }
 
   /** The rules of kubeadm's `nodeRegistration`, told at the places of the fleet file. */
-  judge(registration: NodeRegistration, args: readonly PlacedArg[]): void {
+  validate(registration: NodeRegistration, args: readonly PlacedArg[]): void {
     for (const { path, problem } of nodeRegistrationFindings('node', registration)) {
       const [, member = '', index] = /^node\.(\w+)(?:\[([0-9]+)\])?/.exec(path) ?? [];
       const place = member === 'kubeletExtraArgs' ? args[Number(index)]?.place : this.#placeOfRegistration(member, index);

@@ -54,7 +54,7 @@ export function variableValues(entry: HostEntry, layers: readonly Layer[]): Read
 }
 
 /** Says of a layer's variables which cannot be called so. */
-export function judgeVariableNames(layer: Layer, findings: Findings): void {
+export function validateVariableNames(layer: Layer, findings: Findings): void {
   for (const name of layer.variables.keys()) {
     const place = (): Place => layer.place(['variables', name]);
     if (BUILT_IN.test(name)) findings.add(reservedVariable(name), place());

@@ -40,10 +40,10 @@ class FilePlace implements Place {
   readonly #way: readonly Step[];
   readonly #steps: readonly Step[];
 
-  constructor(document: SourceDocument, node: SourceNode | null, way: readonly Step[], steps: readonly Step[]) {
+  constructor(document: SourceDocument, node: SourceNode | null, route: readonly Step[], steps: readonly Step[]) {
     this.#document = document;
     this.#node = node;
-    this.#way = way;
+    this.#way = route;
     this.#steps = steps;
   }
 

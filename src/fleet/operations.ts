@@ -51,7 +51,7 @@ export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): 
 }
 
 /** Without what is said to people, and without secrets. */
-function neutral({ because: _, ...change }: Change): unknown {
+function neutral({ reason: _, ...change }: Change): unknown {
   switch (change.kind) {
     case 'write-file': {
       if (change.summary !== undefined) return withoutWhatIsNew(change);
@@ -74,9 +74,9 @@ function neutral({ because: _, ...change }: Change): unknown {
 }
 
 /** Keys and certificates are others each time they are made, and begin when they are: what they are about stays. */
-function withoutWhatIsNew({ content: _, before, summary, ...change }: Omit<Extract<Change, { kind: 'write-file' }>, 'because'>): unknown {
+function withoutWhatIsNew({ content: _, before, summary, ...change }: Omit<Extract<Change, { kind: 'write-file' }>, 'reason'>): unknown {
   const { notBefore: _from, notAfter: _to, ...certificate } = summary?.certificate ?? {};
-  return { ...change, there: before !== null, certificate, kubeconfig: summary?.kubeconfig };
+  return { ...change, existing: before !== null, certificate, kubeconfig: summary?.kubeconfig };
 }
 
 /** Enough to tell two texts apart that nobody made to look alike. */

@@ -4,7 +4,7 @@ import { formatIp, parseIp } from '../base/text/ip.ts';
 import type { SourceNode } from '../codec/source.ts';
 import { apiServerEndpoint, caPin } from '../kubeadm/config/rules.ts';
 import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
-import { bastionWays, type Way } from './bastions.ts';
+import { bastionRoutes, type Route } from './bastions.ts';
 import { type GroupRef, type HostEntry, hostEntries, type ImportedInventory, where } from './entries.ts';
 import { Findings } from './findings.ts';
 import {
@@ -14,11 +14,11 @@ import {
   invalidFleetValue,
   invalidInventoryName,
   noHosts,
-  saidTwice,
+  setTwice,
   unknownGroup,
 } from './fleet-problems.ts';
 import { type HostSettings, hostSettings } from './host-settings.ts';
-import { judgeVariableNames, variableValues } from './host-variables.ts';
+import { validateVariableNames, variableValues } from './host-variables.ts';
 import { fileLayer, type Layer } from './layer.ts';
 import type { LoadedFleet } from './load.ts';
 import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
@@ -78,12 +78,12 @@ type Document = NonNullable<LoadedFleet['document']>;
 
 function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly ImportedInventory[], findings: Findings): Hosts {
   const root = fileLayer('file', {}, document as Document, []);
-  judgeFile(fleet, root, findings);
+  validateFile(fleet, root, findings);
   const groups = groupLayers(fleet, document as Document, findings);
   const importedGroups = new Set(imports.flatMap((inventory) => inventory.groups));
   const baseline = fleet.baseline === undefined ? [] : [fileLayer('baseline', fleet.baseline, document as Document, ['baseline'])];
   const entries = hostEntries(fleet, document as Document, imports, findings);
-  for (const layer of judgedLayers([...baseline, ...groups.values()], entries)) judgeVariableNames(layer, findings);
+  for (const layer of validatedLayers([...baseline, ...groups.values()], entries)) validateVariableNames(layer, findings);
   // With nothing but a token nobody is there who may.
   const { kubeconfig, endpoint, token } = fleet.cluster ?? {};
   const byAdministrator = kubeconfig !== undefined || endpoint === undefined || token === undefined;
@@ -98,15 +98,15 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
       settings: hostSettings(entry, layers, { findings, kubernetesVersion: fleet.kubernetesVersion ?? null, byAdministrator }),
     });
   }
-  const way = bastionWays(prepared, findings);
+  const route = bastionRoutes(prepared, findings);
   const overlays = overlayMakers();
   const hosts: ResolvedHost[] = [];
   const bastions: ResolvedBastion[] = [];
   for (const host of prepared.values()) {
     if (host.settings.role === 'bastion') bastions.push(asBastion(host));
-    else hosts.push(asHost(host, host.settings.role, way(host.entry.name), overlays));
+    else hosts.push(asHost(host, host.settings.role, route(host.entry.name), overlays));
   }
-  judgeTogether(hosts, { prepared, way, findings });
+  validateTogether(hosts, { prepared, route, findings });
   if (entries.size === bastions.length && findings.isEmpty) findings.add(noHosts(), { position: { file, line: 1, column: 1 }, path: '' });
   return { hosts, bastions, groups: [...new Set([...groups.keys(), ...importedGroups])] };
 }
@@ -127,7 +127,7 @@ function asBastion({ entry: { name }, settings: { ssh } }: PreparedHost): Resolv
 function asHost(
   { entry, groups, layers, settings }: PreparedHost,
   role: HostRole,
-  { jumps, direct }: Way,
+  { jumps, direct }: Route,
   overlays: (layer: Layer) => OverlayMaker,
 ): ResolvedHost {
   const { ssh, nodeRegistration, declared, preparation, scope } = settings;
@@ -149,7 +149,7 @@ function asHost(
 }
 
 /** Layers of the file: those of hosts are shared by all hosts of a range. */
-function judgedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, HostEntry>): Iterable<Layer> {
+function validatedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, HostEntry>): Iterable<Layer> {
   const all = new Set(layers);
   for (const entry of entries.values()) for (const layer of entry.layers) if (layer.document !== null) all.add(layer);
   return all;
@@ -167,7 +167,7 @@ function overlayMakers(): (layer: Layer) => OverlayMaker {
 }
 
 /** Rules on the file as a whole. */
-function judgeFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: Findings): void {
+function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: Findings): void {
   if (kubernetesVersion !== undefined) {
     const minor = parseMinor(kubernetesVersion);
     if (minor === null || !isSupportedMinor(minor))
@@ -194,7 +194,7 @@ function judgeFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root
   const endpointProblem = endpoint === undefined ? null : apiServerEndpoint(endpoint);
   if (endpointProblem !== null) findings.add(endpointProblem, root.place(['cluster', 'endpoint']));
   if (caCert !== undefined && caCertHashes !== undefined)
-    findings.add(saidTwice('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
+    findings.add(setTwice('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
   for (const [i, entry] of imports.entries())
     if ((entry.ansibleInventory === undefined) === (entry.sshConfig === undefined))
       findings.add(invalidFleetValue('an import has one source', 'Write ansibleInventory or sshConfig'), root.place(['imports', i]));
@@ -237,16 +237,16 @@ function groupNames(refs: readonly GroupRef[], { groups, importedGroups, finding
 
 interface Together {
   readonly prepared: ReadonlyMap<string, PreparedHost>;
-  readonly way: (name: string) => Way;
+  readonly route: (name: string) => Route;
   readonly findings: Findings;
 }
 
 /** What no two hosts may have in common: the way to them, the name and the IP of the node. */
-function judgeTogether(hosts: readonly ResolvedHost[], { prepared, way, findings }: Together): void {
+function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, findings }: Together): void {
   const addresses = new Map<string, HostEntry>();
   for (const { entry, settings } of prepared.values()) {
     const address = reached(settings.ssh);
-    const key = [address, ...way(entry.name).jumps.map(reached)].join(' ');
+    const key = [address, ...route(entry.name).jumps.map(reached)].join(' ');
     const first = addresses.get(key);
     if (first === undefined) addresses.set(key, entry);
     else {

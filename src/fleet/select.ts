@@ -19,20 +19,19 @@ type Selectable = Pick<ResolvedHost, 'name' | 'groups'>;
  */
 export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, groups }: Selection): readonly H[] {
   const known = new Set(hosts.flatMap((host) => host.groups));
-  for (const group of groups)
-    if (!known.has(group)) throw nobody(`--group ${group}: no host is in a group of this name`, group, [...known]);
+  for (const group of groups) if (!known.has(group)) throw nodes(`--group ${group}: no host is in a group of this name`, group, [...known]);
   const patterns = limit.map((text) => {
     const pattern = text.replace(/^!/, '');
     return { text, pattern, isLeftOut: text.startsWith('!'), means: hostMatcher(pattern) };
   });
   for (const { text, pattern, means } of patterns)
     if (!hosts.some(means))
-      throw nobody(`--limit ${text}: no host and no group is called that`, pattern, [...hosts.map(({ name }) => name), ...known]);
-  const wanted = patterns.filter(({ isLeftOut }) => !isLeftOut);
+      throw nodes(`--limit ${text}: no host and no group is called that`, pattern, [...hosts.map(({ name }) => name), ...known]);
+  const desired = patterns.filter(({ isLeftOut }) => !isLeftOut);
   const selected = hosts.filter(
     (host) =>
       (groups.length === 0 || groups.some((group) => host.groups.includes(group))) &&
-      (wanted.length === 0 || wanted.some(({ means }) => means(host))) &&
+      (desired.length === 0 || desired.some(({ means }) => means(host))) &&
       !patterns.some(({ isLeftOut, means }) => isLeftOut && means(host)),
   );
   if (selected.length === 0)
@@ -52,7 +51,7 @@ export function hostMatcher(pattern: string): (host: Selectable) => boolean {
   return ({ name, groups }) => names.has(name) || patterns.some((text) => matchPattern(name, text)) || groups.includes(pattern);
 }
 
-function nobody(message: string, name: string, known: readonly string[]) {
+function nodes(message: string, name: string, known: readonly string[]) {
   const likely = closestName(name, known);
   return usageError(message, likely === null ? 'kubeletadm fleet inventory lists hosts and groups' : `Did you mean ${likely}?`);
 }

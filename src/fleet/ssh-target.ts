@@ -26,8 +26,8 @@ export function fleetSshTarget(
   const { proxyJump: _, name: __, user: ___, port: ____, ...shared } = common;
   const hops = jumps.flatMap((jump, i) => {
     // The first is reached as ssh_config says, the others from the one before.
-    const way = i === 0 ? {} : { proxyJump: 'none' };
-    const hop = resolveSshTarget(jump.address, config, { ...shared, ...hostOverrides(jump, directory, {}), ...way });
+    const route = i === 0 ? {} : { proxyJump: 'none' };
+    const hop = resolveSshTarget(jump.address, config, { ...shared, ...hostOverrides(jump, directory, {}), ...route });
     return [...hop.proxyJump, pinned({ ...hop, proxyJump: [] }, jump)];
   });
   return { ...pinned(target, ssh), proxyJump: hops };

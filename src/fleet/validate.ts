@@ -3,7 +3,7 @@ import type { SourceDocument, SourceEntry, SourceMap } from '../codec/source.ts'
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { unknownFlag } from '../kubelet/check-extra-args.ts';
 import { decodeKubeletConfiguration } from '../kubelet/decode.ts';
-import { judgeKubeletConfiguration } from '../kubelet/validate/judge.ts';
+import { validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
 import type { FleetOverlay, ResolvedFleet, ResolvedHost } from './model.ts';
 
 export interface FleetVerdict {
@@ -17,7 +17,7 @@ export interface FleetVerdict {
  * Judges each distinct configuration that a fleet declares as a kubelet of a minor would: the layers one by one for what is written in them,
  * then what they come to.
  */
-export function judgeFleet(
+export function validateFleet(
   { hosts }: ResolvedFleet,
   { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue },
 ): FleetVerdict {
@@ -35,9 +35,9 @@ export function judgeFleet(
     const [{ overlays }] = same;
     const written = overlays.flatMap(({ document }) => decodeKubeletConfiguration(document, { minor, catalogue }).problems);
     const merged = mergeOverlays(overlays);
-    const judged = merged === null ? [] : judgeKubeletConfiguration(merged, { minor, catalogue }).problems;
+    const validated = merged === null ? [] : validateKubeletConfiguration(merged, { minor, catalogue }).problems;
     const flags = flagProblems(same[0], minor, catalogue);
-    const unique = new Map([...written, ...judged].map((problem) => [JSON.stringify(problem), problem]));
+    const unique = new Map([...written, ...validated].map((problem) => [JSON.stringify(problem), problem]));
     for (const problem of [...[...unique.values()].map(inFleet), ...flags]) add(problem, names);
   }
   const problems = [...found.values()].map(({ problem, hosts: names }) =>

@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
+import type { WriterOptions } from '../host/locked-host.ts';
+import { loggingHost } from '../host/logging-host.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { type PlanStep, planAfter } from '../host/plan-after.ts';
 import { type PlannedWorkflow, planWorkflow, type Workflow, type WorkflowRun } from '../host/run-workflow.ts';
-import { tellingHost } from '../host/telling-host.ts';
-import type { WriterOptions } from '../host/writer.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import type { FleetMember } from './fleet.ts';
@@ -42,7 +42,7 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
   return {
     name,
     open: async ({ reporter, signal }) => {
-      const host = tellingHost(await member.connect(), reporter);
+      const host = loggingHost(await member.connect(), reporter);
       let own: Cluster | null = null;
       const close = async (): Promise<void> => {
         await own?.close();
@@ -80,6 +80,6 @@ function writingOf<Options, Input>(
 ): { readonly writing?: WriterOptions } {
   if (writing === undefined || writing === null) return {};
   const { confirmMs, ...lock } = writing;
-  const reconnect = async (): Promise<Host> => tellingHost(await connect(), reporter);
+  const reconnect = async (): Promise<Host> => loggingHost(await connect(), reporter);
   return { writing: { ...lock, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect } } };
 }

@@ -96,7 +96,7 @@ export async function applyHostChanges(host: Host, changes: readonly HostChange[
       done = count;
     });
   } catch (error) {
-    if (context.guarded !== true) await putBack(host, changes, done, error, context);
+    if (context.guarded !== true) await restore(host, changes, done, error, context);
     throw error;
   } finally {
     forget();
@@ -135,7 +135,7 @@ function timeoutMsOf(changes: readonly HostChange[]): number {
 /** Errors after which the host still does what it is told. */
 const ANSWERING = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
 
-async function putBack(host: Host, changes: readonly HostChange[], done: number, error: unknown, context: ApplyContext): Promise<void> {
+async function restore(host: Host, changes: readonly HostChange[], done: number, error: unknown, context: ApplyContext): Promise<void> {
   if (!isAppError(error) || !ANSWERING.test(error.code)) return;
   const undo = [...revertChanges(changes.slice(0, done)), ...restartsToRepeat(changes.slice(0, done + 1))];
   if (undo.length === 0) return;

@@ -17,7 +17,7 @@ export interface AsRootOptions {
 }
 
 /** How commands are to be started, found out once per transport. */
-type Way = { readonly kind: 'directly' } | { readonly kind: 'sudo' } | { readonly kind: 'password'; readonly password: Secret };
+type Route = { readonly kind: 'directly' } | { readonly kind: 'sudo' } | { readonly kind: 'password'; readonly password: Secret };
 
 /** Follows the password on stdin: what comes after it belongs to the command, whether or not sudo took the password. */
 const BEGIN = 'kubeletadm: standard input begins';
@@ -60,28 +60,28 @@ const FIRST_COMMAND = [
 export function asRoot(transport: Transport, options: AsRootOptions): Transport {
   const { become } = options;
   if (become === 'none') return transport;
-  let finding: Promise<Way> | null = null;
+  let finding: Promise<Route> | null = null;
 
   const runFirst = async (argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
     const first = runFirstCommand(transport, argv, become, runOptions);
-    const present = first.then(({ way }) => way ?? observeWay(transport, options));
+    const present = first.then(({ route }) => route ?? observeRoute(transport, options));
     finding = present;
     // A host that did not answer may answer next time; a wrong password stays wrong, and each attempt counts against the account.
     present.catch((error: unknown) => {
       if (finding === present && !isAppError(error, 'HOST_SUDO_PASSWORD')) finding = null;
     });
-    const { way, outcome } = await untilAborted(first, runOptions.signal);
-    return way === null ? runBy(await untilAborted(present, runOptions.signal), argv, runOptions) : outcome();
+    const { route, outcome } = await untilAborted(first, runOptions.signal);
+    return route === null ? runBy(await untilAborted(present, runOptions.signal), argv, runOptions) : outcome();
   };
 
-  const runBy = async (way: Way, argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
-    switch (way.kind) {
+  const runBy = async (route: Route, argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
+    switch (route.kind) {
       case 'directly':
         return transport.run(argv, runOptions);
       case 'sudo':
         return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
       case 'password':
-        return checked(transport.name, argv, await runWithPassword(transport, argv, way.password, runOptions));
+        return checked(transport.name, argv, await runWithPassword(transport, argv, route.password, runOptions));
     }
   };
 
@@ -90,12 +90,12 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
     run: async (argv, runOptions = {}) => {
       for (;;) {
         if (finding === null) return runFirst(argv, runOptions);
-        const way = await untilAborted(finding, runOptions.signal).catch((error: unknown) => {
+        const route = await untilAborted(finding, runOptions.signal).catch((error: unknown) => {
           // Who found out had enough of it; that is nothing to us.
           if (isAppError(error) || runOptions.signal?.aborted) throw error;
           return null;
         });
-        if (way !== null) return runBy(way, argv, runOptions);
+        if (route !== null) return runBy(route, argv, runOptions);
       }
     },
     ...(transport.dial === undefined ? {} : { dial: transport.dial }),
@@ -105,7 +105,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
 
 interface First {
   /** null: it takes more to become root, and the command did not run. */
-  readonly way: Way | null;
+  readonly route: Route | null;
   readonly outcome: () => RunResult;
 }
 
@@ -118,31 +118,31 @@ async function runFirstCommand(
   const host = transport.name;
   const result = await transport.run(['/bin/sh', '-c', FIRST_COMMAND, 'sh', become, ...argv], options);
   const end = result.stderr.indexOf(0x0a);
-  const said = end < 0 ? '' : decode(result.stderr.subarray(0, end));
+  const reported = end < 0 ? '' : decode(result.stderr.subarray(0, end));
   const rest: RunResult = { ...result, stderr: result.stderr.subarray(end + 1) };
-  switch (said) {
+  switch (reported) {
     case `${WAY} directly`:
-      return { way: { kind: 'directly' }, outcome: () => rest };
+      return { route: { kind: 'directly' }, outcome: () => rest };
     case `${WAY} sudo`:
-      return { way: { kind: 'sudo' }, outcome: () => checked(host, argv, rest) };
+      return { route: { kind: 'sudo' }, outcome: () => checked(host, argv, rest) };
     case `${WAY} missing`:
       return {
-        way: { kind: 'directly' },
+        route: { kind: 'directly' },
         outcome: () => {
           throw hostCommandNotFound({ host, command: argv[0] ?? '' });
         },
       };
     case `${WAY} refused`:
-      return { way: null, outcome: () => rest };
+      return { route: null, outcome: () => rest };
   }
   throw hostConnectionLost({
     host,
-    why: `id -u did not say who we are there, but "${printable(said.replace(`${WAY} unknown `, ''), 80)}"`,
+    why: `id -u did not say who we are there, but "${printable(reported.replace(`${WAY} unknown `, ''), 80)}"`,
   });
 }
 
 /** The ways besides being root already. */
-async function observeWay(transport: Transport, { sudoPassword, commandTimeoutMs }: AsRootOptions): Promise<Way> {
+async function observeRoute(transport: Transport, { sudoPassword, commandTimeoutMs }: AsRootOptions): Promise<Route> {
   const limit = commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs };
   const free = await trySudo(transport, ['-n'], limit);
   if (free.exitCode === 0) return { kind: 'sudo' };

@@ -3,14 +3,14 @@ import { printable } from '../base/text/printable.ts';
 import { checkpointOf } from './commit/checkpoint.ts';
 import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from './commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from './commit/record.ts';
+import { type ConfirmOptions, isConnectionLost, type Writer } from './locked-host.ts';
 import { observe } from './observe.ts';
 import type { ObservedPhase, PhaseContext, ProveCommit } from './phase.ts';
 import type { HostChange } from './plan/change.ts';
 import type { Operation } from './plan/operation.ts';
-import { type ConfirmOptions, isConnectionLost, type Writer } from './writer.ts';
 
 /**
- * A change that the host takes back by itself unless it is confirmed over a new connection. It ends with `confirm` or with `takeBack`; where neither is heard on
+ * A change that the host takes back by itself unless it is confirmed over a new connection. It ends with `confirm` or with `rollBack`; where neither is heard on
  * the host, its own timer or its next boot decides: for the files from before.
  */
 export interface OpenCommit {
@@ -23,7 +23,7 @@ export interface OpenCommit {
    */
   confirm(): Promise<void>;
   /** Takes the change back, or finds out that the host did. Gives the error to be told, in place of the one that led to it. */
-  takeBack(error: unknown): Promise<unknown>;
+  rollBack(error: unknown): Promise<unknown>;
 }
 
 /** What a phase's looks and changes come to, for the one who guards them. */
@@ -50,8 +50,8 @@ export async function openCommit(phase: GuardedPhase, context: PhaseContext, wri
   const changes = phase.changes.filter(({ kind }) => kind !== 'confirm-commit');
   const joins = changes.length < phase.changes.length;
   const checkpoint = checkpointOf(changes);
-  const hasWayBack = changes.length > 0 && (phase.observed.undo(changes)?.length ?? 0) > 0;
-  if (checkpoint === null || !(joins || hasWayBack)) return null;
+  const hasRollback = changes.length > 0 && (phase.observed.undo(changes)?.length ?? 0) > 0;
+  if (checkpoint === null || !(joins || hasRollback)) return null;
   const prove = await commit.prepare(changes);
   const { owner } = writer.options;
   const { confirm } = writer.options;
@@ -89,22 +89,24 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
   const closed = (): void => writer.patientUntil(null);
 
   const confirmOnce = async (): Promise<void> => {
-    const anew = await confirm.reconnect();
+    const again = await confirm.reconnect();
     isAsked = true;
     try {
-      await anew.perform([IS_RUNNING, { kind: 'confirm-commit', id }, ...writer.releasing()]);
+      await again.perform([IS_RUNNING, { kind: 'confirm-commit', id }, ...writer.releasing()]);
     } finally {
-      await anew.close().catch(() => undefined);
+      await again.close().catch(() => undefined);
     }
   };
 
   const revertOnce = (why: string): Promise<void> =>
-    writer.over((there) => there.perform([{ kind: 'revert-commit', id, why }, ...writer.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }));
+    writer.over((existing) =>
+      existing.perform([{ kind: 'revert-commit', id, why }, ...writer.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }),
+    );
 
   /** The error when the change does not wait any more; null when it does, was confirmed by hand, or the host can't be asked. */
   const findGone = async (): Promise<CommitGoneError | null> => {
     try {
-      const record = await writer.over((there) => observe(there, commitRecord));
+      const record = await writer.over((existing) => observe(existing, commitRecord));
       const isOpen = record === null || (record.state === 'armed' && isOurs(record, id));
       return isOpen ? null : new CommitGoneError(host.name, record, 'cannot confirm the change');
     } catch (error) {
@@ -163,7 +165,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       else
         reporter.report({ level: 'warning', code: 'COMMIT_NOT_IN_FORCE', ...about, message: `the files stay, not confirmed: ${unproven}` });
     },
-    takeBack: async (error) => {
+    rollBack: async (error) => {
       writer.arm(null);
       if (error instanceof HostLockedError) {
         // After a reboot another run may have taken the lock, which says nothing about our change.
@@ -172,7 +174,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       }
       if (error instanceof CommitGoneError && isReverted(error.record, id)) return commitReverted(host.name, error.record);
       const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program broke off';
-      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: TELLS_BACK });
+      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: REPORTS_ROLLBACK });
       try {
         const gone = await persist(() => revertOnce(printable(why, 400)), end + GRACE_MS);
         if (gone === null) writer.wasReleased();
@@ -180,11 +182,11 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
           return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
         else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
         const isHealthy = phase.observed.provesUndone && (await isHealthyAgain());
-        return wentBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
+        return rolledBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
       } catch (cause) {
         if (isConnectionLost(cause))
           return withProblems(error, commitUnknown(host.name, Math.round((end - clock.now().getTime()) / 1000), isAsked), 1);
-        return withProblems(error, goingBackFailed(host.name, phase.name, cause), 1);
+        return withProblems(error, rollbackFailed(host.name, phase.name, cause), 1);
       } finally {
         closed();
       }
@@ -192,7 +194,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
   };
 }
 
-const TELLS_BACK = 'rolling back to the previous files';
+const REPORTS_ROLLBACK = 'rolling back to the previous files';
 
 const IS_RUNNING: Operation = {
   kind: 'run',
@@ -222,14 +224,14 @@ interface RolledBack {
 }
 
 /** A change that was never whole is a failure like any other; one that was, and did not hold, has exit code 5. */
-function wentBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
+function rolledBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
   const back = byItself ? 'the host rolled back automatically' : 'the previous files were restored';
   const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;
   const isPartOnly = !applied && isAppError(error) && OPERATION_FAILED.test(error.code);
   return withProblems(error, new AppError({ host, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
 }
 
-function goingBackFailed(host: string, phase: string, cause: unknown): AppError {
+function rollbackFailed(host: string, phase: string, cause: unknown): AppError {
   const why = cause instanceof AppError ? cause.message : String(cause);
   const message = `${phase}: rolling back to the previous files failed: ${why}`;
   return new AppError({ host, code: 'ROLLBACK_FAILED', message, hint: 'See journalctl -u kubeletadm-revert -u kubelet on the host' });

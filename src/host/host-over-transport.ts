@@ -7,11 +7,11 @@ import {
   type Answer,
   type Answers,
   type CommandFact,
+  type FactQuery,
   type FileFact,
   type HttpFact,
   MAX_FILE_BYTES,
-  type Question,
-} from './facts/question.ts';
+} from './facts/query.ts';
 import type { Host, PerformOptions } from './host.ts';
 import { hostAnswerTooLarge } from './host-problems.ts';
 import type { Operation } from './plan/operation.ts';
@@ -45,23 +45,23 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
   const { commandTimeoutMs } = options;
   return {
     name: transport.name,
-    ask: async (questions, askOptions = {}) => {
-      const names = Object.keys(questions);
-      const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(questions[name] as Question)));
+    query: async (queries, queryOptions = {}) => {
+      const names = Object.keys(queries);
+      const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(queries[name] as FactQuery)));
       const answers = await answersTo(
-        asked.map((name) => questions[name] as Question),
+        asked.map((name) => queries[name] as FactQuery),
         {
           transport,
           rootDir,
           nonce: options.nonce,
           ...(commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs }),
-          ...askOptions,
+          ...queryOptions,
         },
       );
-      const byName = new Map(asked.map((name, i) => [name, answers[i] as Answer<Question>]));
-      const answerOf = (name: string): Answer<Question> | null =>
-        byName.has(name) ? (byName.get(name) ?? null) : questions[name]?.kind === 'file' ? null : STAGED_ANSWER;
-      return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof questions>;
+      const byName = new Map(asked.map((name, i) => [name, answers[i] as Answer<FactQuery>]));
+      const answerOf = (name: string): Answer<FactQuery> | null =>
+        byName.has(name) ? (byName.get(name) ?? null) : queries[name]?.kind === 'file' ? null : STAGED_ANSWER;
+      return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof queries>;
     },
     perform: async (operations, given = {}) => {
       const performOptions = { ...given, timeoutMs: Math.max(given.timeoutMs ?? CHANGE_TIMEOUT_MS, commandTimeoutMs ?? 0) };
@@ -81,11 +81,11 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
             );
         const before = done > 0 ? check : [];
         const from = done - before.length;
-        const told =
+        const reported =
           onDone === undefined
             ? performOptions
             : { ...performOptions, onDone: (index: number) => (index < before.length ? undefined : onDone(from + index)) };
-        await perform(transport, [...before, ...part], { nonce: options.nonce(), rootDir, temporaryId }, told);
+        await perform(transport, [...before, ...part], { nonce: options.nonce(), rootDir, temporaryId }, reported);
         done += part.length;
       }
     },
@@ -103,18 +103,18 @@ interface Asking {
 }
 
 /** One answer for each question, in their order. */
-async function answersTo(questions: readonly Question[], asking: Asking): Promise<readonly Answer<Question>[]> {
+async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise<readonly Answer<FactQuery>[]> {
   const { transport, rootDir, signal, timeoutMs } = asking;
   const nonce = asking.nonce();
   const result = await transport.run(shellLoader(nonce), {
     maxOutputBytes: MAX_ANSWER_BYTES,
     ...(signal === undefined ? {} : { signal }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    stdin: `${renderQuestions(questions, { nonce, rootDir })}\n`,
+    stdin: `${renderQuestions(queries, { nonce, rootDir })}\n`,
   });
   const frames = splitFrames(result.stdout, nonce);
   const errors = splitFrames(result.stderr, nonce);
-  return questions.map((question, index) => {
+  return queries.map((question, index) => {
     const frame = frames.find((each) => each.index === index);
     if (frame === undefined) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
     return readAnswer(
@@ -133,7 +133,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are staged into a directory', error: 'not asked' };
 
-function isAboutRunningSystem(question: Question): boolean {
+function isAboutRunningSystem(question: FactQuery): boolean {
   return question.kind === 'command' || question.kind === 'http' || (question.kind === 'file' && question.path.startsWith('/proc/'));
 }
 
@@ -180,11 +180,11 @@ async function perform(
   const errors = splitFrames(result.stderr, program.nonce);
   const failed = frames.find((frame) => frame.exitCode !== 0);
   if (failed !== undefined && operations[failed.index] !== undefined) {
-    const said = errors.find(({ index }) => index === failed.index);
+    const output = errors.find(({ index }) => index === failed.index);
     throw operationFailed(transport.name, operations[failed.index] as Operation | PieceOperation, {
       exitCode: failed.exitCode,
       stdout: decode(failed.body),
-      stderr: decode(said?.body),
+      stderr: decode(output?.body),
     });
   }
   if (frames.length < operations.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, program.nonce));
@@ -207,7 +207,7 @@ function countFrames(nonce: string, total: number, onDone: (index: number) => vo
 
 const MAX_MARK_BYTES = 1024;
 
-function readAnswer(question: Question, frame: Frame | undefined, errors: Frame | undefined, host: string): Answer<Question> {
+function readAnswer(question: FactQuery, frame: Frame | undefined, errors: Frame | undefined, host: string): Answer<FactQuery> {
   const stdout = decode(frame?.body);
   const stderr = decode(errors?.body);
   switch (question.kind) {

@@ -1,6 +1,6 @@
 import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
-import { MAX_FILE_BYTES } from './facts/question.ts';
+import { MAX_FILE_BYTES } from './facts/query.ts';
 
 /** A host that could not be reached, or that did not do what was asked. All have exit code 1: fix it, run again. */
 interface HostProblem {
@@ -30,9 +30,9 @@ export function hostUnreachable(input: HostProblem & { address: string; why: str
 }
 
 /** The SSH server opens no connections for us. */
-export function hostForwardRefused(input: HostProblem & { said: string }): AppError {
+export function hostForwardRefused(input: HostProblem & { reported: string }): AppError {
   return hostError('HOST_FORWARD_REFUSED', input, {
-    message: `the SSH server of the host opens no TCP connections for us: ${input.said}`,
+    message: `the SSH server of the host opens no TCP connections for us: ${input.reported}`,
     hint: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
   });
 }
@@ -78,8 +78,8 @@ export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: st
 }
 
 /** The system's ssh does not trust the host's key. @param input.said its own line */
-export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; said: string }): AppError {
-  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.said)}"`, hint: KEY_REFUSALS[input.code] });
+export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; reported: string }): AppError {
+  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.reported)}"`, hint: KEY_REFUSALS[input.code] });
 }
 
 const KEY_REFUSALS = {
@@ -170,9 +170,9 @@ export function hostCommandTooLong(input: HostProblem & { command: string; bytes
 }
 
 /** The login shell ended before it started /bin/sh: nologin, a forced command, a broken profile. */
-export function hostNoShell(input: HostProblem & { user: string; said: string }): AppError {
+export function hostNoShell(input: HostProblem & { user: string; reported: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
-    message: `the login shell of ${input.user} did not start /bin/sh${input.said === '' ? '' : `: "${input.said}"`}`,
+    message: `the login shell of ${input.user} did not start /bin/sh${input.reported === '' ? '' : `: "${input.reported}"`}`,
     hint: `Give ${input.user} a shell that runs commands, or connect as another user`,
   });
 }

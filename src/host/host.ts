@@ -1,5 +1,5 @@
 import type { Dial } from '../kube/dial.ts';
-import type { Answers, Questions } from './facts/question.ts';
+import type { Answers, FactQueries } from './facts/query.ts';
 import type { Operation } from './plan/operation.ts';
 
 export interface PerformOptions {
@@ -15,7 +15,7 @@ export interface PerformOptions {
  */
 export interface Host {
   readonly name: string;
-  ask<Q extends Questions>(questions: Q, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number }): Promise<Answers<Q>>;
+  query<Q extends FactQueries>(queries: Q, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number }): Promise<Answers<Q>>;
   perform(operations: readonly Operation[], options?: PerformOptions): Promise<void>;
   /** Opens a TCP connection from the host. Absent: what the host reaches is reached from here as well. */
   readonly dial?: Dial;

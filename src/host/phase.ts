@@ -2,9 +2,9 @@ import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { Host } from './host.ts';
+import type { WriterOptions } from './locked-host.ts';
 import type { OwnClaim } from './own-claim.ts';
 import type { Change, HostChange, PhasePlan } from './plan/change.ts';
-import type { WriterOptions } from './writer.ts';
 
 /** What every phase may use. `cluster` is null when there is no API server to talk to. */
 export interface PhaseContext {
@@ -86,7 +86,7 @@ export interface Phase<Input> {
   /** The context the phase works in: its cluster may be its own. */
   contextFor(context: PhaseContext, input: Input): Promise<PhaseContext>;
   ready(context: PhaseContext, input: Input): Promise<void>;
-  look(context: PhaseContext, input: Input): Promise<ObservedPhase>;
+  inspect(context: PhaseContext, input: Input): Promise<ObservedPhase>;
 }
 
 /** Makes a phase of its definition: the facts of each look stay between its observe, plan, verify and undo. */
@@ -101,7 +101,7 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
       return cluster === null ? context : { ...context, cluster };
     },
     ready: async (context, input) => definition.ready?.(context, input),
-    look: async (context, input) => {
+    inspect: async (context, input) => {
       const facts = await definition.observe(context, input);
       return {
         plan: definition.plan(facts, input),

@@ -6,7 +6,7 @@ import {
   LARGE_FILE_FUNCTIONS,
   LIST_FUNCTIONS,
   OPERATION_FUNCTIONS,
-  QUESTION_FUNCTIONS,
+  QUERY_FUNCTIONS,
   SHARED_FUNCTIONS,
   TREE_FUNCTIONS,
   WRITE_FUNCTIONS,
@@ -16,7 +16,7 @@ import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from './commit/commit-program.ts';
 import type { LockRequest, RevertRequest } from './commit/requests.ts';
 import { revertUnits } from './commit/revert-script.ts';
-import type { Question } from './facts/question.ts';
+import type { FactQuery } from './facts/query.ts';
 import type { Operation } from './plan/operation.ts';
 
 /** Exit code of a program that did not arrive whole. */
@@ -58,11 +58,11 @@ export interface PieceOperation {
  * The program that answers all questions in one round trip. Answers come framed: `\n<nonce> <index> <exit code>\n` ends each on stdout,
  * `\n<nonce> <index>\n` on stderr.
  */
-export function renderQuestions(questions: readonly Question[], options: ProgramOptions): string {
-  const lines = questions.map((question, index) => `out\n${questionLines(question)}\nmark ${index} $?`);
-  const needs = (kind: Question['kind']): boolean => questions.some((question) => question.kind === kind);
+export function renderQuestions(queries: readonly FactQuery[], options: ProgramOptions): string {
+  const lines = queries.map((question, index) => `out\n${queryLines(question)}\nmark ${index} $?`);
+  const needs = (kind: FactQuery['kind']): boolean => queries.some((question) => question.kind === kind);
   const functions = [
-    QUESTION_FUNCTIONS,
+    QUERY_FUNCTIONS,
     needs('file') ? FILE_FUNCTIONS : '',
     needs('list') ? LIST_FUNCTIONS : '',
     needs('http') ? HTTP_FUNCTIONS : '',
@@ -121,7 +121,7 @@ function renderProgram(lines: readonly string[], functions: readonly string[], {
   return [`B=${nonce}`, root, SHARED_FUNCTIONS + functions.join(''), ...lines, `#end ${nonce}`].join('\n');
 }
 
-function questionLines(question: Question): string {
+function queryLines(question: FactQuery): string {
   switch (question.kind) {
     case 'file':
       return `q_file ${quoteShell(question.path)} ${question.content === false ? 0 : 1}`;

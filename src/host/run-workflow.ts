@@ -3,9 +3,10 @@ import type { Reporter } from '../base/reporter.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
+import { cacheFacts, isCachedHost } from './cached-host.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
-import type { Question } from './facts/question.ts';
-import { holdAnswers, isHeldHost } from './held-host.ts';
+import type { FactQuery } from './facts/query.ts';
+import { lockedHost, type Writer } from './locked-host.ts';
 import type { NodeClaim } from './own-claim.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
 import { type Change, type ClusterChange, type HostChange, isClusterChange, type PhasePlan, type Warning } from './plan/change.ts';
@@ -13,7 +14,6 @@ import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
 import { planDifference } from './plan/plan-difference.ts';
 import { comparedChanges, isSamePlan } from './plan/same-plan.ts';
-import { type Writer, writerOver } from './writer.ts';
 
 /** Looks at every phase and gives their plans; changes nothing. */
 export async function planPhases<Input>(
@@ -23,7 +23,7 @@ export async function planPhases<Input>(
 ): Promise<readonly NamedPhasePlan[]> {
   const plans: NamedPhasePlan[] = [];
   for (const phase of phases) {
-    const { plan } = await phase.look(await phase.contextFor(context, input), input);
+    const { plan } = await phase.inspect(await phase.contextFor(context, input), input);
     plans.push({ phase: phase.name, plan });
   }
   return plans;
@@ -56,9 +56,9 @@ export async function applyPhases<Input>(
       await guard.open?.confirm();
       guard.open = null;
     } catch (error) {
-      const told = guard.open === null ? error : await guard.open.takeBack(error);
+      const reported = guard.open === null ? error : await guard.open.rollBack(error);
       await tidyUp(phases.slice(at), context, input);
-      throw told;
+      throw reported;
     }
   }
   return applied;
@@ -100,14 +100,14 @@ async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Pro
   const [first, ...others] = group;
   const contextOf = (phase: Phase<Input>): Promise<PhaseContext> => phase.contextFor(run.context, run.input);
   if (others.length === 0) {
-    const { observed, context, notReady } = await lookBefore(first, { ...run, context: await contextOf(first) });
+    const { observed, context, notReady } = await observeBefore(first, { ...run, context: await contextOf(first) });
     await applyPhase(first, observed, context, run.guard);
     if (notReady !== null) throw notReady.error;
     return [{ phase: first.name, plan: observed.plan }];
   }
   const plans: NamedPhasePlan[] = [];
   for (const phase of group) {
-    const { observed } = await lookBefore(phase, { ...run, context: await contextOf(phase), applied: [...run.applied, ...plans] });
+    const { observed } = await observeBefore(phase, { ...run, context: await contextOf(phase), applied: [...run.applied, ...plans] });
     const changes = observed.plan.changes.filter((change) => !isMadeBy(change, plans));
     plans.push({ phase: phase.name, plan: { ...observed.plan, changes } });
   }
@@ -126,7 +126,7 @@ function isMadeBy(change: Change, plans: readonly NamedPhasePlan[]): boolean {
   return plans.some(({ plan }) => plan.changes.some((made) => made.kind === 'make-directory' && made.path === change.path));
 }
 
-interface LookedAt {
+interface Inspected {
   readonly observed: ObservedPhase;
   /** Not interrupted, where the phase tidies up after a failure. */
   readonly context: PhaseContext;
@@ -134,7 +134,7 @@ interface LookedAt {
 }
 
 /** Looks at a phase just before it is applied, and compares what it wants with its plan. */
-async function lookBefore<Input>(phase: Phase<Input>, { context, input, planned, applied, exact }: PhaseRun<Input>): Promise<LookedAt> {
+async function observeBefore<Input>(phase: Phase<Input>, { context, input, planned, applied, exact }: PhaseRun<Input>): Promise<Inspected> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
   const notReady = await phase.ready(context, input).then(
@@ -145,7 +145,7 @@ async function lookBefore<Input>(phase: Phase<Input>, { context, input, planned,
   // What tidies up is not stopped by the interruption that may be the reason for it.
   const { signal: _, ...uninterrupted } = context;
   const own = notReady === null ? context : uninterrupted;
-  const observed = await lookHeld(phase, own, input);
+  const observed = await observeCached(phase, own, input);
   const before = planned.find((plan) => plan.phase === phase.name)?.plan;
   const made = applied.flatMap(({ plan }) => plan.changes);
   if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
@@ -190,12 +190,12 @@ export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppEr
 }
 
 /** What phases ask alike before anything is changed is asked once. */
-async function lookHeld<Input>(phase: Phase<Input>, context: PhaseContext, input: Input): Promise<ObservedPhase> {
+async function observeCached<Input>(phase: Phase<Input>, context: PhaseContext, input: Input): Promise<ObservedPhase> {
   const { host } = context;
-  if (!isHeldHost(host)) return phase.look(context, input);
+  if (!isCachedHost(host)) return phase.inspect(context, input);
   host.hold();
   try {
-    return await phase.look(context, input);
+    return await phase.inspect(context, input);
   } finally {
     host.release();
   }
@@ -206,7 +206,7 @@ async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...co
   for (const phase of phases.filter(({ tidiesUp }) => tidiesUp)) {
     try {
       const own = await phase.contextFor(context, input);
-      const { plan } = await phase.look(own, input);
+      const { plan } = await phase.inspect(own, input);
       await applyChanges(plan.changes, phase.name, own);
     } catch (error) {
       const message = `could not tidy up: ${error instanceof Error ? error.message : String(error)}`;
@@ -234,7 +234,7 @@ async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, c
     await observed.verify(plan.changes);
   } catch (error) {
     if (commit !== null) throw error;
-    await takeBack(phase.name, observed, context, error);
+    await rollBack(phase.name, observed, context, error);
   }
 }
 
@@ -279,7 +279,7 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
   }
 }
 
-async function takeBack(phase: string, observed: ObservedPhase, context: PhaseContext, error: unknown): Promise<never> {
+async function rollBack(phase: string, observed: ObservedPhase, context: PhaseContext, error: unknown): Promise<never> {
   const applied = observed.plan.changes.filter((change): change is HostChange => !isClusterChange(change));
   const undo = observed.undo(applied);
   if (undo === null || undo.length === 0 || !isAppError(error)) throw error;
@@ -334,7 +334,7 @@ export interface Workflow<Options, Input> {
   /** Phases of kubeadm's command of this name that the workflow does not have: skipping them is no error. */
   readonly absentPhases?: readonly string[];
   /** What it asks a host in any case: asked in the first round trip, so that it needs no other. */
-  questions?(options: Options): readonly Question[];
+  queries?(options: Options): readonly FactQuery[];
   prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
 }
 
@@ -391,8 +391,8 @@ export async function planWorkflow<Options, Input>(
   run: WorkflowRun,
 ): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
-  const writer = context.writing === undefined ? undefined : writerOver(context.host, context.writing, context.clock);
-  const host = holdAnswers(writer ?? context.host, context.clock, workflow.questions?.(options) ?? []);
+  const writer = context.writing === undefined ? undefined : lockedHost(context.host, context.writing, context.clock);
+  const host = cacheFacts(writer ?? context.host, context.clock, workflow.queries?.(options) ?? []);
   const held = { ...context, host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;

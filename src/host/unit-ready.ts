@@ -1,7 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { combineFacts, defineFact } from './facts/fact.ts';
-import type { HttpFact } from './facts/question.ts';
+import type { HttpFact } from './facts/query.ts';
 import { type UnitState, unitState } from './facts/unit.ts';
 import { observe } from './observe.ts';
 import type { PhaseContext } from './phase.ts';
@@ -65,7 +65,7 @@ function describe(unit: string, state: UnitState | null, ready: HttpFact | null)
 
 async function lastWord({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, unit: string, seconds: number): Promise<string> {
   const argv = ['journalctl', `--unit=${unit}`, `--since=-${seconds}s`, '--lines=20', '--output=cat', '--no-pager'];
-  const { journal } = await host.ask({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
   const lines = journal.exitCode === 0 ? journal.stdout.trim().split('\n') : [];
   // What systemd says of the unit is known already.
   return printable(lines.findLast((line) => !/\.service: |^(?:Started|Stopped|Stopping|Starting) /.test(line)) ?? '', 400);

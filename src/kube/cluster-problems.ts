@@ -80,9 +80,9 @@ export function clusterBadStream(what: string, why: string): AppError {
  */
 export function clusterRefused(what: string, refusal: Refusal, options?: AppErrorOptions): AppError {
   const code = refusalCode(refusal);
-  const said = withoutEchoes(refusal.message ?? '') || `the API server answered ${refusal.httpStatus}`;
+  const reported = withoutEchoes(refusal.message ?? '') || `the API server answered ${refusal.httpStatus}`;
   const hint = refusal.hint ?? HINTS[code];
-  return problem({ code, message: `cannot ${what}: ${said}`, ...(hint === undefined ? {} : { hint }) }, options);
+  return problem({ code, message: `cannot ${what}: ${reported}`, ...(hint === undefined ? {} : { hint }) }, options);
 }
 
 const HINTS: Readonly<Record<string, string>> = {

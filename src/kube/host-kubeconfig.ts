@@ -265,8 +265,8 @@ class HostFiles {
     return content;
   }
 
-  #blocks(kind: 'cluster' | 'user', field: string, pem: string, what: string, isWanted: (block: PemBlock) => boolean): readonly string[] {
-    const found = pemBlocks(pem).filter(isWanted);
+  #blocks(kind: 'cluster' | 'user', field: string, pem: string, what: string, isDesired: (block: PemBlock) => boolean): readonly string[] {
+    const found = pemBlocks(pem).filter(isDesired);
     if (found.length === 0) throw this.#unusable(kind, field, `it holds no PEM ${what}`);
     return found.map((block) => block.pem);
   }

@@ -73,14 +73,14 @@ export async function findMarksRecord(cluster: Cluster, node: KubeObject): Promi
 
 /** Writes a record over the one that was read. @throws AppError CLUSTER_CONFLICT or CLUSTER_ALREADY_EXISTS: another run wrote it meanwhile */
 async function writeRecord(cluster: Cluster, node: KubeObject, { object }: MarksRecord, applied: AppliedMarks): Promise<MarksRecord> {
-  const wanted = marksRecordObject(node, applied);
+  const desired = marksRecordObject(node, applied);
   if (object === null) {
     await requireNamespace(cluster);
-    return readMarksRecord(await cluster.create(wanted), node);
+    return readMarksRecord(await cluster.create(desired), node);
   }
   const { resourceVersion } = object.metadata;
-  const metadata = { ...wanted.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-  return readMarksRecord(await cluster.update({ ...wanted, metadata }), node);
+  const metadata = { ...desired.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+  return readMarksRecord(await cluster.update({ ...desired, metadata }), node);
 }
 
 async function requireNamespace(cluster: Cluster): Promise<void> {

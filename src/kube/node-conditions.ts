@@ -29,13 +29,13 @@ export function readyHeartbeat(node: KubeObject): string | null {
 const NOT_ABOUT_THE_NODE = new Set(['KubeletConfigOk']);
 
 /** What the conditions of a Node say against it: Ready when it is not True, and the troubles (MemoryPressure, ...) that are. Empty: nothing. */
-export function nodeTroubles(node: KubeObject): readonly string[] {
+export function nodeIssues(node: KubeObject): readonly string[] {
   const conditions = conditionsOf(node).filter(({ type = '' }) => !NOT_ABOUT_THE_NODE.has(type));
   const bad = conditions.filter(({ type, status }) => (type === 'Ready' ? status !== 'True' : status === 'True'));
-  const said = bad.map(({ type, status, reason, message }) =>
+  const reported = bad.map(({ type, status, reason, message }) =>
     [`${type} is ${status}`, [reason, message].filter(Boolean).join(': ')].filter(Boolean).join(': '),
   );
-  return conditions.some(({ type }) => type === 'Ready') ? said : ['the kubelet has not said whether it is Ready', ...said];
+  return conditions.some(({ type }) => type === 'Ready') ? reported : ['the kubelet has not said whether it is Ready', ...reported];
 }
 
 function conditionsOf({ status }: KubeObject): readonly NodeCondition[] {

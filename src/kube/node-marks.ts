@@ -23,7 +23,7 @@ export interface MarkNode {
   readonly marks: NodeMarks;
   /** The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. */
   readonly isRecorded: boolean;
-  readonly because: string;
+  readonly reason: string;
 }
 
 /**

@@ -64,11 +64,11 @@ function matches(entry: string, { host, port, address }: Destination): boolean {
   if (entry === '*') return true;
   const network: Cidr | null = parseCidr(entry);
   if (network !== null) return address !== null && cidrContains(network, address);
-  const [, bracketed, plain = '', wantedPort = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::([0-9]+))?$/.exec(entry) ?? [null, undefined, entry];
-  const wanted = bracketed ?? plain;
-  if (wanted === '' || (wantedPort !== '' && wantedPort !== port)) return false;
-  const wantedAddress = parseIp(wanted);
-  if (wantedAddress !== null) return address !== null && formatIp(wantedAddress) === formatIp(address);
-  const domain = wanted.startsWith('*.') ? wanted.slice(1) : wanted;
+  const [, bracketed, plain = '', desiredPort = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::([0-9]+))?$/.exec(entry) ?? [null, undefined, entry];
+  const desired = bracketed ?? plain;
+  if (desired === '' || (desiredPort !== '' && desiredPort !== port)) return false;
+  const desiredAddress = parseIp(desired);
+  if (desiredAddress !== null) return address !== null && formatIp(desiredAddress) === formatIp(address);
+  const domain = desired.startsWith('*.') ? desired.slice(1) : desired;
   return domain.startsWith('.') ? host.endsWith(domain) : host === domain || host.endsWith(`.${domain}`);
 }

@@ -24,7 +24,7 @@ export interface WebAnswer {
 }
 
 /** Why no answer came. */
-export type WebTrouble =
+export type WebFailureCause =
   | { readonly kind: 'refused' }
   | { readonly kind: 'no-route' }
   | { readonly kind: 'dns'; readonly temporary: boolean }
@@ -55,5 +55,5 @@ export type WebTrouble =
 
 export interface WebFailure {
   readonly kind: 'failed';
-  readonly trouble: WebTrouble;
+  readonly issue: WebFailureCause;
 }

@@ -11,28 +11,28 @@ import { CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from './cluster-inf
  */
 export function diffClusterInfo(
   found: KubeObject | null,
-  wanted: KubeObject,
+  desired: KubeObject,
   declared: boolean,
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
   if (found === null) {
     return {
-      change: { kind: 'create-object', object: wanted, because: 'it is missing' },
-      warnings: declared ? [] : loopbackWarnings(wanted),
+      change: { kind: 'create-object', object: desired, reason: 'it is missing' },
+      warnings: declared ? [] : loopbackWarnings(desired),
     };
   }
-  const [before, after] = [kubeconfigOf(found), kubeconfigOf(wanted)];
+  const [before, after] = [kubeconfigOf(found), kubeconfigOf(desired)];
   if (sameYaml(before, after)) return { change: null, warnings: [] };
-  const [there, ours] = [clusterOf(before), clusterOf(after)];
-  const sameAuthority = there['certificate-authority-data'] === ours['certificate-authority-data'];
-  if (sameAuthority && typeof there.server === 'string' && !declared) {
-    const message = `ConfigMap kube-public/cluster-info sends joining nodes to ${there.server}, not to ${String(ours.server)}: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload`;
+  const [existing, ours] = [clusterOf(before), clusterOf(after)];
+  const sameAuthority = existing['certificate-authority-data'] === ours['certificate-authority-data'];
+  if (sameAuthority && typeof existing.server === 'string' && !declared) {
+    const message = `ConfigMap kube-public/cluster-info sends joining nodes to ${existing.server}, not to ${String(ours.server)}: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload`;
     return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
   }
   // Signatures of the old text would only mislead: the signer makes them anew.
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
-  const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(wanted) } };
-  const because = sameAuthority ? 'it names another address' : 'it names another certificate authority';
-  return { change: { kind: 'update-object', object, before: found, because }, warnings: declared ? [] : loopbackWarnings(wanted) };
+  const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(desired) } };
+  const reason = sameAuthority ? 'it names another address' : 'it names another certificate authority';
+  return { change: { kind: 'update-object', object, before: found, reason }, warnings: declared ? [] : loopbackWarnings(desired) };
 }
 
 /** The address of an administrator's tunnel is of no use to nodes. */

@@ -13,26 +13,26 @@ import { isGenerated, unsignedAnnotations } from './kubelet-config-map.ts';
  */
 export function diffComponentConfig(
   found: KubeObject | null,
-  wanted: KubeObject,
+  desired: KubeObject,
   { force, keptCode }: { readonly force: boolean; readonly keptCode: string },
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
-  if (found === null) return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: [] };
-  const [before, after] = [dataOf(found), dataOf(wanted)];
+  if (found === null) return { change: { kind: 'create-object', object: desired, reason: 'it is missing' }, warnings: [] };
+  const [before, after] = [dataOf(found), dataOf(desired)];
   const differing = Object.keys(after).filter((key) => !sameYaml(before[key] ?? '', after[key] ?? ''));
   if (differing.length === 0) return { change: null, warnings: [] };
   if (!isGenerated(found) && !force)
-    return { change: null, warnings: [{ code: keptCode, message: keptMessage(found, wanted, differing) }] };
-  const because = isGenerated(found) ? 'it was generated from other settings' : 'it differs, and --force-upload was given';
-  const annotations = { ...unsignedAnnotations(found), ...wanted.metadata.annotations };
+    return { change: null, warnings: [{ code: keptCode, message: keptMessage(found, desired, differing) }] };
+  const reason = isGenerated(found) ? 'it was generated from other settings' : 'it differs, and --force-upload was given';
+  const annotations = { ...unsignedAnnotations(found), ...desired.metadata.annotations };
   const object = { ...found, metadata: { ...found.metadata, annotations }, data: { ...before, ...after } };
-  return { change: { kind: 'update-object', object, before: found, because }, warnings: [] };
+  return { change: { kind: 'update-object', object, before: found, reason }, warnings: [] };
 }
 
-function keptMessage(found: KubeObject, wanted: KubeObject, keys: readonly string[]): string {
+function keptMessage(found: KubeObject, desired: KubeObject, keys: readonly string[]): string {
   const { namespace, name } = found.metadata;
   const diffs = keys.map((key) => {
-    const label = Object.keys(dataOf(wanted)).length === 1 ? `${namespace}/${name}` : `${namespace}/${name} ${key}`;
-    return unifiedDiff(dataOf(found)[key] ?? '', dataOf(wanted)[key] ?? '', {
+    const label = Object.keys(dataOf(desired)).length === 1 ? `${namespace}/${name}` : `${namespace}/${name} ${key}`;
+    return unifiedDiff(dataOf(found)[key] ?? '', dataOf(desired)[key] ?? '', {
       before: `${label} in the cluster`,
       after: `${label} as it would be uploaded`,
     });

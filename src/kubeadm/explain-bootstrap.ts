@@ -1,4 +1,4 @@
-import { kubeletRequestTrouble, type NodeCsr } from './node-csr.ts';
+import { kubeletRequestFailure, type NodeCsr } from './node-csr.ts';
 
 /** Why a kubelet has no client certificate, as far as the cluster tells. */
 export interface BootstrapReason {
@@ -17,12 +17,12 @@ export interface BootstrapReason {
  */
 export function explainBootstrap(
   csrs: readonly NodeCsr[],
-  { refusedBefore = new Set(), said = null }: { readonly refusedBefore?: ReadonlySet<string>; readonly said?: string | null } = {},
+  { refusedBefore = new Set(), reported = null }: { readonly refusedBefore?: ReadonlySet<string>; readonly reported?: string | null } = {},
 ): BootstrapReason {
   const latestFirst = csrs.toSorted((a, b) => b.created.getTime() - a.created.getTime());
   const csr = latestFirst.find((one) => isRefused(one) && !refusedBefore.has(one.name)) ?? latestFirst[0];
-  if (csr === undefined && said !== null)
-    return { why: `the kubelet could not ask for a certificate: ${said}`, hint: hintOf(said), final: false };
+  if (csr === undefined && reported !== null)
+    return { why: `the kubelet could not ask for a certificate: ${reported}`, hint: hintOf(reported), final: false };
   if (csr === undefined) {
     const why = 'the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused';
     return { why, hint: 'See journalctl -u kubelet on the host', final: false };
@@ -52,9 +52,9 @@ export function explainBootstrap(
         final: false,
       };
     case 'pending': {
-      const trouble = kubeletRequestTrouble(csr);
+      const issue = kubeletRequestFailure(csr);
       const hint = `Approve it: kubectl certificate approve ${csr.name}`;
-      if (trouble !== null) return { why: `${which} is pending: no approver takes it, ${trouble}`, hint, final: false };
+      if (issue !== null) return { why: `${which} is pending: no approver takes it, ${issue}`, hint, final: false };
       const why = `${which} of ${csr.username} is pending: it was not approved. kube-controller-manager (controller csrapproving) approves CSRs of groups that a ClusterRoleBinding like kubeadm:node-autoapprove-bootstrap names; the groups of this CSR are ${csr.groups.join(', ')}`;
       return { why, hint, final: false };
     }
@@ -67,12 +67,12 @@ export function isRefused({ state }: Pick<NodeCsr, 'state'>): boolean {
 }
 
 /** Whether a kubelet says that the API server does not know whom its credentials are of. */
-export function isUnauthorized(said: string): boolean {
-  return /\bUnauthorized\b/.test(said);
+export function isUnauthorized(reported: string): boolean {
+  return /\bUnauthorized\b/.test(reported);
 }
 
-function hintOf(said: string): string {
-  if (isUnauthorized(said)) return 'Its token is not accepted (any more): make one with token create';
-  if (/x509: certificate has expired or is not yet valid/.test(said)) return 'Set the clock of the host (timedatectl, chronyc)';
+function hintOf(reported: string): string {
+  if (isUnauthorized(reported)) return 'Its token is not accepted (any more): make one with token create';
+  if (/x509: certificate has expired or is not yet valid/.test(reported)) return 'Set the clock of the host (timedatectl, chronyc)';
   return 'It is the host itself that has to reach the API server: check address, firewall and proxy from there';
 }

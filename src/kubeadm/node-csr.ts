@@ -86,7 +86,7 @@ function stateOf(status: CsrStatus): CsrState {
  * What keeps the kubelet signers of kube-controller-manager from a request, in words; null when they would take it. The approver looks at the same.
  * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go (1.36)
  */
-export function kubeletRequestTrouble({ signerName, usages, request }: Pick<NodeCsr, 'signerName' | 'usages' | 'request'>): string | null {
+export function kubeletRequestFailure({ signerName, usages, request }: Pick<NodeCsr, 'signerName' | 'usages' | 'request'>): string | null {
   if (request === null) return 'it holds no readable request';
   const serving = signerName === SERVING_SIGNER;
   const { organizations, commonNames, dnsNames, ipAddresses, otherNames } = request;
@@ -97,9 +97,9 @@ export function kubeletRequestTrouble({ signerName, usages, request }: Pick<Node
   if (otherNames.length > 0) return `it asks for names that are no DNS names and no addresses: ${listed(otherNames)}`;
   if (!serving && names.length > 0) return `it asks for names (${listed(names)}), and a client certificate has none`;
   if (serving && names.length === 0) return 'it asks for no names, and a serving certificate needs one';
-  const wanted = ['digital signature', serving ? 'server auth' : 'client auth'];
-  const odd = usages.filter((usage) => !wanted.includes(usage) && usage !== 'key encipherment');
-  const missing = wanted.filter((usage) => !usages.includes(usage));
+  const desired = ['digital signature', serving ? 'server auth' : 'client auth'];
+  const odd = usages.filter((usage) => !desired.includes(usage) && usage !== 'key encipherment');
+  const missing = desired.filter((usage) => !usages.includes(usage));
   if (odd.length > 0) return `it asks for the usage ${listed(odd)}`;
   return missing.length > 0 ? `it does not ask for the usage ${missing.join(', ')}` : null;
 }

@@ -87,8 +87,8 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
       'openssl is not installed on the host, which shows with it that it holds the key of its kubelet client certificate',
     );
   if (signature !== null && isSignedBy(certificate, rules.challenge, signature)) return { kind: 'proven', nodeName: claimed };
-  const said = signature === null && errorOutput !== null ? ` (${printable(errorOutput)})` : '';
-  return unproven('no-key', `${its} names ${claimed}, and the host does not hold the private key of that certificate${said}`);
+  const reported = signature === null && errorOutput !== null ? ` (${printable(errorOutput)})` : '';
+  return unproven('no-key', `${its} names ${claimed}, and the host does not hold the private key of that certificate${reported}`);
 }
 
 function nodeOfSubject({ subject }: CertificateContent): string | null {
@@ -142,7 +142,7 @@ export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput
  *   port forwarding, NAT and jump hosts lead to others.
  * @param node null: it is not registered, so that there is nothing to compare with
  */
-export function judgeClaim(
+export function validateClaim(
   host: string,
   { claim, evidence, node }: { claim: NodeClaim; evidence: NodeEvidence; node: KubeObject | null },
 ): readonly Problem[] {

@@ -20,7 +20,7 @@ export interface ReservedNames {
  * Why a SAN is reserved, as a clause; null when it is not.
  * @param isControlPlane the node runs an API server itself, so that names and addresses of the API server may be its own
  */
-export function reservedBecause(san: San, reserved: ReservedNames, isControlPlane: boolean): string | null {
+export function reservedReason(san: San, reserved: ReservedNames, isControlPlane: boolean): string | null {
   const why = san.kind === 'DNS' ? reservedDnsName(san.value, reserved) : reservedAddress(san.value, reserved);
   const service = reserved.services.get(san.value);
   if (why === null && service !== undefined) return `belongs to ${service}`;

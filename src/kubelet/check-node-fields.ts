@@ -7,7 +7,7 @@ import { withBigIntegers } from './big-integers.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
 import { enclosingPaths } from './enclosing-paths.ts';
 import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
-import { isStartupRule, judgeKubeletConfiguration } from './validate/judge.ts';
+import { isStartupRule, validateKubeletConfiguration } from './validate/validate.ts';
 
 /**
  * Judges the finished configuration of a node as its kubelet will: what patches and settings put in must have the right types and names, be
@@ -30,7 +30,7 @@ function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToC
     ENCODED_LIMITS,
   );
   const [document] = source.documents;
-  const found = document === undefined ? source.problems : judgeKubeletConfiguration(document, { minor, catalogue }).problems;
+  const found = document === undefined ? source.problems : validateKubeletConfiguration(document, { minor, catalogue }).problems;
   const problems = found
     .filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));

@@ -42,22 +42,22 @@ export const RETRY_ANNOTATION = 'kubeletadm.dev/config-retry';
 
 /** A source as it was read, or a clause that says what is wrong with it and where. */
 export type ParsedSource =
-  | { readonly source: ConfigSource | null; readonly trouble: null }
-  | { readonly source: null; readonly trouble: string };
+  | { readonly source: ConfigSource | null; readonly issue: null }
+  | { readonly source: null; readonly issue: string };
 
 /**
  * Reads `spec.configSource`. Null and undefined are no source.
  * @returns `trouble` for what an API server would refuse: no member, a member missing or with characters it may not have, uid or resourceVersion
  */
 export function parseConfigSource(value: Json | undefined): ParsedSource {
-  if (value === undefined || value === null) return { source: null, trouble: null };
+  if (value === undefined || value === null) return { source: null, issue: null };
   const map = isJsonObject(value) ? value.configMap : undefined;
-  if (!isJsonObject(map)) return trouble('exactly one member is needed: configMap');
+  if (!isJsonObject(map)) return issue('exactly one member is needed: configMap');
   for (const name of ['uid', 'resourceVersion'] as const)
-    if (map[name] !== undefined && map[name] !== '') return trouble(`configMap.${name} must not be set`);
+    if (map[name] !== undefined && map[name] !== '') return issue(`configMap.${name} must not be set`);
   const source = membersOf(map);
-  const why = configSourceTrouble(source);
-  return why === null ? { source, trouble: null } : trouble(`configMap.${why}`);
+  const why = configSourceFailure(source);
+  return why === null ? { source, issue: null } : issue(`configMap.${why}`);
 }
 
 /** `{"configMap": {...}}`, keys sorted: what `spec.configSource` and the annotation hold. Of an identity too, without uid and resourceVersion. */
@@ -67,11 +67,11 @@ export function formatConfigSource({ namespace, name, kubeletConfigKey }: Config
 
 /** Reads the annotation `kubeletadm.dev/config-source`; absent and empty are no source. */
 export function parseSourceAnnotation(text: string | undefined): ParsedSource {
-  if (text === undefined || text.trim() === '') return { source: null, trouble: null };
+  if (text === undefined || text.trim() === '') return { source: null, issue: null };
   try {
     return parseConfigSource(JSON.parse(text) as Json);
   } catch {
-    return trouble('not valid JSON');
+    return issue('not valid JSON');
   }
 }
 
@@ -86,11 +86,11 @@ export function formatSourceAnnotation(source: ConfigSource): string {
  */
 export function parseSourceArgument(text: string): ParsedSource {
   const parts = text.split('/');
-  if (parts.length < 2 || parts.length > 3) return trouble('not of the form NAMESPACE/NAME/KEY');
+  if (parts.length < 2 || parts.length > 3) return issue('not of the form NAMESPACE/NAME/KEY');
   const [namespace = '', name = '', kubeletConfigKey = DEFAULT_CONFIG_KEY] = parts;
   const source = { namespace, name, kubeletConfigKey };
-  const why = configSourceTrouble(source);
-  return why === null ? { source, trouble: null } : trouble(why);
+  const why = configSourceFailure(source);
+  return why === null ? { source, issue: null } : issue(why);
 }
 
 /** `kube-system/my-config/kubelet`. */
@@ -104,7 +104,7 @@ export function describeIdentity(identity: ConfigIdentity): string {
 }
 
 /** What is wrong with the members of a source, as a clause that begins with the member; null: nothing. The rules of an API server up to 1.25. */
-export function configSourceTrouble({ namespace, name, kubeletConfigKey: key }: ConfigSource): string | null {
+export function configSourceFailure({ namespace, name, kubeletConfigKey: key }: ConfigSource): string | null {
   if (namespace === '') return 'namespace must be set';
   if (name === '') return 'name must be set';
   if (key === '') return 'kubeletConfigKey must be set';
@@ -186,8 +186,8 @@ function textOf(map: JsonObject, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-function trouble(why: string): ParsedSource {
-  return { source: null, trouble: why };
+function issue(why: string): ParsedSource {
+  return { source: null, issue: why };
 }
 
 /**

@@ -18,10 +18,10 @@ export interface KubeletReader {
 export function fieldsToShow(before: string | null, after: string, flags: readonly string[], reader: KubeletReader): readonly string[] {
   const names = flags.map((word) => word.replace(/^--?/, '').replace(/=.*$/s, ''));
   if (names.includes('config-dir')) return [];
-  const [old, wanted] = [read(before ?? '', reader), read(after, reader)];
-  if (old === null || wanted === null) return [];
+  const [old, desired] = [read(before ?? '', reader), read(after, reader)];
+  if (old === null || desired === null) return [];
   const shadowed = names.flatMap((name) => reader.catalogue.flag(name, reader.minor)?.field ?? []);
-  return differingFields(old, wanted, reader).filter(
+  return differingFields(old, desired, reader).filter(
     (path) => !shadowed.some((field) => path === field || (/^[.[]/.test(path.slice(field.length)) && path.startsWith(field))),
   );
 }
@@ -31,9 +31,9 @@ export function fieldsToShow(before: string | null, after: string, flags: readon
  * @param configz as `readConfigz` gives it
  */
 export function fieldsNotInForce(configz: JsonObject, file: string, fields: readonly string[], reader: KubeletReader): readonly string[] {
-  const wanted = read(file, reader);
-  if (wanted === null) return [];
-  const differing = new Set(differingFields(configz, wanted, reader));
+  const desired = read(file, reader);
+  if (desired === null) return [];
+  const differing = new Set(differingFields(configz, desired, reader));
   return fields.filter((field) => differing.has(field));
 }
 

@@ -4,7 +4,7 @@ import { quoteGo } from '../base/text/go-quote.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../host/systemd/environment.ts';
 import type { Taint } from '../kube/taint.ts';
 import { formatTaint } from '../kube/taint.ts';
-import { nodeLabelTroubles } from './node-labels.ts';
+import { nodeLabelIssues } from './node-labels.ts';
 
 export interface KubeletFlagsInput {
   /** The host's own name, lower-case; null when it can't be known: the node name is then always written. */
@@ -75,7 +75,7 @@ function requireEncodable(flag: Arg): void {
   const read = parseEnvironmentFile(`FLAG=${quoteGo(written)}`).get('FLAG');
   if (read === written && isOneWord(written, `--${flag.name}=`) && !LOST_BACKSLASH.test(written)) return;
   // No quoting makes a valid label of such a value.
-  const [label] = flag.name === 'node-labels' ? nodeLabelTroubles(flag.value, { byAdministrator: true }) : [];
+  const [label] = flag.name === 'node-labels' ? nodeLabelIssues(flag.value, { byAdministrator: true }) : [];
   throw new AppError(
     {
       code: 'FLAG_NOT_ENCODABLE',

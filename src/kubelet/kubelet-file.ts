@@ -1,7 +1,7 @@
 import type { Problem } from '../base/errors.ts';
 import { parseSource, type SourceDocument } from '../codec/source.ts';
 import { checkJsonSyntax, KUBELET_API_VERSION, KUBELET_KIND, syntaxOf } from './decode.ts';
-import { type JudgeOptions, judgeKubeletConfiguration } from './validate/judge.ts';
+import { type ValidationOptions, validateKubeletConfiguration } from './validate/validate.ts';
 
 /**
  * Judges a file that is a kubelet's own (`--config`), as that kubelet reads it: of several documents it takes the first, and what begins with a
@@ -9,7 +9,7 @@ import { type JudgeOptions, judgeKubeletConfiguration } from './validate/judge.t
  * @returns all problems in order of position; null when the file is for other eyes: it holds kubeadm's documents too, or nothing that says it is
  * a KubeletConfiguration
  */
-export function judgeKubeletFile(text: string, file: string, options: JudgeOptions): readonly Problem[] | null {
+export function validateKubeletFile(text: string, file: string, options: ValidationOptions): readonly Problem[] | null {
   const source = parseSource(text, file);
   const [document] = source.documents;
   if (document === undefined || !isForKubelets(source.documents)) return null;
@@ -17,7 +17,7 @@ export function judgeKubeletFile(text: string, file: string, options: JudgeOptio
   const json = syntax === 'json' ? checkJsonSyntax(text, file) : null;
   if (json !== null) return [json];
   if (source.problems.length > 0) return source.problems;
-  const { problems } = judgeKubeletConfiguration(document, { ...options, syntax });
+  const { problems } = validateKubeletConfiguration(document, { ...options, syntax });
   return [...problems, ...source.documents.slice(1).flatMap(unreadDocument)];
 }
 

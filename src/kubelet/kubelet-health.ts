@@ -1,6 +1,6 @@
 import { AppError } from '../base/errors.ts';
 import { combineFacts, defineFact } from '../host/facts/fact.ts';
-import type { HttpFact } from '../host/facts/question.ts';
+import type { HttpFact } from '../host/facts/query.ts';
 import { type UnitState, unitState } from '../host/facts/unit.ts';
 import { observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
@@ -94,7 +94,7 @@ async function explainFailure(
 ): Promise<KubeletFailure & { readonly journal: string }> {
   const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
   const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
-  const { journal } = await context.host.ask(
+  const { journal } = await context.host.query(
     { journal: { kind: 'command', argv } },
     context.signal === undefined ? {} : { signal: context.signal },
   );
@@ -121,8 +121,8 @@ function shorten(cause: string): string {
 }
 
 function describe({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): string {
-  const said = healthz === null ? '' : 'status' in healthz ? `, healthz answers ${healthz.status}` : `, healthz: ${healthz.error}`;
-  return unit === null ? `no systemd unit${said}` : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts${said}`;
+  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz answers ${healthz.status}` : `, healthz: ${healthz.error}`;
+  return unit === null ? `no systemd unit${reported}` : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts${reported}`;
 }
 
 function formatSeconds(ms: number): string {

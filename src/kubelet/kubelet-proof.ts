@@ -2,7 +2,7 @@ import { AppError, isAppError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { PhaseContext, ProveCommit } from '../host/phase.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { isNodeReady, nodeTroubles, readyHeartbeat } from '../kube/node-conditions.ts';
+import { isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { type ConfigSource, describeSource, sourceInForce } from './config-source.ts';
 import { readConfigz } from './effective/configz.ts';
@@ -36,7 +36,7 @@ const LOOKS = 3;
  */
 export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
   const { cluster, signal, clock, host, reporter } = context;
-  const before = cluster === null ? null : await look(cluster, proof.nodeName, context);
+  const before = cluster === null ? null : await inspect(cluster, proof.nodeName, context);
   if (cluster === null || before === null || !isNodeReady(before)) return async () => undefined;
   const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
   return async (deadline, checkOpen) => {
@@ -62,7 +62,7 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
 }
 
 /** Null where it can't be seen: no Node, no right to look, no API server that answers one of several times. */
-async function look(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
+async function inspect(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
@@ -93,7 +93,7 @@ async function whyNotProven(cluster: Cluster, { proof, change, before, fields }:
   try {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
     if (node === null) return { why: `there is no Node ${nodeName} any more` };
-    if (!isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeTroubles(node).join('; ')}` };
+    if (!isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeIssues(node).join('; ')}` };
     const heartbeat = readyHeartbeat(before);
     if (change.restarts && heartbeat !== null && readyHeartbeat(node) === heartbeat)
       return { why: `Node ${nodeName}: the kubelet has not said that it is Ready since it was restarted` };

@@ -1,14 +1,14 @@
 import type { PhaseContext } from '../host/phase.ts';
-import { kubeletTrouble } from './facts/kubelet-trouble.ts';
+import { kubeletIssue } from './facts/kubelet-issue.ts';
 
 const JOURNAL_LINES = 300;
 /** The kubelet was started a little before the waiting. */
 const START_SECONDS = 5;
 
 /** What the kubelet of the host says it cannot do at the API server since the waiting began; null when it says nothing, or there is no journal to read. */
-export async function kubeletSays({ host, signal }: PhaseContext, waitedMs: number): Promise<string | null> {
+export async function kubeletMessage({ host, signal }: PhaseContext, waitedMs: number): Promise<string | null> {
   const since = `--since=-${Math.ceil(waitedMs / 1000) + START_SECONDS}s`;
   const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
-  const { journal } = await host.ask({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
-  return journal.exitCode === 0 ? kubeletTrouble(journal.stdout) : null;
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
+  return journal.exitCode === 0 ? kubeletIssue(journal.stdout) : null;
 }

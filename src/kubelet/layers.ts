@@ -46,11 +46,11 @@ export function addLayer(
   current: LayeredConfig,
   result: JsonObject,
   originOf: (path: string) => Origin,
-  said: Iterable<string> = [],
+  reported: Iterable<string> = [],
 ): LayeredConfig {
   const before = leavesOf(current.config);
   const after = leavesOf(result);
-  const named = new Set(said);
+  const named = new Set(reported);
   const history = new Map(current.history);
   for (const path of new Set([...before.keys(), ...after.keys()])) {
     if (jsonEqual(before.get(path), after.get(path)) && !named.has(path)) continue;

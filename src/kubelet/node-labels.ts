@@ -23,14 +23,14 @@ const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a
  * @param byAdministrator whether one gives the Node those that its kubelet may not give it
  * @see kubernetes/kubernetes cmd/kubelet/app/options (ValidateKubeletFlags), pkg/apis/core/validation: the same from 1.16 to 1.36
  */
-export function nodeLabelTroubles(value: string, { byAdministrator = false } = {}): readonly string[] {
+export function nodeLabelIssues(value: string, { byAdministrator = false } = {}): readonly string[] {
   const labels = value.split(',').filter((label) => label.trim() !== '');
   return labels.flatMap((label) => {
     const at = label.indexOf('=');
     if (at < 0) return [`${JSON.stringify(label)} is not key=value`];
     const key = label.slice(0, at).trim();
-    const trouble = labelTrouble(key, label.slice(at + 1).trim());
-    if (trouble !== null) return [trouble];
+    const issue = labelIssue(key, label.slice(at + 1).trim());
+    if (issue !== null) return [issue];
     return isReservedLabel(key) && !byAdministrator ? [`a kubelet must not set the label ${key} on its own Node (restricted prefix)`] : [];
   });
 }
@@ -41,7 +41,7 @@ export function isReservedLabel(key: string): boolean {
   return KUBERNETES.test(namespace) && !FOR_KUBELETS.test(namespace) && !ALLOWED.has(key);
 }
 
-function labelTrouble(key: string, value: string): string | null {
+function labelIssue(key: string, value: string): string | null {
   const parts = key.split('/');
   const [namespace, name] = parts.length === 1 ? [null, key] : [parts[0] as string, parts.slice(1).join('/')];
   if (!NAME.test(name) || (namespace !== null && !DOMAIN.test(namespace))) return `${JSON.stringify(key)} is not a valid label key`;

@@ -20,11 +20,11 @@ export function shadowedFields(
     const field = catalogue.flag(name, minor)?.field ?? null;
     if (field === null) return [];
     const set = [...leaves].filter(([path]) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`));
-    const said = set.find(
+    const reported = set.find(
       ([path, leaf]) => layered.history.get(path)?.at(-1)?.origin.layer !== 'kubelet default' && asFlag(leaf) !== value,
     );
-    if (said === undefined) return [];
-    const message = `--${name}=${value} on the kubelet's command line wins over ${field}: ${JSON.stringify(said[1])} of the configuration file`;
+    if (reported === undefined) return [];
+    const message = `--${name}=${value} on the kubelet's command line wins over ${field}: ${JSON.stringify(reported[1])} of the configuration file`;
     return [{ code: 'FLAG_SHADOWS_FIELD', field, message }];
   });
 }

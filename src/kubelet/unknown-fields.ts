@@ -27,7 +27,7 @@ export function dropUnknownFields(
       const field = type.fields.get(key);
       const at = path === '' ? key : `${path}.${key}`;
       if (field) return [[key, visit(item, field.type, at)]];
-      if (!saysNothing(item)) dropped.push({ path: at, why: whyUnknown(at, minor, catalogue) });
+      if (!isSilent(item)) dropped.push({ path: at, why: whyUnknown(at, minor, catalogue) });
       return [];
     });
     return Object.fromEntries(entries);
@@ -35,8 +35,8 @@ export function dropUnknownFields(
   return { config: visit(config, kubeletConfigurationType(catalogue, minor), '') as JsonObject, dropped };
 }
 
-function saysNothing(value: Json): boolean {
-  if (isJsonObject(value)) return Object.values(value).every(saysNothing);
+function isSilent(value: Json): boolean {
+  if (isJsonObject(value)) return Object.values(value).every(isSilent);
   return (
     value === null ||
     value === '' ||

@@ -9,5 +9,5 @@ export interface HostKeyStore {
    * Makes a key known under the target's name.
    * @returns the file it was written to, or null when no file is configured
    */
-  remember(target: SshTarget, key: HostKey): Promise<string | null>;
+  save(target: SshTarget, key: HostKey): Promise<string | null>;
 }

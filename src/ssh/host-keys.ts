@@ -18,10 +18,10 @@ export interface HostKeys {
    * The key a host shows. Nobody logs in there, only on the hosts on the way.
    * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT; of a host on the way also HOST_KEY_*, HOST_AUTH_FAILED
    */
-  look(target: SshTarget, signal?: AbortSignal): Promise<ShownHostKey>;
+  inspect(target: SshTarget, signal?: AbortSignal): Promise<ShownHostKey>;
   /**
    * Makes a key known under the target's name.
    * @returns the file it was written to, or null when no file is configured
    */
-  remember(target: SshTarget, key: HostKey): Promise<string | null>;
+  save(target: SshTarget, key: HostKey): Promise<string | null>;
 }

@@ -138,15 +138,15 @@ function hostMatcher(hosts: string): (name: string) => boolean {
  * Judges a key a host has shown. A host that shows a key of a type we do not know, while we know one of another type, counts as changed, as it
  * does for ssh. `@cert-authority` lines say nothing about plain keys.
  */
-export function judgeHostKey(known: KnownHosts, names: KnownHostsNames, key: HostKey): HostKeyVerdict {
-  const verdict = judgeUnderName(known, names.name, key);
+export function checkHostKey(known: KnownHosts, names: KnownHostsNames, key: HostKey): HostKeyVerdict {
+  const verdict = validateUnderName(known, names.name, key);
   if (verdict.kind !== 'unknown' || names.fallback === null) return verdict;
-  const second = judgeUnderName(known, names.fallback, key);
+  const second = validateUnderName(known, names.fallback, key);
   // Another key on another port of the same machine is nothing to wonder about.
   return second.kind === 'mismatch' ? verdict : second;
 }
 
-function judgeUnderName(known: KnownHosts, name: string, key: HostKey): HostKeyVerdict {
+function validateUnderName(known: KnownHosts, name: string, key: HostKey): HostKeyVerdict {
   const entries = known.find(name);
   const revoked = entries.find((entry) => entry.marker === 'revoked' && sameKey(entry, key));
   if (revoked !== undefined) return { kind: 'revoked', entry: revoked };

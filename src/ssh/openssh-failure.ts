@@ -25,11 +25,12 @@ const unreachable =
 const READINGS: readonly Reading[] = [
   {
     pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S{1,255} has changed/i,
-    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key has changed', said: line }),
+    problem: ({ name }, _, line) =>
+      sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key has changed', reported: line }),
   },
   {
     pattern: /REVOKED HOST KEY|host key .{1,255} (?:is revoked|revoked by file)|is marked as revoked/i,
-    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_REVOKED', why: 'the host key is revoked', said: line }),
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_REVOKED', why: 'the host key is revoked', reported: line }),
   },
   {
     pattern: /Error checking host key .{1,255} in revoked keys file/i,
@@ -43,7 +44,7 @@ const READINGS: readonly Reading[] = [
   },
   {
     pattern: /Host key verification failed|No \S{1,64} host key is known/i,
-    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_UNKNOWN', why: 'unknown host key', said: line }),
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_UNKNOWN', why: 'unknown host key', reported: line }),
   },
   {
     pattern: /Permission denied \([^)]{0,255}\)|Too many authentication failures/,
@@ -85,10 +86,10 @@ const READINGS: readonly Reading[] = [
  * @param said all it said on stderr
  * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or HOST_UNREACHABLE
  */
-export function readOpensshFailure(target: SshTarget, said: string): AppError {
+export function readOpensshFailure(target: SshTarget, reported: string): AppError {
   const { hostName, port, name } = target;
   const address = hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
-  const lines = said.split(/\r?\n/).filter((line) => line.trim() !== '');
+  const lines = reported.split(/\r?\n/).filter((line) => line.trim() !== '');
   for (const { pattern, problem } of READINGS) {
     const line = lines.findLast((each) => pattern.test(each));
     if (line !== undefined)

@@ -10,7 +10,7 @@ export interface RemoteCommandOptions {
    * Whoever carries the command loses how it ended (the `ssh` program tells neither signals nor its own failures from exit codes): it says `<mark> end
    * <code as the shell has it>` on stderr itself, on a line after all else.
    */
-  readonly tellsEnd?: boolean;
+  readonly reportsEnd?: boolean;
 }
 
 export interface RemoteCommand {
@@ -27,8 +27,12 @@ export interface RemoteCommand {
  * before is noise of the login shell. Where the program to run is missing or not executable, it says `<mark> missing` on stderr and exits 127.
  * @param mark letters, digits and hyphens, unpredictable for the host
  */
-export function renderRemoteCommand(argv: readonly string[], mark: string, { tellsEnd = false }: RemoteCommandOptions = {}): RemoteCommand {
-  const program = renderProgram(argv, mark, tellsEnd);
+export function renderRemoteCommand(
+  argv: readonly string[],
+  mark: string,
+  { reportsEnd = false }: RemoteCommandOptions = {},
+): RemoteCommand {
+  const program = renderProgram(argv, mark, reportsEnd);
   const command = renderCommand(program);
   if (Buffer.byteLength(command) <= MAX_COMMAND_BYTES) return { command, stdinPrefix: '' };
   return { command: renderCommand('IFS= read -r kubeletadm_program;eval "$kubeletadm_program"'), stdinPrefix: `${program}\n` };
@@ -61,17 +65,17 @@ export function renderKillCommand(processId: string): string {
 }
 
 /** One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and `read` ends its line there. */
-function renderProgram(argv: readonly string[], mark: string, tellsEnd: boolean): string {
+function renderProgram(argv: readonly string[], mark: string, reportsEnd: boolean): string {
   const [program = '', ...args] = argv.map(quoteWord);
   const newline = argv.some((word) => word.includes('\n')) ? NEWLINE : '';
-  const there = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
+  const existing = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
-  return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${tellsEnd ? renderTold(command, mark) : `exec ${command}`}`;
+  return `${newline}echo ${mark};${existing}||${missing};echo "${mark} $$" >&2;${reportsEnd ? renderReported(command, mark) : `exec ${command}`}`;
 }
 
 /** In the background, because dash says on the program's stderr what signal ended one in the foreground. */
-function renderTold(command: string, mark: string): string {
+function renderReported(command: string, mark: string): string {
   return `exec 8>&2 9<&0 2>/dev/null;${command} <&9 2>&8 8>&- 9<&- & wait $!;r=$?;printf '\\n%s end %s\\n' ${mark} $r >&8;exit $r`;
 }
 

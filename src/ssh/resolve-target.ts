@@ -58,12 +58,12 @@ export function resolveSshTarget(destination: string, config: SshConfig, overrid
 }
 
 /** The hosts that brought us here by ProxyJump, and the line that names this one. */
-interface Way {
+interface Route {
   readonly seen: readonly string[];
   readonly line?: SshConfigLine;
 }
 
-function resolve(destination: SshDestination, config: SshConfig, overrides: SshOverrides, way: Way): SshTarget {
+function resolve(destination: SshDestination, config: SshConfig, overrides: SshOverrides, route: Route): SshTarget {
   const { environment } = config;
   const alias = destination.host;
   const explicitUser = destination.user ?? overrides.user;
@@ -87,7 +87,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
   const policy = overrides.client === 'openssh' ? {} : readSshPolicy(settings);
   const revokedHostKeysFiles = readFiles(settings, 'revokedhostkeys', expandPath) ?? [];
   const address = `${tokens.r}@${tokens.h}:${tokens.p}`;
-  if (way.seen.includes(address)) throw jumpLoop([...way.seen, address], way.line);
+  if (route.seen.includes(address)) throw jumpLoop([...route.seen, address], route.line);
   return {
     name: overrides.name ?? alias,
     ...(alias === tokens.h ? {} : { alias }),
@@ -97,7 +97,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
     identityFiles: readIdentityFiles(settings, overrides, expandPath, environment),
     identitiesOnly: readFlag(settings, 'identitiesonly', false),
     identityAgent: readIdentityAgent(settings, expandPath, environment),
-    proxyJump: readProxyJump({ settings, config, overrides, tokens, seen: [...way.seen, address] }),
+    proxyJump: readProxyJump({ settings, config, overrides, tokens, seen: [...route.seen, address] }),
     userKnownHostsFiles:
       overrides.userKnownHostsFiles?.map((path) => expandPath(path)) ??
       readFiles(settings, 'userknownhostsfile', expandPath) ??
@@ -268,7 +268,7 @@ function readChecking(
   overrides: SshOverrides,
 ): { readonly checking: StrictHostKeyChecking; readonly warnings: readonly Problem[] } {
   if (overrides.strictHostKeyChecking !== undefined) return { checking: overrides.strictHostKeyChecking, warnings: [] };
-  const words = { yes: 'yes', true: 'yes', ask: 'ask', 'accept-new': 'accept-new', no: 'no', off: 'no', false: 'no' } as const;
+  const words = { yes: 'yes', true: 'yes', query: 'ask', 'accept-new': 'accept-new', no: 'no', off: 'no', false: 'no' } as const;
   const value = readChoice(settings, 'stricthostkeychecking', words, 'ask');
   if (value !== 'no') return { checking: value, warnings: [] };
   const line = settings.first.get('stricthostkeychecking');

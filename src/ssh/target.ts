@@ -46,6 +46,6 @@ export interface SshTarget {
 }
 
 /** The same for the same way through the same hosts: how long one may take, and what there is to say about it, does not count. */
-export function wayKey(hops: readonly SshTarget[]): string {
-  return JSON.stringify(hops.map(({ connectTimeoutMs: _, warnings: __, ...way }) => way));
+export function routeKey(hops: readonly SshTarget[]): string {
+  return JSON.stringify(hops.map(({ connectTimeoutMs: _, warnings: __, ...route }) => route));
 }

@@ -118,9 +118,9 @@ async function rightsOf(client: Cluster, asked: readonly Asked[]): Promise<Reado
 /** What `dynamic enable` does in the cluster. */
 async function grant(admin: Cluster): Promise<void> {
   const context = { host: fakeHost(), cluster: admin, clock: fakeClock(), reporter: recordingReporter() };
-  const { plan } = await agentRightsPhase.look(context, { nodeName: 'n1', namespace: AGENT_NAMESPACE });
+  const { plan } = await agentRightsPhase.inspect(context, { nodeName: 'n1', namespace: AGENT_NAMESPACE });
   for (const change of plan.changes) await applyClusterChange(admin, change as Parameters<typeof applyClusterChange>[1]);
-  expect((await agentRightsPhase.look(context, { nodeName: 'n1', namespace: AGENT_NAMESPACE })).plan.changes).toEqual([]);
+  expect((await agentRightsPhase.inspect(context, { nodeName: 'n1', namespace: AGENT_NAMESPACE })).plan.changes).toEqual([]);
 }
 
 const GRANTED: readonly Right[] = [
@@ -211,9 +211,9 @@ function rightsContract(name: string, start: () => Promise<World>): void {
         stop.abort();
         for (const { subresource, patch } of patchesFor((await own.get(NODE)) as KubeObject, newAgentState(0), new Date()))
           await own.patch(NODE, subresource === undefined ? 'merge' : 'strategic', patch, subresource === undefined ? {} : { subresource });
-        const told = await admin.get(NODE);
-        expect(told?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION]).toBe('{}');
-        expect(told?.status).toMatchObject({ conditions: [expect.objectContaining({ type: 'KubeletConfigOk', reason: 'Starting' })] });
+        const reported = await admin.get(NODE);
+        expect(reported?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION]).toBe('{}');
+        expect(reported?.status).toMatchObject({ conditions: [expect.objectContaining({ type: 'KubeletConfigOk', reason: 'Starting' })] });
         const involvedObject = { kind: 'Node', name: 'n1', uid: 'n1' };
         await own.create({
           apiVersion: 'v1',

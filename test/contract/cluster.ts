@@ -439,9 +439,9 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
           'cannot watch Node: nodes is forbidden: User "bob" cannot watch resource "nodes" in API group "" at the cluster scope',
         ],
       ];
-      it.each(cases)('is refused to %s', async (_, ask, message) => {
+      it.each(cases)('is refused to %s', async (_, query, message) => {
         const bob = await world.as('bob');
-        await expect(ask(bob)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN', message: `${message} [CLUSTER_FORBIDDEN]` });
+        await expect(query(bob)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN', message: `${message} [CLUSTER_FORBIDDEN]` });
         await bob.close();
       });
 
@@ -538,11 +538,11 @@ export async function collect(watch: AsyncIterable<WatchEvent>): Promise<readonl
 }
 
 /** A real server takes a moment until a new role counts. */
-async function eventually<T>(ask: () => Promise<T>): Promise<T> {
+async function eventually<T>(query: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 10_000;
   for (;;) {
     try {
-      return await ask();
+      return await query();
     } catch (error) {
       if (Date.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../src/base/text/secret.ts';
-import { type FileFact, MAX_FILE_BYTES } from '../../src/host/facts/question.ts';
+import { type FileFact, MAX_FILE_BYTES } from '../../src/host/facts/query.ts';
 import type { Host } from '../../src/host/host.ts';
 import type { LargeFile } from '../../src/host/plan/large-file.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
@@ -32,8 +32,8 @@ export function describeHost(name: string, makeHost: HostFactory): void {
     mode,
     owner: 'root:root',
   });
-  const read = async (host: Host, path: string): Promise<FileFact | null> => (await host.ask({ it: { kind: 'file', path } })).it;
-  const list = async (host: Host, path: string): Promise<readonly string[] | null> => (await host.ask({ it: { kind: 'list', path } })).it;
+  const read = async (host: Host, path: string): Promise<FileFact | null> => (await host.query({ it: { kind: 'file', path } })).it;
+  const list = async (host: Host, path: string): Promise<readonly string[] | null> => (await host.query({ it: { kind: 'list', path } })).it;
 
   describe(name, () => {
     it('gives back what was written', async () => {
@@ -64,7 +64,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
     it('answers each question under its own name', async () => {
       const host = makeHost();
       await host.perform([write('/d/a'), write('/d/b')]);
-      const answers = await host.ask({
+      const answers = await host.query({
         one: { kind: 'file', path: '/d/a' },
         names: { kind: 'list', path: '/d' },
         none: { kind: 'file', path: '/x' },
@@ -110,7 +110,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
     it('gives no content that was not asked for', async () => {
       const host = makeHost();
       await host.perform([write('/a', 'x', 0o640)]);
-      const { it: fact } = await host.ask({ it: { kind: 'file', path: '/a', content: false } });
+      const { it: fact } = await host.query({ it: { kind: 'file', path: '/a', content: false } });
       expect(fact).toMatchObject({ type: 'file', mode: 0o640 });
       expect(fact).not.toHaveProperty('content');
     });
@@ -120,8 +120,10 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       await host.perform([write('/fits', 'x'.repeat(MAX_FILE_BYTES)), write('/large', 'x'.repeat(MAX_FILE_BYTES + 1))]);
       expect((await read(host, '/fits'))?.content).toHaveLength(MAX_FILE_BYTES);
       await expect(read(host, '/large')).rejects.toThrow(`/large has ${MAX_FILE_BYTES + 1} bytes, more than ${MAX_FILE_BYTES}`);
-      await expect(host.ask({ fits: { kind: 'file', path: '/fits' }, large: { kind: 'file', path: '/large' } })).rejects.toThrow('/large');
-      expect((await host.ask({ it: { kind: 'file', path: '/large', content: false } })).it).toMatchObject({ type: 'file' });
+      await expect(host.query({ fits: { kind: 'file', path: '/fits' }, large: { kind: 'file', path: '/large' } })).rejects.toThrow(
+        '/large',
+      );
+      expect((await host.query({ it: { kind: 'file', path: '/large', content: false } })).it).toMatchObject({ type: 'file' });
     });
 
     it('makes directories, and knows them from files', async () => {
@@ -185,7 +187,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
 
     it('asks and does nothing when it is given nothing', async () => {
       const host = makeHost();
-      expect(await host.ask({})).toEqual({});
+      expect(await host.query({})).toEqual({});
       await expect(host.perform([])).resolves.toBeUndefined();
       await expect(host.close()).resolves.toBeUndefined();
     });
@@ -194,7 +196,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       const host = makeHost();
       const signal = AbortSignal.abort(new Error('stopped by the user'));
       await expect(host.perform([write('/a')], { signal })).rejects.toThrow('stopped by the user');
-      await expect(host.ask({ it: { kind: 'file', path: '/a' } }, { signal })).rejects.toThrow('stopped by the user');
+      await expect(host.query({ it: { kind: 'file', path: '/a' } }, { signal })).rejects.toThrow('stopped by the user');
       expect(await read(host, '/a')).toBeNull();
     });
   });

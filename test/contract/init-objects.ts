@@ -68,18 +68,18 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
       const { code, stdout, stderr } = await init('--config', config);
       expect(code, stderr).toBe(0);
       const rows: string[][] = [];
-      for (const wanted of WANTED) {
-        const found = await world.cluster.get(refOf(wanted));
-        const same = found !== null && JSON.stringify(sorted(recordable(found, world, before))) === JSON.stringify(sorted(wanted));
+      for (const desired of WANTED) {
+        const found = await world.cluster.get(refOf(desired));
+        const same = found !== null && JSON.stringify(sorted(recordable(found, world, before))) === JSON.stringify(sorted(desired));
         rows.push([
-          wanted.kind,
-          wanted.metadata.namespace ?? '',
-          wanted.metadata.name,
+          desired.kind,
+          desired.metadata.namespace ?? '',
+          desired.metadata.name,
           found === null ? 'MISSING' : same ? 'equal' : 'DIFFERS',
         ]);
       }
       console.log(`${name}\n${renderTable([['KIND', 'NAMESPACE', 'NAME', 'KUBEADM 1.36.2'], ...rows]).join('\n')}`);
-      for (const wanted of WANTED) expect(recordable(await mustGet(world.cluster, wanted), world, before)).toEqual(wanted);
+      for (const desired of WANTED) expect(recordable(await mustGet(world.cluster, desired), world, before)).toEqual(desired);
       expect(rows).toHaveLength(18);
       const line = `kubeletadm join ${world.url.replace('https://', '')} --token abcde0.0123456789abcdef --discovery-token-ca-cert-hash ${caPinsOf(world.caPem)?.[0]}`;
       expect(stdout).toBe(`\nJoin other nodes with:\n\n  ${line}\n\n`);

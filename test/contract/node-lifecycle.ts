@@ -72,7 +72,7 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       expect(await token.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' })).toBeNull();
       const binding = bootstrapRbac().find(({ metadata }) => metadata.name === APPROVAL) as KubeObject;
       await world.admin.create(binding);
-      await world.admin.patch({ ...CSRS, name: 'node-csr-w1' }, 'merge', { metadata: { labels: { look: 'again' } } });
+      await world.admin.patch({ ...CSRS, name: 'node-csr-w1' }, 'merge', { metadata: { labels: { inspect: 'again' } } });
       await expect.poll(async () => (await stateOf(token, 'node-csr-w1'))?.state, poll).toEqual({ kind: 'issued' });
     });
 
@@ -120,11 +120,11 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       expect(of('csr-bad')?.verdict.refusals).toEqual([
         { code: 'CSR_FOREIGN_NAME', message: 'IP:10.0.0.5 is not a name or address of Node w1; known are w1, 10.0.0.4' },
       ]);
-      const judged = of('csr-good');
-      if (judged === undefined) throw new Error('no request');
+      const validated = of('csr-good');
+      if (validated === undefined) throw new Error('no request');
       await world.admin.patch({ ...CSRS, name: 'csr-good' }, 'merge', { metadata: { labels: { changed: 'since' } } });
-      await expect(approveCsr(world.admin, judged)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
-      await expect(approveCsr(node, judged)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await expect(approveCsr(world.admin, validated)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
+      await expect(approveCsr(node, validated)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
       const again = (await listKubeletCsrs(world.admin)).find(({ csr: each }) => each.name === 'csr-good');
       if (again === undefined) throw new Error('no request');
       await approveCsr(world.admin, again);

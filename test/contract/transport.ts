@@ -173,11 +173,11 @@ export function transportContract(name: string, start: () => Promise<TransportWo
 
     it('tells of stdout as it comes', async () => {
       const path = join(directory, 'go-on');
-      const heard: string[] = [];
+      const received: string[] = [];
       const running = transport.run(sh('echo first; until [ -e "$1" ]; do sleep 0.05; done; echo second', path), {
-        onStdout: (chunk) => heard.push(text(chunk)),
+        onStdout: (chunk) => received.push(text(chunk)),
       });
-      await untilTrue(() => heard.join('') === 'first\n');
+      await untilTrue(() => received.join('') === 'first\n');
       writeFileSync(path, '');
       expect(text((await running).stdout)).toBe('first\nsecond\n');
     });

@@ -67,19 +67,19 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
     it('trusts the authorities of the machine when told to', async () => {
       expect(await world.web.get({ url: await server({}), trust: { kind: 'machine' } })).toMatchObject({ kind: 'answer' });
       const url = await server({ authority: theirs });
-      expect(await world.web.get({ url, trust: { kind: 'machine' } })).toMatchObject({ trouble: { kind: 'unknown-authority' } });
+      expect(await world.web.get({ url, trust: { kind: 'machine' } })).toMatchObject({ issue: { kind: 'unknown-authority' } });
     });
 
     it('refuses a server of another authority, also one of the same name', async () => {
       const answer = await world.web.get({ url: await server({ authority: theirs }), trust: trusting(ours) });
-      expect(answer).toMatchObject({ kind: 'failed', trouble: { kind: 'unknown-authority', peer: { names: ['127.0.0.1'] } } });
+      expect(answer).toMatchObject({ kind: 'failed', issue: { kind: 'unknown-authority', peer: { names: ['127.0.0.1'] } } });
     });
 
     it('refuses a certificate for another name, unless that name is asked for', async () => {
       const url = await server({ names: ['api.example.test', '10.0.0.1'] });
       expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({
         kind: 'failed',
-        trouble: { kind: 'wrong-name', host: '127.0.0.1', peer: { names: ['api.example.test', '10.0.0.1'] } },
+        issue: { kind: 'wrong-name', host: '127.0.0.1', peer: { names: ['api.example.test', '10.0.0.1'] } },
       });
       expect(await world.web.get({ url, trust: trusting(ours), serverName: 'api.example.test' })).toMatchObject({ kind: 'answer' });
     });
@@ -87,9 +87,9 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
     it('refuses a certificate that has expired or is not yet valid', async () => {
       const now = Date.now();
       const expired = await server({ validity: { notBefore: new Date(now - 2 * HOUR), notAfter: new Date(now - HOUR) } });
-      expect(await world.web.get({ url: expired, trust: trusting(ours) })).toMatchObject({ trouble: { kind: 'certificate-expired' } });
+      expect(await world.web.get({ url: expired, trust: trusting(ours) })).toMatchObject({ issue: { kind: 'certificate-expired' } });
       const early = await server({ validity: { notBefore: new Date(now + HOUR), notAfter: new Date(now + 2 * HOUR) } });
-      expect(await world.web.get({ url: early, trust: trusting(ours) })).toMatchObject({ trouble: { kind: 'certificate-not-yet-valid' } });
+      expect(await world.web.get({ url: early, trust: trusting(ours) })).toMatchObject({ issue: { kind: 'certificate-not-yet-valid' } });
     });
 
     it('takes any certificate when nobody is to be verified, and shows it', async () => {
@@ -101,7 +101,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       const url = await server({ answer: { ...JSON_ANSWER, text: 'x'.repeat(2_000) } });
       expect(await world.web.get({ url, trust: trusting(ours), maxBytes: 1_000 })).toEqual({
         kind: 'failed',
-        trouble: { kind: 'too-large', maxBytes: 1_000 },
+        issue: { kind: 'too-large', maxBytes: 1_000 },
       });
     });
 
@@ -109,14 +109,14 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       const url = await server({ answer: null });
       expect(await world.web.get({ url, trust: trusting(ours), timeoutMs: 50 })).toEqual({
         kind: 'failed',
-        trouble: { kind: 'timed-out' },
+        issue: { kind: 'timed-out' },
       });
     });
 
     it('says that nobody listens', async () => {
       expect(await world.web.get({ url: 'https://127.0.0.1:1', trust: trusting(ours) })).toEqual({
         kind: 'failed',
-        trouble: { kind: 'refused' },
+        issue: { kind: 'refused' },
       });
     });
 

@@ -45,7 +45,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     // What the stand-in kubelet does not do: it tells of itself. Nor does it serve configz: what it runs is shown by its process alone.
     const beat = async (): Promise<void> => {
       // This process is the API server as well: it must never wait for the host.
-      const isUp = (await lab.ask('node1', 'curl -fs -m 2 http://127.0.0.1:10248/healthz || true')).trim() === 'ok';
+      const isUp = (await lab.query('node1', 'curl -fs -m 2 http://127.0.0.1:10248/healthz || true')).trim() === 'ok';
       if (!isUp) return;
       const lastHeartbeatTime = new Date().toISOString().replace(/\.\d+/, '');
       const status = { nodeInfo: { kubeletVersion: 'v1.36.2' }, conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] };
@@ -194,7 +194,7 @@ RestartSec=2
   it('goes on while the plug of the API server is pulled, also when it is started then', async () => {
     // This process is the API server as well: it must never wait for the host.
     const health = (path: string): Promise<string> =>
-      lab.ask('node1', `curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:10246${path} || true`);
+      lab.query('node1', `curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:10246${path} || true`);
     const before = starts();
     await api.restart({
       whileDown: async () => {

@@ -71,20 +71,20 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     maxPods: number,
     more = '',
     { windowSeconds = WINDOW_SECONDS, options = [] }: { readonly windowSeconds?: number; readonly options?: readonly string[] } = {},
-  ): Promise<{ kill(): void; ended: Promise<number | null>; said: () => string }> {
+  ): Promise<{ kill(): void; ended: Promise<number | null>; reported: () => string }> {
     await stopHeartbeats('2026-01-01T00:00:00Z');
     const argv = argvOf(`maxPods: ${maxPods}\n${more}`);
     const child = spawn(process.execPath, [program, ...argv, ...options, '--confirm-timeout', `${windowSeconds}s`], { detached: true });
     running.add(child);
-    let said = '';
+    let reported = '';
     child.stderr.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
+      reported += chunk.toString();
     });
     const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-    await untilTrue(() => said.includes('restarted kubelet'), 60_000).catch(() => {
-      throw new Error(`the kubelet was not restarted: ${said}`);
+    await untilTrue(() => reported.includes('restarted kubelet'), 60_000).catch(() => {
+      throw new Error(`the kubelet was not restarted: ${reported}`);
     });
-    return { kill: () => process.kill(-(child.pid as number), 'SIGKILL'), ended, said: () => said };
+    return { kill: () => process.kill(-(child.pid as number), 'SIGKILL'), ended, reported: () => reported };
   }
 
   /** All files that matter, with modes, owners and sums. */
@@ -171,9 +171,9 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     await new Promise((resolve) => setTimeout(resolve, (WINDOW_SECONDS + 5) * 1000));
     lab.network('node1', 'up');
     await expectOldSet(`the change was not confirmed within ${WINDOW_SECONDS} s`);
-    expect(await run.ended, run.said()).toBe(5);
+    expect(await run.ended, run.reported()).toBe(5);
     // Which of the two depends on whether the tool finds out while it looks at the kubelet, or when it wants to go on.
-    expect(run.said()).toMatch(
+    expect(run.reported()).toMatch(
       /the host rolled back automatically and the kubelet is healthy again \[ROLLED_BACK\]\n$|was not confirmed within 15 s\. .*\[COMMIT_REVERTED\]\n$/,
     );
   });
@@ -195,9 +195,9 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     // Settings of the node are remembered on the host once the kubelet is healthy: a late write.
     const run = await startChange(47, '', { windowSeconds: 90, options: ['--set', 'imageMinimumGCAge=3m'] });
     strike();
-    expect(await run.ended, run.said()).toBe(5);
+    expect(await run.ended, run.reported()).toBe(5);
     await over();
-    expect(run.said()).toMatch(/the host was restarted before the change was confirmed.*\[COMMIT_REVERTED\]\n$|\[ROLLED_BACK\]\n$/);
+    expect(run.reported()).toMatch(/the host was restarted before the change was confirmed.*\[COMMIT_REVERTED\]\n$|\[ROLLED_BACK\]\n$/);
     await expectOldSet('the host was restarted before the change was confirmed');
   });
 

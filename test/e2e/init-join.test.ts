@@ -313,14 +313,14 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const refused = await run('plan', fleet(`sha256:${'0'.repeat(64)}`));
     expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('[DISCOVERY_') });
     const planned = await run('plan', fleet(pin), '-v', '1');
-    const way = `https://${GATEWAY}:${port} is not reached from here: it is asked over the connection to node2`;
+    const route = `https://${GATEWAY}:${port} is not reached from here: it is asked over the connection to node2`;
     expect(planned.code, planned.stderr).toBe(4);
-    expect(planned.stderr).toContain(way);
+    expect(planned.stderr).toContain(route);
     expect(planned.stdout).toMatch(/^node2\n[\s\S]*^2 hosts: 1 to change, 1 not reached\.$/m);
     const applied = await run('apply', fleet(pin), '--limit', 'node2');
     expect(applied.code, applied.stderr).toBe(0);
     expect(applied.stdout).toBe('1 host: 1 changed.\n');
-    expect(applied.stderr).not.toContain(way);
+    expect(applied.stderr).not.toContain(route);
     expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
     for (const { stdout, stderr } of [refused, planned, applied]) expect(stdout + stderr).not.toContain(TOKEN.slice(7));
   });

@@ -156,7 +156,7 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     return dynamic('assign', '--configmap', `kubeletadm-system/${name}/kubelet`, ...wait);
   };
   const inspect = (): Promise<CliResult> => runCommand(['dynamic', 'inspect', 'node1', '--ssh-config', lab.sshConfig]);
-  const readyz = (): Promise<string> => lab.ask('node1', "curl -s -w '%{http_code}' http://127.0.0.1:10246/readyz || true");
+  const readyz = (): Promise<string> => lab.query('node1', "curl -s -w '%{http_code}' http://127.0.0.1:10246/readyz || true");
   const pointed = (): string => hashInPath(lab.run('node1', `cat ${pointerFile(AGENT_DIRECTORY)}`)) ?? '';
   const commandLine = (): string => lab.run('node1', "tr '\\0' ' ' </proc/$(systemctl show -p MainPID --value kubelet)/cmdline");
   const log = (what: string, began: number): void =>
@@ -231,7 +231,7 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
       const began = Date.now();
       expect((await assign('disk-crash', 'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key')).code).toBe(0);
       const isHeld = (): Promise<boolean> =>
-        lab.ask('node1', 'ls /run/held').then(
+        lab.query('node1', 'ls /run/held').then(
           () => true,
           () => false,
         );
@@ -242,9 +242,9 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
       expect(held.stdout).toMatch(/^state: fallen-back, /m);
       expect(held.stdout).toMatch(/^runs: nothing$/m);
       expect(String((await condition()).message)).not.toMatch(/\bruns\b/);
-      await lab.ask('node1', `! head -c 65536 /dev/zero >${AGENT_DIRECTORY}/more; rm ${AGENT_DIRECTORY}/more`);
+      await lab.query('node1', `! head -c 65536 /dev/zero >${AGENT_DIRECTORY}/more; rm ${AGENT_DIRECTORY}/more`);
       const released = Date.now();
-      await lab.ask('node1', 'rm /run/hold');
+      await lab.query('node1', 'rm /run/hold');
       await until('it is rolled back', runsLastKnownGood);
       const tookMs = Date.now() - began;
       watching.abort();

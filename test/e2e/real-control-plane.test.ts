@@ -50,8 +50,8 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     const text = lab.run('node1', 'cat /etc/kubernetes/admin.conf');
     const { 'client-certificate-data': cert, 'client-key-data': key } = parse(text).users[0].user as Record<string, string>;
     const files = `umask 077; d=$(mktemp -d); echo ${cert} | base64 -d > $d/c; echo ${key} | base64 -d > $d/k`;
-    const ask = 'curl -sS --cacert /etc/kubernetes/pki/ca.crt --cert $d/c --key $d/k';
-    const list = JSON.parse(lab.run('node1', `${files}; ${ask} https://${lab.address('node1')}:6443/api/v1/nodes; rm -r $d`)) as NodeList;
+    const query = 'curl -sS --cacert /etc/kubernetes/pki/ca.crt --cert $d/c --key $d/k';
+    const list = JSON.parse(lab.run('node1', `${files}; ${query} https://${lab.address('node1')}:6443/api/v1/nodes; rm -r $d`)) as NodeList;
     return list.items.map(({ metadata: { name, labels }, status }) => {
       const ready = status.conditions.find(({ type }) => type === 'Ready')?.status === 'True';
       return `${name} ${'node-role.kubernetes.io/control-plane' in labels ? 'control plane' : 'worker'} ${ready ? 'ready' : 'not ready'}`;

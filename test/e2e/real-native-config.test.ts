@@ -48,11 +48,11 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
   const story = (title: string, options: RealSubjectOptions, run: (subject: RealSubject) => Promise<void>) =>
     it.concurrent(title, () => lab.lend(options, run), 900_000);
   const ready = async (s: RealSubject): Promise<void> => {
-    const ask = async (): Promise<unknown> => {
+    const query = async (): Promise<unknown> => {
       const { conditions = [] } = ((await s.node()).status ?? {}) as { readonly conditions?: readonly JsonObject[] };
       return conditions.find(({ type }) => type === 'Ready')?.status;
     };
-    await becomes(s, ask, 'True');
+    await becomes(s, query, 'True');
   };
 
   story('a kubelet is enabled, brought through its states and disabled again', { isOff: true }, async (s) => {

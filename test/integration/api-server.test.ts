@@ -124,15 +124,15 @@ describe('the token cleaner', () => {
   it('deletes a token when it ends, and with it its signature', async () => {
     const clock = handClock('2030-01-01T00:00:00Z');
     const server = await start({ controllers: ['bootstrap-signer', 'token-cleaner'], clock });
-    const isThere = (id: string) => server.get('v1', 'Secret', `bootstrap-token-${id}`, 'kube-system') !== null;
+    const exists = (id: string) => server.get('v1', 'Secret', `bootstrap-token-${id}`, 'kube-system') !== null;
     server.put(clusterInfo('x'), tokenSecret('aaaaaa', { expiration: '2030-01-01T01:00:00Z' }), tokenSecret('bbbbbb'));
     server.put(tokenSecret('dddddd', { expiration: '2029-12-31T23:59:59Z' }));
-    await expect.poll(() => isThere('dddddd')).toBe(false);
+    await expect.poll(() => exists('dddddd')).toBe(false);
     clock.move(3600_000 - 1);
-    expect(isThere('aaaaaa')).toBe(true);
+    expect(exists('aaaaaa')).toBe(true);
     clock.move(1);
-    await expect.poll(() => isThere('aaaaaa')).toBe(false);
-    expect(isThere('bbbbbb')).toBe(true);
+    await expect.poll(() => exists('aaaaaa')).toBe(false);
+    expect(exists('bbbbbb')).toBe(true);
     expect(Object.keys(signaturesOf(server))).toEqual(['jws-kubeconfig-bbbbbb']);
   });
 });

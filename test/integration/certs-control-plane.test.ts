@@ -117,10 +117,10 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
       const second = await phase(name);
       expect([second.code, second.stdout]).toEqual([0, 'Nothing to do.\n']);
     }
-    const told = await phase('certs', '--dry-run', '-v', '5');
+    const reported = await phase('certs', '--dry-run', '-v', '5');
     for (const name of ['ca', 'sa', 'etcd/peer']) {
       const line = readFileSync(join(root, `etc/kubernetes/pki/${name}.key`), 'utf8').split('\n')[1] as string;
-      expect(`${told.stdout}${told.stderr}`).not.toContain(line);
+      expect(`${reported.stdout}${reported.stderr}`).not.toContain(line);
     }
     expect(readdirSync(join(root, 'etc/kubernetes/pki/etcd')).toSorted()).toContain('peer.crt');
     expect(readCertificate(readFileSync(join(root, 'etc/kubernetes/pki/ca.crt'), 'utf8'))?.publicKey.bits).toBe(384);

@@ -324,8 +324,8 @@ describe('credentials', () => {
     };
     await writeFile(join(folder, 'exec.conf'), kubeconfig({}, { exec }));
     expect(await whoAmI(keep(kubeCluster({ kubeconfig: { path: join(folder, 'exec.conf') } })))).toBe('robot');
-    const { default: told } = await import(info, { with: { type: 'json' } });
-    expect(told).toMatchObject({
+    const { default: reported } = await import(info, { with: { type: 'json' } });
+    expect(reported).toMatchObject({
       kind: 'ExecCredential',
       apiVersion: 'client.authentication.k8s.io/v1',
       spec: { interactive: false, cluster: { server: server.url } },
@@ -438,11 +438,11 @@ describe('the way there', () => {
   });
 
   it('says that it is the proxy that does not answer, without its password', async () => {
-    const nobody = await freePort();
-    const env = { HTTPS_PROXY: `http://me:hunter2@127.0.0.1:${nobody}` };
+    const nodes = await freePort();
+    const env = { HTTPS_PROXY: `http://me:hunter2@127.0.0.1:${nodes}` };
     const text = await failure(admin({ server: 'https://api.example.test:6443', env }).version());
     expect(text).toContain(
-      `cannot reach the API server https://api.example.test:6443: the proxy http://127.0.0.1:${nobody}: connection refused. Check HTTPS_PROXY`,
+      `cannot reach the API server https://api.example.test:6443: the proxy http://127.0.0.1:${nodes}: connection refused. Check HTTPS_PROXY`,
     );
     expect(text).not.toContain('hunter2');
   });
@@ -595,14 +595,14 @@ it('says what is wrong with the kubeconfig itself', async () => {
 });
 
 it('keeps tokens out of everything it says', async () => {
-  const said: string[] = [];
+  const logged: string[] = [];
   for (const text of [kubeconfig({}, { token: 'tok-secret' }), kubeconfig({}, { username: 'u', password: 'pw-secret' })]) {
     const cluster = clusterOf(text);
     for (const work of [() => cluster.get(ref('x')), () => cluster.create(configMap('x')), () => collect(cluster.watch(CONFIG_MAPS, {}))]) {
       const error: unknown = await work().catch((thrown: unknown) => thrown);
-      said.push(String(error), JSON.stringify(error));
+      logged.push(String(error), JSON.stringify(error));
     }
   }
-  expect(said.join('\n')).not.toMatch(/tok-secret|pw-secret|cHctc2VjcmV0/);
-  expect(said.join('\n')).toContain('Unauthorized');
+  expect(logged.join('\n')).not.toMatch(/tok-secret|pw-secret|cHctc2VjcmV0/);
+  expect(logged.join('\n')).toContain('Unauthorized');
 });

@@ -18,7 +18,7 @@ describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('the 
     rmSync(directory, { recursive: true, force: true });
   });
 
-  function ask(commandTimeout: string | null, ...options: readonly string[]): Promise<CliResult> {
+  function query(commandTimeout: string | null, ...options: readonly string[]): Promise<CliResult> {
     const { port, user, identityFile } = sshd;
     const more = commandTimeout === null ? '' : `, commandTimeout: ${commandTimeout}`;
     const ssh = `{port: ${port}, user: ${user}, become: none, identityFiles: [${identityFile}], hostKeys: [${sshd.hostKey('ed25519')}]${more}}`;
@@ -30,23 +30,23 @@ describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('the 
   const TOO_SLOW = /^slow: .* within 1s\. .*--command-timeout or ssh\.commandTimeout.*\[HOST_TIMEOUT\]\n$/;
 
   it('is a minute unless something else is said', async () => {
-    expect(await ask(null)).toEqual(ANSWERED);
+    expect(await query(null)).toEqual(ANSWERED);
   });
 
   it('is what the fleet file says', async () => {
-    expect((await ask('1s')).stderr).toMatch(TOO_SLOW);
-    expect(await ask('2m')).toEqual(ANSWERED);
+    expect((await query('1s')).stderr).toMatch(TOO_SLOW);
+    expect(await query('2m')).toEqual(ANSWERED);
   });
 
   it('is what the command line says, whatever the fleet file says', async () => {
-    expect((await ask('2m', '--command-timeout', '1s')).stderr).toMatch(TOO_SLOW);
-    expect(await ask('1s', '--command-timeout', '2m')).toEqual(ANSWERED);
+    expect((await query('2m', '--command-timeout', '1s')).stderr).toMatch(TOO_SLOW);
+    expect(await query('1s', '--command-timeout', '2m')).toEqual(ANSWERED);
   });
 
   it.each(['0s', '-1s', '10', 'soon', '1000h'])('is refused where it is %s', async (text) => {
-    const { code, stderr } = await ask(null, '--command-timeout', text);
+    const { code, stderr } = await query(null, '--command-timeout', text);
     expect(code).toBe(2);
     expect(stderr).toContain(`--command-timeout ${text}: not a duration from 1s to 24h. Write it like 90s or 5m. [USAGE]`);
-    expect((await ask(text)).code).toBe(2);
+    expect((await query(text)).code).toBe(2);
   });
 });

@@ -29,7 +29,7 @@ interface Report {
   readonly problems: readonly ReportedProblem[];
 }
 
-async function judge(text: string | Uint8Array, ...options: readonly string[]): Promise<Report> {
+async function validate(text: string | Uint8Array, ...options: readonly string[]): Promise<Report> {
   const path = file('judged.yaml', text);
   const { code, stdout, stderr } = await runCommand(['config', 'validate', path, '-o', 'json', ...options]);
   const [report, ...others] = JSON.parse(stdout) as readonly Report[];
@@ -157,7 +157,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
     ['JSON that is YAML', '{kind: KubeletConfiguration, apiVersion: kubelet.config.k8s.io/v1beta1}', ['1  CONFIG_SYNTAX']],
     ['beside kubeadm documents', `${KUBEADM}kubernetesVersion: v1.30.0\n---\n${HEADER}x: 1\n`, ['7 x CONFIG_UNKNOWN_FIELD']],
   ])('judges a KubeletConfiguration: %s', async (_, text, expected) => {
-    expect(rulesOf(await judge(text))).toEqual(expected);
+    expect(rulesOf(await validate(text))).toEqual(expected);
   });
 
   it.each([
@@ -167,11 +167,11 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
     ['1.99', true],
   ])('judges by the version asked for: %s', async (version, ok) => {
     // seccompDefault came with 1.22
-    expect((await judge(`${HEADER}seccompDefault: true\n`, '--kubernetes-version', version)).ok).toBe(ok);
+    expect((await validate(`${HEADER}seccompDefault: true\n`, '--kubernetes-version', version)).ok).toBe(ok);
   });
 
   it('takes a field of a version newer than those it knows for a warning', async () => {
-    const report = await judge(`${HEADER}fieldOfTomorrow: 1\n`, '--kubernetes-version', '1.50');
+    const report = await validate(`${HEADER}fieldOfTomorrow: 1\n`, '--kubernetes-version', '1.50');
     expect(report).toMatchObject({
       ok: true,
       problems: [{ rule: 'KUBELET_RULES_OF_OTHER_MINOR' }, { severity: 'warning', rule: 'CONFIG_UNKNOWN_FIELD' }],
@@ -215,7 +215,7 @@ describe('config validate --kubelet', () => {
     ['the file is not for kubelets', refuses, KUBEADM, []],
     ['its version does not know a field', accepts, `${HEADER}failCgroupV1: false\n`, ['3 failCgroupV1 CONFIG_UNKNOWN_FIELD']],
   ])('compares: %s', async (_, says, text, expected) => {
-    expect(rulesOf(await judge(text, '--kubelet', kubelet('kubelet', says)))).toEqual(expected);
+    expect(rulesOf(await validate(text, '--kubelet', kubelet('kubelet', says)))).toEqual(expected);
   });
 
   it('says which kubelet it was, and why', async () => {
@@ -269,7 +269,7 @@ describe('bad input', () => {
     ['another kind', 'apiVersion: v1\nkind: Pod\n', ['2  CONFIG_UNKNOWN_KIND']],
     ['an open quote', `${HEADER}clusterDomain: "a\n`, ['4  CONFIG_SYNTAX']],
   ])('says one thing about %s', async (_, content, expected) => {
-    const report = await within(5_000, () => judge(content));
+    const report = await within(5_000, () => validate(content));
     expect(report.ok).toBe(false);
     expect(rulesOf(report)).toEqual(expected);
   });
@@ -281,7 +281,7 @@ describe('bad input', () => {
     ['anchors', `${HEADER}maxPods: &n 50\nregistryBurst: *n\nregistryPullQPS: 50\n`],
     ['JSON', JSON.stringify({ kind: 'KubeletConfiguration', apiVersion: 'kubelet.config.k8s.io/v1beta1', maxPods: 50 }, null, 2)],
   ])('takes %s', async (_, text) => {
-    expect(await judge(text)).toMatchObject({ ok: true, problems: [] });
+    expect(await validate(text)).toMatchObject({ ok: true, problems: [] });
   });
 
   it('refuses a device that never ends', async () => {
@@ -344,7 +344,7 @@ describe('bad input', () => {
   it('is never too much', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(structured, damaged, anything), fc.constantFrom('1.20', '1.27', '1.36', '1.50'), async (bytes, version) => {
-        const { ok, problems } = await within(5_000, () => judge(bytes, '--kubernetes-version', version));
+        const { ok, problems } = await within(5_000, () => validate(bytes, '--kubernetes-version', version));
         expect(ok).toBe(problems.every(({ severity }) => severity === 'warning'));
         for (const { line, column, rule, message } of problems) {
           expect([line > 0, column > 0, /^[A-Z][A-Z0-9_]+$/.test(rule), message !== '']).toEqual([true, true, true, true]);

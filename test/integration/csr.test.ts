@@ -23,11 +23,11 @@ describe('csr', { timeout: 120_000 }, () => {
   let own: string;
   const csr = (...args: string[]) => runCommand(['csr', ...args, '--kubeconfig', lab.kubeconfig]);
   /** With an answer on the terminal; the questions are added to a list. */
-  const answering = (answer: boolean, questions: string[], ...args: string[]) =>
+  const answering = (answer: boolean, queries: string[], ...args: string[]) =>
     runCommand(['csr', ...args, '--kubeconfig', lab.kubeconfig], {
       services: () => ({
         confirm: async (question) => {
-          questions.push(question);
+          queries.push(question);
           return answer;
         },
       }),
@@ -128,14 +128,14 @@ describe('csr', { timeout: 120_000 }, () => {
       expect(refused.stderr).toMatch(
         /csr-\S+ is not approved: only the status of the Node, which its kubelet writes, confirms IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
       );
-      const questions: string[] = [];
-      const no = await answering(false, questions, 'approve', ...named);
+      const queries: string[] = [];
+      const no = await answering(false, queries, 'approve', ...named);
       expect([no.code, no.stdout]).toEqual([1, '']);
       expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: not confirmed\. .*\[CSR_NOT_CONFIRMED\]/);
       expect(no.stderr).toContain(
         `${own} for Node node2, requested by system:node:node2\n  DNS:node2         name of Node node2, status of Node node2\n  IP:192.168.99.12  status of Node node2\n`,
       );
-      expect(questions).toEqual(['Approve this CSR? [y/N] ']);
+      expect(queries).toEqual(['Approve this CSR? [y/N] ']);
       const dryRun = await csr('approve', ...named, '--dry-run');
       expect([dryRun.code, dryRun.stdout]).toEqual([0, expect.stringMatching(/csr-\S+ needs confirmation \(dry run\)\n$/)]);
       expect((await csr('approve', ...named, '--dry-run', '--trust-node-status')).stdout).toMatch(/^\S+\/csr-\S+ approved \(dry run\)\n$/);

@@ -51,12 +51,12 @@ describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a co
   it.each(CLIENTS)('carries bytes both ways, several at a time: %s', async (_, client) => {
     const host = hostAt(sshd, client);
     const words = ['one', 'two', 'x'.repeat(300_000)];
-    const heard = words.map(async (word) => {
+    const received = words.map(async (word) => {
       const stream = await host.dial?.({ host: '127.0.0.1', port: echo.port });
       stream?.end(word);
       return text(stream as NodeJS.ReadableStream);
     });
-    expect(await Promise.all(heard)).toEqual(words);
+    expect(await Promise.all(received)).toEqual(words);
   });
 
   it.each(CLIENTS)('is refused as one from here would be: %s', async (_, client) => {

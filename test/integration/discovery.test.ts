@@ -495,9 +495,9 @@ describe('a man in the middle is refused', () => {
       expect([1, 3]).toContain(joined.code);
       expect(existsSync(joined.root)).toBe(false);
     }
-    expect(between.heard.join('\n')).not.toMatch(new RegExp(`authorization|${TOKEN.secret}`, 'i'));
+    expect(between.received.join('\n')).not.toMatch(new RegExp(`authorization|${TOKEN.secret}`, 'i'));
     // Nobody can try secrets through us: a few anonymous questions, whatever is answered.
-    expect(between.heard.length).toBeLessThanOrEqual(8);
+    expect(between.received.length).toBeLessThanOrEqual(8);
     expect(api.requests.slice(before).every(({ user }) => user === 'system:anonymous')).toBe(true);
   });
 
@@ -508,7 +508,7 @@ describe('a man in the middle is refused', () => {
       /its certificate \(CN=kube-apiserver, issued by CN=evil\) is not signed by the pinned CA\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
     );
     expect(existsSync(joined.root)).toBe(false);
-    expect(between.heard).toHaveLength(1);
+    expect(between.received).toHaveLength(1);
   });
 
   it('that knows the token and signs its own CA: the pin stops it', async () => {
@@ -520,7 +520,7 @@ describe('a man in the middle is refused', () => {
       const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint }));
       expect(lastLine(joined)).toContain(`[DISCOVERY_${code}]`);
       expect(existsSync(joined.root)).toBe(false);
-      expect(between.heard.join('\n')).not.toMatch(/authorization/i);
+      expect(between.received.join('\n')).not.toMatch(/authorization/i);
     }
   });
 
@@ -528,8 +528,8 @@ describe('a man in the middle is refused', () => {
     const between = await attack({});
     const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint, caCertHashes: [], unsafeSkipCAVerification: true }));
     expect(bootstrapConf(joined).clusters[0]?.cluster.server).toBe(api.url);
-    expect(between.heard).toHaveLength(1);
-    expect(between.heard.join('\n')).not.toMatch(/authorization/i);
+    expect(between.received).toHaveLength(1);
+    expect(between.received.join('\n')).not.toMatch(/authorization/i);
   });
 
   it('that stands before the file or the CA of discovery', async () => {
@@ -542,6 +542,6 @@ describe('a man in the middle is refused', () => {
       expect(lastLine(joined)).toMatch(/is not signed by the CA in .*\[DISCOVERY_UNTRUSTED_SERVER\]$/);
       expect(existsSync(joined.root)).toBe(false);
     }
-    expect(between.heard).toEqual([]);
+    expect(between.received).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
-import type { FileFact } from '../../src/host/facts/question.ts';
+import type { FileFact } from '../../src/host/facts/query.ts';
 import { createServices } from '../../src/wiring.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 import { crashes, fakeUnit, runs } from '../support/fake-units.ts';
@@ -168,10 +168,10 @@ describe('dynamic push', () => {
     ['misspelt', payload('maxPod: 7'), 'Did you mean maxPods?'],
     ['one that turns itself off', payload('featureGates: {DynamicKubeletConfig: false}'), 'DYNAMIC_TURNS_ITSELF_OFF'],
     ['empty', '', 'CONFIG_NO_DOCUMENT'],
-  ])('refuses what is %s, for the kubelets that are there', async (_, text, said) => {
+  ])('refuses what is %s, for the kubelets that are there', async (_, text, reported) => {
     await begin();
     const { code, stderr } = await dynamic('push', file(text));
-    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(reported)]);
   });
 
   it('takes what the kubelet refuses when it is told to', async () => {

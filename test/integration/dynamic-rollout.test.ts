@@ -276,14 +276,14 @@ describe('dynamic assign of many nodes', () => {
   it('reports at once that another operator replaced an assignment, and leaves that alone', async () => {
     fleet = await agentFleet(NODES.slice(0, 4));
     const [mine, other] = [await push(60), await push(70)];
-    const begun = fleet.elapsedSeconds;
+    const started = fleet.elapsedSeconds;
     let second: Awaited<ReturnType<typeof dynamic>> | null = null;
-    fleet.plan.set(begun + 45, async () => {
+    fleet.plan.set(started + 45, async () => {
       second = await dynamicFrom('bob@ws2', 'assign', 'n1', 'n2', '--configmap', other, '--wait', 'none');
     });
     const { code, stdout, stderr } = await dynamic('assign', ...NODES.slice(0, 4), '--configmap', mine, '--on-failure', 'revert');
     expect(second).toMatchObject({ code: 0 });
-    expect(fleet.elapsedSeconds).toBeLessThan(begun + 120);
+    expect(fleet.elapsedSeconds).toBeLessThan(started + 120);
     for (const node of ['n1', 'n2'])
       expect(stderr).toMatch(
         new RegExp(
@@ -427,9 +427,9 @@ describe('dynamic assign of many nodes', () => {
     [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one: neither a number'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready: invalid duration "5"'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none', '--canary', '1'], '--canary with --wait none'],
-  ])('refuses %j', async (argv, said) => {
+  ])('refuses %j', async (argv, reported) => {
     fleet = await agentFleet(['n1']);
     const { code, stderr } = await dynamic(...argv);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(reported)]);
   });
 });

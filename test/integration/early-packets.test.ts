@@ -68,13 +68,13 @@ describe('packets of the login that come before the host key is judged', () => {
   it('a key that the host shows and does not own is neither trusted nor remembered', async () => {
     server = await startRawSshServer({ early: ['service-accept'], signsWithAnotherKey: true });
     const target = sshTargetFor({ port: server.port, directory, known: [], strictHostKeyChecking: 'accept-new' });
-    const remembered: string[] = [];
-    const remember = async (_: SshTarget, { blob }: HostKey): Promise<null> => {
-      remembered.push(blob);
+    const saved: string[] = [];
+    const save = async (_: SshTarget, { blob }: HostKey): Promise<null> => {
+      saved.push(blob);
       return null;
     };
-    expect(await outcome(target, { ...knownHostsStore(), remember })).toMatch(/^HOST_UNREACHABLE .*signature verification failed/);
-    expect(remembered).toEqual([]);
+    expect(await outcome(target, { ...knownHostsStore(), save })).toMatch(/^HOST_UNREACHABLE .*signature verification failed/);
+    expect(saved).toEqual([]);
     expect(server.wire().includes(PASSWORD)).toBe(false);
   });
 

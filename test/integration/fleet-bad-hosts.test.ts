@@ -103,9 +103,9 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet in 
   });
 
   it('says one printable line of each host that is not well', () => {
-    const told = result.stderr.trim().split('\n');
-    expect(told.map((line) => line.split(':')[0]).toSorted()).toEqual([...bad.keys()].toSorted());
-    for (const [name, pattern] of bad) expect(told.find((line) => line.startsWith(`${name}: `))).toMatch(pattern);
-    for (const line of told) expect(line).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+    const reported = result.stderr.trim().split('\n');
+    expect(reported.map((line) => line.split(':')[0]).toSorted()).toEqual([...bad.keys()].toSorted());
+    for (const [name, pattern] of bad) expect(reported.find((line) => line.startsWith(`${name}: `))).toMatch(pattern);
+    for (const line of reported) expect(line).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
   });
 });

@@ -53,8 +53,8 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
     return { transport, sshd, host: hostOver(transport, { nonce: () => 'c0ffee'.repeat(4) }) };
   }
 
-  const ask = (host: Host, timeoutMs = 60_000): Promise<unknown> =>
-    host.ask({ it: { kind: 'file', path: '/etc/hostname' } }, { timeoutMs }).then(
+  const query = (host: Host, timeoutMs = 60_000): Promise<unknown> =>
+    host.query({ it: { kind: 'file', path: '/etc/hostname' } }, { timeoutMs }).then(
       () => 'it answered',
       (error: unknown) => error,
     );
@@ -77,7 +77,7 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
     const { host } = await serve(command);
     const before = process.memoryUsage().rss;
     // The command itself may have ended long before: then its answer stands.
-    const outcome = await ask(host);
+    const outcome = await query(host);
     if (outcome !== 'it answered') expect(problemOf(outcome)).toMatch(/HOST_OUTPUT_TOO_LARGE|HOST_PROGRAM_BROKEN/);
     expect(process.memoryUsage().rss - before).toBeLessThan(MAX_GROWTH);
   });
@@ -93,7 +93,7 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
     ['a shell that breaks off', 'eval "$SSH_ORIGINAL_COMMAND" | head -c 120', 'HOST_'],
   ])('that answers %s is told in one line', async (_name, command, code) => {
     const { host } = await serve(command);
-    expect(problemOf(await ask(host))).toContain(code);
+    expect(problemOf(await query(host))).toContain(code);
   });
 
   it('that says in an error what writes to a terminal', async () => {
@@ -106,7 +106,7 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
   it('that never ends is left in time, and keeps nobody else', async () => {
     const [hanging, well] = [await serve('sleep 600'), await serve(null)];
     const start = Date.now();
-    const outcomes = Promise.all([ask(hanging.host, 3000), ask(well.host).then((answer) => [answer, Date.now() - start])]);
+    const outcomes = Promise.all([query(hanging.host, 3000), query(well.host).then((answer) => [answer, Date.now() - start])]);
     const [first, [answer, tookMs]] = (await outcomes) as [unknown, [string, number]];
     expect(problemOf(first)).toContain('HOST_TIMEOUT');
     expect(answer).toBe('it answered');
@@ -115,7 +115,7 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
 
   it('that never ends leaves no process when its server has stopped', async () => {
     const { host, sshd, transport } = await serve('sleep 600');
-    problemOf(await ask(host, 500));
+    problemOf(await query(host, 500));
     // Its session ends, and the command runs on without a parent. Some shells stay beside their last command.
     await transport.close();
     await untilTrue(() => /Disconnected from|Connection (closed|reset) by/.test(sshd.log()));

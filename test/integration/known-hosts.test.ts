@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import {
+  checkHostKey,
   type HostKey,
   indexKnownHosts,
-  judgeHostKey,
   knownHostsNames,
   parseKnownHosts,
   renderKnownHostsLine,
@@ -68,13 +68,13 @@ describe('known_hosts, compared with ssh-keygen -F', () => {
   it.skipIf(noSshKeygen)('finds the same lines (skipped where ssh-keygen is not installed)', () => {
     const path = join(directory, 'generated');
     fc.assert(
-      fc.property(file, name, (lines, wanted) => {
+      fc.property(file, name, (lines, desired) => {
         writeFileSync(path, `${lines.join('\n')}\n`);
-        const { stdout } = spawnSync('ssh-keygen', ['-F', wanted, '-f', path], { encoding: 'utf8' });
+        const { stdout } = spawnSync('ssh-keygen', ['-F', desired, '-f', path], { encoding: 'utf8' });
         const theirs = [...stdout.matchAll(/found: line (\d+)( REVOKED| CA)?/g)].map(([, number, mark = '']) => `${number}${mark}`);
         const marks = { none: '', revoked: ' REVOKED', 'cert-authority': ' CA' };
         const ours = indexKnownHosts(parseKnownHosts(readFileSync(path, 'utf8'), path))
-          .find(wanted)
+          .find(desired)
           .map((entry) => `${entry.line}${marks[entry.marker]}`);
         expect(ours).toEqual(theirs);
       }),
@@ -92,35 +92,35 @@ describe('known_hosts, compared with ssh-keygen -F', () => {
 });
 
 describe('knownHostsStore', () => {
-  const judge = async (
+  const validate = async (
     store: ReturnType<typeof knownHostsStore>,
     target: Parameters<typeof knownHostsNames>[0] & Parameters<typeof store.knownHosts>[0],
-  ) => judgeHostKey(await store.knownHosts(target), knownHostsNames(target), KEY).kind;
+  ) => checkHostKey(await store.knownHosts(target), knownHostsNames(target), KEY).kind;
 
   it('adds a key in a new private file, and knows it from then on', async () => {
     const path = join(directory, 'new/.ssh/known_hosts');
     const target = sshTargetFor({ directory, port: 2222, userKnownHostsFiles: [path] });
     const store = knownHostsStore();
-    expect(await judge(store, target)).toBe('unknown');
-    expect(await store.remember(target, KEY)).toBe(path);
+    expect(await validate(store, target)).toBe('unknown');
+    expect(await store.save(target, KEY)).toBe(path);
     expect(readFileSync(path, 'utf8')).toBe(`[127.0.0.1]:2222 ${KEY.type} ${KEY.blob}\n`);
     expect([statSync(path).mode & 0o777, statSync(join(directory, 'new/.ssh')).mode & 0o777]).toEqual([0o600, 0o700]);
-    expect(await judge(store, target)).toBe('known');
+    expect(await validate(store, target)).toBe('known');
   });
 
   it('hides the name where HashKnownHosts is set', async () => {
     const path = join(directory, 'hashed');
     const target = sshTargetFor({ directory, port: 22, userKnownHostsFiles: [path], hashKnownHosts: true });
     const store = knownHostsStore();
-    await store.remember(target, KEY);
+    await store.save(target, KEY);
     expect(readFileSync(path, 'utf8')).toMatch(/^\|1\|[^|]+\|[^|]+ ssh-ed25519 /);
-    expect(await judge(store, target)).toBe('known');
+    expect(await validate(store, target)).toBe('known');
   });
 
   it('leaves a last line without newline whole', async () => {
     const path = join(directory, 'no-newline');
     writeFileSync(path, `n9 ${OTHER.type} ${OTHER.blob}`);
-    await knownHostsStore().remember(sshTargetFor({ directory, port: 22, userKnownHostsFiles: [path] }), KEY);
+    await knownHostsStore().save(sshTargetFor({ directory, port: 22, userKnownHostsFiles: [path] }), KEY);
     expect(readFileSync(path, 'utf8').split('\n')).toEqual([`n9 ${OTHER.type} ${OTHER.blob}`, `127.0.0.1 ${KEY.type} ${KEY.blob}`, '']);
   });
 
@@ -130,8 +130,8 @@ describe('knownHostsStore', () => {
     const targets = Array.from({ length: 50 }, (_, i) =>
       sshTargetFor({ directory, hostName: `n${i}`, port: 22, userKnownHostsFiles: [path] }),
     );
-    await Promise.all(targets.map((target) => store.remember(target, KEY)));
-    expect(await Promise.all(targets.map((target) => judge(store, target)))).toEqual(targets.map(() => 'known'));
+    await Promise.all(targets.map((target) => store.save(target, KEY)));
+    expect(await Promise.all(targets.map((target) => validate(store, target)))).toEqual(targets.map(() => 'known'));
   });
 
   it('reads several files, and again what others have changed', async () => {
@@ -140,15 +140,15 @@ describe('knownHostsStore', () => {
     const target = sshTargetFor({ directory, port: 22, userKnownHostsFiles: [user], globalKnownHostsFiles: [global] });
     const store = knownHostsStore();
     writeFileSync(global, `127.0.0.1 ${KEY.type} ${KEY.blob}\n`);
-    expect(await judge(store, target)).toBe('known');
+    expect(await validate(store, target)).toBe('known');
     writeFileSync(global, `@revoked 127.0.0.1 ${KEY.type} ${KEY.blob}\n`);
-    expect(await judge(store, target)).toBe('revoked');
+    expect(await validate(store, target)).toBe('revoked');
     writeFileSync(user, `127.0.0.1 ${KEY.type} ${KEY.blob}\n`);
-    expect(await judge(store, target)).toBe('revoked');
+    expect(await validate(store, target)).toBe('revoked');
   });
 
   it('writes nowhere when no file is configured', async () => {
-    expect(await knownHostsStore().remember(sshTargetFor({ directory, port: 22, userKnownHostsFiles: [] }), KEY)).toBeNull();
+    expect(await knownHostsStore().save(sshTargetFor({ directory, port: 22, userKnownHostsFiles: [] }), KEY)).toBeNull();
   });
 
   it('does not take a file it cannot read for an empty one', async () => {

@@ -16,7 +16,7 @@ describe('init of a bare host writes what kubeadm 1.36.2 writes', () => {
     const plan = await dryRun(name, input);
     const comparisons = compareInit(plan, expected, input);
     console.log(`${name}\n${comparisonTable(comparisons)}`);
-    for (const { what, ours, wanted } of comparisons) expect.soft(ours, what).toEqual(wanted);
+    for (const { what, ours, desired } of comparisons) expect.soft(ours, what).toEqual(desired);
     expect(comparisons.length).toBeGreaterThan(5);
     if (/^rotateCertificates: false$/m.test(input)) expect(plan.warnings.map(({ field }) => field)).toContain('rotateCertificates');
   });

@@ -106,8 +106,8 @@ describe('init accepts what kubeadm 1.36.2 accepts', () => {
   it('values that a kubelet would not start with, while there is no kubelet', async () => {
     const { config, warnings } = await written({ kubelet: 'featureGates: {NotAGate: true}\nevictionHard: {memory.available: lots}' });
     expect(config).toMatchObject({ featureGates: { NotAGate: true }, evictionHard: { 'memory.available': 'lots' } });
-    const judged = warnings.filter((warning) => /^(?:featureGates|evictionHard)\[/.test(warning));
-    expect(judged.map((warning) => warning.replace(/^.* /, '')).sort()).toEqual([
+    const validated = warnings.filter((warning) => /^(?:featureGates|evictionHard)\[/.test(warning));
+    expect(validated.map((warning) => warning.replace(/^.* /, '')).sort()).toEqual([
       '[KUBELET_START_EVICTION_VALUE]',
       '[KUBELET_UNKNOWN_GATE]',
     ]);

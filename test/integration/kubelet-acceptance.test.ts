@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/host/host.ts';
 import { hostOver } from '../../src/host/host-over-transport.ts';
 import { observe } from '../../src/host/observe.ts';
-import { askedKubelet, kubeletAcceptance } from '../../src/kubelet/facts/kubelet-acceptance.ts';
+import { kubeletAcceptance, queriedKubelet } from '../../src/kubelet/facts/kubelet-acceptance.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 import { SHELLS } from '../support/shells.ts';
@@ -86,7 +86,7 @@ describe.each(SHELLS)('asking a kubelet in $name', (shell) => {
     it('says that there is none', async () => {
       const acceptance = await observe(host, kubeletAcceptance({ kubeletPath: `${top}/no-kubelet`, config: HEADER, flags: [] }));
       expect(acceptance).toEqual({ verdict: 'unknown', why: expect.stringMatching(/no-kubelet/) });
-      expect(await observe(host, askedKubelet(`${top}/no-kubelet`))).toMatchObject({ version: null });
+      expect(await observe(host, queriedKubelet(`${top}/no-kubelet`))).toMatchObject({ version: null });
     });
   });
 });
@@ -97,7 +97,7 @@ const missing = assets !== '' && existsSync(kubelet) ? null : 'KUBEBUILDER_ASSET
 
 describe.skipIf(requirement('asking a real kubelet', missing))('asking a real kubelet', () => {
   const host = hostOver(shellTransport({ shell: ['/bin/sh'] }), { nonce });
-  const ask = (config: string, flags: readonly (readonly [string, string])[] = []) =>
+  const query = (config: string, flags: readonly (readonly [string, string])[] = []) =>
     observe(
       host,
       kubeletAcceptance({
@@ -108,11 +108,11 @@ describe.skipIf(requirement('asking a real kubelet', missing))('asking a real ku
     );
 
   it('knows its version', async () => {
-    expect(await observe(host, askedKubelet(kubelet))).toMatchObject({ version: expect.stringMatching(/^v1\.\d+\./) });
+    expect(await observe(host, queriedKubelet(kubelet))).toMatchObject({ version: expect.stringMatching(/^v1\.\d+\./) });
   });
 
   it('accepts what is right, and does not stay', async () => {
-    expect(await ask('maxPods: 50\n', [['node-ip', '10.0.0.1']])).toEqual({ verdict: 'accepted' });
+    expect(await query('maxPods: 50\n', [['node-ip', '10.0.0.1']])).toEqual({ verdict: 'accepted' });
     expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.toContain(`${kubelet} --`);
   });
 
@@ -124,6 +124,6 @@ describe.skipIf(requirement('asking a real kubelet', missing))('asking a real ku
     ['a flag it does not have', '', [['nope', '1']], /does not know the flag --nope/],
     ['a flag that is wrong with this configuration', '', [['max-pods', '-1']], /maxPods .* must not be a negative number/],
   ])('refuses %s', async (_, config, flags, cause) => {
-    expect(await ask(config, flags)).toMatchObject({ verdict: 'refused', cause: expect.stringMatching(cause), isHost: false });
+    expect(await query(config, flags)).toMatchObject({ verdict: 'refused', cause: expect.stringMatching(cause), isHost: false });
   });
 });

@@ -49,7 +49,7 @@ describe('the evidence of a host for its Node', () => {
     readonly output: string;
   }
 
-  async function ask(root: string, { transport = shellTransport({ shell: ['/bin/sh'] }), kubeconfig = `/${CONF}` } = {}): Promise<Asked> {
+  async function query(root: string, { transport = shellTransport({ shell: ['/bin/sh'] }), kubeconfig = `/${CONF}` } = {}): Promise<Asked> {
     let output = '';
     const listening: Transport = {
       ...transport,
@@ -73,7 +73,7 @@ describe('the evidence of a host for its Node', () => {
     };
   }
 
-  const judge = ({ evidence, challenge }: Asked, authority = ca): NodeProof =>
+  const validate = ({ evidence, challenge }: Asked, authority = ca): NodeProof =>
     proveNode(evidence, { authorities: readCertificateChain(authority) ?? [], challenge, now: new Date() });
   const conf = (user: string): string => `apiVersion: v1
 kind: Config
@@ -93,9 +93,9 @@ users:
       symlinkSync(findProgram('openssl') ?? '', join(path, 'openssl'));
       const env = { ...options.env, PATH: `${options.env?.PATH ?? process.env.PATH}:${path}` };
       const root = newRoot({ [CONF]: named, [CURRENT]: ec.certPem + ec.keyPem, 'etc/machine-id': 'abc\n' });
-      const asked = await ask(root, { transport: shellTransport({ ...options, env }) });
+      const asked = await query(root, { transport: shellTransport({ ...options, env }) });
       expect(asked.evidence).toMatchObject({ source: `/${CURRENT}`, machineId: 'abc', certificate: ec.certPem });
-      expect(judge(asked)).toEqual({ kind: 'proven', nodeName: 'n1' });
+      expect(validate(asked)).toEqual({ kind: 'proven', nodeName: 'n1' });
       expect(asked.output).not.toContain('PRIVATE KEY');
       expect(asked.output).not.toContain(ec.keyPem.split('\n')[1]);
     });
@@ -124,16 +124,16 @@ users:
     ],
     ['where the kubelet keeps them', ({ certPem, keyPem }) => ({ [CONF]: conf('{}'), [CURRENT]: keyPem + certPem }), `/${CURRENT}`],
   ])('is found %s', async (_, files, source) => {
-    const asked = await ask(newRoot(files(ec)));
+    const asked = await query(newRoot(files(ec)));
     expect(asked.evidence.source).toBe(source);
-    expect(judge(asked)).toEqual({ kind: 'proven', nodeName: 'n1' });
+    expect(validate(asked)).toEqual({ kind: 'proven', nodeName: 'n1' });
     expect(asked.output).not.toContain(ec.keyPem.split('\n')[1]);
   });
 
   it('is found by another kubeconfig', async () => {
     const root = newRoot({ 'var/lib/kubelet/kubeconfig': named, [CURRENT]: ec.certPem + ec.keyPem });
-    expect(judge(await ask(root, { kubeconfig: '/var/lib/kubelet/kubeconfig' }))).toEqual({ kind: 'proven', nodeName: 'n1' });
-    expect((await ask(root)).evidence).toMatchObject({ source: null, certificate: null, signature: null });
+    expect(validate(await query(root, { kubeconfig: '/var/lib/kubelet/kubeconfig' }))).toEqual({ kind: 'proven', nodeName: 'n1' });
+    expect((await query(root)).evidence).toMatchObject({ source: null, certificate: null, signature: null });
   });
 
   it('is signed with an RSA key, too', async () => {
@@ -156,27 +156,27 @@ users:
     const ca2 = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-extfile', at('ext')];
     const leaf = openssl('x509', '-req', '-in', at('k.csr'), ...ca2);
     const root = newRoot({ [CONF]: named, [CURRENT]: leaf + readFileSync(at('k.key'), 'utf8') });
-    expect(judge(await ask(root), readFileSync(at('ca.crt'), 'utf8'))).toEqual({ kind: 'proven', nodeName: 'n2' });
+    expect(validate(await query(root), readFileSync(at('ca.crt'), 'utf8'))).toEqual({ kind: 'proven', nodeName: 'n2' });
   });
 
   it('says that a host has no certificate, no key, or no openssl', async () => {
-    expect(judge(await ask(newRoot({})))).toMatchObject({ cause: 'missing', claimed: null });
-    const lost = judge(await ask(newRoot({ [CONF]: named })));
+    expect(validate(await query(newRoot({})))).toMatchObject({ cause: 'missing', claimed: null });
+    const lost = validate(await query(newRoot({ [CONF]: named })));
     expect(lost).toMatchObject({ cause: 'missing', why: `it has no kubelet client certificate in /${CURRENT}` });
-    const keyless = judge(await ask(newRoot({ [CONF]: named, [CURRENT]: ec.certPem })));
+    const keyless = validate(await query(newRoot({ [CONF]: named, [CURRENT]: ec.certPem })));
     expect(keyless).toMatchObject({ cause: 'no-key', claimed: 'n1' });
     const tools = join(directory, 'no openssl');
     mkdirSync(tools);
     for (const name of ['sh', 'sed', 'head', 'cat', 'base64', 'tr', 'stat', 'readlink', 'printf', 'wc', 'rm', 'mktemp', 'dd', 'od'])
       symlinkSync(findProgram(name) ?? '', join(tools, name));
     const transport = shellTransport({ shell: ['/bin/sh'], env: { PATH: tools } });
-    const bare = judge(await ask(newRoot({ [CONF]: named, [CURRENT]: ec.certPem + ec.keyPem }), { transport }));
+    const bare = validate(await query(newRoot({ [CONF]: named, [CURRENT]: ec.certPem + ec.keyPem }), { transport }));
     expect(bare).toMatchObject({ cause: 'no-openssl', claimed: 'n1' });
   });
 
   it('reads the machine-id as the kubelet does: the first file that exists, even an empty one', async () => {
     const dbus = 'var/lib/dbus/machine-id';
-    expect((await ask(newRoot({ [dbus]: 'dbus\n' }))).evidence.machineId).toBe('dbus');
-    expect((await ask(newRoot({ [dbus]: 'dbus\n', 'etc/machine-id': '' }))).evidence.machineId).toBe('');
+    expect((await query(newRoot({ [dbus]: 'dbus\n' }))).evidence.machineId).toBe('dbus');
+    expect((await query(newRoot({ [dbus]: 'dbus\n', 'etc/machine-id': '' }))).evidence.machineId).toBe('');
   });
 });

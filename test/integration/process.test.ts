@@ -54,11 +54,11 @@ describe('the process', () => {
   ] as const)('says that %s ended it, and is no bug', async (signal, code) => {
     const silent = await silentHost();
     const child = start(silent.reset);
-    const said = text(child.stderr as NodeJS.ReadableStream);
+    const reported = text(child.stderr as NodeJS.ReadableStream);
     const exit = exitOf(child);
     await silent.asked;
     child.kill(signal);
-    expect([await exit, await said]).toEqual([code, `interrupted by ${signal}. Run the same command again to go on. [INTERRUPTED]\n`]);
+    expect([await exit, await reported]).toEqual([code, `interrupted by ${signal}. Run the same command again to go on. [INTERRUPTED]\n`]);
     silent.close();
   });
 
@@ -75,16 +75,16 @@ describe('the process', () => {
 
   it.skipIf(process.platform !== 'linux')('ends in peace when its terminal goes away', async () => {
     const silent = await silentHost();
-    const [said, code] = [join(directory, 'said'), join(directory, 'code')];
+    const [reported, code] = [join(directory, 'said'), join(directory, 'code')];
     const command = [process.execPath, program, ...silent.reset].join(' ');
     // The shell of the terminal is told by the kernel, and all in its foreground when it has ended.
-    const line = `(trap : HUP; ${command} 2>${said}; echo $? >${code}.new; mv ${code}.new ${code}); true`;
+    const line = `(trap : HUP; ${command} 2>${reported}; echo $? >${code}.new; mv ${code}.new ${code}); true`;
     const terminal = spawn('script', ['-qec', line, '/dev/null'], { stdio: 'ignore', env: { ...process.env, SHELL: '/bin/sh' } });
     await silent.asked;
     terminal.kill('SIGKILL');
     await untilTrue(() => existsSync(code));
     // What the shell says of the signal may follow.
-    expect([readFileSync(code, 'utf8'), readFileSync(said, 'utf8').split('\n')[0]]).toEqual([
+    expect([readFileSync(code, 'utf8'), readFileSync(reported, 'utf8').split('\n')[0]]).toEqual([
       '129\n',
       'interrupted by SIGHUP. Run the same command again to go on. [INTERRUPTED]',
     ]);
@@ -101,9 +101,9 @@ describe('the process', () => {
 
   it.skipIf(!existsSync('/dev/full'))('fails when the result cannot be written', async () => {
     const child = start([...stage('full'), '--dry-run', '-o', 'json'], openSync('/dev/full', 'w'));
-    const said = text(child.stderr as NodeJS.ReadableStream);
+    const reported = text(child.stderr as NodeJS.ReadableStream);
     expect(await exitOf(child)).toBe(1);
-    expect(await said).toMatch(/^cannot write to standard output: .*ENOSPC.* \[OUTPUT_UNWRITABLE\]$/m);
+    expect(await reported).toMatch(/^cannot write to standard output: .*ENOSPC.* \[OUTPUT_UNWRITABLE\]$/m);
   });
 });
 
@@ -158,11 +158,11 @@ describe('passwords in the environment', () => {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ...secrets },
     });
-    const said = text(child.stderr as NodeJS.ReadableStream);
+    const reported = text(child.stderr as NodeJS.ReadableStream);
     await exitOf(child);
     const written = (): readonly string[] => ['exec', 'proxy', 'local'].map(seen).filter((path) => existsSync(path));
     // A ProxyCommand may outlive the ssh that started it.
-    await expect.poll(written, { timeout: 10_000, message: await said }).toHaveLength(1);
+    await expect.poll(written, { timeout: 10_000, message: await reported }).toHaveLength(1);
     const [path = ''] = written();
     const environment = readFileSync(path, 'utf8');
     rmSync(path);
@@ -184,8 +184,8 @@ describe('passwords in the environment', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...SECRETS },
     });
-    const [said, printed] = [text(child.stderr as NodeJS.ReadableStream), text(child.stdout as NodeJS.ReadableStream)];
-    expect([await exitOf(child), await said]).toEqual([0, expect.anything()]);
+    const [reported, printed] = [text(child.stderr as NodeJS.ReadableStream), text(child.stdout as NodeJS.ReadableStream)];
+    expect([await exitOf(child), await reported]).toEqual([0, expect.anything()]);
     expect(await printed).toContain('in\n');
     await server.stop();
   });

@@ -26,7 +26,7 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../src/base/text/secret.ts';
-import type { FileFact, Question } from '../../src/host/facts/question.ts';
+import type { FactQuery, FileFact } from '../../src/host/facts/query.ts';
 import type { Host } from '../../src/host/host.ts';
 import { hostOver } from '../../src/host/host-over-transport.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
@@ -119,8 +119,8 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
     const asNobody = (): Host =>
       hostOver(shellTransport({ ...options, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) }), { rootDir: root, nonce });
     const onSystem = (): Host => hostOver(shellTransport(options), { nonce });
-    const ask = async (path: string, question: Partial<Extract<Question, { kind: 'file' }>> = {}): Promise<FileFact | null> =>
-      (await host.ask({ it: { kind: 'file', path, ...question } })).it;
+    const query = async (path: string, question: Partial<Extract<FactQuery, { kind: 'file' }>> = {}): Promise<FileFact | null> =>
+      (await host.query({ it: { kind: 'file', path, ...question } })).it;
 
     describe('files', () => {
       it('tells every kind of thing apart, in one round trip', async () => {
@@ -142,7 +142,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         const server = createServer().listen(at('/etc/socket'));
         await new Promise((resolve) => server.once('listening', resolve));
         const names = readdirSync(at('/etc')).filter((name) => name !== 'loop');
-        const answers = await host.ask(
+        const answers = await host.query(
           Object.fromEntries(
             [...names, 'missing', 'plain/below', 'no/such'].map((name) => [name, { kind: 'file', path: `/etc/${name}` } as const]),
           ),
@@ -177,13 +177,13 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         put('/f');
         utimesSync(at('/f'), 1_700_000_000, 1_700_000_000.9);
         link('/to-f', 'f');
-        expect([(await ask('/f'))?.modifiedAt, (await ask('/to-f'))?.modifiedAt]).toEqual([1_700_000_000, 1_700_000_000]);
+        expect([(await query('/f'))?.modifiedAt, (await query('/to-f'))?.modifiedAt]).toEqual([1_700_000_000, 1_700_000_000]);
       });
 
       it('says that links lead in a circle', async () => {
         link('/a', 'b');
         link('/b', 'a');
-        await expect(ask('/a')).rejects.toMatchObject({
+        await expect(query('/a')).rejects.toMatchObject({
           code: 'HOST_OPERATION_FAILED',
           message: expect.stringContaining('symbolic links'),
         });
@@ -194,10 +194,10 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         link('/var/lib/kubelet', '/data/kubelet');
         link('/etc/up', '../../../../../../../../etc/hostname');
         link('/etc/passwd-link', '/etc/passwd');
-        expect(await ask('/var/lib/kubelet/config.yaml')).toMatchObject({ content: 'inside\n' });
-        expect(await ask('/var/lib/../lib/kubelet/./config.yaml')).toMatchObject({ content: 'inside\n' });
-        expect(await ask('/etc/up')).toBeNull();
-        expect(await ask('/etc/passwd-link')).toBeNull();
+        expect(await query('/var/lib/kubelet/config.yaml')).toMatchObject({ content: 'inside\n' });
+        expect(await query('/var/lib/../lib/kubelet/./config.yaml')).toMatchObject({ content: 'inside\n' });
+        expect(await query('/etc/up')).toBeNull();
+        expect(await query('/etc/passwd-link')).toBeNull();
       });
 
       it('reads any name', async () => {
@@ -223,7 +223,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           'a&b',
         ];
         for (const name of names) put(`/n/${name}`, `${name} content`);
-        const answers = await host.ask(Object.fromEntries(names.map((name) => [name, { kind: 'file', path: `/n/${name}` } as const])));
+        const answers = await host.query(Object.fromEntries(names.map((name) => [name, { kind: 'file', path: `/n/${name}` } as const])));
         expect(Object.fromEntries(Object.entries(answers).map(([name, fact]) => [name, fact?.content]))).toEqual(
           Object.fromEntries(names.map((name) => [name, `${name} content`])),
         );
@@ -242,14 +242,14 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       it.skipIf(shell.name === 'busybox')('finds no file that goes away while it is read', async () => {
         for (const name of ['a', 'b', 'c']) put(`/etc/${name}`, `${name}\n`);
         const stat = `for last; do :; done; case $last in */etc/b) rm -f "$last";; esac; exec /bin/stat "$@"`;
-        const answers = await withScripts({ stat }).ask(files('/etc/a', '/etc/b', '/etc/c'));
+        const answers = await withScripts({ stat }).query(files('/etc/a', '/etc/b', '/etc/c'));
         expect([answers['/etc/a']?.content, answers['/etc/b'], answers['/etc/c']?.content]).toEqual(['a\n', null, 'c\n']);
       });
 
       it('reads what has no size beside what has', async () => {
         put('/etc/one', '1\n');
         const paths = ['/proc/sys/kernel/ostype', '/sys/kernel/mm/transparent_hugepage/enabled', '/proc/sys/fs/file-max'];
-        const answers = await onSystem().ask(files(at('/etc/one'), ...paths, at('/etc/one')));
+        const answers = await onSystem().query(files(at('/etc/one'), ...paths, at('/etc/one')));
         for (const path of paths.filter((each) => existsSync(each))) expect(answers[path]?.content).toBe(readFileSync(path, 'utf8'));
         expect(answers[at('/etc/one')]?.content).toBe('1\n');
       });
@@ -261,7 +261,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           '/binary',
           Uint8Array.from({ length: 256 }, (_, i) => i),
         );
-        const { large, binary } = await host.ask({ large: { kind: 'file', path: '/big' }, binary: { kind: 'file', path: '/binary' } });
+        const { large, binary } = await host.query({ large: { kind: 'file', path: '/big' }, binary: { kind: 'file', path: '/binary' } });
         expect(large?.content === big).toBe(true);
         expect(binary?.content).toMatch(/^\0\u0001/);
         expect(binary?.content).toContain('\ufffd');
@@ -269,36 +269,36 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
 
       it('refuses a file that is one byte larger than 256 KiB', async () => {
         put('/big', 'x'.repeat(262_145));
-        await expect(ask('/big')).rejects.toThrow(/\/big has 262145 bytes, more than 262144/);
+        await expect(query('/big')).rejects.toThrow(/\/big has 262145 bytes, more than 262144/);
       });
 
       it('reads no content that was not asked for', async () => {
         put('/f', 'secret');
-        expect(await ask('/f', { content: false })).not.toHaveProperty('content');
+        expect(await query('/f', { content: false })).not.toHaveProperty('content');
       });
 
       it('gives numbers for owners without a name', async (context) => {
         if (!isRoot) context.skip('only root may change owners');
         put('/f');
         execFileSync('chown', ['54321:54322', at('/f')]);
-        expect((await ask('/f'))?.owner).toBe('54321:54322');
+        expect((await query('/f'))?.owner).toBe('54321:54322');
         execFileSync('chown', ['0:54322', at('/f')]);
-        expect((await ask('/f'))?.owner).toBe('root:54322');
+        expect((await query('/f'))?.owner).toBe('root:54322');
       });
 
       it('says what it may not read, rather than that it is missing', async () => {
         put('/closed/f');
         put('/f', 'x', 0o000);
         chmodSync(at('/closed'), isRoot ? 0o700 : 0o000);
-        const nobody = asNobody();
+        const nodes = asNobody();
         for (const path of ['/f', '/closed/f', '/closed/missing']) {
-          await expect(nobody.ask({ it: { kind: 'file', path } }), path).rejects.toMatchObject({
+          await expect(nodes.query({ it: { kind: 'file', path } }), path).rejects.toMatchObject({
             code: 'HOST_PERMISSION_DENIED',
             message: expect.stringMatching(`^local: cannot read ${path}: .*ermission denied`),
           });
         }
-        await expect(nobody.ask({ it: { kind: 'list', path: '/closed' } })).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
-        expect((await nobody.ask({ it: { kind: 'file', path: '/f', content: false } })).it?.mode).toBe(0);
+        await expect(nodes.query({ it: { kind: 'list', path: '/closed' } })).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
+        expect((await nodes.query({ it: { kind: 'file', path: '/f', content: false } })).it?.mode).toBe(0);
         chmodSync(at('/closed'), 0o700);
       });
     });
@@ -308,7 +308,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       mkdirSync(at('/empty'));
       link('/to-d', 'd');
       const path = (name: string) => ({ kind: 'list', path: name }) as const;
-      const { d, empty, linked, file, missing } = await host.ask({
+      const { d, empty, linked, file, missing } = await host.query({
         d: path('/d'),
         empty: path('/empty'),
         linked: path('/to-d'),
@@ -318,21 +318,21 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       expect(d).toEqual(['.hidden', 'a c', 'b']);
       expect(linked).toEqual(d);
       expect([empty, file, missing]).toEqual([[], null, null]);
-      const [own, here] = [await onSystem().ask({ it: path('/') }), await host.ask({ it: path('/') })];
+      const [own, here] = [await onSystem().query({ it: path('/') }), await host.query({ it: path('/') })];
       expect(own.it).toContain('etc');
       expect(here.it).not.toContain('etc');
     });
 
     it('reads /proc of the running system, where links differ by who follows them', async () => {
       const file = (path: string) => ({ kind: 'file', path }) as const;
-      const { mounts, tcp } = await onSystem().ask({ mounts: file('/proc/self/mounts'), tcp: file('/proc/net/tcp') });
+      const { mounts, tcp } = await onSystem().query({ mounts: file('/proc/self/mounts'), tcp: file('/proc/net/tcp') });
       expect(mounts?.content).toMatch(/ \/proc proc /);
       expect(tcp?.content).toMatch(/^ +sl +local_address/);
     });
 
     it('runs commands on the system itself, each apart from the others', async () => {
       const sh = (script: string) => ({ kind: 'command', argv: ['sh', '-c', script] }) as const;
-      const answers = await onSystem().ask({
+      const answers = await onSystem().query({
         both: sh('echo out; echo err >&2; exit 3'),
         unfinished: sh('printf a; printf b >&2'),
         missing: { kind: 'command', argv: ['no-such-program', '--x'] },
@@ -361,7 +361,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       'é\ud83d\ude00\n',
       `${'x'.repeat(300)}\n`.repeat(400),
     ])('gives a command %j to read', async (stdin) => {
-      const { it: fact, after } = await onSystem().ask({
+      const { it: fact, after } = await onSystem().query({
         it: { kind: 'command', argv: ['sh', '-c', 'cat; echo err >&2; exit 3'], stdin },
         after: { kind: 'command', argv: ['cat'] },
       });
@@ -374,7 +374,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       const hostile = `\n${other} 0 0\n\n${other} start 0\nfile 644 0 0 root:root\n-\nabsent\n\nstart 0 0\n#end ${other}\n`;
       put('/hostile', hostile);
       put('/after', 'after');
-      const { it: fact, after } = await host.ask({ it: { kind: 'file', path: '/hostile' }, after: { kind: 'file', path: '/after' } });
+      const { it: fact, after } = await host.query({ it: { kind: 'file', path: '/hostile' }, after: { kind: 'file', path: '/after' } });
       expect(fact?.content).toBe(hostile);
       expect(after?.content).toBe('after');
     });
@@ -384,21 +384,21 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       const script = 'echo "Welcome"; printf "no newline" >&2; shell=$1; shift; exec "$shell" "$@"';
       const banner: ShellOptions = { ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] };
       const noisy = hostOver(shellTransport(banner), { rootDir: root, nonce });
-      expect((await noisy.ask({ it: { kind: 'file', path: '/f' } })).it?.content).toBe('x\n');
+      expect((await noisy.query({ it: { kind: 'file', path: '/f' } })).it?.content).toBe('x\n');
     });
 
     it('takes its root from KUBELETADM_ROOT, with a slash at the end or without', async () => {
       put('/etc/kubernetes/x', 'from the root\n');
       for (const value of [root, `${root}/`]) {
         const staged = hostOver(shellTransport({ ...options, env: { ...options.env, KUBELETADM_ROOT: value } }), { nonce });
-        expect((await staged.ask({ it: { kind: 'file', path: '/etc/kubernetes/x' } })).it?.content).toBe('from the root\n');
+        expect((await staged.query({ it: { kind: 'file', path: '/etc/kubernetes/x' } })).it?.content).toBe('from the root\n');
         await staged.perform([write('/etc/kubernetes/y', value), run('true')]);
         expect(readFileSync(at('/etc/kubernetes/y'), 'utf8')).toBe(value);
       }
     });
 
     it('answers questions about the running system with nothing when files are only staged', async () => {
-      const answers = await host.ask({
+      const answers = await host.query({
         command: { kind: 'command', argv: ['id', '-u'] },
         proc: { kind: 'file', path: '/proc/swaps' },
         http: { kind: 'http', url: 'http://127.0.0.1:10248/healthz', timeoutSeconds: 1 },
@@ -431,7 +431,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         await host.perform(CONTENTS.map(([, content], i) => write(`/w/${i}`, content)));
         for (const [i, [name, content]] of CONTENTS.entries()) {
           expect(readFileSync(at(`/w/${i}`), 'utf8') === content, name).toBe(true);
-          expect((await ask(`/w/${i}`))?.content === content, name).toBe(true);
+          expect((await query(`/w/${i}`))?.content === content, name).toBe(true);
         }
         expect(existsSync('/tmp/no')).toBe(false);
       });
@@ -837,7 +837,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           code: 'HOST_PROGRAM_BROKEN',
           message: expect.stringContaining('the program arrived incomplete'),
         });
-        await expect(broken.ask({ it: { kind: 'file', path: '/1' } })).rejects.toMatchObject({ code: 'HOST_PROGRAM_BROKEN' });
+        await expect(broken.query({ it: { kind: 'file', path: '/1' } })).rejects.toMatchObject({ code: 'HOST_PROGRAM_BROKEN' });
       });
 
       it.each([
@@ -858,7 +858,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
     });
 
     it('asks nothing and does nothing without a round trip too many', async () => {
-      expect(await host.ask({})).toEqual({});
+      expect(await host.query({})).toEqual({});
       await expect(host.perform([])).resolves.toBeUndefined();
     });
   });
@@ -913,7 +913,7 @@ describe('the http question', () => {
   describe.each([...CLIENTS, ...BUSYBOX])('through $name', ({ name, missing, options }) => {
     it.skipIf(missing)('gives status and body', async () => {
       const host = hostWith(options(join(top, `${name}-good`)));
-      const answers = await host.ask({
+      const answers = await host.query({
         ok: get('/healthz'),
         lines: get('/lines?a=1&b=2'),
         empty: get('/empty'),
@@ -927,7 +927,7 @@ describe('the http question', () => {
 
     it.skipIf(missing)('tells an error of the server from no answer', async () => {
       const host = hostWith(options(join(top, `${name}-bad`)));
-      const answers = await host.ask({ notFound: get('/nothing'), failing: get('/500'), refused: get('http://127.0.0.1:1/healthz') });
+      const answers = await host.query({ notFound: get('/nothing'), failing: get('/500'), refused: get('http://127.0.0.1:1/healthz') });
       if (name === 'wget') {
         // GNU's says no more than that the server answered with an error.
         expect([answers.notFound, answers.failing]).toEqual([
@@ -948,7 +948,7 @@ describe('the http question', () => {
     const present = [...CLIENTS, ...BUSYBOX].filter(({ missing }) => !missing);
     const started = performance.now();
     const answers = await Promise.all(
-      present.map(({ name, options }) => hostWith(options(join(top, `${name}-slow`))).ask({ it: get('/hang', 1) })),
+      present.map(({ name, options }) => hostWith(options(join(top, `${name}-slow`))).query({ it: get('/hang', 1) })),
     );
     expect(answers).toEqual(present.map(() => ({ it: { error: expect.any(String) } })));
     expect(performance.now() - started).toBeLessThan(4_000);
@@ -979,7 +979,11 @@ describe('the http question', () => {
       async (name, missing) => {
         if (missing) return;
         const host = hostWith({ shell: ['/bin/sh'], env: { PATH: onlyPrograms(join(top, `${name}-tls`), [...BASE_PROGRAMS, name]) } });
-        const answers = await host.ask({ ok: get(`${at}/livez`), failing: get(`${at}/readyz`), refused: get('https://127.0.0.1:1/livez') });
+        const answers = await host.query({
+          ok: get(`${at}/livez`),
+          failing: get(`${at}/readyz`),
+          refused: get('https://127.0.0.1:1/livez'),
+        });
         expect(answers.ok).toEqual({ status: 200, body: 'ok' });
         if (name === 'wget') expect(answers.failing).toEqual({ error: expect.stringContaining('wget') });
         else expect(answers.failing).toMatchObject({ status: 500, body: expect.stringContaining('[-]etcd failed') });
@@ -989,12 +993,12 @@ describe('the http question', () => {
   });
 
   it('prefers curl', async () => {
-    const { it: answer } = await withPrograms('all', ['curl', 'bash', 'wget', 'python3']).ask({ it: get('http://127.0.0.1:1/') });
+    const { it: answer } = await withPrograms('all', ['curl', 'bash', 'wget', 'python3']).query({ it: get('http://127.0.0.1:1/') });
     expect(answer).toEqual({ error: expect.stringMatching(/^curl: \(7\)/) });
   });
 
   it('says that the host has none of them', async () => {
-    const { it: answer } = await withPrograms('none', []).ask({ it: get('/healthz') });
+    const { it: answer } = await withPrograms('none', []).query({ it: get('/healthz') });
     expect(answer).toEqual({ error: 'the host has neither curl, bash, wget nor python3' });
   });
 });

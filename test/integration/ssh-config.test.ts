@@ -92,14 +92,14 @@ describe('ssh_config, compared with ssh -G', () => {
   it.skipIf(noSsh)('reads what ssh reads (skipped where ssh is not installed)', async () => {
     const home = userInfo().homedir;
     await fc.assert(
-      fc.asyncProperty(lines, lines, fc.boolean(), destination, async (text, included, includes, wanted) => {
+      fc.asyncProperty(lines, lines, fc.boolean(), destination, async (text, included, includes, desired) => {
         const inner = write('generated.d/inner.conf', `${included.join('\n')}\n`);
         const path = write('generated', `${text.join('\n')}\n${includes ? `Include "${dirname(inner)}/*.conf"\nUser last\n` : ''}`);
-        const { stdout, stderr, status } = spawnSync('ssh', ['-G', '-F', path, wanted], { encoding: 'utf8' });
+        const { stdout, stderr, status } = spawnSync('ssh', ['-G', '-F', path, desired], { encoding: 'utf8' });
         // What ssh refuses is not compared.
         fc.pre(status === 0);
         const config = await loadSshConfig({ configFile: path, variables: {} });
-        const target = resolveUnlessCircle(wanted, config);
+        const target = resolveUnlessCircle(desired, config);
         fc.pre(target !== null);
         expect(asPrinted(target as SshTarget), stderr).toEqual(parseSshG(stdout, home));
       }),
@@ -139,7 +139,7 @@ describe('ssh_config, compared with ssh -G', () => {
       identityAgent: first('identityagent') ?? 'none',
       jumps: jump !== undefined && jump !== 'none',
       userKnownHostsFiles: first('userknownhostsfile'),
-      strictHostKeyChecking: { true: 'yes', false: 'accept-new', ask: 'ask', 'accept-new': 'accept-new' }[checking],
+      strictHostKeyChecking: { true: 'yes', false: 'accept-new', query: 'ask', 'accept-new': 'accept-new' }[checking],
       hostKeyAlias: first('hostkeyalias'),
       hashKnownHosts: first('hashknownhosts') === 'yes',
       connectTimeoutMs: first('connecttimeout') === 'none' ? 20_000 : Number(first('connecttimeout')) * 1000,

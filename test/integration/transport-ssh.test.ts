@@ -592,12 +592,12 @@ describe('SSH by password', () => {
   });
 
   it('gives the password to the hidden question alone', async () => {
-    const questions = [
+    const queries = [
       { prompt: 'Employee number: ', echo: true },
       { prompt: 'Kennwort: ', echo: false },
       { prompt: 'Code: ', echo: false },
     ];
-    const { server, target } = await serve({ methods: ['keyboard-interactive'], questions });
+    const { server, target } = await serve({ methods: ['keyboard-interactive'], queries });
     await outputOf(transportTo(target, { password }), 'true');
     expect(server.answers).toEqual(['', 'secret', '']);
   });
@@ -734,7 +734,7 @@ describe('SSH to what is no SSH server', () => {
     const port = await portOf(() => calls++);
     const hostKeys = {
       knownHosts: () => Promise.reject(new AppError({ code: 'HOST_KEY_UNKNOWN', message: 'it cannot be read' })),
-      remember: async () => null,
+      save: async () => null,
     };
     expect((await problemOf(transportTo(targetAt(port), { hostKeys }))).message).toBe('it cannot be read');
     expect(calls).toBe(0);

@@ -9,7 +9,7 @@ import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { nodeWeb } from '../../src/kube/adapters/web.ts';
 import type { Dial, DialAddress } from '../../src/kube/dial.ts';
 import { tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
-import type { WebTrouble } from '../../src/kube/web-answer.ts';
+import type { WebFailureCause } from '../../src/kube/web-answer.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
@@ -41,9 +41,9 @@ async function tcp(serve: Parameters<typeof startTcpServer>[0]): Promise<number>
   return server.port;
 }
 
-async function troubleAt(port: number): Promise<WebTrouble | string> {
+async function troubleAt(port: number): Promise<WebFailureCause | string> {
   const answer = await nodeWeb({}).get({ url: `https://127.0.0.1:${port}/`, trust: TRUST(), timeoutMs: 5_000 });
-  return answer.kind === 'failed' ? answer.trouble : `answered ${answer.status}`;
+  return answer.kind === 'failed' ? answer.issue : `answered ${answer.status}`;
 }
 
 describe('what answers is not what was asked for', () => {
@@ -111,7 +111,7 @@ describe('an authority that another one signed', () => {
     const url = `https://127.0.0.1:${await listen(server)}`;
     const trusting = (pem: string) => nodeWeb({}).get({ url, trust: { kind: 'authorities', pem } });
     expect(await trusting(chain.intermediatePem)).toMatchObject({ kind: 'answer', status: 200 });
-    expect(await trusting(chain.rootPem)).toMatchObject({ trouble: { kind: 'unknown-authority' } });
+    expect(await trusting(chain.rootPem)).toMatchObject({ issue: { kind: 'unknown-authority' } });
     const options = { clusterName: 'c', server: url, caPem: chain.intermediatePem, user: 'u', token: new Secret('x') };
     const cluster = kubeCluster({ kubeconfig: { text: tokenKubeconfig(options).reveal(), file: 'test.conf' } });
     expect(await cluster.version()).toBe('v1.36.2');
@@ -138,7 +138,7 @@ describe('one certificate and no other', () => {
       });
     expect(await get(`${serving.certPem}\n${other.certPem}`)).toMatchObject({ kind: 'answer', status: 200 });
     for (const pem of [other.certPem, authority.certPem, `${other.certPem}\n${serving.certPem}`])
-      expect(await get(pem)).toMatchObject({ trouble: { kind: 'other-certificate', peer: { issuer: expect.any(String) } } });
+      expect(await get(pem)).toMatchObject({ issue: { kind: 'other-certificate', peer: { issuer: expect.any(String) } } });
     const unverified = { url: `https://127.0.0.1:${port}/`, trust: { kind: 'unverified' }, bearerToken: new Secret('abc') } as const;
     expect(await nodeWeb({}).get(unverified)).toMatchObject({ kind: 'failed' });
     expect(asked).toEqual(['Bearer abc']);
@@ -203,7 +203,7 @@ describe('the way there', () => {
     });
     const web = nodeWeb({ HTTPS_PROXY: `http://127.0.0.1:${await listen(proxy)}` });
     expect(await web.get({ url: 'https://api.example.test:6443/', trust: TRUST() })).toMatchObject({ kind: 'answer' });
-    expect(await web.get({ url: 'https://other.example.test:6443/', trust: TRUST() })).toMatchObject({ trouble: { kind: 'wrong-name' } });
+    expect(await web.get({ url: 'https://other.example.test:6443/', trust: TRUST() })).toMatchObject({ issue: { kind: 'wrong-name' } });
     expect(asked).toEqual(['api.example.test:6443', 'other.example.test:6443']);
   });
 
@@ -217,12 +217,12 @@ describe('the way there', () => {
     const web = nodeWeb({ HTTPS_PROXY: 'http://127.0.0.1:1' });
     const get = (name: string) => web.get({ url: `https://${name}:6443/version`, trust: TRUST(), dial });
     expect(await get('api.example.test')).toMatchObject({ kind: 'answer', text: '{}' });
-    expect(await get('other.example.test')).toMatchObject({ trouble: { kind: 'wrong-name' } });
+    expect(await get('other.example.test')).toMatchObject({ issue: { kind: 'wrong-name' } });
     expect(asked[0]).toEqual({ host: 'api.example.test', port: 6443 });
     const lost = async (): Promise<never> => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }));
     expect(await web.get({ url: 'https://10.0.0.1/', trust: TRUST(), dial: lost })).toEqual({
       kind: 'failed',
-      trouble: { kind: 'refused' },
+      issue: { kind: 'refused' },
     });
   });
 
@@ -236,7 +236,7 @@ describe('the way there', () => {
     const answer = await nodeWeb({ HTTPS_PROXY: `http://me:hunter2@${origin}` }).get({ url: 'https://api.example.test/', trust: TRUST() });
     expect(answer).toEqual({
       kind: 'failed',
-      trouble: { kind: 'proxy-refused', proxy: `http://${origin}`, refusal: { why: `with status ${status}`, kind } },
+      issue: { kind: 'proxy-refused', proxy: `http://${origin}`, refusal: { why: `with status ${status}`, kind } },
     });
   });
 
@@ -249,7 +249,7 @@ describe('the way there', () => {
     expect(await get('me:p%40ss@')).toMatchObject({ kind: 'answer', status: 200, text: '{}' });
     expect(asked).toEqual(['api.example.test:6443']);
     const refusal = { why: '(it wants another login)', kind: 'login' };
-    const refused = { kind: 'failed', trouble: { kind: 'proxy-refused', proxy: `socks5://127.0.0.1:${proxy}`, refusal } };
+    const refused = { kind: 'failed', issue: { kind: 'proxy-refused', proxy: `socks5://127.0.0.1:${proxy}`, refusal } };
     expect([await get('me:hunter2@'), await get('')]).toEqual([refused, refused]);
   });
 
@@ -259,8 +259,8 @@ describe('the way there', () => {
     [5, 'ConnectionRefused', 'failure'],
   ] as const)('a SOCKS proxy refuses with %d', async (to, answer, kind) => {
     const proxy = await listen(socksProxy({ to, asked: [] }));
-    const trouble = await nodeWeb({ HTTPS_PROXY: `socks5h://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
-    expect(trouble).toMatchObject({ trouble: { kind: 'proxy-refused', refusal: { why: `(${answer})`, kind } } });
+    const issue = await nodeWeb({ HTTPS_PROXY: `socks5h://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
+    expect(issue).toMatchObject({ issue: { kind: 'proxy-refused', refusal: { why: `(${answer})`, kind } } });
   });
 
   it('a SOCKS proxy that speaks something else, or goes away', async () => {
@@ -268,8 +268,8 @@ describe('the way there', () => {
       const proxy = await tcp((client) => client.once('data', () => client.end(greeting)));
       return nodeWeb({ HTTPS_PROXY: `socks5://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
     };
-    expect(await get('HTTP/1.1 400 Bad Request\r\n')).toMatchObject({ trouble: { refusal: { why: '(it does not speak SOCKS 5)' } } });
-    expect(await get('')).toMatchObject({ trouble: { kind: 'proxy-unreachable' } });
+    expect(await get('HTTP/1.1 400 Bad Request\r\n')).toMatchObject({ issue: { refusal: { why: '(it does not speak SOCKS 5)' } } });
+    expect(await get('')).toMatchObject({ issue: { kind: 'proxy-unreachable' } });
   });
 
   it('a proxy that is not there, and one that is none', async () => {
@@ -277,15 +277,15 @@ describe('the way there', () => {
     const get = (proxy: string) => nodeWeb({ HTTPS_PROXY: proxy }).get({ url: 'https://api.example.test/', trust: TRUST() });
     expect(await get(`127.0.0.1:${port}`)).toEqual({
       kind: 'failed',
-      trouble: { kind: 'proxy-unreachable', proxy: `http://127.0.0.1:${port}`, why: 'connection refused' },
+      issue: { kind: 'proxy-unreachable', proxy: `http://127.0.0.1:${port}`, why: 'connection refused' },
     });
     expect(await get(`socks5://me:hunter2@127.0.0.1:${port}`)).toEqual({
       kind: 'failed',
-      trouble: { kind: 'proxy-unreachable', proxy: `socks5://127.0.0.1:${port}`, why: 'connection refused' },
+      issue: { kind: 'proxy-unreachable', proxy: `socks5://127.0.0.1:${port}`, why: 'connection refused' },
     });
     expect(await get('ftp://me:hunter2@x')).toEqual({
       kind: 'failed',
-      trouble: { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },
+      issue: { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },
     });
   });
 });

@@ -61,7 +61,7 @@ describe('an agent that is killed, on a real directory', () => {
       },
     };
   };
-  const isThere =
+  const exists =
     (host: AgentHost, { ends }: Transition) =>
     (): boolean =>
       host.state?.phase === ends.phase && host.standIn.configz?.maxPods === ends.maxPods;
@@ -73,7 +73,7 @@ describe('an agent that is killed, on a real directory', () => {
     const cluster = await newCluster('a');
     const host = await agentHost({ directory: join(directory, 'good'), tools, cluster, catalogue });
     host.start();
-    await host.until(isThere(host, TRANSITIONS['from local to good'] as Transition));
+    await host.until(exists(host, TRANSITIONS['from local to good'] as Transition));
     await host.stop();
     host.close();
   }, 60_000);
@@ -84,7 +84,7 @@ describe('an agent that is killed, on a real directory', () => {
     const { host, cluster, close } = await newHost(transition);
     try {
       host.start(n);
-      const wasKilled = !(await host.until(isThere(host, transition)));
+      const wasKilled = !(await host.until(exists(host, transition)));
       await host.stop();
       if (!wasKilled) return false;
       if (n % 2 === 0) {
@@ -92,13 +92,13 @@ describe('an agent that is killed, on a real directory', () => {
         if (transition.mayBeDown !== true) expect(host.standIn.configz, `after a power cut before call ${n}`).not.toBeNull();
       }
       host.start();
-      expect(await host.until(isThere(host, transition))).toBe(true);
-      const told = async (): Promise<boolean> => {
+      expect(await host.until(exists(host, transition))).toBe(true);
+      const reported = async (): Promise<boolean> => {
         const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: NODE });
         const active = JSON.parse(node?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION] ?? '{}').active?.configMap.name ?? null;
         return active === (host.state?.active?.identity.name ?? null);
       };
-      await expect.poll(told, { timeout: 10_000 }).toBe(true);
+      await expect.poll(reported, { timeout: 10_000 }).toBe(true);
       await host.stop();
       // What was half written is not left for ever.
       const left = readdirSync(join(host.root, AGENT_DIRECTORY), { recursive: true }).map(String);
@@ -115,7 +115,7 @@ describe('an agent that is killed, on a real directory', () => {
     async (name, transition) => {
       const { host, close } = await newHost(transition);
       host.start();
-      await host.until(isThere(host, transition));
+      await host.until(exists(host, transition));
       const calls = host.calls().length;
       await host.stop();
       close();

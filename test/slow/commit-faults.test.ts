@@ -124,7 +124,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       return 'mixed';
     };
     /** For a message that helps. */
-    const told = (host: FaultyHost, what: string): string =>
+    const reported = (host: FaultyHost, what: string): string =>
       `${what}: ${JSON.stringify(everythingIn(host.root, (path) => OWN.test(path)))}, kubelet ${host.kubeletHas() === kubeletOld ? 'old' : 'other'}`;
     const isArmed = ({ root }: FaultyHost): boolean =>
       ['commit', 'reverting', 'new'].some((name) => existsSync(join(root, 'var/lib/kubeletadm', name))) ||
@@ -156,7 +156,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
         expect([stateOf(host), host.timerRuns(), isArmed(host)]).toEqual(['new', true, true]);
         if (end === 'boot') await boot(host);
         else await script(host, 'timer');
-        expect(stateOf(host), told(host, end)).toBe('old');
+        expect(stateOf(host), reported(host, end)).toBe('old');
         expect([host.timerRuns(), isArmed(host)]).toEqual([false, false]);
         expect(readdirSync(join(host.root, 'var/lib/kubeletadm'))).toEqual(['reverted']);
         expect(readFileSync(join(host.root, 'var/lib/kubeletadm/reverted/record'), 'utf8')).toMatch(/^id 0123456789abcdef$[\s\S]*^why /m);
@@ -174,10 +174,10 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
         expect(readFileSync(join(host.root, 'var/lib/kubelet/kubeadm-node.yaml'), 'utf8')).toBe('the new settings\n');
         if (end === 'boot') await boot(host);
         else await script(host, 'timer');
-        expect(stateOf(host), told(host, end)).toBe('old');
+        expect(stateOf(host), reported(host, end)).toBe('old');
         let answer = '';
         await program(host, LATE, { onStdout: (text) => (answer += text) });
-        expect(stateOf(host), told(host, `${end}, then a late write`)).toBe('old');
+        expect(stateOf(host), reported(host, `${end}, then a late write`)).toBe('old');
         expect(answer).toMatch(/^state reverted\nid 0123456789abcdef$/m);
         drop(host);
       }
@@ -200,7 +200,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
         await Promise.race([reverting, untilTrue(() => host.lockAttempts() > locks)]);
         host.resume();
         await Promise.all([writing, reverting]);
-        expect(stateOf(host), told(host, `paused before ${calls[at - 1]}`)).toBe('old');
+        expect(stateOf(host), reported(host, `paused before ${calls[at - 1]}`)).toBe('old');
         drop(host);
       }
     });
@@ -228,7 +228,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     interface Fate {
       readonly state: 'old' | 'new' | 'mixed';
       /** For a message that helps. */
-      readonly told: string;
+      readonly reported: string;
       /** What is still armed; null: nothing is. */
       readonly armed: { readonly units: string; readonly nextRun: readonly [string, boolean] } | null;
     }
@@ -251,7 +251,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     const goOn = async (host: FaultyHost, event: Event): Promise<Fate> => {
       if (event === 'boot') await boot(host);
       else if (event === 'again' || host.timerRuns()) await script(host, 'timer');
-      const fate = { state: stateOf(host), told: told(host, event) };
+      const fate = { state: stateOf(host), reported: reported(host, event) };
       if (event !== 'boot' || !isArmed(host)) return { ...fate, armed: null };
       const units = readdirSync(join(host.root, 'etc/systemd/system')).join();
       await program(host, CHANGE);
@@ -290,7 +290,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     const killIn = async (
       make: () => Promise<FaultyHost>,
       run: (host: FaultyHost, options: { before?: number; snapshots?: string }) => Promise<boolean>,
-      judge: (killed: Place, what: string) => Promise<void>,
+      validate: (killed: Place, what: string) => Promise<void>,
     ): Promise<void> => {
       const snapshots = join(top, `snapshots-${++count}`);
       mkdirSync(snapshots);
@@ -301,11 +301,11 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       for (let n = 1; n <= calls.length; n += stride) {
         points++;
         const what = `killed before call ${n}, ${calls[n - 1]}`;
-        await judge(snapshotAt(join(snapshots, String(n))), what);
+        await validate(snapshotAt(join(snapshots, String(n))), what);
         if ((n - 1) % killStride !== 0) continue;
         const killed = await make();
         expect(await run(killed, { before: n })).toBe(false);
-        await judge(placeOf(killed), `${what}, indeed`);
+        await validate(placeOf(killed), `${what}, indeed`);
         drop(killed);
       }
       rmSync(snapshots, { recursive: true });
@@ -334,11 +334,11 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
           async (killed, point) => {
             const call = `${what} ${point}`;
             const wasArmed = existsSync(join(killed.root, 'etc/systemd/system/kubelet.service.wants/kubeletadm-revert-boot.service'));
-            const wanted = what === 'confirm' && !existsSync(join(killed.root, 'var/lib/kubeletadm/commit')) ? 'new' : 'old';
+            const desired = what === 'confirm' && !existsSync(join(killed.root, 'var/lib/kubeletadm/commit')) ? 'new' : 'old';
             const later = await fateOf(killed, 'time');
-            expect(later.state, `${call}: ${later.told}`).toBe(wanted);
+            expect(later.state, `${call}: ${later.reported}`).toBe(desired);
             const booted = await fateOf(killed, 'boot');
-            expect(booted.state, `${call}: ${booted.told}`).toBe(wanted);
+            expect(booted.state, `${call}: ${booted.reported}`).toBe(desired);
             if (booted.armed !== null) {
               // Killed before there was anything to be cleaned up by: parts that nothing calls. The next run clears them away.
               expect(wasArmed, `${call}, then a boot: ${booted.armed.units}`).toBe(false);
@@ -365,7 +365,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     const cutPowerIn = async (
       host: FaultyHost,
       run: (snapshots: string) => Promise<boolean>,
-      judge: (cut: Fate, at: { readonly copy: string; readonly done: readonly string[]; readonly what: string }) => void,
+      validate: (cut: Fate, at: { readonly copy: string; readonly done: readonly string[]; readonly what: string }) => void,
     ): Promise<void> => {
       const snapshots = join(top, `snapshots-${++count}`);
       mkdirSync(snapshots);
@@ -382,7 +382,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
         if (cut.length > 0) before = { list, fates: cut };
         for (const [m, fate] of cut.entries()) {
           points++;
-          judge(fate, { copy, done: calls.slice(0, i), what: `before call ${i + 1}, ${call}, disk: ${DISK_MODELS[m]}` });
+          validate(fate, { copy, done: calls.slice(0, i), what: `before call ${i + 1}, ${call}, disk: ${DISK_MODELS[m]}` });
         }
         const [name, ...words] = call.split(' ');
         if (name !== 'sync') continue;
@@ -407,7 +407,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
           const isSure = renamed >= 0 && done.indexOf(`sync -- ${own}`, renamed) > renamed;
           const expected = renamed < 0 ? ['old'] : isSure ? ['new'] : ['old', 'new'];
           seen.kept ||= isSure;
-          expect(expected, `${what}, ${copy}: ${cut.told}`).toContain(cut.state);
+          expect(expected, `${what}, ${copy}: ${cut.reported}`).toContain(cut.state);
         },
       );
       expect(stateOf(host)).toBe('new');
@@ -423,7 +423,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       await cutPowerIn(
         host,
         (snapshots) => host.run(command, [path, 'timer'], { snapshots }),
-        (cut, { what }) => expect(cut.state, `${what}: ${cut.told}`).toBe('old'),
+        (cut, { what }) => expect(cut.state, `${what}: ${cut.reported}`).toBe('old'),
       );
       drop(host);
     });
@@ -443,7 +443,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
           async (killed, point) => {
             for (const event of how === 'timer' ? (['again', 'boot'] as const) : (['boot'] as const)) {
               const fate = await fateOf(killed, event);
-              expect(fate.state, `${how} ${point}: ${fate.told}`).toBe('old');
+              expect(fate.state, `${how} ${point}: ${fate.reported}`).toBe('old');
             }
           },
         );

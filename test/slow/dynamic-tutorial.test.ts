@@ -57,12 +57,12 @@ describe('docs/dynamic-tutorial.md', () => {
     expect(lab?.commands).toMatch(/^kubeletadm lab /);
     labProcess = spawn('sh', ['-c', `exec ${lab?.commands ?? ''}`], { cwd: directory, env, stdio: ['ignore', 'pipe', 'inherit'] });
     await new Promise<void>((resolve, reject) => {
-      let said = '';
+      let reported = '';
       labProcess.stdout?.on('data', (chunk: Buffer) => {
-        said += chunk.toString('utf8');
-        if (said.includes('Ctrl-C ends it.')) resolve();
+        reported += chunk.toString('utf8');
+        if (reported.includes('Ctrl-C ends it.')) resolve();
       });
-      labProcess.on('exit', (code) => reject(new Error(`the lab ended with ${code}: ${said}`)));
+      labProcess.on('exit', (code) => reject(new Error(`the lab ended with ${code}: ${reported}`)));
     });
   }, 60_000);
   afterAll(async () => {

@@ -97,12 +97,12 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(again.code, again.stdout + again.stderr).toBe(0);
     expect(again.stdout).toBe('3 hosts: 3 as they should be.\n');
     expect(starts()).toEqual([1, 1, 1, 1]);
-    const { stderr: told } = await plan('-v', '2');
-    const asked = told.split('\n').filter((line) => /^node2 (?:reads|lists|runs|GET)/.test(line));
+    const { stderr: reported } = await plan('-v', '2');
+    const asked = reported.split('\n').filter((line) => /^node2 (?:reads|lists|runs|GET)/.test(line));
     expect(asked.length).toBeGreaterThan(50);
     // One round trip: nothing is asked twice, and no kubelet is started to read what it runs with.
     expect(new Set(asked).size).toBe(asked.length);
-    expect(told).not.toContain('--config="$d/config.yaml"');
+    expect(reported).not.toContain('--config="$d/config.yaml"');
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 99}}\n');
     expect((await plan('-v', '2')).stderr).toContain('--config="$d/config.yaml"');
     fleet();
@@ -139,8 +139,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it('corrects what was edited by hand', async () => {
-    const wanted = config(3);
-    writeFileSync(hostFile(3, CONFIG), wanted.replace('maxPods: 60', 'maxPods: 6'));
+    const desired = config(3);
+    writeFileSync(hostFile(3, CONFIG), desired.replace('maxPods: 60', 'maxPods: 6'));
     const shown = await plan('--exit-code');
     expect(shown.code).toBe(6);
     expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
@@ -151,7 +151,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       'node3 [kubelet-start] restarted kubelet',
       'node3 [kubelet-start] confirmed over a new connection',
     ]);
-    expect(config(3)).toBe(wanted);
+    expect(config(3)).toBe(desired);
   });
 
   describe('a saved plan', () => {
@@ -236,7 +236,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   describe('a look at the fleet', () => {
-    const look = (command: string, ...args: readonly string[]): Promise<CliResult> =>
+    const inspect = (command: string, ...args: readonly string[]): Promise<CliResult> =>
       runCommand(['fleet', command, '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, ...args]);
     beforeAll(async () => {
       fleet();
@@ -246,7 +246,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     it('has a line for each host: version, configuration, health, Node, drift', async () => {
       fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\n  - {name: node1, role: control-plane}\n`);
       writeFileSync(hostFile(3, CONFIG), config(3).replace('maxPods: 60', 'maxPods: 6'));
-      const { code, stdout, stderr } = await look('status');
+      const { code, stdout, stderr } = await inspect('status');
       const hash = (host: number): string => createHash('sha256').update(config(host)).digest('hex').slice(0, 12);
       expect(
         stdout
@@ -263,7 +263,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       ]);
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);
-      const document = JSON.parse((await look('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
+      const document = JSON.parse((await inspect('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
       const unknown = { kubelet: null, config: null, health: null, node: null, drift: null, unconfirmed: null };
       expect(document.hosts).toEqual([{ host: 'dead', reachable: false, ...unknown }]);
       fleet();
@@ -272,22 +272,22 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     it('finds what was edited by hand and drop-ins that a package overwrote', async () => {
       const dropIn = hostFile(4, 'etc/systemd/system/kubelet.service.d/10-kubeadm.conf');
       writeFileSync(dropIn, '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet\n');
-      const { code, stdout } = await look('drift', '--exit-code');
+      const { code, stdout } = await inspect('drift', '--exit-code');
       expect(code).toBe(6);
       expect(stdout).toMatch(/^node3 +\/var\/lib\/kubelet\/config\.yaml +its content differs$/m);
       expect(stdout).toMatch(/^node4 +\/etc\/systemd\/system\/kubelet\.service\.d\/10-kubeadm\.conf +its content differs$/m);
-      const report = JSON.parse((await look('drift', '-o', 'json')).stdout) as { hosts: { name: string; status: string }[] };
+      const report = JSON.parse((await inspect('drift', '-o', 'json')).stdout) as { hosts: { name: string; status: string }[] };
       expect(report.hosts.map(({ name, status }) => `${name} ${status}`)).toEqual(['node3 drifted', 'node4 drifted', 'node2 unchanged']);
       expect((await apply()).stdout).toBe('3 hosts: 2 changed, 1 as they should be.\n');
-      expect(await look('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
+      expect(await inspect('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
     });
 
     it('runs a command on every host, and lets none of them write to the terminal', async () => {
-      const { code, stdout, stderr } = await look('exec', '--limit', 'edge', '--', "printf 'a\\033[31mb\\n'; exit 3");
+      const { code, stdout, stderr } = await inspect('exec', '--limit', 'edge', '--', "printf 'a\\033[31mb\\n'; exit 3");
       expect(code).toBe(1);
       expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual(['  a\\x1b[31mb', '  a\\x1b[31mb']);
       expect(stderr).toContain('node3: the command ended with exit code 3 [COMMAND_FAILED]\n');
-      const words = await look('exec', '--limit', 'node3', '-o', 'json', '--', 'printf', '%s-', 'a b', '$HOME');
+      const words = await inspect('exec', '--limit', 'node3', '-o', 'json', '--', 'printf', '%s-', 'a b', '$HOME');
       expect(JSON.parse(words.stdout)).toEqual({ host: 'node3', exitCode: 0, stdout: 'a b-$HOME-', stderr: '' });
     });
   });

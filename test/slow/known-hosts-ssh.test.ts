@@ -260,7 +260,7 @@ async function verdictOfSsh(target: SshTarget): Promise<Verdict> {
     ...(target.hostKeyAlias === null ? [] : [`HostKeyAlias=${target.hostKeyAlias}`]),
   ];
   const flags = ['-4', '-F', 'none', '-p', String(target.port), '-l', target.user, ...options.flatMap((option) => ['-o', option])];
-  const said = await new Promise<string>((resolve, reject) => {
+  const reported = await new Promise<string>((resolve, reject) => {
     const child = spawn('ssh', [...flags, target.hostName, 'true'], { stdio: ['ignore', 'ignore', 'pipe'] });
     let text = '';
     child.stderr.on('data', (chunk: Buffer) => {
@@ -269,9 +269,9 @@ async function verdictOfSsh(target: SshTarget): Promise<Verdict> {
     child.once('error', reject);
     child.once('close', () => resolve(text));
   });
-  if (/Permission denied/.test(said)) return 'known';
-  if (/REVOKED HOST KEY DETECTED/.test(said)) return 'revoked';
-  if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(said)) return 'changed';
-  if (/host key is known for/.test(said)) return 'unknown';
-  throw new Error(`ssh said: ${said}`);
+  if (/Permission denied/.test(reported)) return 'known';
+  if (/REVOKED HOST KEY DETECTED/.test(reported)) return 'revoked';
+  if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(reported)) return 'changed';
+  if (/host key is known for/.test(reported)) return 'unknown';
+  throw new Error(`ssh said: ${reported}`);
 }

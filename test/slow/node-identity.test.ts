@@ -82,8 +82,8 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
     // A host may say any name: the stand-in's has a file for it.
     const uname = join(directory, 'bin/uname');
     const [shebang = '', ...rest] = readFileSync(uname, 'utf8').split('\n');
-    const said = '[ "$1" = -n ] && [ -f "$KUBELETADM_ROOT/hostname-said" ] && exec /bin/cat "$KUBELETADM_ROOT/hostname-said"';
-    writeFileSync(uname, [shebang, said, ...rest].join('\n'));
+    const reported = '[ "$1" = -n ] && [ -f "$KUBELETADM_ROOT/hostname-said" ] && exec /bin/cat "$KUBELETADM_ROOT/hostname-said"';
+    writeFileSync(uname, [shebang, reported, ...rest].join('\n'));
   });
   beforeEach(() => {
     honest = { pem: text('node3', PEM), machineId: text('node3', MACHINE_ID) };

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { revealText } from '../../src/base/text/secret.ts';
 import type { PhaseContext } from '../../src/host/phase.ts';
-import type { WantedFile } from '../../src/host/plan/diff-file.ts';
+import type { DesiredFile } from '../../src/host/plan/diff-file.ts';
 import { applyPhases, planPhases } from '../../src/host/run-workflow.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
@@ -83,7 +83,7 @@ describe.skipIf(requirement('static pods of the real components', missing))('the
     rmSync(directory, { recursive: true, force: true });
   });
 
-  function put(files: readonly WantedFile[]): void {
+  function put(files: readonly DesiredFile[]): void {
     for (const { path, content, mode } of files) {
       mkdirSync(dirname(join(directory, path)), { recursive: true });
       writeFileSync(join(directory, path), revealText(content), { mode });
@@ -102,11 +102,11 @@ describe.skipIf(requirement('static pods of the real components', missing))('the
       if (found === undefined) continue;
       const { host, path, port, scheme } = found.httpGet;
       const target = { host, port: ports.find((each) => each.name === port)?.containerPort ?? 0 };
-      const ask = async () => {
+      const query = async () => {
         if (!processes.get(name)?.alive()) throw new Error(`${name} ended:\n${processes.get(name)?.output()}`);
         return get(await machine.dial(target), { scheme, host, path: name === 'etcd' ? known(path) : path });
       };
-      await expect.poll(ask, { timeout: 60_000, interval: 200, message: `${probe} ${path}` }).toBe(200);
+      await expect.poll(query, { timeout: 60_000, interval: 200, message: `${probe} ${path}` }).toBe(200);
     }
   });
 

@@ -42,7 +42,7 @@ describe.skipIf(requirement('what the real kubeadm makes of made-up configuratio
         return;
       }
       const comparisons = compareInit(JSON.parse(ours.stdout), theirs.expected, '');
-      for (const { what, ours: found, wanted, equal } of comparisons) if (!equal) expect(found, what).toEqual(wanted);
+      for (const { what, ours: found, desired, equal } of comparisons) if (!equal) expect(found, what).toEqual(desired);
       compared += comparisons.length;
     });
     await fc.assert(property, { numRuns: RUNS, seed: 1362, endOnFailure: process.env.KUBELETADM_RUNS === undefined });

@@ -73,7 +73,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
   it('remembers in a file that only root may read, without a secret', () => {
     const memory = path('var/lib/kubelet/kubeletadm-node.yaml');
     expect(statSync(memory).mode & 0o777).toBe(0o600);
-    expect(readFileSync(memory, 'utf8')).toContain('kind: NodeMemory');
+    expect(readFileSync(memory, 'utf8')).toContain('kind: NodeSettings');
     expect(readFileSync(memory, 'utf8')).not.toContain(lab.token.reveal().slice(7));
   });
 

@@ -285,8 +285,8 @@ export function scenarioNode({ cluster, nodeName, until }: ScenarioOptions): Sce
   };
   const status = async (): Promise<readonly (readonly string[])[]> => {
     const text = (await cluster.get(node))?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION];
-    const told = Object.entries(JSON.parse(text ?? '{"none":"told"}') as JsonObject).sort();
-    return told.map(([name, value]) => [name, typeof value === 'string' ? value : short(value as JsonObject)]);
+    const reported = Object.entries(JSON.parse(text ?? '{"none":"told"}') as JsonObject).sort();
+    return reported.map(([name, value]) => [name, typeof value === 'string' ? value : short(value as JsonObject)]);
   };
   return {
     create: async (name, data) =>
@@ -306,9 +306,9 @@ export function scenarioNode({ cluster, nodeName, until }: ScenarioOptions): Sce
       const source = what === null ? null : JSON.stringify({ configMap: { namespace: 'kubeletadm-system', name, kubeletConfigKey } });
       await cluster.patch(node, 'merge', { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: source } } });
     },
-    reports: async (wanted) => {
+    reports: async (desired) => {
       let last = '';
-      const text = JSON.stringify(Object.entries(wanted).sort());
+      const text = JSON.stringify(Object.entries(desired).sort());
       await until(`it reports ${text}`, async () => {
         last = JSON.stringify(await status());
         return last === text;

@@ -1,5 +1,5 @@
 import type { Fact } from '../../src/host/facts/fact.ts';
-import type { Answers, CommandFact, FileFact, Questions } from '../../src/host/facts/question.ts';
+import type { Answers, CommandFact, FactQueries, FileFact } from '../../src/host/facts/query.ts';
 
 /** What a command that went well wrote. */
 export function commandOutput(stdout: string): CommandFact {
@@ -18,13 +18,10 @@ export function textFile(content: string, change: Partial<FileFact> = {}): FileF
 
 /** Parses a fact from given answers; those that are not given are what a host without anything answers. */
 export function parseFact<T>(fact: Fact<T>, given: Readonly<Record<string, unknown>>): T {
-  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(fact.questions, name));
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(fact.queries, name));
   if (unknown.length > 0) throw new Error(`the fact does not ask: ${unknown.join(', ')}`);
-  const answers = Object.entries(fact.questions).map(([name, { kind }]) => [
-    name,
-    Object.hasOwn(given, name) ? given[name] : NOTHING[kind],
-  ]);
-  return fact.parse(Object.fromEntries(answers) as Answers<Questions>);
+  const answers = Object.entries(fact.queries).map(([name, { kind }]) => [name, Object.hasOwn(given, name) ? given[name] : NOTHING[kind]]);
+  return fact.parse(Object.fromEntries(answers) as Answers<FactQueries>);
 }
 
 const NOTHING = { file: null, list: null, command: commandFailure(), http: { error: 'Connection refused' } } as const;

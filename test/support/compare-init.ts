@@ -56,7 +56,7 @@ export interface Comparison {
   readonly what: string;
   readonly ours: unknown;
   /** With the wanted differences in it. */
-  readonly wanted: unknown;
+  readonly desired: unknown;
   readonly equal: boolean;
   /** Why ours is another one; empty where it is not. */
   readonly reason: string;
@@ -67,9 +67,9 @@ export function compareInit(plan: PlanDocument, expected: InitExpectation, input
   const comparisons: Comparison[] = [];
   const compare: Compare = (what, ours, theirs) => {
     const differences = WANTED_DIFFERENCES.filter((each) => each.what.test(what) && (each.when?.(input) ?? true));
-    const wanted = differences.reduce((value, each) => each.ours(value), theirs);
+    const desired = differences.reduce((value, each) => each.ours(value), theirs);
     const reason = differences.map((each) => each.reason).join('; ');
-    comparisons.push({ what, ours, wanted, equal: isDeepStrictEqual(plain(ours), plain(wanted)), reason });
+    comparisons.push({ what, ours, desired, equal: isDeepStrictEqual(plain(ours), plain(desired)), reason });
   };
   compareFiles(plan, expected, compare);
   compareCertificates(plan, expected, compare);

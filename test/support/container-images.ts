@@ -50,8 +50,8 @@ export function imageArchive({ names, programs, scripts = {}, entrypoint = [] }:
 
 function librariesOf(program: string): readonly string[] {
   try {
-    const said = execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-    return [...said.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
+    const reported = execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return [...reported.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
   } catch {
     // It needs none.
     return [];

@@ -16,7 +16,7 @@ function changed(): void {
 function countingHost(host: Host): Host {
   return {
     name: host.name,
-    ask: (questions, options) => host.ask(questions, options),
+    query: (queries, options) => host.query(queries, options),
     perform: async (operations, options = {}) => {
       for (const [index, operation] of operations.entries()) {
         await host.perform([operation], options.signal === undefined ? {} : { signal: options.signal });

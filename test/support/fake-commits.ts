@@ -3,7 +3,7 @@ import type { LockHolder } from '../../src/host/commit/record.ts';
 import { parseRecord } from '../../src/host/commit/record.ts';
 import type { RevertRequest } from '../../src/host/commit/requests.ts';
 import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
-import type { FileFact } from '../../src/host/facts/question.ts';
+import type { FileFact } from '../../src/host/facts/query.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 
 /** The lock of a fake host and the change that waits there for its confirmation, as far as the engine can tell them from real ones. */
@@ -11,7 +11,7 @@ export interface FakeCommits {
   /** Whose lock it is; tests may set it. */
   lock: LockHolder | null;
   /** Does an operation of a confirmed commit; false: it is none. */
-  carryOut(operation: Operation): boolean;
+  execute(operation: Operation): boolean;
   /** The host takes back what waits: its time is over, or it was restarted. */
   fire(why: string): void;
 }
@@ -58,7 +58,7 @@ export function fakeCommits(host: FakeCommitsHost): FakeCommits {
       kept = new Map();
       write('reverted', `${text}why ${why}\nat ${host.now()}\n`);
     },
-    carryOut: (operation) => {
+    execute: (operation) => {
       switch (operation.kind) {
         case 'take-lock': {
           const { owner, breaks, seconds } = operation.lock;

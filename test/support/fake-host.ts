@@ -6,12 +6,12 @@ import {
   type Answer,
   type Answers,
   type CommandFact,
+  type FactQueries,
+  type FactQuery,
   type FileFact,
   type HttpFact,
   MAX_FILE_BYTES,
-  type Question,
-  type Questions,
-} from '../../src/host/facts/question.ts';
+} from '../../src/host/facts/query.ts';
 import type { Host, PerformOptions } from '../../src/host/host.ts';
 import { hostAnswerTooLarge } from '../../src/host/host-problems.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
@@ -118,10 +118,10 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     loseConnectionAfter: (n) => {
       faults.push({ at: n, error: connectionLost(name), after: true });
     },
-    ask: async <Q extends Questions>(questions: Q, askOptions: { readonly signal?: AbortSignal } = {}) => {
+    query: async <Q extends FactQueries>(queries: Q, queryOptions: { readonly signal?: AbortSignal } = {}) => {
       state.roundTrips++;
-      askOptions.signal?.throwIfAborted();
-      const answers = Object.entries(questions).map(([key, question]) => [key, answer(question)]);
+      queryOptions.signal?.throwIfAborted();
+      const answers = Object.entries(queries).map(([key, question]) => [key, answer(question)]);
       return Object.fromEntries(answers) as Answers<Q>;
     },
     perform: async (operations, performOptions: PerformOptions = {}) => {
@@ -131,7 +131,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
         const fault = faults.find(({ at }) => at === 0);
         faults = faults.filter((one) => one !== fault).map((one) => ({ ...one, at: one.at - 1 }));
         if (fault !== undefined && !fault.after) throw fault.error;
-        carryOut(operation);
+        execute(operation);
         performed.push(operation);
         if (fault !== undefined) throw fault.error;
         performOptions.onDone?.(index);
@@ -142,7 +142,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     },
   };
 
-  function answer(question: Question): Answer<Question> {
+  function answer(question: FactQuery): Answer<FactQuery> {
     switch (question.kind) {
       case 'file':
         return checkedSize(readFile(files, question.path, question.content !== false), question.path);
@@ -172,8 +172,8 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       host.disk.free += blocksOf(files.get(path)?.content ?? '');
   }
 
-  function carryOut(operation: Operation): void {
-    if (commits.carryOut(operation)) return;
+  function execute(operation: Operation): void {
+    if (commits.execute(operation)) return;
     switch (operation.kind) {
       case 'write-file': {
         const { path, mode, owner, content } = operation;

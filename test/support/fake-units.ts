@@ -1,4 +1,4 @@
-import type { CommandFact } from '../../src/host/facts/question.ts';
+import type { CommandFact } from '../../src/host/facts/query.ts';
 import type { UnitState } from '../../src/host/facts/unit.ts';
 import { UNIT_DIRECTORIES } from '../../src/host/systemd/kubelet-unit-paths.ts';
 
@@ -119,9 +119,9 @@ export function fakeSystemd(units: Map<string, FakeUnit>, exists: (path: string)
       if (program !== 'systemctl') return null;
       if (verb === 'daemon-reload') {
         for (const name of OWN_UNITS) {
-          const isThere = unitPath(name) !== undefined;
-          if (!units.has(name) && isThere) units.set(name, fakeUnit());
-          if (name !== 'kubelet' && !isThere) units.delete(name);
+          const isExisting = unitPath(name) !== undefined;
+          if (!units.has(name) && isExisting) units.set(name, fakeUnit());
+          if (name !== 'kubelet' && !isExisting) units.delete(name);
         }
         for (const unit of units.values()) unit.state = { ...unit.state, needsReload: false };
         return OK;

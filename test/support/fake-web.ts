@@ -1,9 +1,9 @@
 import { onAbort } from '../../src/base/abort.ts';
 import type { Web, WebRequest } from '../../src/kube/web.ts';
-import type { PeerCertificate, WebAnswer, WebFailure, WebTrouble } from '../../src/kube/web-answer.ts';
+import type { PeerCertificate, WebAnswer, WebFailure, WebFailureCause } from '../../src/kube/web-answer.ts';
 
 /** What a server answers with; the rest is filled in. `silence` never answers. */
-export type FakeReply = (Partial<WebAnswer> & { readonly trouble?: undefined }) | { readonly trouble: WebTrouble } | 'silence';
+export type FakeReply = (Partial<WebAnswer> & { readonly issue?: undefined }) | { readonly issue: WebFailureCause } | 'silence';
 
 export interface FakeServer {
   /** PEM of the authority that signed its certificate; absent: one nobody knows. */
@@ -42,11 +42,11 @@ export function fakeWeb({ servers, machine = [], now = () => new Date() }: FakeW
       if (server === undefined) return failed({ kind: 'refused' });
       const host = request.serverName ?? url.hostname.replace(/^\[|\]$/g, '');
       const peer = peerOf(server, host);
-      const untrusted = judge(request, server, peer, { host, machine, now: now() });
+      const untrusted = validate(request, server, peer, { host, machine, now: now() });
       if (untrusted !== null) return failed(untrusted);
       const reply = server.reply(request);
       if (reply === 'silence') return silence(request);
-      if (reply.trouble !== undefined) return failed(reply.trouble);
+      if (reply.issue !== undefined) return failed(reply.issue);
       const answer: WebAnswer = {
         kind: 'answer',
         status: 200,
@@ -63,16 +63,16 @@ export function fakeWeb({ servers, machine = [], now = () => new Date() }: FakeW
   };
 }
 
-function failed(trouble: WebTrouble): WebFailure {
-  return { kind: 'failed', trouble };
+function failed(issue: WebFailureCause): WebFailure {
+  return { kind: 'failed', issue };
 }
 
-function judge(
+function validate(
   { trust }: WebRequest,
   { authority, certificate, notBefore, notAfter }: FakeServer,
   peer: PeerCertificate,
   { host, machine, now }: { readonly host: string; readonly machine: readonly string[]; readonly now: Date },
-): WebTrouble | null {
+): WebFailureCause | null {
   if (trust.kind === 'unverified') return null;
   if (trust.kind === 'certificate') return trust.pem === certificate ? null : { kind: 'other-certificate', peer };
   const known = trust.kind === 'machine' ? machine.join('') : trust.pem;

@@ -17,7 +17,7 @@ export interface LabHosts {
   /** Runs a shell line on a host as root; its output. Throws when it fails. */
   run(host: string, command: string): string;
   /** The same without holding up this process, which may be the API server the host waits for. Rejects when it fails or takes longer than five seconds. */
-  ask(host: string, command: string): Promise<string>;
+  query(host: string, command: string): Promise<string>;
   /** Deletes and recreates a host. */
   reset(host: string): void;
   /** Pulls the plug and boots again. */
@@ -90,7 +90,7 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
     sshConfig,
     names,
     run: (host, command) => run(host, command),
-    ask: async (host, command) => {
+    query: async (host, command) => {
       const words = ['-F', sshConfig, '-o', 'ConnectTimeout=3', host, command];
       return (await promisify(execFile)('ssh', words, { encoding: 'utf8', timeout: 5_000 })).stdout;
     },

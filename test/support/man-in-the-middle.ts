@@ -8,7 +8,7 @@ export interface ManInTheMiddle {
   /** `127.0.0.1:port` */
   readonly endpoint: string;
   /** Everything it was sent, as text: request lines and headers. */
-  readonly heard: readonly string[];
+  readonly received: readonly string[];
   close(): Promise<void>;
 }
 
@@ -27,9 +27,9 @@ export interface Attack {
 /** Stands between a client and an API server, with a certificate of its own for the right address. */
 export async function startManInTheMiddle({ authority, upstream, change, answer, tls }: Attack): Promise<ManInTheMiddle> {
   const { certPem, keyPem } = await authority.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
-  const heard: string[] = [];
+  const received: string[] = [];
   const server = createServer({ cert: certPem, key: keyPem, ...tls } as object, (request, response) => {
-    heard.push(`${request.method} ${request.url} ${JSON.stringify(request.rawHeaders)}`);
+    received.push(`${request.method} ${request.url} ${JSON.stringify(request.rawHeaders)}`);
     if (answer !== undefined) return void response.writeHead(answer.status, answer.headers).end();
     const relayed = httpsRequest(new URL(request.url ?? '/', upstream), {
       method: request.method,
@@ -50,7 +50,7 @@ export async function startManInTheMiddle({ authority, upstream, change, answer,
   const port = await listenOnLoopback(server);
   return {
     endpoint: `127.0.0.1:${port}`,
-    heard,
+    received,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -67,7 +67,7 @@ export interface SubjectStore {
 }
 
 /** What can be looked at; all of it at one time. */
-export interface Seen {
+export interface Observed {
   readonly status?: unknown;
   /** `maxPods` of the configuration that runs; null: none runs. */
   readonly pods?: unknown;
@@ -82,7 +82,7 @@ export interface Seen {
   readonly log?: unknown;
 }
 
-const LOOKS: { readonly [K in keyof Required<Seen>]: (subject: NativeSubject) => Promise<unknown> } = {
+const LOOKS: { readonly [K in keyof Required<Observed>]: (subject: NativeSubject) => Promise<unknown> } = {
   status: (subject) => subject.status(),
   pods: async ({ kubelet }) => (await kubelet.configz())?.maxPods ?? null,
   restarts: async ({ kubelet }) => (await kubelet.process()).restarts,
@@ -99,20 +99,20 @@ const LOOKS: { readonly [K in keyof Required<Seen>]: (subject: NativeSubject) =>
 const SETTLED = 30;
 
 /** Lets time pass until it looks like that, which it has to within seconds. */
-export function comesTo(subject: NativeSubject, expected: Seen, withinSeconds?: number): Promise<void> {
-  return becomes(subject, () => look(subject, expected), expected, withinSeconds);
+export function comesTo(subject: NativeSubject, expected: Observed, withinSeconds?: number): Promise<void> {
+  return becomes(subject, () => inspect(subject, expected), expected, withinSeconds);
 }
 
 /** Lets time pass until an answer is that, which it has to be within seconds. */
 export async function becomes(
   subject: NativeSubject,
-  ask: () => Promise<unknown>,
+  query: () => Promise<unknown>,
   expected: unknown,
   withinSeconds = SETTLED,
 ): Promise<void> {
   const deadline = subject.now() + withinSeconds * subject.patience;
   for (;;) {
-    const answer = await ask();
+    const answer = await query();
     if (fits(answer, expected)) return;
     if (subject.now() >= deadline) return expect(answer).toEqual(expected);
     await subject.pass(1);
@@ -120,15 +120,15 @@ export async function becomes(
 }
 
 /** Lets time pass, and looks: it is still like that. */
-export async function stays(subject: NativeSubject, expected: Seen, seconds: number): Promise<void> {
+export async function stays(subject: NativeSubject, expected: Observed, seconds: number): Promise<void> {
   await subject.pass(seconds);
-  expect(await look(subject, expected)).toEqual(expected);
+  expect(await inspect(subject, expected)).toEqual(expected);
 }
 
 /** What can be seen, as far as it is what is expected and one further: every look costs a real host something. */
-async function look(subject: NativeSubject, at: Seen): Promise<Seen> {
+async function inspect(subject: NativeSubject, at: Observed): Promise<Observed> {
   const seen: Record<string, unknown> = {};
-  for (const name of Object.keys(at) as (keyof Seen)[]) {
+  for (const name of Object.keys(at) as (keyof Observed)[]) {
     seen[name] = await LOOKS[name](subject);
     if (!fits(seen[name], at[name])) break;
   }

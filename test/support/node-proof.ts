@@ -1,5 +1,5 @@
 import { createPrivateKey, sign } from 'node:crypto';
-import type { CommandFact } from '../../src/host/facts/question.ts';
+import type { CommandFact } from '../../src/host/facts/query.ts';
 import type { NodeTrust } from '../../src/kubeadm/workflows/identify-node.ts';
 import { createAuthority, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
 import { readCertificateChain } from '../../src/x509/read-certificate.ts';

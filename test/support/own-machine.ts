@@ -59,9 +59,9 @@ export async function startOwnMachine(root: string, address: string, programs: r
   const holder = spawn('unshare', [...namespaces, 'sh', '-c', SETUP, 'sh', root, address, ...programs], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const said = keepOutput(holder);
+  const reported = keepOutput(holder);
   await Promise.race([once(holder.stdout as NodeJS.EventEmitter, 'data'), once(holder, 'exit')]);
-  if (!said().includes('ready')) throw new Error(`the machine does not start: ${said()}`);
+  if (!reported().includes('ready')) throw new Error(`the machine does not start: ${reported()}`);
   const pid = readFileSync(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8').trim();
   const known = new Set(programs.map((program) => basename(program)));
   return {

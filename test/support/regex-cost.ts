@@ -211,12 +211,12 @@ class Automaton {
         ...a.first,
         ...left
           .filter(({ end }) => !end || this.#flags.multiline)
-          .flatMap((way) => b.first.map((one) => ({ ...one, before: both(one.before, way.before) }))),
+          .flatMap((route) => b.first.map((one) => ({ ...one, before: both(one.before, route.before) }))),
       ],
       last: [
         ...b.last,
-        ...right.flatMap((way) =>
-          a.last.filter(({ node }) => this.#canPrecede(node, way.before)).map((one) => ({ ...one, end: one.end || way.end })),
+        ...right.flatMap((route) =>
+          a.last.filter(({ node }) => this.#canPrecede(node, route.before)).map((one) => ({ ...one, end: one.end || route.end })),
         ),
       ],
     };
@@ -227,8 +227,8 @@ class Automaton {
       for (const to of b.first) {
         if (from.end && !(this.#flags.multiline && this.#hasNewline(to.node))) continue;
         if (!this.#canPrecede(from.node, to.before)) continue;
-        const ways = this.next[from.node] as number[];
-        if (ways.filter((node) => node === to.node).length < 2) ways.push(to.node);
+        const routes = this.next[from.node] as number[];
+        if (routes.filter((node) => node === to.node).length < 2) routes.push(to.node);
       }
   }
 
@@ -251,9 +251,9 @@ function both(a: Before, b: Before): Before {
 }
 
 /** Two ways of a kind are as bad as more. */
-function few(ways: readonly EmptyWay[]): readonly EmptyWay[] {
-  const keys = ways.map((way) => JSON.stringify(way));
-  return ways.filter((_, i) => keys.slice(0, i).filter((key) => key === keys[i]).length < 2);
+function few(routes: readonly EmptyWay[]): readonly EmptyWay[] {
+  const keys = routes.map((route) => JSON.stringify(route));
+  return routes.filter((_, i) => keys.slice(0, i).filter((key) => key === keys[i]).length < 2);
 }
 
 function charactersOf(node: AST.Pattern | AST.Assertion): readonly (AST.Character | AST.CharacterSet | AST.CharacterClass)[] {
@@ -296,9 +296,9 @@ function costOf(automaton: Automaton): RegexCost {
   // Where it matches at its first place whatever the text is, it is not searched for.
   const ignored = new Set(certain.has(start) ? searches : []);
   const follow: Follow = (node, letter) => {
-    const ways = (next[node] ?? []).filter((to) => reads[to]?.[letter] === true);
+    const routes = (next[node] ?? []).filter((to) => reads[to]?.[letter] === true);
     // A match ends everything.
-    return ways.some((to) => accepts[to] === 'always') ? [] : ways;
+    return routes.some((to) => accepts[to] === 'always') ? [] : routes;
   };
   const loops = loopsOf(next, reads).map((loop) => loop.filter((node) => !ignored.has(node)));
   const failing = loops
@@ -376,8 +376,8 @@ function twoWaysRound(loop: readonly number[], follow: Follow, letters: number):
   const inside = new Set(loop);
   for (const node of loop)
     for (let letter = 0; letter < letters; letter++) {
-      const ways = follow(node, letter).filter((to) => inside.has(to));
-      const twice = ways.find((to, i) => ways.indexOf(to) !== i);
+      const routes = follow(node, letter).filter((to) => inside.has(to));
+      const twice = routes.find((to, i) => routes.indexOf(to) !== i);
       if (twice !== undefined) return [letter, ...(wordFrom([twice], [node], follow, letters, inside) ?? [])];
     }
   for (const node of loop) {
@@ -403,9 +403,9 @@ function fromLoopToLoop(one: readonly number[], two: readonly number[], follow: 
     for (const q of two) {
       const step = (state: readonly number[], letter: number): readonly (readonly number[])[] => {
         const round = follow(state[0] as number, letter).filter((to) => first.has(to));
-        const way = round.length === 0 ? [] : [...new Set(follow(state[1] as number, letter))];
-        const other = way.length === 0 ? [] : follow(state[2] as number, letter).filter((to) => second.has(to));
-        return [...new Set(round)].flatMap((a) => way.flatMap((b) => [...new Set(other)].map((c) => [a, b, c])));
+        const route = round.length === 0 ? [] : [...new Set(follow(state[1] as number, letter))];
+        const other = route.length === 0 ? [] : follow(state[2] as number, letter).filter((to) => second.has(to));
+        return [...new Set(round)].flatMap((a) => route.flatMap((b) => [...new Set(other)].map((c) => [a, b, c])));
       };
       const word = search([p, p, q], step, { isGoal: ([a, b, c]) => a === p && b === q && c === q, parts: () => true, letters });
       if (word !== null) return word;

@@ -10,7 +10,7 @@ export interface SshServerOptions {
   readonly password?: string;
   readonly methods?: readonly ('password' | 'keyboard-interactive')[];
   /** Asked one after the other; the first hidden one wants the password. Default: one hidden question. */
-  readonly questions?: readonly { readonly prompt: string; readonly echo: boolean }[];
+  readonly queries?: readonly { readonly prompt: string; readonly echo: boolean }[];
   /** Wants a new password in place of an answer. */
   readonly passwordExpired?: boolean;
   /** Program and arguments before the command. Default `/bin/sh -c`. */
@@ -68,10 +68,10 @@ function authenticate(context: ssh2.AuthContext, options: SshServerOptions & { r
     if (options.passwordExpired) context.requestChange('Change it', () => context.reject());
     else decide(context.password === options.password);
   } else if (context.method === 'keyboard-interactive' && methods.includes('keyboard-interactive')) {
-    const questions = options.questions ?? [{ prompt: 'Password: ', echo: false }];
-    context.prompt([...questions], (given) => {
+    const queries = options.queries ?? [{ prompt: 'Password: ', echo: false }];
+    context.prompt([...queries], (given) => {
       answers.push(...given);
-      decide(given[questions.findIndex(({ echo }) => !echo)] === options.password);
+      decide(given[queries.findIndex(({ echo }) => !echo)] === options.password);
     });
   } else decide(false);
 }

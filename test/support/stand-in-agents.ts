@@ -2,7 +2,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import { DEFAULT_TIMING, type Observation } from '../../src/dynamic/agent/health.ts';
 import { type AgentEvent, next } from '../../src/dynamic/agent/next.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
-import { type AgentState, newAgentState, wantedPayload } from '../../src/dynamic/agent/state.ts';
+import { type AgentState, desiredPayload, newAgentState } from '../../src/dynamic/agent/state.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { CONFIG_SOURCE_ANNOTATION, parseSourceAnnotation } from '../../src/kubelet/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
@@ -102,10 +102,10 @@ export async function agentFleet(
       const isKnown = agent.state.phase !== 'local' && agent.state.assigned.hash === source.name;
       if (!isKnown) send(agent, { kind: 'assigned', candidate: { identity, hash: source.name, changes: [] }, refusal: null, retry: null });
     }
-    if (wantedPayload(agent.state) !== null) send(agent, { kind: 'observed', seen: await observation(agent) });
-    let told: KubeObject = node;
-    for (const { subresource, patch } of patchesFor(told, agent.state, now()))
-      told = await cluster.patch(
+    if (desiredPayload(agent.state) !== null) send(agent, { kind: 'observed', seen: await observation(agent) });
+    let reported: KubeObject = node;
+    for (const { subresource, patch } of patchesFor(reported, agent.state, now()))
+      reported = await cluster.patch(
         ref,
         subresource === undefined ? 'merge' : 'strategic',
         patch,

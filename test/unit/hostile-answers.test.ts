@@ -25,12 +25,12 @@ import { parseEnvironmentFile, splitCommandWords } from '../../src/host/systemd/
 import { parseUnitFile } from '../../src/host/systemd/unit-file.ts';
 import { clusterRefused } from '../../src/kube/cluster-problems.ts';
 import { parseImages } from '../../src/kubeadm/phases/pull-images.ts';
-import { judgeCertificates } from '../../src/kubeadm/pki/judge-certificates.ts';
 import { publicKeyFits, readPrivateKey } from '../../src/kubeadm/pki/private-key.ts';
+import { validateCertificates } from '../../src/kubeadm/pki/validate-certificates.ts';
 import { parseContainerdConfig, parseCrictlRuntimeConfig, parseCrioConfig } from '../../src/kubelet/facts/cgroup-driver.ts';
 import { explainKubeletFailure, explainKubeletOutput } from '../../src/kubelet/facts/kubelet-failure.ts';
+import { kubeletIssue } from '../../src/kubelet/facts/kubelet-issue.ts';
 import { parseKubeletProcess } from '../../src/kubelet/facts/kubelet-process.ts';
-import { kubeletTrouble } from '../../src/kubelet/facts/kubelet-trouble.ts';
 import { parseKubeletVersion } from '../../src/kubelet/facts/kubelet-version.ts';
 import { leftovers } from '../../src/kubelet/facts/leftovers.ts';
 import { parseSwaps } from '../../src/kubelet/facts/node-checks.ts';
@@ -60,7 +60,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   kubeletFailure: (text) => explainKubeletFailure(null, text),
   kubeletOutput: explainKubeletOutput,
   parseKubeletProcess,
-  kubeletTrouble,
+  kubeletIssue,
   parseKubeletVersion,
   leftovers: (content) => leftovers.parse({ ...NO_LEFTOVERS, defaults: { type: 'file', mode: 0, owner: '', content } } as never),
   parseProcNetTcp,
@@ -74,7 +74,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   publicKeyFits: (text) => publicKeyFits(text, KEY),
   sshPrivateKey: readPrivateKeyHeader,
   certificatesOfKubelet: (pem) =>
-    judgeCertificates({ certificates: [{ role: 'client', path: 'p', pem, key: new Secret(pem) }], authorities: [pem] } as never, TIMES),
+    validateCertificates({ certificates: [{ role: 'client', path: 'p', pem, key: new Secret(pem) }], authorities: [pem] } as never, TIMES),
   parseCertificates,
   readCertificateHead: (text) => quietly(() => readCertificateHead(text)),
   readCertificateRequest,
@@ -213,7 +213,7 @@ const SHAPES: readonly (readonly [before: string, unit: string, after: string])[
 ];
 
 /** Words of a kubelet, each of which begins what explains its failure. */
-const SAID = [
+const REPORTED = [
   'part of the existing bootstrap client certificate in ',
   'unable to load bootstrap kubeconfig',
   'unable to read existing bootstrap client config from a: ',
@@ -247,7 +247,7 @@ const SAID = [
   'host key No ',
   'Permission denied (',
 ];
-const KUBELET_READERS = ['kubeletFailure', 'kubeletOutput', 'kubeletTrouble', 'opensshFailure'];
+const KUBELET_READERS = ['kubeletFailure', 'kubeletOutput', 'kubeletIssue', 'opensshFailure'];
 
 /** What takes longer than linear is seen in a small one already; files of a host may have twice as much as the large one. */
 const SIZES = [2 * 1024, 128 * 1024];
@@ -258,8 +258,8 @@ const MAX_YAML_MS = 3_000;
 
 describe('no answer of a host takes long to read', { timeout: 60_000 }, () => {
   it.each(Object.keys(READERS))('%s', async (name) => {
-    const said = KUBELET_READERS.includes(name) ? SAID.map((unit) => ['', unit, '\n'] as const) : [];
-    for (const [before, unit, after] of [...SHAPES, ...said])
+    const reported = KUBELET_READERS.includes(name) ? REPORTED.map((unit) => ['', unit, '\n'] as const) : [];
+    for (const [before, unit, after] of [...SHAPES, ...reported])
       for (const size of SIZES) {
         const text = before + unit.repeat(Math.floor(size / unit.length)) + after;
         const limitMs = name === 'parseSource' ? MAX_YAML_MS : MAX_MS;

@@ -74,13 +74,13 @@ function report(file: SourceFile, { line, specifier }: Pick<SourceImport, 'line'
 
 function violationsOf(file: SourceFile): readonly string[] {
   return file.imports.flatMap((one) => {
-    const why = judge(file, one);
+    const why = validate(file, one);
     return why === null ? [] : [report(file, one, why)];
   });
 }
 
 /** Why an import is not allowed; null when it is. */
-function judge(file: SourceFile, one: SourceImport): string | null {
+function validate(file: SourceFile, one: SourceImport): string | null {
   const { specifier } = one;
   const from = folderOf(file.path);
   const target = resolveImport(file.path, specifier);

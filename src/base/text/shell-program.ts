@@ -42,7 +42,7 @@ below() { at "\${1%/*}" && p=$p/\${1##*/}; }
 `.trimStart();
 
 /** What answers questions about paths: the beginning of it. */
-export const QUESTION_FUNCTIONS = `
+export const QUERY_FUNCTIONS = `
 hidden() {
   if [ "$U" = 0 ]; then return 1; fi
   case $(ls -d -- "$1" 2>&1) in *'ermission denied'*) echo "$1: Permission denied" >&2;; *) return 1;; esac

@@ -17,7 +17,7 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
   };
   return {
     readText: (path) => (path === '-' ? readStdin() : readFileText(path)),
-    readTree: async (directory, isWanted) => {
+    readTree: async (directory, isDesired) => {
       const info = await lstat(directory).catch((cause: unknown) => refuse(directory, cause));
       if (!info.isDirectory())
         throw new AppError(
@@ -37,7 +37,7 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
         .sort((a, b) => compareBytes(a.name, b.name));
       const files: TreeFile[] = [];
       // One after the other: a directory given by mistake may hold more files than a process may open.
-      for (const { path, name } of named) files.push({ path: name, text: isWanted(name) ? await readFileText(path) : '' });
+      for (const { path, name } of named) files.push({ path: name, text: isDesired(name) ? await readFileText(path) : '' });
       return files;
     },
     exists: async (path) => (await stat(path).catch(() => null)) !== null,

@@ -7,8 +7,8 @@ import type { Output } from '../services.ts';
 export function jsonReporter(output: Pick<Output, 'stderr'>, clock: Clock, verbosity: number): Reporter {
   return {
     verbosity,
-    report: ({ verbosity: wanted, ...event }) => {
-      if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
+    report: ({ verbosity: desired, ...event }) => {
+      if ((desired ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
       output.stderr(`${printableJson({ time: clock.now().toISOString(), ...event })}\n`);
     },
   };

@@ -12,7 +12,7 @@ const INTERVAL_MS = 2_000;
 export function watchFile(path: string, onChange: () => void, signal: AbortSignal, intervalMs = INTERVAL_MS): void {
   let known: string | null = null;
   let last: string | null = null;
-  const look = async (): Promise<void> => {
+  const inspect = async (): Promise<void> => {
     const now = await fingerprint(path);
     known ??= now;
     const isSettled = now === last;
@@ -25,10 +25,10 @@ export function watchFile(path: string, onChange: () => void, signal: AbortSigna
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
     if (signal.aborted) return;
-    timer = setTimeout(() => void look().then(next, next), intervalMs);
+    timer = setTimeout(() => void inspect().then(next, next), intervalMs);
     timer.unref();
   };
-  void look().then(next, next);
+  void inspect().then(next, next);
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
 }
 

@@ -22,13 +22,13 @@ export interface AgentMachineOptions {
   readonly timing: Timing;
   readonly report: NodeReport;
   /** Does what was decided. Answers with what came of it; null: nothing. */
-  readonly carryOut: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
+  readonly execute: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
   /** Told when there is something to tell. */
   readonly onState: (state: AgentState) => void;
 }
 
 /** Runs the state machine: what is decided is on disk before anything is done for it. */
-export function agentMachine({ store, loaded, clock, timing, report, carryOut, onState }: AgentMachineOptions): AgentMachine {
+export function agentMachine({ store, loaded, clock, timing, report, execute, onState }: AgentMachineOptions): AgentMachine {
   const now = (): number => clock.now().getTime();
   let { generation } = loaded;
   let state: AgentState = loaded.state ?? newAgentState(now());
@@ -60,10 +60,10 @@ export function agentMachine({ store, loaded, clock, timing, report, carryOut, o
     state = step.state;
     if (!sameOnDisk(before, state) || event.kind === 'booted' || isStale) await save();
     for (const effect of step.effects) {
-      const outcome = await carryOut(effect, state);
+      const outcome = await execute(effect, state);
       if (outcome !== null) await dispatch(outcome);
     }
-    if (isToldOtherwise(before, state)) onState(state);
+    if (isReportedOtherwise(before, state)) onState(state);
   };
 
   return {
@@ -74,7 +74,7 @@ export function agentMachine({ store, loaded, clock, timing, report, carryOut, o
   };
 }
 
-function isToldOtherwise(before: AgentState, after: AgentState): boolean {
+function isReportedOtherwise(before: AgentState, after: AgentState): boolean {
   return (
     !sameOnDisk(before, after) ||
     before.sync !== after.sync ||

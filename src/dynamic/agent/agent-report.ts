@@ -1,12 +1,12 @@
 import type { Problem } from '../../base/errors.ts';
-import type { HttpFact } from '../../host/facts/question.ts';
+import type { HttpFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { AGENT_SERVICE, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
 import { pointerFile } from '../../kubeadm/node-agent/layout.ts';
 import { type ClientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
-import { type AgentState, neededHashes, wantedPayload } from './state.ts';
+import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
 /** A checkpoint on disk. */
 export interface CheckpointReading {
@@ -127,15 +127,15 @@ function accessHint({ code, request }: AccessProblem): string {
 export function planAgentRepair(reading: AgentReading): readonly HostChange[] {
   const { pointer, checkpoints, agent, directory } = reading;
   const isDamaged = pointer !== null && !checkpoints.some(({ hash, isWhole }) => hash === pointer && isWhole);
-  const because = 'the kubelet is to start with its own configuration';
+  const reason = 'the kubelet is to start with its own configuration';
   const isUp = isKubeletUp(reading);
   const toLocal = reading.hasPointerFile && (isDamaged || pointer === null || !isUp);
   return [
-    ...(toLocal ? [{ kind: 'remove-file', path: pointerFile(directory), before: null, because } as const] : []),
-    ...(toLocal || !isUp ? [{ kind: 'restart-unit', unit: 'kubelet', because: toLocal ? because : 'it is not well' } as const] : []),
+    ...(toLocal ? [{ kind: 'remove-file', path: pointerFile(directory), before: null, reason } as const] : []),
+    ...(toLocal || !isUp ? [{ kind: 'restart-unit', unit: 'kubelet', reason: toLocal ? reason : 'it is not well' } as const] : []),
     ...(agent?.activeState === 'active' || agent?.loadState !== 'loaded'
       ? []
-      : [{ kind: 'restart-unit', unit: AGENT_SERVICE, because: 'it does not run' } as const]),
+      : [{ kind: 'restart-unit', unit: AGENT_SERVICE, reason: 'it does not run' } as const]),
   ];
 }
 
@@ -155,7 +155,7 @@ export function usesOf({ state, pointer }: Pick<AgentReading, 'state' | 'pointer
           ...(state.phase !== 'local' && state.assigned.hash === hash ? ['assigned'] : []),
           ...(state.active?.hash === hash ? ['active'] : []),
           ...(state.lastKnownGood?.hash === hash ? ['last known good'] : []),
-          ...(wantedPayload(state)?.hash === hash && state.active?.hash !== hash ? ['wanted'] : []),
+          ...(desiredPayload(state)?.hash === hash && state.active?.hash !== hash ? ['wanted'] : []),
         ];
   return [...roles, ...(pointer === hash && roles.length === 0 ? ['pointer'] : [])];
 }
@@ -171,8 +171,8 @@ function isKubeletUp({ kubelet, healthz }: AgentReading): boolean {
 function describeKubelet({ kubelet, healthz, runs }: AgentReading): string {
   const unit =
     kubelet === null ? 'its unit is not told' : `its unit is ${kubelet.activeState} (${kubelet.subState}), ${kubelet.restarts} restarts`;
-  const said = healthz === null ? '' : 'status' in healthz ? `, healthz answers ${healthz.status}` : `, healthz: ${healthz.error}`;
-  return `${runs === null ? 'no kubelet runs' : `the kubelet is not well with ${name(runs)}`}: ${unit}${said}`;
+  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz answers ${healthz.status}` : `, healthz: ${healthz.error}`;
+  return `${runs === null ? 'no kubelet runs' : `the kubelet is not well with ${name(runs)}`}: ${unit}${reported}`;
 }
 
 function name(what: string | null): string {

@@ -4,15 +4,15 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { Web } from '../../kube/web.ts';
-import type { WebTrouble } from '../../kube/web-answer.ts';
+import type { WebFailureCause } from '../../kube/web-answer.ts';
 import type { ObservedKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
 import { kubeletServerOf } from '../../kubelet/kubelet-server.ts';
 import { type KubeletCredential, readKubeletCredential } from './kubelet-credential.ts';
 
 /** What the kubelet of a node answers at `/configz`. */
 export interface ConfigzSource {
-  /** @throws ConfigzNotToldError */
-  ask(kubelet: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject>;
+  /** @throws ConfigzUnavailableError */
+  query(kubelet: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject>;
 }
 
 export interface ConfigzSourceOptions {
@@ -24,7 +24,7 @@ export interface ConfigzSourceOptions {
 }
 
 /** Configz was not told. */
-export class ConfigzNotToldError extends AppError {
+export class ConfigzUnavailableError extends AppError {
   /** How the kubelet treats its own credential: `accepted` (it may not read configz), `refused` (nor is it recognized, or nothing answers), or null: not known. */
   readonly credential: 'accepted' | 'refused' | null;
   /** A clause. */
@@ -48,16 +48,16 @@ const TIMEOUT_MS = 5_000;
  */
 export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOptions): ConfigzSource {
   return {
-    ask: async ({ running, flags }) => {
+    query: async ({ running, flags }) => {
       const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);
-      if (server === null) throw new ConfigzNotToldError('it serves no API (enableServer: false)', 'refused');
+      if (server === null) throw new ConfigzUnavailableError('it serves no API (enableServer: false)', 'refused');
       const credential = await readKubeletCredential(host, kubeconfig, signal).catch((error: unknown) => {
         signal.throwIfAborted();
-        throw new ConfigzNotToldError(withoutCode(error), null);
+        throw new ConfigzUnavailableError(withoutCode(error), null);
       });
       const pem = (await observe(host, fileFacts([server.certificateFile]), signal)).get(server.certificateFile)?.content;
       if (pem === undefined || !pem.includes('BEGIN CERTIFICATE'))
-        throw new ConfigzNotToldError(`its certificate ${server.certificateFile} can't be read`, null);
+        throw new ConfigzUnavailableError(`its certificate ${server.certificateFile} can't be read`, null);
       const answer = await web.get({
         url: `${server.url}/configz`,
         trust: { kind: 'certificate', pem },
@@ -66,16 +66,16 @@ export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOp
         timeoutMs: TIMEOUT_MS,
         signal,
       });
-      if (answer.kind === 'failed') throw new ConfigzNotToldError(`${server.url}: ${describeTrouble(answer.trouble)}`, 'refused');
+      if (answer.kind === 'failed') throw new ConfigzUnavailableError(`${server.url}: ${describeFailure(answer.issue)}`, 'refused');
       const { status, text } = answer;
-      const said = text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
+      const reported = text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
       if (status !== 200)
-        throw new ConfigzNotToldError(
-          `${server.url} answers ${status}${said === '' ? '' : `: ${said}`}`,
+        throw new ConfigzUnavailableError(
+          `${server.url} answers ${status}${reported === '' ? '' : `: ${reported}`}`,
           status === 403 ? 'accepted' : 'refused',
         );
       const parsed = parseJsonObject(text);
-      if (parsed === null) throw new ConfigzNotToldError(`${server.url} answers with something else than a configuration`, 'refused');
+      if (parsed === null) throw new ConfigzUnavailableError(`${server.url} answers with something else than a configuration`, 'refused');
       return parsed;
     },
   };
@@ -91,8 +91,8 @@ function withoutCode(error: unknown): string {
   return isAppError(error) ? error.problems.map(({ message }) => message).join('; ') : messageOf(error);
 }
 
-function describeTrouble(trouble: WebTrouble): string {
-  switch (trouble.kind) {
+function describeFailure(issue: WebFailureCause): string {
+  switch (issue.kind) {
     case 'refused':
       return 'connection refused';
     case 'timed-out':
@@ -102,10 +102,10 @@ function describeTrouble(trouble: WebTrouble): string {
     case 'other-certificate':
       return 'the server does not present the certificate of the kubelet, no token was sent to it';
     case 'tls-handshake':
-      return `the TLS handshake failed (${trouble.why}): it may have no serving certificate yet`;
+      return `the TLS handshake failed (${issue.why}): it may have no serving certificate yet`;
     case 'not-tls':
       return 'the server does not speak TLS';
     default:
-      return trouble.kind;
+      return issue.kind;
   }
 }

@@ -16,7 +16,7 @@ export type ConfigMapMessage =
 export interface AssignmentFollower {
   /** Null: the API server does not answer. What was assigned stays. */
   nodeIs(node: KubeObject | null): Promise<AgentEvent | null>;
-  hear(message: ConfigMapMessage): Promise<AgentEvent | null>;
+  handle(message: ConfigMapMessage): Promise<AgentEvent | null>;
   /** The local configuration of the host was changed: what was prepared is prepared again with it. */
   localChanged(): Promise<AgentEvent | null>;
   /** When `wake` wants to be called though nothing was heard, in milliseconds since 1970; null: never. */
@@ -72,9 +72,9 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
   };
 
   /** Once it can be had again it is told anew, though it is the same. */
-  const unavailable = (trouble: Extract<AgentEvent, { readonly kind: 'unavailable' }>['trouble']): AgentEvent => {
+  const unavailable = (issue: Extract<AgentEvent, { readonly kind: 'unavailable' }>['issue']): AgentEvent => {
     preparedFor = '';
-    return { kind: 'unavailable', trouble };
+    return { kind: 'unavailable', issue };
   };
 
   const prepareIfNew = async (): Promise<AgentEvent | null> => {
@@ -107,9 +107,9 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
       const assignment = readNodeAssignment(node, namespace);
       followOnly(assignment.kind === 'source' ? assignment.source : null);
       if (assignment.kind === 'nothing') return unassignedBy(node);
-      return assignment.kind === 'unusable' ? unavailable(assignment.trouble) : prepareIfNew();
+      return assignment.kind === 'unusable' ? unavailable(assignment.issue) : prepareIfNew();
     },
-    hear: async (message) => {
+    handle: async (message) => {
       const { source } = message;
       if (!isFollowed(source)) return null;
       if (message.kind === 'config-map-trouble') {

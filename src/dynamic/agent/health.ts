@@ -73,7 +73,7 @@ export interface Timing {
   /** How long each sign may last in a trial. */
   readonly patienceMs: Readonly<Record<Sign, number>>;
   /** From one look to the next, in a trial and after it. */
-  readonly lookMs: number;
+  readonly pollMs: number;
   readonly superviseMs: number;
   /** So many ends within that time make a crash loop of a payload that was good. */
   readonly crashLoop: { readonly times: number; readonly withinMs: number };
@@ -95,7 +95,7 @@ export const DEFAULT_TIMING: Timing = {
     'not-ready': 30_000,
     pressure: 20_000,
   },
-  lookMs: 1_000,
+  pollMs: 1_000,
   superviseMs: 30_000,
   crashLoop: { times: 3, withinMs: 600_000 },
   switchAgainMs: 1_000,
@@ -108,7 +108,7 @@ export interface Failure {
   readonly cause: string;
 }
 
-export interface Look {
+export interface Assessment {
   readonly watch: Watch;
   readonly failure: Failure | null;
 }
@@ -117,8 +117,8 @@ export interface Look {
  * Judges a kubelet in a trial by what is seen of it. Healthy is: the unit is up and did not end by itself, the process was started with that payload, healthz
  * answers, configz is what was wanted where the kubelet tells it, and the Node is Ready. What is not known (the API server does not answer) is neither healthy nor a sign.
  */
-export function lookAtTrial(watch: Watch, hash: string, seen: Observation, now: number, timing: Timing): Look {
-  const stepMs = stepOf(watch, now, timing.lookMs);
+export function assessTrial(watch: Watch, hash: string, seen: Observation, now: number, timing: Timing): Assessment {
+  const stepMs = stepOf(watch, now, timing.pollMs);
   const isStarting = (seen.ageMs ?? timing.patienceMs.start) < timing.patienceMs.start;
   const found = signsOf(watch, hash, seen, isStarting);
   const signs: Partial<Record<Sign, number>> = {};
@@ -143,7 +143,7 @@ export function lookAtTrial(watch: Watch, hash: string, seen: Observation, now: 
 }
 
 /** Judges a kubelet whose payload was good before: only a crash loop takes it away again, because much else can make a node NotReady. */
-export function lookAtGood(watch: Watch, seen: Observation, now: number, timing: Timing): Look {
+export function assessGood(watch: Watch, seen: Observation, now: number, timing: Timing): Assessment {
   const { times, withinMs } = timing.crashLoop;
   const { unit } = seen;
   if (unit === null) return { watch: { ...watch, lastAt: now }, failure: null };
@@ -160,8 +160,8 @@ export function lookAtGood(watch: Watch, seen: Observation, now: number, timing:
 }
 
 /** Time that passed since the last look, for which nobody knows what happened in between: at most five looks' worth. */
-function stepOf({ lastAt }: Watch, now: number, lookMs: number): number {
-  return lastAt === null ? 0 : Math.min(Math.max(0, now - lastAt), 5 * lookMs);
+function stepOf({ lastAt }: Watch, now: number, pollMs: number): number {
+  return lastAt === null ? 0 : Math.min(Math.max(0, now - lastAt), 5 * pollMs);
 }
 
 function isUp({ unit, healthz }: Observation): boolean {

@@ -7,7 +7,7 @@ export interface KubeletClusterOptions {
   readonly read: () => Promise<{ readonly text: string; readonly connect: () => Promise<Cluster> }>;
   readonly clock: Clock;
   /** Called when the kubeconfig could not be used. */
-  readonly onTrouble: (message: string) => void;
+  readonly onIssue: (message: string) => void;
 }
 
 /** The kubeconfig is read again after this. */
@@ -18,7 +18,7 @@ const REFRESH_MS = 30_000;
  * a minute old; after a change the connection is made again, which ends the watches of the one before. While the file can't be read the last connection is used.
  * @throws from each call, what reading and connecting throw while no connection was ever made
  */
-export function kubeletCluster({ read, clock, onTrouble }: KubeletClusterOptions): Cluster {
+export function kubeletCluster({ read, clock, onIssue }: KubeletClusterOptions): Cluster {
   let current: { readonly text: string; readonly cluster: Cluster } | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
   let refreshing: Promise<Cluster> | null = null;
@@ -35,7 +35,7 @@ export function kubeletCluster({ read, clock, onTrouble }: KubeletClusterOptions
       return current.cluster;
     } catch (error) {
       if (current === null) throw error;
-      onTrouble(`the kubeconfig of the kubelet can't be used, the last connection is kept: ${messageOf(error)}`);
+      onIssue(`the kubeconfig of the kubelet can't be used, the last connection is kept: ${messageOf(error)}`);
       return current.cluster;
     }
   };

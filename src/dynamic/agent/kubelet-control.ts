@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
-import type { HttpFact } from '../../host/facts/question.ts';
+import type { HttpFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
@@ -19,7 +19,7 @@ export type HostObservation = Pick<Observation, 'unit' | 'runs' | 'healthz' | 'c
   readonly ageMs: number | null;
 };
 
-export interface LookOptions {
+export interface InspectOptions {
   /** Null: the kubelet serves no healthz. */
   readonly healthzUrl: string | null;
   /** The count of restarts at the last look: one more, and the journal is asked why. */
@@ -34,7 +34,7 @@ const JOURNAL_LINES = 300;
 const LONGEST_CAUSE = 500;
 
 /** Looks at the kubelet of a host, in one round trip; when it is not well, in two, the second for the cause in its journal. */
-export async function lookAtKubelet(host: Host, { healthzUrl, restarts, sinceSeconds, signal }: LookOptions): Promise<HostObservation> {
+export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSeconds, signal }: InspectOptions): Promise<HostObservation> {
   const healthzFact =
     healthzUrl === null
       ? defineFact({}, (): HttpFact | null => null)
@@ -67,7 +67,7 @@ function readHealthz(answer: HttpFact | null): Observation['healthz'] {
 async function causeOf(host: Host, unit: UnitState | null, sinceSeconds: number, signal?: AbortSignal): Promise<string | null> {
   const since = `--since=@${Math.floor(sinceSeconds)}`;
   const argv = ['journalctl', `--unit=${UNIT}`, since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager'];
-  const { journal } = await host.ask({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
   if (journal.exitCode !== 0 || journal.stdout === '') return null;
   const { cause } = explainKubeletFailure(unit, journal.stdout, { lastRunOnly: false });
   return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;

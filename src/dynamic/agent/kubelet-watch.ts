@@ -10,21 +10,21 @@ import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
-import { askUntilTold } from './ask-until-told.ts';
-import { ConfigzNotToldError, type ConfigzSource } from './configz-source.ts';
+import { assessProcess } from './assess-process.ts';
+import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
 import type { Observation } from './health.ts';
-import { judgeProcess } from './judge-process.ts';
-import { lookAtKubelet } from './kubelet-control.ts';
-import { minorOfNode, type NodeWord, readNodeWord } from './node-word.ts';
+import { inspectKubelet } from './kubelet-control.ts';
+import { minorOfNode, type NodeReport, readNodeReport } from './node-word.ts';
+import { onceResolved } from './once-resolved.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
-import { type AgentState, wantedPayload } from './state.ts';
+import { type AgentState, desiredPayload } from './state.ts';
 
 /** What a kubelet shows of itself: on its host, by its configz, and through its Node. */
 export interface KubeletWatch {
   /** Null: the API server does not answer, what the Node said is not known any more. */
   nodeIs(node: KubeObject | null): void;
-  look(state: AgentState): Promise<Observation>;
+  inspect(state: AgentState): Promise<Observation>;
   /** The last look at a kubelet that is about to be switched; null: it could not be looked at. What follows is about another. */
   leave(state: AgentState): Promise<Observation | null>;
 }
@@ -37,19 +37,19 @@ export interface KubeletWatchOptions {
   readonly clock: Clock;
   readonly configz: ConfigzSource;
   /** Told why the kubelet could not be asked what it runs. */
-  readonly onTrouble: (message: string) => void;
+  readonly onIssue: (message: string) => void;
   readonly signal: AbortSignal;
 }
 
 /** Watches the kubelet of a host. */
-export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onTrouble, signal }: KubeletWatchOptions): KubeletWatch {
+export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onIssue, signal }: KubeletWatchOptions): KubeletWatch {
   let node: KubeObject | null = null;
   let switchedAt = clock.now().getTime();
   /** The kubelet of before accepted the credential of the node: one that refuses it does so because of its configuration. */
   let wasAccepted = false;
   let cached: { readonly hash: string; readonly files: CheckpointFiles } | null = null;
-  const compared = askUntilTold<readonly string[]>(clock, onTrouble);
-  const proven = askUntilTold<true>(clock, onTrouble);
+  const compared = onceResolved<readonly string[]>(clock, onIssue);
+  const proven = onceResolved<true>(clock, onIssue);
 
   const payloadText = async (hash: string): Promise<string> => {
     const files = cached?.hash === hash ? cached.files : await store.readCheckpoint(hash);
@@ -61,26 +61,26 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
   const compare = async (text: string): Promise<readonly string[]> => {
     const kubelet = await observeKubelet(host, catalogue, signal);
     const reader = { minor: kubelet.minor, catalogue };
-    return differingFields(readConfigz(await configz.ask(kubelet), nodeName, reader), expectedOf(text, kubelet, catalogue), reader);
+    return differingFields(readConfigz(await configz.query(kubelet), nodeName, reader), expectedOf(text, kubelet, catalogue), reader);
   };
 
   /** Why the process is not shown to have read that payload, as an error. */
   const prove = async (hash: string, ageMs: number | null): Promise<true> => {
     const found = await store.findCheckpoint(hash);
     const facts = { isWhole: found !== null && found.files !== null, changedAt: found?.changedAt ?? 0, ageMs, now: clock.now().getTime() };
-    const why = judgeProcess(facts);
+    const why = assessProcess(facts);
     if (why !== null) throw new Error(why);
     return true;
   };
 
   /** Why the API server, which logs in to kubelets by a certificate of the same CA, is locked out as well; null: nothing shows that. */
   const lockOut = (differing: readonly string[] | null): string | null =>
-    wasAccepted && differing === null && compared.trouble?.isRefusal === true
-      ? `the kubelet refuses the credential of its own node, which it accepted before: ${compared.trouble.why}`
+    wasAccepted && differing === null && compared.issue?.isRefusal === true
+      ? `the kubelet refuses the credential of its own node, which it accepted before: ${compared.issue.why}`
       : null;
 
-  const unknownOf = ({ ready }: NodeWord): readonly string[] => [
-    ...(proven.trouble === null ? [] : [proven.trouble.why]),
+  const unknownOf = ({ ready }: NodeReport): readonly string[] => [
+    ...(proven.issue === null ? [] : [proven.issue.why]),
     ...(node === null
       ? ['the API server does not answer, or has no such Node']
       : ready === null
@@ -88,41 +88,41 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
         : []),
   ];
 
-  const look = async (state: AgentState): Promise<Observation> => {
-    const wanted = wantedPayload(state)?.hash ?? null;
-    const text = wanted === null ? '' : await payloadText(wanted);
-    const { pid, ageMs, ...seen } = await lookAtKubelet(host, {
+  const inspect = async (state: AgentState): Promise<Observation> => {
+    const desired = desiredPayload(state)?.hash ?? null;
+    const text = desired === null ? '' : await payloadText(desired);
+    const { pid, ageMs, ...seen } = await inspectKubelet(host, {
       healthzUrl: healthzUrl(configOf(text, catalogue, minorOfNode(node))),
       restarts: state.watch.restarts,
       sinceSeconds: switchedAt / 1000,
       signal,
     });
-    const isWanted = wanted !== null && seen.runs === wanted && pid !== null;
-    const isProven = isWanted && (await proven.of(pid, () => prove(wanted, ageMs))) !== null;
-    const isAsked = isWanted && seen.healthz?.ok !== false && node !== null;
+    const isDesired = desired !== null && seen.runs === desired && pid !== null;
+    const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
+    const isAsked = isDesired && seen.healthz?.ok !== false && node !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(text)) : null;
     const lockedOut = isAsked ? lockOut(differing) : null;
     // What the Node said since this process was started is about it, also where the agent was started after that.
-    const word = readNodeWord(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
+    const word = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
     return { ...seen, ageMs, isProven, differing, ...word, lockedOut, unknown: unknownOf(word) };
   };
 
   /** Also where the credential may not read configz. */
   const isAccepted = (): Promise<boolean> =>
     observeKubelet(host, catalogue, signal)
-      .then(configz.ask)
+      .then(configz.query)
       .then(
         () => true,
-        (error: unknown) => error instanceof ConfigzNotToldError && error.credential === 'accepted',
+        (error: unknown) => error instanceof ConfigzUnavailableError && error.credential === 'accepted',
       );
 
   return {
     nodeIs: (next) => {
       node = next;
     },
-    look,
+    inspect,
     leave: async (state) => {
-      const last = await look(state).catch(() => null);
+      const last = await inspect(state).catch(() => null);
       // Only a trial is judged by it: a way back must not wait for a kubelet that hangs.
       wasAccepted = state.phase === 'trial' && node !== null && (await isAccepted());
       switchedAt = clock.now().getTime();

@@ -1,17 +1,17 @@
 import { type ConfigIdentity, describeIdentity } from '../../kubelet/config-source.ts';
-import { DEFAULT_TIMING, type Failure, lookAtGood, lookAtTrial, NEW_WATCH, type Observation, type Timing } from './health.ts';
+import { assessGood, assessTrial, DEFAULT_TIMING, type Failure, NEW_WATCH, type Observation, type Timing } from './health.ts';
 import {
   type AgentState,
   assignedOf,
   type Candidate,
+  desiredPayload,
   type Fault,
   isSeen,
   NOT_OBSERVED,
   type Payload,
   type Rejection,
   rejectionOf,
-  type SyncTrouble,
-  wantedPayload,
+  type SyncFailure,
 } from './state.ts';
 import { lostText } from './status.ts';
 
@@ -33,7 +33,7 @@ export type AgentEvent =
   /** The node is assigned nothing. `node`: the one that says so; its assignment was lost where it is another than the one that held it. */
   | { readonly kind: 'unassigned'; readonly node?: { readonly uid: string; readonly createdAt: string } }
   /** What the node is assigned can't be had now. */
-  | { readonly kind: 'unavailable'; readonly trouble: SyncTrouble }
+  | { readonly kind: 'unavailable'; readonly issue: SyncFailure }
   /** The kubelet was given a configuration; `runs` is what its process is seen to run (`local`: its own), null: not known yet. */
   | {
       readonly kind: 'switched';
@@ -60,7 +60,7 @@ export type AgentEvent =
 /** What an agent does. Each may be done twice: the agent may have died between doing it and writing down that it was done. */
 export type AgentEffect =
   /** Let the kubelet run this; nothing is restarted when it does already. Answered by `switched` or `switch-failed`. */
-  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly because: string }
+  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly reason: string }
   /** Tell the cluster. */
   | { readonly kind: 'announce'; readonly type: 'Normal' | 'Warning'; readonly reason: AnnounceReason; readonly message: string }
   /** Remove the checkpoints nobody needs. */
@@ -99,7 +99,7 @@ export function next(state: AgentState, event: AgentEvent, now: number, timing: 
     case 'unassigned':
       return unassign(state, event.node ?? null, now);
     case 'unavailable':
-      return unavailable(state, event.trouble);
+      return unavailable(state, event.issue);
     case 'switched':
       return switched(state, event, now);
     case 'switch-failed':
@@ -118,10 +118,10 @@ export function dueAt(
 ): { readonly kind: 'look' | 'switch'; readonly at: number } | null {
   const { switching, watch } = state;
   if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
-  if (wantedPayload(state) === null && isSeen(state)) return null;
+  if (desiredPayload(state) === null && isSeen(state)) return null;
   // A kubelet that was observed and is stopped since is not asked for each second.
   const isClose = state.phase === 'trial' || state.unseen === NOT_OBSERVED || state.active?.hash !== state.seen?.hash;
-  return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.lookMs : timing.superviseMs) };
+  return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.pollMs : timing.superviseMs) };
 }
 
 function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { readonly kind: 'booted' }>, now: number): Step {
@@ -135,10 +135,10 @@ function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { read
     lastKnownGood: good !== null && intact.includes(good.hash) ? good : null,
     watch: NEW_WATCH,
   };
-  const wanted = wantedPayload(kept);
-  const isLost = wanted !== null && !intact.includes(wanted.hash);
+  const desired = desiredPayload(kept);
+  const isLost = desired !== null && !intact.includes(desired.hash);
   const fault: Fault = { code: 'LOAD_FAILED', cause: 'its checkpoint on the node is damaged or gone' };
-  const found = isLost ? fallBack(kept, wanted, fault, now, { remember: false }) : { state: kept, effects: [] };
+  const found = isLost ? rollBack(kept, desired, fault, now, { save: false }) : { state: kept, effects: [] };
   // Whatever was under way is not any more.
   const step = switchTo(found.state, 'the agent started');
   return { state: step.state, effects: [...step.effects, ...found.effects.filter(({ kind }) => kind !== 'switch')] };
@@ -184,7 +184,7 @@ function reject(state: AgentState, candidate: Candidate, fault: Fault, now: numb
   const step = moveTo(state, rejected, 'what it is assigned was refused');
   return isKnown
     ? step
-    : told(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was refused: ${fault.cause}`);
+    : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was refused: ${fault.cause}`);
 }
 
 /** Content that can't be read has no hash: then the version tells. */
@@ -198,7 +198,7 @@ function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, 
   const step = moveTo(state, back, 'what it is assigned was rejected before');
   return isKnown
     ? step
-    : told(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
+    : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
 }
 
 function unassign(state: AgentState, node: { readonly uid: string; readonly createdAt: string } | null, now: number): Step {
@@ -209,23 +209,23 @@ function unassign(state: AgentState, node: { readonly uid: string; readonly crea
   const nodeUid = node?.uid ?? state.nodeUid;
   const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since, nodeUid, lost };
   const moved = changed(moveTo(state, local, 'it is assigned nothing'));
-  const step = lost === null || lost === state.lost ? moved : told(moved, 'Warning', 'KubeletConfigAssignmentLost', lostText(lost));
+  const step = lost === null || lost === state.lost ? moved : reported(moved, 'Warning', 'KubeletConfigAssignmentLost', lostText(lost));
   return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
 }
 
-function unavailable(state: AgentState, trouble: SyncTrouble): Step {
-  const isKnown = state.sync?.code === trouble.code && state.sync.cause === trouble.cause;
+function unavailable(state: AgentState, issue: SyncFailure): Step {
+  const isKnown = state.sync?.code === issue.code && state.sync.cause === issue.cause;
   if (isKnown) return { state, effects: [] };
-  const effect = { kind: 'announce', type: 'Warning', reason: 'KubeletConfigUnavailable', message: trouble.cause } as const;
-  return { state: { ...state, sync: trouble }, effects: state.sync?.code === trouble.code ? [] : [effect] };
+  const effect = { kind: 'announce', type: 'Warning', reason: 'KubeletConfigUnavailable', message: issue.cause } as const;
+  return { state: { ...state, sync: issue }, effects: state.sync?.code === issue.code ? [] : [effect] };
 }
 
 function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
   // It is about another switch: the one that is wanted now will be answered too.
   if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
   const { before, restarts, runs } = event;
-  const active = wantedPayload(state);
-  const troubles = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
+  const active = desiredPayload(state);
+  const issues = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
   return {
     state: {
       ...state,
@@ -233,7 +233,7 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
       active,
       seen: runs === (active?.hash ?? 'local') ? active : state.seen,
       unseen: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
-      watch: { ...NEW_WATCH, lastAt: now, restarts, before: troubles },
+      watch: { ...NEW_WATCH, lastAt: now, restarts, before: issues },
     },
     effects: [],
   };
@@ -247,14 +247,14 @@ function switchFailed(
 ): Step {
   const { switching } = state;
   if (switching === null || switching.id !== id) return { state, effects: [] };
-  const wanted = wantedPayload(state);
-  if (damaged && wanted !== null && state.phase !== 'local')
-    return fallBack(state, wanted, { code: 'LOAD_FAILED', cause: `its checkpoint on the node can't be used: ${why}` }, now, {
-      remember: false,
+  const desired = desiredPayload(state);
+  if (damaged && desired !== null && state.phase !== 'local')
+    return rollBack(state, desired, { code: 'LOAD_FAILED', cause: `its checkpoint on the node can't be used: ${why}` }, now, {
+      save: false,
     });
   const failures = switching.failures + 1;
   const againAt = now + Math.min(timing.switchAgainMs * 2 ** Math.min(failures - 1, 20), timing.switchAgainMaxMs);
-  const tried: AgentState = { ...state, switching: { ...switching, trouble: why, failures, againAt } };
+  const tried: AgentState = { ...state, switching: { ...switching, issue: why, failures, againAt } };
   if (local === null) return { state: { ...tried, unseen: NOT_OBSERVED }, effects: [] };
   const { isObserved } = local;
   return {
@@ -271,13 +271,13 @@ function switchAgain(state: AgentState, now: number): Step {
   if (!isDue) return { state, effects: [] };
   const id = state.switches + 1;
   const again: AgentState = { ...state, switches: id, switching: { ...switching, id, againAt: null } };
-  return { state: again, effects: [{ kind: 'switch', id, to: switching.to, because: 'the last try failed' }] };
+  return { state: again, effects: [{ kind: 'switch', id, to: switching.to, reason: 'the last try failed' }] };
 }
 
 function observed(before: AgentState, seen: Observation, now: number, timing: Timing): Step {
-  const wanted = wantedPayload(before);
+  const desired = desiredPayload(before);
   if (before.switching !== null) return { state: before, effects: [] };
-  if (before.phase === 'local' || wanted === null) {
+  if (before.phase === 'local' || desired === null) {
     const watch = { ...before.watch, lastAt: now };
     const isLocal = seen.runs === 'local';
     return {
@@ -285,17 +285,17 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
       effects: [],
     };
   }
-  const isProven = seen.runs === wanted.hash && seen.isProven;
-  const state: AgentState = isProven ? { ...before, seen: wanted, unseen: null } : { ...before, unseen: unseenOf(before, seen) };
+  const isProven = seen.runs === desired.hash && seen.isProven;
+  const state: AgentState = isProven ? { ...before, seen: desired, unseen: null } : { ...before, unseen: unseenOf(before, seen) };
   if (state.phase !== 'trial') {
-    const { watch, failure } = lookAtGood(state.watch, seen, now, timing);
-    const looked: AgentState = { ...state, watch };
-    return failure === null ? { state: looked, effects: [] } : fallBack(looked, wanted, faultOf(failure), now, { remember: true });
+    const { watch, failure } = assessGood(state.watch, seen, now, timing);
+    const inspected: AgentState = { ...state, watch };
+    return failure === null ? { state: inspected, effects: [] } : rollBack(inspected, desired, faultOf(failure), now, { save: true });
   }
-  const { watch, failure } = lookAtTrial(state.watch, wanted.hash, seen, now, timing);
-  const looked: AgentState = { ...state, watch };
-  if (failure !== null) return fallBack(looked, wanted, faultOf(failure), now, { remember: true });
-  return watch.healthyMs >= timing.trialMs ? graduate(looked, wanted, now) : { state: looked, effects: [] };
+  const { watch, failure } = assessTrial(state.watch, desired.hash, seen, now, timing);
+  const inspected: AgentState = { ...state, watch };
+  if (failure !== null) return rollBack(inspected, desired, faultOf(failure), now, { save: true });
+  return watch.healthyMs >= timing.trialMs ? graduate(inspected, desired, now) : { state: inspected, effects: [] };
 }
 
 /** What was observed in place of the configuration that was set. */
@@ -311,13 +311,13 @@ function faultOf({ sign, cause }: Failure): Fault {
 function graduate(state: AgentState, payload: Payload, now: number): Step {
   const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since: now };
   const message = `${describeIdentity(payload.identity)} is the last known good configuration`;
-  return told({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
+  return reported({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
 }
 
 /** The payload that runs is left: for the last known good, or for the local configuration where it was that one. */
-function fallBack(state: AgentState, failed: Payload, fault: Fault, now: number, { remember }: { readonly remember: boolean }): Step {
+function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number, { save }: { readonly save: boolean }): Step {
   const lastKnownGood = state.lastKnownGood?.hash === failed.hash ? null : state.lastKnownGood;
-  const rejected = remember
+  const rejected = save
     ? [...state.rejected.filter(({ hash }) => hash !== failed.hash), { hash: failed.hash, fault, at: now }].slice(-MOST_REJECTIONS)
     : state.rejected;
   const kept = { ...always(state), lastKnownGood, rejected, since: now };
@@ -328,37 +328,37 @@ function fallBack(state: AgentState, failed: Payload, fault: Fault, now: number,
   const step = moveTo(state, back, fault.cause);
   const target = lastKnownGood === null ? 'the local configuration' : describeIdentity(lastKnownGood.identity);
   const message = `rolling back from ${describeIdentity(failed.identity)} to ${target}: ${fault.cause}`;
-  return told(step, 'Warning', 'KubeletConfigFallenBack', message);
+  return reported(step, 'Warning', 'KubeletConfigFallenBack', message);
 }
 
 /** Has the kubelet run what the new state wants, unless it does already or is about to. */
-function moveTo(from: AgentState, to: AgentState, because: string): Step {
-  const wanted = wantedPayload(to)?.hash ?? null;
+function moveTo(from: AgentState, to: AgentState, reason: string): Step {
+  const desired = desiredPayload(to)?.hash ?? null;
   const current = from.switching === null ? (from.active?.hash ?? null) : from.switching.to;
-  return wanted === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to, because);
+  return desired === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to, reason);
 }
 
 /** The same content from another version of the ConfigMap, or from another one. */
 function renamed(state: AgentState): AgentState {
-  const wanted = wantedPayload(state);
-  if (wanted === null || wanted.hash !== state.active?.hash) return state;
-  return { ...state, active: wanted, seen: wanted.hash === state.seen?.hash ? wanted : state.seen };
+  const desired = desiredPayload(state);
+  if (desired === null || desired.hash !== state.active?.hash) return state;
+  return { ...state, active: desired, seen: desired.hash === state.seen?.hash ? desired : state.seen };
 }
 
-function switchTo(state: AgentState, because: string): Step {
-  const to = wantedPayload(state)?.hash ?? null;
+function switchTo(state: AgentState, reason: string): Step {
+  const to = desiredPayload(state)?.hash ?? null;
   const id = state.switches + 1;
-  const switching = { id, to, trouble: null, failures: 0, againAt: null };
-  return { state: { ...state, switches: id, switching }, effects: [{ kind: 'switch', id, to, because }] };
+  const switching = { id, to, issue: null, failures: 0, againAt: null };
+  return { state: { ...state, switches: id, switching }, effects: [{ kind: 'switch', id, to, reason }] };
 }
 
 /** Tells of a change that somebody asked for. */
 function changed(step: Step): Step {
   if (!step.effects.some(({ kind }) => kind === 'switch')) return step;
-  return told(step, 'Normal', 'KubeletConfigChanged', changeText(wantedPayload(step.state)?.identity ?? null));
+  return reported(step, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(step.state)?.identity ?? null));
 }
 
-function told(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): Step {
+function reported(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): Step {
   return { ...step, effects: [...step.effects, { kind: 'announce', type, reason, message }] };
 }
 

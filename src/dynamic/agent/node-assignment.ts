@@ -8,13 +8,13 @@ import {
   RETRY_ANNOTATION,
 } from '../../kubelet/config-source.ts';
 import { GROUP_LABEL } from './prepare-payload.ts';
-import type { SyncTrouble } from './state.ts';
+import type { SyncFailure } from './state.ts';
 
 /** What a Node is assigned. */
 export type NodeAssignment =
   | { readonly kind: 'nothing' }
   /** Nothing can be made of it, or it is not for this agent to read. */
-  | { readonly kind: 'unusable'; readonly trouble: SyncTrouble }
+  | { readonly kind: 'unusable'; readonly issue: SyncFailure }
   | { readonly kind: 'source'; readonly source: ConfigSource };
 
 /**
@@ -22,12 +22,12 @@ export type NodeAssignment =
  * @param namespace the one whose ConfigMaps the agent reads
  */
 export function readNodeAssignment(node: KubeObject, namespace: string): NodeAssignment {
-  const { source, trouble } = parseSourceAnnotation(node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
-  if (trouble !== null) return { kind: 'unusable', trouble: { code: 'UNKNOWN_SOURCE', cause: `${CONFIG_SOURCE_ANNOTATION}: ${trouble}` } };
+  const { source, issue } = parseSourceAnnotation(node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
+  if (issue !== null) return { kind: 'unusable', issue: { code: 'UNKNOWN_SOURCE', cause: `${CONFIG_SOURCE_ANNOTATION}: ${issue}` } };
   if (source === null) return { kind: 'nothing' };
   if (source.namespace === namespace) return { kind: 'source', source };
   const cause = `${describeSource(source)}: this agent reads ConfigMaps of ${namespace} only`;
-  return { kind: 'unusable', trouble: { code: 'DOWNLOAD_FAILED', cause } };
+  return { kind: 'unusable', issue: { code: 'DOWNLOAD_FAILED', cause } };
 }
 
 /** What else of a Node decides on what is made of a ConfigMap for it. */

@@ -3,12 +3,12 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
-import { askKubelet } from '../../kubeadm/workflows/ask-kubelet.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
+import { queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue.ts';
 import type { ConfigSource } from '../../kubelet/config-source.ts';
 import type { HostText } from '../../kubelet/effective/running-config.ts';
-import { cgroupDriverTrouble, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
+import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
 import type { NodeTerms } from './node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 
@@ -44,7 +44,7 @@ export async function prepareAssigned(
   const kubelet = await observeKubelet(host, catalogue, signal);
   const { version, minor, flags } = kubelet;
   const { uid = '', resourceVersion = '' } = object.metadata;
-  const { local } = await host.ask({ local: { kind: 'file', path: localConfig } }, { signal });
+  const { local } = await host.query({ local: { kind: 'file', path: localConfig } }, { signal });
   const prepared = preparePayload(
     {
       identity: { ...source, uid, resourceVersion },
@@ -68,24 +68,24 @@ export async function prepareAssigned(
   const { hash } = prepared.candidate;
   if (prepared.files === null || (hash !== null && proven.includes(hash))) return prepared;
   const refuse = (cause: string): PreparedPayload => ({ ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause } });
-  const wrongDriver = await driverTrouble(host, prepared.config ?? {}, kubelet, signal);
+  const wrongDriver = await driverIssue(host, prepared.config ?? {}, kubelet, signal);
   if (wrongDriver !== null) return refuse(wrongDriver);
   const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
-  const word = await askKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
+  const word = await queryKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
   return word.verdict !== 'refused' || word.isHost ? prepared : refuse(`the kubelet refuses it: ${word.cause}`);
 }
 
 /** A kubelet comes up with another cgroup driver than its runtime has, and is Ready; no pod starts then. */
-async function driverTrouble(
+async function driverIssue(
   host: Host,
-  wanted: JsonObject,
+  desired: JsonObject,
   { running, flags }: ObservedKubelet,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (wanted.cgroupDriver === running.layered.config.cgroupDriver) return null;
-  const socket = wanted.containerRuntimeEndpoint ?? flags.findLast(({ name }) => name === 'container-runtime-endpoint')?.value;
+  if (desired.cgroupDriver === running.layered.config.cgroupDriver) return null;
+  const socket = desired.containerRuntimeEndpoint ?? flags.findLast(({ name }) => name === 'container-runtime-endpoint')?.value;
   if (typeof socket !== 'string' || socket === '') return null;
-  return cgroupDriverTrouble(wanted.cgroupDriver, await observe(host, runtimeCgroupDriver(socket), signal));
+  return cgroupDriverIssue(desired.cgroupDriver, await observe(host, runtimeCgroupDriver(socket), signal));
 }
 
 /** What the configz of the kubelet that runs has to show of a payload. */

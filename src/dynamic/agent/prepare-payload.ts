@@ -1,7 +1,7 @@
 import { formatProblem, isAppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
-import { MAX_FILE_BYTES } from '../../host/facts/question.ts';
+import { MAX_FILE_BYTES } from '../../host/facts/query.ts';
 import {
   type CheckpointFiles,
   checkpointDirectory,
@@ -23,8 +23,8 @@ import {
 import { renderKubeletConfiguration } from '../../kubelet/encode.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
-import { isStartupRule, judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
+import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
 import type { Candidate, Fault } from './state.ts';
 
@@ -100,14 +100,14 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   let config: JsonObject = {};
   for (const name of keys) {
     const layer = readLayer(data[name] as string, name, node);
-    if ('trouble' in layer) return refuse('LOAD_FAILED', layer.trouble);
+    if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
     if (!layer.isOverlay && name !== key) return refuse('LOAD_FAILED', `${name}: a layer is of kind ${OVERLAY_KIND}`);
     const below = name === key && layer.isOverlay ? readLayer(node.local.text, node.local.path, node) : { value: config };
-    if ('trouble' in below) return refuse('LOAD_FAILED', below.trouble);
-    config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.said), layer.value) : layer.value;
+    if ('issue' in below) return refuse('LOAD_FAILED', below.issue);
+    config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
   }
   const rendered = render(config, node);
-  if ('trouble' in rendered) return refuse('LOAD_FAILED', rendered.trouble);
+  if ('issue' in rendered) return refuse('LOAD_FAILED', rendered.issue);
   const siblings = siblingsOf(config, data);
   const clash = Object.keys(siblings).find((name) => name === PAYLOAD_FILE || name === MANIFEST_FILE || !isFileName(name));
   if (clash !== undefined) return refuse('LOAD_FAILED', `the key ${JSON.stringify(clash)} can't be a file beside the configuration`);
@@ -116,13 +116,13 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   if (large !== undefined) return refuse('LOAD_FAILED', `the file ${large[0]} is larger than ${MAX_FILE_BYTES / 1024} KiB`);
   const hash = hashOfFiles(files);
 
-  const verdict = judge(rendered.text, node);
+  const verdict = validate(rendered.text, node);
   if (verdict !== null) return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, hash);
   const found = changesOf({ path: `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`, text: rendered.text }, node);
   const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
-  return { candidate: { identity, hash, changes }, files, refusal: null, config: found.wanted, warning };
+  return { candidate: { identity, hash, changes }, files, refusal: null, config: found.desired, warning };
 }
 
 /**
@@ -146,16 +146,16 @@ export function differingFields(
   return classifyChanges(configz, mergeConfig(configz, expected), options).map(({ path }) => path);
 }
 
-type Layer = { readonly value: JsonObject; readonly said: JsonObject; readonly isOverlay: boolean } | { readonly trouble: string };
+type Layer = { readonly value: JsonObject; readonly reported: JsonObject; readonly isOverlay: boolean } | { readonly issue: string };
 
 /** Reads leniently, as the kubelet does: unknown fields and duplicates are passed over. */
 function readLayer(text: string, name: string, { minor, catalogue }: PayloadNode): Layer {
   const { documents, problems } = parseSource(text, name);
   const broken = problems.find(isError);
-  if (broken !== undefined) return { trouble: formatProblem(broken) };
+  if (broken !== undefined) return { issue: formatProblem(broken) };
   const [document] = documents;
-  if (document === undefined || document.root === null) return { trouble: `${name} is empty` };
-  if (documents.length > 1) return { trouble: `${name} has more than one document` };
+  if (document === undefined || document.root === null) return { issue: `${name} is empty` };
+  if (documents.length > 1) return { issue: `${name} has more than one document` };
   const isOverlay = isOverlayDocument(document);
   const decoded = decodeKubeletConfiguration(isOverlay ? asKubeletDocument(document) : document, {
     minor,
@@ -164,21 +164,21 @@ function readLayer(text: string, name: string, { minor, catalogue }: PayloadNode
     syntax: syntaxOf(text),
   });
   const error = decoded.problems.find(isError);
-  if (error !== undefined) return { trouble: formatProblem(error) };
-  const said = sourceToJson(document.root);
-  return { value: decoded.value, said: isJsonObject(said) ? said : {}, isOverlay };
+  if (error !== undefined) return { issue: formatProblem(error) };
+  const reported = sourceToJson(document.root);
+  return { value: decoded.value, reported: isJsonObject(reported) ? reported : {}, isOverlay };
 }
 
 function isError({ severity }: Problem): boolean {
   return severity !== 'warning';
 }
 
-function render(config: JsonObject, node: PayloadNode): { readonly text: string } | { readonly trouble: string } {
+function render(config: JsonObject, node: PayloadNode): { readonly text: string } | { readonly issue: string } {
   try {
     return { text: renderKubeletConfiguration(config, node) };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { trouble: error.message };
+    return { issue: error.message };
   }
 }
 
@@ -200,10 +200,10 @@ function siblingsOf(config: JsonObject, data: Readonly<Record<string, string>>):
 }
 
 /** Why its kubelet would not take it, or take it and not start; null when nothing speaks against it. */
-function judge(text: string, { minor, kubeletMinor = minor, catalogue, cgroupVersion }: PayloadNode): string | null {
+function validate(text: string, { minor, kubeletMinor = minor, catalogue, cgroupVersion }: PayloadNode): string | null {
   const document = parseSource(text, PAYLOAD_FILE).documents[0];
   if (document === undefined) return 'it is empty';
-  const { problems } = judgeKubeletConfiguration(document, {
+  const { problems } = validateKubeletConfiguration(document, {
     minor: kubeletMinor,
     catalogue,
     lenient: true,
@@ -211,8 +211,8 @@ function judge(text: string, { minor, kubeletMinor = minor, catalogue, cgroupVer
   });
   const against = problems.filter((problem) => isError(problem) || isStartupRule(problem.code));
   if (against.length === 0) return null;
-  const said = against.slice(0, 3).map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`));
-  return `${said.join('; ')}${against.length > 3 ? ` and ${against.length - 3} more` : ''}`;
+  const reported = against.slice(0, 3).map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`));
+  return `${reported.join('; ')}${against.length > 3 ? ` and ${against.length - 3} more` : ''}`;
 }
 
 interface FoundChanges {
@@ -221,7 +221,7 @@ interface FoundChanges {
   /** Of the local configuration: these are told. */
   readonly ofLocal: readonly ClassifiedChange[];
   /** What the kubelet would have in force. */
-  readonly wanted: JsonObject;
+  readonly desired: JsonObject;
   /** What wins over the payload's word on a field; null: nothing. */
   readonly shadowedBy: (path: string) => string | null;
 }
@@ -230,12 +230,12 @@ function changesOf(configFile: HostText, node: PayloadNode): FoundChanges {
   const { minor, catalogue, flags, dropIns, local } = node;
   const input = { catalogue, minor, flags, dropIns, dynamicConfig: null };
   const running = layerRunningConfig({ ...input, configFile });
-  const wanted = running.layered.config;
+  const desired = running.layered.config;
   const before = layerRunningConfig({ ...input, configFile: local }).layered.config;
   return {
-    ofRunning: classifyChanges(node.running ?? before, wanted, node),
-    ofLocal: classifyChanges(before, wanted, node),
-    wanted,
+    ofRunning: classifyChanges(node.running ?? before, desired, node),
+    ofLocal: classifyChanges(before, desired, node),
+    desired,
     shadowedBy: shadowsOf(running),
   };
 }
@@ -270,9 +270,9 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
 }
 
 function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
-  const said = changes.slice(0, 5).map(({ path, class: name, reason }) => `${path} (${name}: ${reason})`);
+  const reported = changes.slice(0, 5).map(({ path, class: name, reason }) => `${path} (${name}: ${reason})`);
   const hint = changes.every(({ class: name }) => name === 'drain') ? ', or drain the node first' : '';
-  return `the policy of this node allows changes up to ${allow}${hint}: ${said.join(', ')}`;
+  return `the policy of this node allows changes up to ${allow}${hint}: ${reported.join(', ')}`;
 }
 
 function describeChange({ path, before, after }: ClassifiedChange, shadow: string | null): string {

@@ -57,12 +57,12 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
   let wake: () => void = () => undefined;
   let dirty = false;
   /** Ends a pause after a failure: the API server was heard of. */
-  let heard = new AbortController();
+  let received = new AbortController();
   const touch = (): void => {
     dirty = true;
     wake();
   };
-  const isTold = (): boolean => node === null || state === null || patchesFor(node, state, clock.now()).length === 0;
+  const isReported = (): boolean => node === null || state === null || patchesFor(node, state, clock.now()).length === 0;
 
   const deliver = async (): Promise<void> => {
     if (node !== null && state !== null) {
@@ -86,7 +86,7 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
 
   return {
     get isDelivered() {
-      return waiting.length === 0 && isTold();
+      return waiting.length === 0 && isReported();
     },
     stateIs: (next) => {
       state = next;
@@ -94,7 +94,7 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
     },
     nodeIs: (next) => {
       node = next;
-      if (next !== null) heard.abort();
+      if (next !== null) received.abort();
       touch();
     },
     announce: (announcement) => {
@@ -115,8 +115,8 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
         if (signal.aborted) return;
         if (isFailed) {
           const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 10), LONGEST_DELAY_MS) * (0.5 + random());
-          heard = new AbortController();
-          await clock.sleep(delayMs, AbortSignal.any([signal, heard.signal])).catch(() => undefined);
+          received = new AbortController();
+          await clock.sleep(delayMs, AbortSignal.any([signal, received.signal])).catch(() => undefined);
         } else if (!dirty && waiting.length === 0) await nextTouch(signal, (resolve) => (wake = resolve));
       }
     },
@@ -158,11 +158,11 @@ export function patchesFor(node: KubeObject, state: AgentState, now: Date): read
   const errorBefore = parseStatusAnnotation(annotations[CONFIG_STATUS_ANNOTATION])?.error ?? null;
   const before = parseReport(annotations[CONFIG_REPORT_ANNOTATION]);
   const next = nextReport(before, { condition, observed: isObserved(state), error: status.error, errorBefore, at: time });
-  const wanted = { [CONFIG_STATUS_ANNOTATION]: text, [CONFIG_REPORT_ANNOTATION]: formatReport(next) };
-  const isAnnotated = Object.entries(wanted).every(([name, value]) => annotations[name] === value);
+  const desired = { [CONFIG_STATUS_ANNOTATION]: text, [CONFIG_REPORT_ANNOTATION]: formatReport(next) };
+  const isAnnotated = Object.entries(desired).every(([name, value]) => annotations[name] === value);
   return [
     ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [written] } } }]),
-    ...(isAnnotated ? [] : [{ patch: { metadata: { annotations: wanted } } }]),
+    ...(isAnnotated ? [] : [{ patch: { metadata: { annotations: desired } } }]),
   ];
 }
 

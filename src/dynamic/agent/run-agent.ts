@@ -9,19 +9,19 @@ import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { type AgentMachine, agentMachine } from './agent-machine.ts';
-import { carryOut } from './carry-out.ts';
 import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
+import { createInbox, type Inbox } from './event-queue.ts';
+import { execute } from './execute.ts';
 import { type AssignmentFollower, type ConfigMapMessage, followAssignment } from './follow-assignment.ts';
-import { followObject } from './follow-object.ts';
 import type { Timing } from './health.ts';
-import { createInbox, type Inbox } from './inbox.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { type AgentEvent, dueAt } from './next.ts';
 import { type NodeReport, nodeReport } from './node-report.ts';
 import { prepareAssigned } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { type AgentState, neededHashes } from './state.ts';
+import { watchObject } from './watch-object.ts';
 
 export interface AgentOptions {
   readonly nodeName: string;
@@ -73,7 +73,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const { nodeName, host, clock, random, catalogue, timing, signal } = options;
   const report = nodeReport(options.reporter, nodeName);
   const store = checkpointStore(host, options.directory);
-  const inbox = createInbox<Message>(clock, signal);
+  const eventQueue = createInbox<Message>(clock, signal);
 
   const loaded = await store.load(signal);
   const access = clusterAccess({
@@ -85,12 +85,12 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const { cluster } = access;
   const following = { cluster, clock, random };
   options.onAccess?.(access.problems);
-  tellDamaged(loaded, report);
+  reportDamaged(loaded, report);
   const status = statusReporter({ cluster, nodeName, clock, random });
   const { web, kubeconfig } = options;
   const configz = configzSource({ host, web, kubeconfig, signal });
-  const onTrouble = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
-  const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onTrouble, signal });
+  const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
+  const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onIssue, signal });
   const onState = (state: AgentState): void => {
     status.stateIs(state);
     options.onState?.(state);
@@ -102,7 +102,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     clock,
     timing,
     report,
-    carryOut: (effect, state) => carryOut(effect, state, { host, store, status, watch, report, spareCheckpoints, signal }),
+    execute: (effect, state) => execute(effect, state, { host, store, status, watch, report, spareCheckpoints, signal }),
     onState,
   });
   const assignment = followAssignment({
@@ -112,13 +112,13 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     random,
     signal,
     follow: (source, until) =>
-      void followObject(
+      void watchObject(
         { apiVersion: 'v1', kind: 'ConfigMap', namespace: source.namespace, name: source.name },
         {
           ...following,
           signal: until,
-          onObject: (object) => inbox.put({ kind: 'config-map', source, object }),
-          onTrouble: (error) => inbox.put({ kind: 'config-map-trouble', source, error }),
+          onObject: (object) => eventQueue.put({ kind: 'config-map', source, object }),
+          onIssue: (error) => eventQueue.put({ kind: 'config-map-trouble', source, error }),
           // One that can't change is read once: one watch less for the API server.
           isFinal: (object) => object.immutable === true,
         },
@@ -138,8 +138,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry };
     },
   });
-  const hear = async (message: Message): Promise<AgentEvent | null> => {
-    if (message.kind === 'config-map' || message.kind === 'config-map-trouble') return assignment.hear(message);
+  const handle = async (message: Message): Promise<AgentEvent | null> => {
+    if (message.kind === 'config-map' || message.kind === 'config-map-trouble') return assignment.handle(message);
     if (message.kind === 'local-config') return assignment.localChanged();
     if (message.kind === 'node-trouble') report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
     // What the Node said last is old while it can't be followed.
@@ -152,15 +152,15 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     return event;
   };
 
-  options.watchFile?.(options.localConfig, () => inbox.put({ kind: 'local-config' }));
+  options.watchFile?.(options.localConfig, () => eventQueue.put({ kind: 'local-config' }));
   const background = Promise.all([
-    followObject(
+    watchObject(
       { apiVersion: 'v1', kind: 'Node', name: nodeName },
       {
         ...following,
         signal,
-        onObject: (object) => inbox.put({ kind: 'node', node: object }),
-        onTrouble: (error) => inbox.put({ kind: 'node-trouble', error }),
+        onObject: (object) => eventQueue.put({ kind: 'node', node: object }),
+        onIssue: (error) => eventQueue.put({ kind: 'node-trouble', error }),
       },
     ),
     status.run(signal),
@@ -169,7 +169,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     const intact = loaded.checkpoints.flatMap(({ hash, files }) => (files === null ? [] : [hash]));
     await machine.dispatch({ kind: 'booted', intact, kubelet: await kubeletVersion(host) });
     onState(machine.state);
-    while (!signal.aborted) await turn({ machine, assignment, inbox, hear, look: watch.look, clock, timing });
+    while (!signal.aborted) await turn({ machine, assignment, eventQueue, handle, inspect: watch.inspect, clock, timing });
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -180,27 +180,27 @@ export async function runAgent(options: AgentOptions): Promise<void> {
 interface TurnOptions extends Pick<AgentOptions, 'clock' | 'timing'> {
   readonly machine: AgentMachine;
   readonly assignment: AssignmentFollower;
-  readonly inbox: Inbox<Message>;
-  readonly hear: (message: Message) => Promise<AgentEvent | null>;
-  readonly look: ReturnType<typeof kubeletWatch>['look'];
+  readonly eventQueue: Inbox<Message>;
+  readonly handle: (message: Message) => Promise<AgentEvent | null>;
+  readonly inspect: ReturnType<typeof kubeletWatch>['inspect'];
 }
 
 /** A clock that was put back must not have it wait for longer. */
 const LONGEST_WAIT_MS = 60_000;
 
 /** Waits for what comes next: a message, or the time for something. Then does what is to be done. */
-async function turn({ machine, assignment, inbox, hear, look, clock, timing }: TurnOptions): Promise<void> {
+async function turn({ machine, assignment, eventQueue, handle, inspect, clock, timing }: TurnOptions): Promise<void> {
   const now = (): number => clock.now().getTime();
   const dispatch = async (event: AgentEvent | null): Promise<void> => {
     if (event !== null) await machine.dispatch(event);
   };
   const times = [dueAt(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
-  const message = await inbox.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
-  if (message !== null) await dispatch(await hear(message));
+  const message = await eventQueue.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
+  if (message !== null) await dispatch(await handle(message));
   await dispatch(await assignment.wake());
   const due = dueAt(machine.state, timing);
   if (due === null || (due.at > now() && due.at - now() <= LONGEST_WAIT_MS)) return;
-  await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await look(machine.state) });
+  await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await inspect(machine.state) });
 }
 
 /** Writes in the order of the changes; what cannot be written is reported. */
@@ -220,12 +220,12 @@ function accessWriter(
   };
 }
 
-function tellDamaged({ damaged, state }: StoredAgent, report: NodeReport): void {
+function reportDamaged({ damaged, state }: StoredAgent, report: NodeReport): void {
   for (const path of damaged)
     report('warning', 'AGENT_STATE_DAMAGED', `${path} can't be read, ${state === null ? 'and no other copy' : 'the other copy counts'}`);
 }
 
 async function kubeletVersion(host: Host): Promise<string | null> {
-  const { version } = await host.ask({ version: { kind: 'command', argv: ['kubelet', '--version'] } });
+  const { version } = await host.query({ version: { kind: 'command', argv: ['kubelet', '--version'] } });
   return /^Kubernetes (v\S+)/.exec(version.stdout)?.[1] ?? null;
 }

@@ -27,7 +27,7 @@ export interface Rejection {
 }
 
 /** The source could not be read: nothing changes, and it is tried again. */
-export interface SyncTrouble {
+export interface SyncFailure {
   readonly code: Extract<ConfigErrorCode, 'DOWNLOAD_FAILED' | 'SYNC_INTERNAL_FAILURE' | 'UNKNOWN_SOURCE'>;
   readonly cause: string;
 }
@@ -46,7 +46,7 @@ export interface Switching {
   /** Null: the local configuration. */
   readonly to: string | null;
   /** Why the last try failed. */
-  readonly trouble: string | null;
+  readonly issue: string | null;
   /** How often it failed. */
   readonly failures: number;
   /** When it is tried again; null while it is under way. */
@@ -64,7 +64,7 @@ interface Always {
   readonly lastKnownGood: Payload | null;
   /** Newest last. A hash is here once. */
   readonly rejected: readonly Rejection[];
-  readonly sync: SyncTrouble | null;
+  readonly sync: SyncFailure | null;
   readonly switching: Switching | null;
   /** How many switches were asked for. */
   readonly switches: number;
@@ -83,7 +83,7 @@ interface Always {
 }
 
 /**
- * What the agent knows. Which configuration is to run follows from it: see `wantedPayload`.
+ * What the agent knows. Which configuration is to run follows from it: see `desiredPayload`.
  *
  * - `local`: nothing is assigned. Leaves by an assignment.
  * - `trial`: what is assigned runs and has to prove itself. Leaves to `good` when it was healthy for long enough, to `fallen-back` at the first sign
@@ -135,7 +135,7 @@ export function newAgentState(now: number): AgentState {
 }
 
 /** The payload the kubelet is to run; null: the local configuration. Never one that was rejected. */
-export function wantedPayload(state: AgentState): Payload | null {
+export function desiredPayload(state: AgentState): Payload | null {
   switch (state.phase) {
     case 'local':
       return null;
@@ -165,7 +165,7 @@ export function assignedOf(state: AgentState): Candidate | null {
 
 /** The hashes whose checkpoints are needed, whatever happens next. */
 export function neededHashes(state: AgentState): readonly string[] {
-  const hashes = [assignedOf(state)?.hash, state.active?.hash, state.lastKnownGood?.hash, wantedPayload(state)?.hash, state.switching?.to];
+  const hashes = [assignedOf(state)?.hash, state.active?.hash, state.lastKnownGood?.hash, desiredPayload(state)?.hash, state.switching?.to];
   return [...new Set(hashes.filter((hash) => typeof hash === 'string'))];
 }
 

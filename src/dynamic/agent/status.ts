@@ -1,6 +1,6 @@
 import { type ConfigStatus, describeSource } from '../../kubelet/config-source.ts';
 import { CONFIG_ERRORS } from '../error-texts.ts';
-import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type LostAssignment, type SyncTrouble } from './state.ts';
+import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type LostAssignment, type SyncFailure } from './state.ts';
 
 /** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
@@ -41,9 +41,9 @@ export function statusOf(state: AgentState): ConfigStatus {
 
 /** The condition `KubeletConfigOk`: what `status.config` says in one line, with the real cause. */
 export function conditionOf(state: AgentState): ConfigCondition {
-  const trouble = troubleOf(state);
-  if (trouble !== null && state.phase !== 'rejected' && state.phase !== 'fallen-back')
-    return { status: 'False', reason: UNAVAILABLE_REASON, message: trouble.cause };
+  const issue = failureOf(state);
+  if (issue !== null && state.phase !== 'rejected' && state.phase !== 'fallen-back')
+    return { status: 'False', reason: UNAVAILABLE_REASON, message: issue.cause };
   switch (state.phase) {
     case 'local': {
       const nothing = state.lost === null ? 'nothing is assigned' : lostText(state.lost);
@@ -87,8 +87,8 @@ export function lostText({ identity, createdAt }: LostAssignment): string {
 /** While the kubelet was not observed with what it is to run. */
 function notSeenText(state: AgentState, what: string): string {
   const { switching, active, unseen } = state;
-  if (switching === null || switching.trouble === null) return `starting with ${what}`;
-  const failed = `the kubelet could not be switched to ${what}: ${switching.trouble}`;
+  if (switching === null || switching.issue === null) return `starting with ${what}`;
+  const failed = `the kubelet could not be switched to ${what}: ${switching.issue}`;
   if (isObserved(state) && active === null) return `${failed}; runs the local configuration until then`;
   return `${failed}; its running configuration is not known (${unseen ?? 'not observed'})`;
 }
@@ -98,15 +98,15 @@ function trialText(unproven: string | null): string {
   return unproven === null ? 'in trial' : `in trial, ${NOT_PROVEN} (${unproven})`;
 }
 
-function troubleOf({ sync, switching }: AgentState): SyncTrouble | null {
+function failureOf({ sync, switching }: AgentState): SyncFailure | null {
   if (sync !== null) return sync;
-  const why = switching?.trouble ?? null;
+  const why = switching?.issue ?? null;
   return why === null ? null : { code: 'SYNC_INTERNAL_FAILURE', cause: `the kubelet could not be switched: ${why}` };
 }
 
 function errorOf(state: AgentState): string | null {
-  const trouble = troubleOf(state);
-  if (trouble !== null) return CONFIG_ERRORS[trouble.code].text;
+  const issue = failureOf(state);
+  if (issue !== null) return CONFIG_ERRORS[issue.code].text;
   return state.phase === 'rejected' || state.phase === 'fallen-back' ? faultText(state.fault) : null;
 }
 

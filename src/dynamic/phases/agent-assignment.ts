@@ -37,7 +37,7 @@ export const agentAssignment = definePhase<AgentAssignmentInput | null, Facts | 
     return {
       changes: [
         ...(facts.copy === null
-          ? [{ kind: 'create-object', object: input.copy, because: `the agent can't read ${describeSource(from)}` } as const]
+          ? [{ kind: 'create-object', object: input.copy, reason: `the agent can't read ${describeSource(from)}` } as const]
           : []),
         ...(isStill
           ? [
@@ -45,7 +45,7 @@ export const agentAssignment = definePhase<AgentAssignmentInput | null, Facts | 
                 kind: 'patch-object',
                 ref: refOf(facts.node),
                 patch: { metadata: { annotations } },
-                because: `it was ${describeSource(from)}`,
+                reason: `it was ${describeSource(from)}`,
               } as const,
             ]
           : []),

@@ -31,19 +31,19 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
     if (input === null) return { changes: [] };
     const { file, path } = input;
     if (sha256 === file.sha256) return { changes: [], noop: `${path} is there` };
-    const because = sha256 === null ? 'it is missing' : 'it is damaged';
-    return { changes: [{ kind: 'put-file', path, mode: 0o755, owner: 'root:root', content: file, because }] };
+    const reason = sha256 === null ? 'it is missing' : 'it is damaged';
+    return { changes: [{ kind: 'put-file', path, mode: 0o755, owner: 'root:root', content: file, reason }] };
   },
   undo: (_, applied) => revertChanges(applied),
   verify: async ({ host, signal }, input) => {
     if (input === null) return;
     const argv = [...input.command, '--version'];
-    const { said } = await host.ask(
-      { said: { kind: 'command', argv } },
+    const { reported } = await host.query(
+      { reported: { kind: 'command', argv } },
       { timeoutMs: LONG_MS, ...(signal === undefined ? {} : { signal }) },
     );
-    if (said.exitCode === 0 && /^\d+\.\d+\.\d+/.test(said.stdout.trim())) return;
-    const why = crashReason(said.stderr || said.stdout) || `exit code ${said.exitCode}`;
+    if (reported.exitCode === 0 && /^\d+\.\d+\.\d+/.test(reported.stdout.trim())) return;
+    const why = crashReason(reported.stderr || reported.stdout) || `exit code ${reported.exitCode}`;
     const hint =
       'Give a program that runs there with --program: the bundle with Node.js 20.19 or later, or an executable for its kind of machine';
     throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, hint });
@@ -67,7 +67,7 @@ export const agentOldPrograms = definePhase<{ readonly directory: string; readon
       .map((name) => `${directory}/${name}`)
       .filter((path) => path !== keep);
   },
-  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, because: 'no unit starts it any more' })) }),
+  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, reason: 'no unit starts it any more' })) }),
 });
 
 function hashOf(path: string) {

@@ -17,7 +17,7 @@ import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../assigned-by.ts';
 import { assignmentReplaced, noSuchPayload, sourceDropped } from '../dynamic-problems.ts';
 import { findConfigError } from '../error-texts.ts';
 import { type NodeConfig, readNodeConfig } from '../node-config.ts';
-import type { JudgedNode } from './read-nodes.ts';
+import type { AssessedNode } from './read-nodes.ts';
 
 /** What is to be assigned, as it is in the cluster now. */
 export interface FoundPayload {
@@ -50,19 +50,19 @@ export interface AssignedBy {
 /** The patch that assigns a source to a node, or with null takes its assignment away; null: it is so already. */
 export function planAssignment(
   { name, backend, source }: NodeConfig,
-  wanted: ConfigSource | null,
+  desired: ConfigSource | null,
   assigned: AssignedBy,
 ): Assignment | null {
-  if (source.trouble === null && sameSource(source.source, wanted)) return null;
+  if (source.issue === null && sameSource(source.source, desired)) return null;
   const ref = { apiVersion: 'v1', kind: 'Node', name };
-  const mark = { [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(wanted, assigned) };
+  const mark = { [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(desired, assigned) };
   const patch: JsonObject =
     backend === 'native'
-      ? { metadata: { annotations: mark }, spec: { configSource: wanted === null ? null : formatConfigSource(wanted) } }
-      : { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: wanted === null ? null : formatSourceAnnotation(wanted), ...mark } } };
+      ? { metadata: { annotations: mark }, spec: { configSource: desired === null ? null : formatConfigSource(desired) } }
+      : { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: desired === null ? null : formatSourceAnnotation(desired), ...mark } } };
   const before = source.source === null ? 'the local configuration' : describeSource(source.source);
-  const because = wanted === null ? `${before} was assigned` : `it was ${before}`;
-  return { kind: 'patch-object', ref, patch, because };
+  const reason = desired === null ? `${before} was assigned` : `it was ${before}`;
+  return { kind: 'patch-object', ref, patch, reason };
 }
 
 export type Assignment = Extract<ClusterChange, { kind: 'patch-object' }>;
@@ -81,10 +81,10 @@ export async function applyAssignment(
   cluster: Cluster,
   node: NodeConfig,
   change: Assignment,
-  wanted: ConfigSource | null,
+  desired: ConfigSource | null,
 ): Promise<NodeConfig> {
   const kept = readNodeConfig(await patchUnchanged(cluster, node, change), node.backend);
-  if (sameSource(kept.source.source, wanted)) return kept;
+  if (sameSource(kept.source.source, desired)) return kept;
   throw new AppError(sourceDropped(node.name, cluster.server, await cluster.version()));
 }
 
@@ -99,7 +99,7 @@ async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assign
       const found = await cluster.get(change.ref);
       if (found === null) throw error;
       const now = readNodeConfig(found, node.backend);
-      if (now.source.trouble !== node.source.trouble || !sameSource(now.source.source, node.source.source))
+      if (now.source.issue !== node.source.issue || !sameSource(now.source.source, node.source.source))
         throw new AppError(assignmentReplaced(now, node.source.source));
       resourceVersion = now.resourceVersion;
     }
@@ -107,7 +107,7 @@ async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assign
 }
 
 /** The state of a node in messages. `fell-back` is `rejected` where the payload was refused before it ran, otherwise `rolled back`. */
-export function stateText({ config: { status, word }, verdict: { state } }: JudgedNode): string {
+export function stateText({ config: { status, word }, verdict: { state } }: AssessedNode): string {
   if (state !== 'fell-back') return state;
   const code = findConfigError(status?.error ?? '')?.code;
   const isRejected = word === null ? code === 'LOAD_FAILED' || code === 'VALIDATION_FAILED' : word.reason === REJECTED_REASON;
@@ -115,10 +115,10 @@ export function stateText({ config: { status, word }, verdict: { state } }: Judg
 }
 
 /** Why a node is not where it was to come. */
-export function notThereProblem(node: JudgedNode, timeoutMs: number): Problem {
+export function notFoundProblem(node: AssessedNode, timeoutMs: number): Problem {
   const { config, verdict } = node;
   const waited = `not there after ${Math.round(timeoutMs / 1000)} s`;
-  const why = verdict.why ?? (config.isReady ? waited : `${waited}: ${config.troubles.join('; ')}`);
+  const why = verdict.why ?? (config.isReady ? waited : `${waited}: ${config.issues.join('; ')}`);
   const code = { 'fell-back': 'DYNAMIC_FELL_BACK', looping: 'DYNAMIC_CRASH_LOOP', off: 'DYNAMIC_NOT_ENABLED' }[verdict.state as string];
   return {
     host: config.name,

@@ -22,17 +22,17 @@ const collect = definePhase<CollectOptions, readonly HostChange[]>({
   name: 'dynamic-gc',
   short: 'Remove unused checkpoints',
   observe: async ({ host, signal }, { catalogue, directory, olderThanSeconds }) => {
-    const because = 'unused';
+    const reason = 'unused';
     if (directory === null && (await hasAgent(host, signal))) {
       const { reading } = await readAgent(host, catalogue, signal);
       const hashes = unneededCheckpoints(reading, olderThanSeconds);
-      return hashes.map((hash) => ({ kind: 'remove-directory', path: checkpointDirectory(reading.directory, hash), because }) as const);
+      return hashes.map((hash) => ({ kind: 'remove-directory', path: checkpointDirectory(reading.directory, hash), reason }) as const);
     }
     const { reading } = await readStore(host, { catalogue, directory, ...(signal === undefined ? {} : { signal }) });
     const { checkpoints } = nativeStorePaths(reading.directory);
     const unused = unusedCheckpoints(reading, reportStore(reading));
     return unused.map(
-      ({ uid, resourceVersion }) => ({ kind: 'remove-directory', path: `${checkpoints}/${uid}/${resourceVersion}`, because }) as const,
+      ({ uid, resourceVersion }) => ({ kind: 'remove-directory', path: `${checkpoints}/${uid}/${resourceVersion}`, reason }) as const,
     );
   },
   plan: (changes) => (changes.length === 0 ? { changes, noop: 'every checkpoint is needed, or is young' } : { changes }),

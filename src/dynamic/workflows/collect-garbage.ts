@@ -34,7 +34,7 @@ export async function planGarbage(cluster: Cluster, { namespace, now, olderThanM
     .map((object) => ({
       kind: 'delete-object',
       ref: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: object.metadata.name },
-      because: 'no node is assigned it, runs it or would fall back to it',
+      reason: 'no node is assigned it, runs it or would fall back to it',
     }));
 }
 

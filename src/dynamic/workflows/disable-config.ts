@@ -6,7 +6,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
-import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
+import { AGENT_SERVICE, AGENT_UNIT, DESIRED_AGENT, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
 import { readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
 import { AGENT_DIRECTORY, pointerFile } from '../../kubeadm/node-agent/layout.ts';
 import { foreignDirectory, NATIVE_DROP_IN } from '../../kubeadm/node-agent/native-flags.ts';
@@ -18,7 +18,7 @@ import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { placePointer } from '../agent/place-pointer.ts';
-import { forgetAssignment } from '../phases/forget-assignment.ts';
+import { removeAssignment } from '../phases/remove-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 import { healthzOf } from './read-agent.ts';
 
@@ -53,7 +53,7 @@ export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
   name: 'dynamic disable',
   phases: [
     selectPhase(stopAgent, (input) => input.units),
-    selectPhase(forgetAssignment, ({ nodeName, keepsReport }) => (nodeName === null ? null : { nodeName, keepsReport })),
+    selectPhase(removeAssignment, ({ nodeName, keepsReport }) => (nodeName === null ? null : { nodeName, keepsReport })),
     selectPhase(agentRightsRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace, isOptional: false })),
     selectPhase(agentRemove, (input) => input.remove),
   ],
@@ -72,11 +72,11 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
     input: {
       units: {
         files: [],
-        removed: [AGENT_WANTED, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
+        removed: [DESIRED_AGENT, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
         running: null,
         stopped: AGENT_SERVICE,
         readyUrl: null,
-        kubelet: runsOther ? { when: 'always', because: 'it returns to its local configuration' } : null,
+        kubelet: runsOther ? { when: 'always', reason: 'it returns to its local configuration' } : null,
         health: local === null ? found.health : { ...found.health, url: await healthzOf(context.host, local.path, context.signal) },
         proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local.text },
       },

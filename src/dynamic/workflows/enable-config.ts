@@ -4,7 +4,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
@@ -12,7 +12,7 @@ import { isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubea
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
-  AGENT_WANTED,
+  DESIRED_AGENT,
   DROP_IN_DIRECTORY,
   POINTER_DROP_IN,
   renderAgentUnit,
@@ -75,7 +75,7 @@ interface EnableInput {
 export const startAgent = changeUnits(
   'agent-start',
   'Start the agent and let the kubelet unit read the configuration that the agent selects',
-  [AGENT_WANTED],
+  [DESIRED_AGENT],
 );
 const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with --dynamic-config-dir');
 
@@ -156,7 +156,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     ...(place.localConfig === DEFAULT_LOCAL ? [] : ['--local-config', place.localConfig]),
     ...options.agentOptions,
   ];
-  const unitFile = (path: string, content: string): WantedFile => ({ path, content, mode: 0o644, owner: 'root:root' });
+  const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });
   return {
     input: {
       ...NOTHING,
@@ -222,11 +222,11 @@ async function prepareProgram(
     return { file, path, command: [path] };
   }
   const found = await observe(host, nodeProgram(node), signal);
-  const wanted = `Node.js ${OLDEST_NODE.join('.')} or later`;
+  const desired = `Node.js ${OLDEST_NODE.join('.')} or later`;
   const hint = 'Install it or name it with --node; or build an executable that needs none (npm run build:sea) and name that with --program';
-  if (found === null) refuse('NODE_JS_MISSING', `there is no ${node ?? 'node'} on the host, and the program needs ${wanted}`, hint);
+  if (found === null) refuse('NODE_JS_MISSING', `there is no ${node ?? 'node'} on the host, and the program needs ${desired}`, hint);
   else if (!isNodeEnough(found.version))
-    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${wanted}`, hint);
+    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${desired}`, hint);
   return { file, path, command: [found?.path ?? 'node', path] };
 }
 
@@ -255,7 +255,7 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
   }
   if (flags === null || flags.kind === 'impossible') return { input: NOTHING, warnings, refusals };
   const files = flags.kind === 'there' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
-  const because = 'it is started with other flags now';
+  const reason = 'it is started with other flags now';
   return {
     input: {
       ...NOTHING,
@@ -265,7 +265,7 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
         running: null,
         stopped: null,
         readyUrl: null,
-        kubelet: { when: found.runsWith('dynamic-config-dir') ? 'changed' : 'always', because },
+        kubelet: { when: found.runsWith('dynamic-config-dir') ? 'changed' : 'always', reason },
         health: found.health,
         proof: found.proof,
       },

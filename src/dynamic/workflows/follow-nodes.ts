@@ -1,11 +1,11 @@
-import { type FollowCollectionOptions, followCollection } from '../../kube/follow-collection.ts';
+import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { assessNodeConfig } from '../assess-node-config.ts';
 import { CONFIG_EVENT_REASON } from '../config-event.ts';
-import { judgeNodeConfig } from '../judge-node-config.ts';
 import { type Backend, readNodeConfig } from '../node-config.ts';
-import { eventsByNode, type JudgedNode } from './read-nodes.ts';
+import { type AssessedNode, eventsByNode } from './read-nodes.ts';
 
-export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onTrouble' | 'longestDelayMs'> {
+export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onIssue' | 'longestDelayMs'> {
   readonly signal: AbortSignal;
   readonly backend?: Backend | undefined;
   /** Only these are sent. */
@@ -16,7 +16,7 @@ export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'clust
 
 export interface FollowedNodes {
   /** What became of the nodes' assignments, as far as it was told until now; null: not all was told yet. */
-  judge(now: Date): readonly JudgedNode[] | null;
+  validate(now: Date): readonly AssessedNode[] | null;
   /** Resolves when the signal was aborted. */
   readonly ended: Promise<unknown>;
 }
@@ -39,7 +39,7 @@ export function followNodes(names: readonly string[], options: FollowNodesOption
   const nodeSelector = only === undefined ? byLabel : { fieldSelector: `metadata.name=${only}` };
   const eventSelector = `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}${only === undefined ? '' : `,involvedObject.name=${only}`}`;
   const following = [
-    followCollection(
+    listWatch(
       { apiVersion: 'v1', kind: 'Node', ...nodeSelector },
       {
         ...options,
@@ -49,7 +49,7 @@ export function followNodes(names: readonly string[], options: FollowNodesOption
         },
       },
     ),
-    followCollection(
+    listWatch(
       { apiVersion: 'v1', kind: 'Event', namespace: 'default', fieldSelector: eventSelector },
       {
         ...options,
@@ -59,7 +59,7 @@ export function followNodes(names: readonly string[], options: FollowNodesOption
           change();
         },
         // Events only tell since when.
-        onTrouble: () => {
+        onIssue: () => {
           areEventsKnown = true;
           change();
         },
@@ -67,15 +67,15 @@ export function followNodes(names: readonly string[], options: FollowNodesOption
     ),
   ];
   return {
-    judge: (now) => {
+    validate: (now) => {
       if (nodes === null || !areEventsKnown) return null;
       const last = eventsByNode([...events.values()]);
       const chosen = [...nodes.values()].filter(({ metadata }) => names.length === 0 || isNamed.has(metadata.name));
-      const judged = chosen.map((node) => {
+      const validated = chosen.map((node) => {
         const config = readNodeConfig(node, backend);
-        return { config, verdict: judgeNodeConfig(config, last.get(config.name)?.at(-1) ?? null, now) };
+        return { config, verdict: assessNodeConfig(config, last.get(config.name)?.at(-1) ?? null, now) };
       });
-      return judged.sort((a, b) => (a.config.name < b.config.name ? -1 : 1));
+      return validated.sort((a, b) => (a.config.name < b.config.name ? -1 : 1));
     },
     ended: Promise.all(following),
   };

@@ -1,5 +1,5 @@
 import { type FollowNodesOptions, followNodes } from './follow-nodes.ts';
-import { type JudgedNode, judgeNodes } from './read-nodes.ts';
+import { type AssessedNode, assessNodes } from './read-nodes.ts';
 
 /** Nodes under way, as they are now. */
 export interface NodeFeed {
@@ -7,16 +7,16 @@ export interface NodeFeed {
    * Nodes of these names that are gone are not among them.
    * @throws AppError what keeps them from being told, for as long as it does
    */
-  read(): Promise<readonly JudgedNode[]>;
+  read(): Promise<readonly AssessedNode[]>;
   close(): Promise<void>;
 }
 
-export type NodeFeedOptions = Omit<FollowNodesOptions, 'onChange' | 'onTrouble' | 'longestDelayMs'>;
+export type NodeFeedOptions = Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>;
 
 /** Whoever waits wants to hear soon that the API server is back. */
 const LONGEST_DELAY_MS = 5_000;
 /** A watch that ends or may not be made is followed by a list: only when that fails as well nothing is told. */
-const FAILURES_OF_TROUBLE = 2;
+const FAILURES_BY_KIND = 2;
 
 /**
  * Opens a feed of nodes: read once, then followed by a watch, so that reading them costs the API server nothing.
@@ -26,7 +26,7 @@ export async function openNodeFeed(names: readonly string[], options: NodeFeedOp
   const { cluster, clock, backend, signal } = options;
   const stop = new AbortController();
   let failures: readonly unknown[] = [];
-  let first: readonly JudgedNode[] | null = await judgeNodes(cluster, names, { now: clock.now(), backend });
+  let first: readonly AssessedNode[] | null = await assessNodes(cluster, names, { now: clock.now(), backend });
   const follow = (labelSelector: string | undefined, until: AbortSignal) =>
     followNodes(names, {
       ...options,
@@ -36,7 +36,7 @@ export async function openNodeFeed(names: readonly string[], options: NodeFeedOp
       onChange: () => {
         failures = [];
       },
-      onTrouble: (error) => {
+      onIssue: (error) => {
         failures = [...failures, error];
       },
     });
@@ -45,10 +45,10 @@ export async function openNodeFeed(names: readonly string[], options: NodeFeedOp
   let isByLabel = options.labelSelector !== undefined;
 
   /** A node that lost its label is still there. */
-  const widenFor = async (judged: readonly JudgedNode[]): Promise<boolean> => {
-    if (!isByLabel || judged.length === names.length) return false;
-    const there = new Set(judged.map(({ config }) => config.name));
-    const missing = names.filter((name) => !there.has(name));
+  const widenFor = async (validated: readonly AssessedNode[]): Promise<boolean> => {
+    if (!isByLabel || validated.length === names.length) return false;
+    const existing = new Set(validated.map(({ config }) => config.name));
+    const missing = names.filter((name) => !existing.has(name));
     const found = await Promise.all(missing.map((name) => cluster.get({ apiVersion: 'v1', kind: 'Node', name })));
     if (found.every((node) => node === null)) return false;
     isByLabel = false;
@@ -60,14 +60,14 @@ export async function openNodeFeed(names: readonly string[], options: NodeFeedOp
 
   return {
     read: async () => {
-      if (failures.length >= FAILURES_OF_TROUBLE) throw failures.at(-1);
-      const judged = followed.judge(clock.now());
-      if (judged !== null && !(await widenFor(judged))) {
+      if (failures.length >= FAILURES_BY_KIND) throw failures.at(-1);
+      const validated = followed.validate(clock.now());
+      if (validated !== null && !(await widenFor(validated))) {
         first = null;
-        return judged;
+        return validated;
       }
       // Nothing was told yet.
-      return first ?? (await judgeNodes(cluster, names, { now: clock.now(), backend }));
+      return first ?? (await assessNodes(cluster, names, { now: clock.now(), backend }));
     },
     close: async () => {
       stop.abort();

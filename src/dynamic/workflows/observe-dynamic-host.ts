@@ -63,11 +63,11 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
   const { host, signal, cluster } = context;
   const observed = await observeKubeletFlags(host, options.catalogue, signal);
   const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
-  const wanted = { trust: options.trust, named: options.nodeName, kubeconfig: flag('kubeconfig') };
-  const { challenge, fact } = await challengeHost(wanted);
+  const desired = { trust: options.trust, named: options.nodeName, kubeconfig: flag('kubeconfig') };
+  const { challenge, fact } = await challengeHost(desired);
   const { os, init, evidence } = await observe(host, combineFacts({ os: operatingSystem, init: initSystem, evidence: fact }), signal);
   const unitTexts = await observeUnitTexts(host, observed.unit, signal);
-  const identified = await identifyBy(context, { challenge, evidence }, wanted);
+  const identified = await identifyBy(context, { challenge, evidence }, desired);
   const nodeName = identified.claim?.nodeName ?? null;
   const { minor } = observed;
   const backend = options.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');

@@ -56,7 +56,7 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
       plan: {
         changes: [
           ...(await missingNamespace(cluster, input.namespace)),
-          { kind: 'create-object', object, because: 'there is no such payload yet' },
+          { kind: 'create-object', object, reason: 'there is no such payload yet' },
         ],
       },
     };
@@ -78,10 +78,10 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
       users.map((node) => node.name),
       before.immutable === true,
     );
-  const because =
+  const reason =
     users.length === 0 ? 'its content changed' : `its content changed; ${users.map((node) => node.name).join(', ')} restart at once`;
   const changed = { ...before, data: object.data ?? {} };
-  return { source, plan: { changes: [{ kind: 'update-object', object: changed, before, because }] } };
+  return { source, plan: { changes: [{ kind: 'update-object', object: changed, before, reason }] } };
 }
 
 async function missingNamespace(cluster: Cluster | null, namespace: string): Promise<readonly ClusterChange[]> {

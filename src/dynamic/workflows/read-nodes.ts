@@ -1,13 +1,13 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { assessNodeConfig, type ConfigVerdict } from '../assess-node-config.ts';
 import { CONFIG_EVENT_REASON, type ConfigEvent, type ConfigHistoryEntry, readConfigEvent, readHistoryEntry } from '../config-event.ts';
 import { noSuchNode } from '../dynamic-problems.ts';
-import { type ConfigVerdict, judgeNodeConfig } from '../judge-node-config.ts';
 import { type Backend, type NodeConfig, readNodeConfig } from '../node-config.ts';
 
 /** A Node's dynamic configuration, and what became of it. */
-export interface JudgedNode {
+export interface AssessedNode {
   readonly config: NodeConfig;
   readonly verdict: ConfigVerdict;
 }
@@ -76,14 +76,14 @@ export async function readConfigHistory(cluster: Cluster, node: string): Promise
 }
 
 /** Nodes with what became of their assignments. */
-export async function judgeNodes(
+export async function assessNodes(
   cluster: Cluster,
   names: readonly string[],
   { now, backend }: { readonly now: Date; readonly backend?: Backend | undefined },
-): Promise<readonly JudgedNode[]> {
+): Promise<readonly AssessedNode[]> {
   const [configs, events] = await Promise.all([
     readNodes(cluster, names, backend),
     readConfigEvents(cluster, names.length === 1 ? names[0] : undefined),
   ]);
-  return configs.map((config) => ({ config, verdict: judgeNodeConfig(config, events.get(config.name)?.at(-1) ?? null, now) }));
+  return configs.map((config) => ({ config, verdict: assessNodeConfig(config, events.get(config.name)?.at(-1) ?? null, now) }));
 }

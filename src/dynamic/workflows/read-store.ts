@@ -1,7 +1,7 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact, Question } from '../../host/facts/question.ts';
+import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -11,9 +11,9 @@ import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { isConfigMapKey } from '../../kubelet/config-source.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
-import { judgePayload } from '../judge-payload.ts';
 import type { CheckpointComparison, CheckpointReading, MetaName, PayloadReading, StoreReading } from '../native-report.ts';
 import { nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, staysInStore } from '../native-store.ts';
+import { validatePayload } from '../validate-payload.ts';
 
 export interface ReadStoreOptions {
   readonly catalogue: Catalogue;
@@ -95,9 +95,9 @@ function notEnabled(host: string, version: string, minor: Minor): AppError {
 
 /** The names in directories; none for what is not there. */
 function listFact(paths: readonly string[]) {
-  const questions: Record<string, Question> = Object.fromEntries(paths.map((path) => [path, { kind: 'list', path } as const]));
+  const queries: Record<string, FactQuery> = Object.fromEntries(paths.map((path) => [path, { kind: 'list', path } as const]));
   return defineFact(
-    questions,
+    queries,
     (answers) => new Map(paths.map((path) => [path, (answers as Record<string, readonly string[] | null>)[path] ?? []])),
   );
 }
@@ -133,7 +133,7 @@ async function readPayload(
   const path = `${nativeCheckpointDirectory(directory, meta.identity)}/${meta.identity.kubeletConfigKey}`;
   const text = (await observe(host, fileFacts([path]), signal)).get(path)?.content;
   if (text === undefined) return null;
-  const problems = await judgePayload(text, path, { minors: [minor], catalogue, native: false, lenient: true });
+  const problems = await validatePayload(text, path, { minors: [minor], catalogue, native: false, lenient: true });
   return problems.filter(({ severity }) => severity !== 'warning');
 }
 
@@ -164,9 +164,9 @@ async function compareCheckpoint(
   if (metadata.resourceVersion !== resourceVersion && immutable !== true)
     return unknown(`${where} has changed since: its resourceVersion is ${metadata.resourceVersion ?? ''}`);
   const checkpoint = nativeCheckpointDirectory(directory, meta.identity);
-  const wanted = Object.entries(data as Readonly<Record<string, string>>).filter(([key]) => isConfigMapKey(key));
-  const texts = await observe(host, fileFacts(wanted.map(([key]) => `${checkpoint}/${key}`)), signal);
-  for (const [key, content] of wanted) {
+  const desired = Object.entries(data as Readonly<Record<string, string>>).filter(([key]) => isConfigMapKey(key));
+  const texts = await observe(host, fileFacts(desired.map(([key]) => `${checkpoint}/${key}`)), signal);
+  for (const [key, content] of desired) {
     const path = `${checkpoint}/${key}`;
     const text = texts.get(path)?.content;
     if (text === content) continue;

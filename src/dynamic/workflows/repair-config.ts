@@ -8,7 +8,7 @@ import { type ConfigIdentity, describeIdentity, sameIdentity, sameSource } from 
 import type { KubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
 import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { planAgentRepair, reportAgent } from '../agent/agent-report.ts';
-import { damagedCheckpoints, planStoreRepair, reportStore, type StoreReport, storeWayBack } from '../native-report.ts';
+import { damagedCheckpoints, planStoreRepair, reportStore, type StoreReport, storeRollback } from '../native-report.ts';
 import { nativeCheckpointDirectory } from '../native-store.ts';
 import { hasAgent, healthzOf, type ReadAgent, readAgent } from './read-agent.ts';
 import { readNodes } from './read-nodes.ts';
@@ -45,7 +45,7 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
     if (input === null) return null;
     const found = await readStore(host, { ...input, cluster, ...(signal === undefined ? {} : { signal }) });
     const report = reportStore(found.reading);
-    const good = storeWayBack(found.reading, report);
+    const good = storeRollback(found.reading, report);
     const path = good === null ? found.configFile : `${nativeCheckpointDirectory(found.reading.directory, good)}/${good.kubeletConfigKey}`;
     return { ...found, report, healthzUrl: await healthzOf(host, path, signal) };
   },
@@ -54,7 +54,7 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
     if (input === null || found === null || applied.length === 0) return;
     await waitForHealthyKubelet(context, STORE_NAME, { url: found.healthzUrl, timeoutMs: HEALTHY_MS });
     const before = found.report;
-    const lookAfter = async (ms: number, journalMs: number): Promise<StoreReport> => {
+    const maintain = async (ms: number, journalMs: number): Promise<StoreReport> => {
       await context.clock.sleep(ms, context.signal);
       const directory = found.reading.directory;
       const { reading } = await readStore(context.host, {
@@ -76,12 +76,12 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
       if (reading.recentFailures > 0) throw new AppError(diedAgain(context.host.name, reading.failure));
       return after;
     };
-    let after = await lookAfter(SYNC_MS, SYNC_MS);
-    const told = storeWayBack(found.reading, before);
-    const tookAnother = told === null ? after.assigned.kind !== 'local' : !isOf(after, told);
-    if (tookAnother) after = await lookAfter(RESTART_MS, SYNC_MS + RESTART_MS);
+    let after = await maintain(SYNC_MS, SYNC_MS);
+    const reported = storeRollback(found.reading, before);
+    const tookAnother = reported === null ? after.assigned.kind !== 'local' : !isOf(after, reported);
+    if (tookAnother) after = await maintain(RESTART_MS, SYNC_MS + RESTART_MS);
     refuseBroken(context, after.findings);
-    tellDone(context, STORE_NAME);
+    reportDone(context, STORE_NAME);
   },
 });
 
@@ -98,7 +98,7 @@ const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
     await context.clock.sleep(AGENT_SETTLE_MS, context.signal);
     const { reading } = await readAgent(context.host, input.catalogue, context.signal);
     refuseBroken(context, reportAgent(reading));
-    tellDone(context, AGENT_NAME);
+    reportDone(context, AGENT_NAME);
   },
 });
 
@@ -166,7 +166,7 @@ function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): voi
   if (broken.length > 0) throw new AppError(broken.map((finding) => ({ host: host.name, ...finding })));
 }
 
-function tellDone({ host, reporter }: PhaseContext, phase: string): void {
+function reportDone({ host, reporter }: PhaseContext, phase: string): void {
   const message = 'the kubelet is back; dynamic status shows what it makes of its assignment';
   reporter.report({ level: 'info', code: 'DYNAMIC_REPAIRED', host: host.name, phase, message });
 }

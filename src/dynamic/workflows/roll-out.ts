@@ -3,17 +3,17 @@ import { type AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
-import { type Goal, judgeProgress, runsWanted } from '../judge-progress.ts';
+import { assessProgress, type Goal, runsDesired } from '../assess-progress.ts';
 import type { Backend } from '../node-config.ts';
 import { type AssignRules, nextStep, type RolloutStage } from '../rollout.ts';
 import { applyAssignment, planAssignment } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './node-feed.ts';
-import type { JudgedNode } from './read-nodes.ts';
+import type { AssessedNode } from './read-nodes.ts';
 
 /** A node, and what it is to be assigned; null: nothing. */
 export interface RolloutTarget {
   readonly name: string;
-  readonly wanted: ConfigSource | null;
+  readonly desired: ConfigSource | null;
   /** What it is assigned now, unless it is assigned `wanted` already: with anything else it is left alone. Absent: whatever it has. */
   readonly expected?: ConfigSource | null | undefined;
 }
@@ -52,14 +52,14 @@ export interface RolloutOptions {
 export interface RolloutListener {
   batch?(batch: RolloutBatch): void;
   /** `isNew` is false where it was assigned this already. */
-  assigned?(name: string, wanted: ConfigSource | null, isNew: boolean): void;
+  assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
   /** At each change of the state of a node under way. */
-  state?(node: JudgedNode): void;
+  state?(node: AssessedNode): void;
   ended?(outcome: RolloutOutcome): void;
   /** No node may be begun because these are down. */
   blocked?(down: readonly string[]): void;
   /** The API server can't be asked now; null: it can again. */
-  trouble?(error: AppError | null): void;
+  issue?(error: AppError | null): void;
   progress?(nodes: readonly RolloutOutcome[]): void;
 }
 
@@ -67,9 +67,9 @@ export interface RolloutListener {
 export interface RolloutOutcome {
   readonly name: string;
   /** What it was to be assigned; null: nothing. */
-  readonly wanted: ConfigSource | null;
+  readonly desired: ConfigSource | null;
   readonly stage: RolloutStage;
-  readonly judged: JudgedNode;
+  readonly validated: AssessedNode;
   /** What kept it from being assigned anything. */
   readonly error: AppError | null;
   /** It was assigned something by this run. */
@@ -83,11 +83,11 @@ export interface RolloutResult {
   readonly blocked: readonly string[];
 }
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** A kubelet up to 1.23 notices a change of its assignment within 12 s, and sends an Event before it restarts. */
 const NOTICE_MS = 20_000;
 /** So many nodes are judged as often as that; more of them less often. */
-const NODES_A_LOOK = 250;
+const NODES_PER_POLL = 250;
 
 /**
  * Assigns nodes what they are to have, batch by batch, and watches each until it is there, is lost or has had its time. Nodes that are there already are left
@@ -108,7 +108,7 @@ export async function rollOut(cluster: Cluster, targets: readonly RolloutTarget[
 interface Member {
   readonly target: RolloutTarget;
   stage: RolloutStage;
-  judged: JudgedNode;
+  validated: AssessedNode;
   error: AppError | null;
   isTouched: boolean;
   beganAt: number;
@@ -117,12 +117,12 @@ interface Member {
   /** Its status showed what is wanted before the assignment was changed to that: until the kubelet had the time to take the previous one, it proves nothing. */
   wasShown: boolean;
   /** Since when it is there without a break. */
-  thereSince: number | null;
+  existingSince: number | null;
   /** What it was assigned when the rollout first read it. */
   readonly initial: ConfigSource | null;
   /** A Node read with a smaller version is older than the assignment; null: nothing was changed. */
   keptVersion: number | null;
-  said: string;
+  reported: string;
   /** Its Node was deleted meanwhile. */
   isGone: boolean;
 }
@@ -146,7 +146,7 @@ class Rollout {
 
   async run(): Promise<RolloutResult> {
     const { clock, signal, rules, listener, timeoutMs } = this.#options;
-    const lookMs = LOOK_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_A_LOOK));
+    const pollMs = POLL_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_PER_POLL));
     await this.#look();
     for (;;) {
       listener?.progress?.(this.#outcomes());
@@ -166,7 +166,7 @@ class Rollout {
           if (this.#blockedSince === null) listener?.blocked?.(step.down);
           this.#blockedSince ??= this.#now();
       }
-      await clock.sleep(lookMs, signal);
+      await clock.sleep(pollMs, signal);
       await this.#look();
     }
   }
@@ -176,10 +176,10 @@ class Rollout {
   }
 
   #nodes() {
-    return this.#members.map(({ target, stage, judged, isGone }) => ({
+    return this.#members.map(({ target, stage, validated, isGone }) => ({
       name: target.name,
       stage,
-      isReady: isGone || judged.config.isReady,
+      isReady: isGone || validated.config.isReady,
     }));
   }
 
@@ -187,8 +187,8 @@ class Rollout {
     return this.#members.map(outcomeOf);
   }
 
-  #goal({ wanted }: RolloutTarget): Goal {
-    return { wanted, until: this.#options.until };
+  #goal({ desired }: RolloutTarget): Goal {
+    return { desired, until: this.#options.until };
   }
 
   async #begin(names: readonly string[], isCanary: boolean): Promise<void> {
@@ -202,13 +202,13 @@ class Rollout {
 
   async #assign(member: Member): Promise<void> {
     const { begins, listener } = this.#options;
-    const { config } = member.judged;
-    const { name, wanted } = member.target;
-    const change = this.#plan(config, wanted);
+    const { config } = member.validated;
+    const { name, desired } = member.target;
+    const change = this.#plan(config, desired);
     try {
       if (change !== null) {
         await begins?.(name, config.source.source);
-        const kept = await applyAssignment(this.#cluster, config, change, wanted);
+        const kept = await applyAssignment(this.#cluster, config, change, desired);
         member.keptVersion = Number(kept.resourceVersion);
       }
     } catch (error) {
@@ -227,14 +227,14 @@ class Rollout {
     member.isTouched = change !== null;
     member.stage = 'under-way';
     member.wasDown = !config.isReady;
-    member.wasShown = change !== null && config.backend === 'native' && sameSource(config.status?.assigned ?? null, wanted);
+    member.wasShown = change !== null && config.backend === 'native' && sameSource(config.status?.assigned ?? null, desired);
     member.beganAt = this.#now();
-    listener?.assigned?.(name, wanted, change !== null);
+    listener?.assigned?.(name, desired, change !== null);
   }
 
-  #plan(config: JudgedNode['config'], wanted: ConfigSource | null) {
+  #plan(config: AssessedNode['config'], desired: ConfigSource | null) {
     const { by, clock } = this.#options;
-    return planAssignment(config, wanted, { by, at: clock.now() });
+    return planAssignment(config, desired, { by, at: clock.now() });
   }
 
   #end(member: Member, stage: 'passed' | 'failed' | 'unreached' | 'replaced'): void {
@@ -243,11 +243,11 @@ class Rollout {
   }
 
   async #look(): Promise<void> {
-    const judged = await this.#read();
-    if (judged === null) return;
-    const byName = new Map(judged.map((node) => [node.config.name, node]));
+    const validated = await this.#read();
+    if (validated === null) return;
+    const byName = new Map(validated.map((node) => [node.config.name, node]));
     if (this.#members.length === 0) {
-      this.#members = this.#targets.map((target) => this.#newMember(target, byName.get(target.name) as JudgedNode));
+      this.#members = this.#targets.map((target) => this.#newMember(target, byName.get(target.name) as AssessedNode));
       return;
     }
     for (const member of this.#members) {
@@ -258,16 +258,16 @@ class Rollout {
   }
 
   /** Null: the API server does not answer now. */
-  async #read(): Promise<readonly JudgedNode[] | null> {
+  async #read(): Promise<readonly AssessedNode[] | null> {
     const { listener, timeoutMs } = this.#options;
     try {
-      const judged = await this.#feed.read();
-      if (this.#unansweredSince !== null) listener?.trouble?.(null);
+      const validated = await this.#feed.read();
+      if (this.#unansweredSince !== null) listener?.issue?.(null);
       this.#unansweredSince = null;
-      return judged;
+      return validated;
     } catch (error) {
       if (!mayPass(error)) throw error;
-      if (this.#unansweredSince === null) listener?.trouble?.(error);
+      if (this.#unansweredSince === null) listener?.issue?.(error);
       this.#unansweredSince ??= this.#now();
       if (this.#now() - this.#unansweredSince >= timeoutMs) throw error;
       return null;
@@ -280,70 +280,70 @@ class Rollout {
     if (member.stage === 'waiting' || member.stage === 'under-way') this.#end(member, 'unreached');
   }
 
-  #newMember(target: RolloutTarget, judged: JudgedNode): Member {
-    const { config, verdict } = judged;
+  #newMember(target: RolloutTarget, validated: AssessedNode): Member {
+    const { config, verdict } = validated;
     const now = this.#now();
-    const wasShown = this.#plan(config, target.wanted) === null && isJustAssigned(judged, target.wanted, now);
+    const wasShown = this.#plan(config, target.desired) === null && isJustAssigned(validated, target.desired, now);
     const member = {
       target,
-      judged,
+      validated,
       error: null,
       isTouched: false,
       beganAt: now,
       wasDown: !config.isReady,
       wasShown,
-      thereSince: null,
+      existingSince: null,
       initial: config.source.source,
       keptVersion: null,
-      said: '',
+      reported: '',
       isGone: false,
     };
     const stage = (): RolloutStage => {
-      if (this.#plan(config, target.wanted) !== null)
+      if (this.#plan(config, target.desired) !== null)
         return target.expected !== undefined && !sameSource(config.source.source, target.expected) ? 'replaced' : 'waiting';
       if (wasShown) return 'under-way';
-      if (runsWanted(config, verdict, this.#goal(target))) return 'passed';
-      if (judgeProgress(config, verdict, this.#goal(target), 0) === 'lost') return 'failed';
+      if (runsDesired(config, verdict, this.#goal(target))) return 'passed';
+      if (assessProgress(config, verdict, this.#goal(target), 0) === 'lost') return 'failed';
       return config.isReady ? 'under-way' : 'waiting';
     };
-    const begun: Member = { ...member, stage: stage() };
-    if (begun.stage !== 'waiting' && begun.stage !== 'replaced') this.#options.listener?.assigned?.(target.name, target.wanted, false);
-    if (begun.stage === 'failed' || begun.stage === 'replaced') this.#options.listener?.ended?.(outcomeOf(begun));
-    return begun;
+    const started: Member = { ...member, stage: stage() };
+    if (started.stage !== 'waiting' && started.stage !== 'replaced') this.#options.listener?.assigned?.(target.name, target.desired, false);
+    if (started.stage === 'failed' || started.stage === 'replaced') this.#options.listener?.ended?.(outcomeOf(started));
+    return started;
   }
 
-  #see(member: Member, found: JudgedNode): void {
+  #see(member: Member, found: AssessedNode): void {
     const { minReadyMs, timeoutMs, listener } = this.#options;
-    const judged = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
-    member.judged = judged;
+    const validated = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
+    member.validated = validated;
     if (member.error !== null || member.stage === 'replaced') return;
     if (isReplaced(member)) {
       this.#end(member, 'replaced');
       return;
     }
     if (member.stage === 'waiting') return;
-    const { state } = judged.verdict;
-    if (member.stage === 'under-way' && member.said !== state) {
-      member.said = state;
-      listener?.state?.(judged);
+    const { state } = validated.verdict;
+    if (member.stage === 'under-way' && member.reported !== state) {
+      member.reported = state;
+      listener?.state?.(validated);
     }
     const now = this.#now();
-    const progress = judgeProgress(judged.config, judged.verdict, this.#goal(member.target), now - member.beganAt);
-    if (progress === 'there') member.thereSince ??= now;
-    else member.thereSince = null;
-    const isThere = member.thereSince !== null && now - member.thereSince >= minReadyMs;
+    const progress = assessProgress(validated.config, validated.verdict, this.#goal(member.target), now - member.beganAt);
+    if (progress === 'there') member.existingSince ??= now;
+    else member.existingSince = null;
+    const exists = member.existingSince !== null && now - member.existingSince >= minReadyMs;
     const isLate = progress !== 'there' && now - member.beganAt >= timeoutMs;
     // What was there may still go back.
     if (progress === 'lost' && (member.stage === 'under-way' || member.stage === 'passed')) this.#end(member, 'failed');
-    else if (member.stage === 'under-way' && isThere) this.#end(member, 'passed');
+    else if (member.stage === 'under-way' && exists) this.#end(member, 'passed');
     else if (member.stage === 'under-way' && isLate) this.#end(member, member.wasDown ? 'unreached' : 'failed');
   }
 }
 
 /** Whether somebody else has changed the assignment of a node since the rollout read it, or made it. */
-function isReplaced({ stage, target, judged, initial, keptVersion }: Member): boolean {
-  const { source, resourceVersion } = judged.config;
-  if (source.trouble === null && sameSource(source.source, target.wanted)) return false;
+function isReplaced({ stage, target, validated, initial, keptVersion }: Member): boolean {
+  const { source, resourceVersion } = validated.config;
+  if (source.issue === null && sameSource(source.source, target.desired)) return false;
   if (stage === 'waiting') return !sameSource(source.source, initial);
   // The watch may lag behind the rollout's own assignment.
   if (keptVersion !== null && Number(resourceVersion) < keptVersion) return false;
@@ -351,19 +351,19 @@ function isReplaced({ stage, target, judged, initial, keptVersion }: Member): bo
 }
 
 /** Whether somebody assigned this a moment ago, and the kubelet has not restarted since: what its status shows may be from before. */
-function isJustAssigned({ config, verdict }: JudgedNode, wanted: ConfigSource | null, now: number): boolean {
+function isJustAssigned({ config, verdict }: AssessedNode, desired: ConfigSource | null, now: number): boolean {
   const at = config.assigner?.at?.getTime() ?? Number.NEGATIVE_INFINITY;
-  if (config.backend !== 'native' || config.status === null || !sameSource(config.status.assigned, wanted)) return false;
+  if (config.backend !== 'native' || config.status === null || !sameSource(config.status.assigned, desired)) return false;
   return Math.abs(now - at) < NOTICE_MS && (verdict.since === null || verdict.since.getTime() < at);
 }
 
 /** A verdict from a status that was reported before the assignment. */
-function unproven(node: JudgedNode): JudgedNode {
+function unproven(node: AssessedNode): AssessedNode {
   if (!['trial', 'good', 'local'].includes(node.verdict.state)) return node;
   const why = 'the reported status is from before this assignment: the kubelet may just be restarting to use the previous one';
   return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
 }
 
-function outcomeOf({ target, stage, judged, error, isTouched }: Member): RolloutOutcome {
-  return { name: target.name, wanted: target.wanted, stage, judged, error, isTouched };
+function outcomeOf({ target, stage, validated, error, isTouched }: Member): RolloutOutcome {
+  return { name: target.name, desired: target.desired, stage, validated, error, isTouched };
 }

@@ -33,11 +33,11 @@ const LOCAL = 'local';
  */
 export async function openRolloutRecord(
   cluster: Cluster,
-  wanted: ConfigSource | null,
+  desired: ConfigSource | null,
   { by, now }: { readonly by: string; readonly now: () => Date },
 ): Promise<RolloutRecord> {
-  const what = wanted === null ? LOCAL : describeSource(wanted);
-  const name = appendHash({ name: 'rollout', data: { wanted: what } });
+  const what = desired === null ? LOCAL : describeSource(desired);
+  const name = appendHash({ name: 'rollout', data: { desired: what } });
   const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name };
   const found = await cluster.get(ref);
   const create = async (data: Readonly<Record<string, string>>): Promise<void> => {

@@ -38,11 +38,11 @@ export function importAnsible(files: readonly InventoryFile[], variables: readon
     const { name, position } = host;
     const { written, warnings, leftOut } = importConnection(host);
     if (leftOut !== null) {
-      const tell = (names: readonly string[]): Problem => ({
+      const notify = (names: readonly string[]): Problem => ({
         ...importIgnored(`${namesText(names)} ${names.length === 1 ? 'is' : 'are'} left out: ${leftOut}`),
         position,
       });
-      found.add(`left out: ${leftOut}`, name, tell);
+      found.add(`left out: ${leftOut}`, name, notify);
       continue;
     }
     for (const warning of warnings) found.add(warning.message, name, (names) => ({ ...warning, host: namesText(names) }));
@@ -54,17 +54,17 @@ export function importAnsible(files: readonly InventoryFile[], variables: readon
 
 /** What a group says of thousands of hosts is told once, at the first of them. */
 class SharedWarnings {
-  readonly #found = new Map<string, { readonly names: string[]; readonly tell: (names: readonly string[]) => Problem }>();
+  readonly #found = new Map<string, { readonly names: string[]; readonly notify: (names: readonly string[]) => Problem }>();
 
   /** @param key the same for what may be told together */
-  add(key: string, name: string, tell: (names: readonly string[]) => Problem): void {
-    const same = this.#found.get(key) ?? { names: [], tell };
+  add(key: string, name: string, notify: (names: readonly string[]) => Problem): void {
+    const same = this.#found.get(key) ?? { names: [], notify };
     same.names.push(name);
     this.#found.set(key, same);
   }
 
   get problems(): readonly Problem[] {
-    return [...this.#found.values()].map(({ names, tell }) => tell(names));
+    return [...this.#found.values()].map(({ names, notify }) => notify(names));
   }
 }
 

@@ -109,12 +109,12 @@ export class Inventory {
       for (const host of group.hosts) memberships.set(host, [...(memberships.get(host) ?? []), group.name]);
     }
     const depths = new Map<string, number>();
-    const depthOf = (name: string, way: readonly string[]): number => {
+    const depthOf = (name: string, route: readonly string[]): number => {
       const known = depths.get(name);
       if (known !== undefined) return known;
-      if (way.includes(name)) throw new GroupCycle([...way.slice(way.indexOf(name)), name].reverse());
+      if (route.includes(name)) throw new GroupCycle([...route.slice(route.indexOf(name)), name].reverse());
       if (name === 'all') return 0;
-      const depth = 1 + Math.max(0, ...(parents.get(name) ?? []).map((parent) => depthOf(parent, [...way, name])));
+      const depth = 1 + Math.max(0, ...(parents.get(name) ?? []).map((parent) => depthOf(parent, [...route, name])));
       depths.set(name, depth);
       return depth;
     };

@@ -41,7 +41,7 @@ export function describeCommit(record: CommitRecord | null): string {
     case 'reverting':
       return `${change} is being rolled back`;
     case 'reverted':
-      return `${change} was rolled back${record.revertedAt === null ? '' : ` at ${utc(record.revertedAt)}`}: ${record.why ?? 'no reason was recorded'}${record.trouble === null ? '' : `; ${record.trouble}`}`;
+      return `${change} was rolled back${record.revertedAt === null ? '' : ` at ${utc(record.revertedAt)}`}: ${record.why ?? 'no reason was recorded'}${record.issue === null ? '' : `; ${record.issue}`}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { printable } from '../../base/text/printable.ts';
 import { defineFact } from '../facts/fact.ts';
-import type { FileFact } from '../facts/question.ts';
+import type { FileFact } from '../facts/query.ts';
 import { COMMIT_DIRECTORY } from './revert-script.ts';
 
 /** A change that a host has not heard the confirmation of, or took back. */
@@ -16,7 +16,7 @@ export interface CommitRecord {
   readonly why: string | null;
   readonly revertedAt: number | null;
   /** What did not work when it was taken back. */
-  readonly trouble: string | null;
+  readonly issue: string | null;
 }
 
 /** Who holds the lock of a host. */
@@ -51,32 +51,32 @@ function contentOf(file: FileFact | null): string | undefined {
 
 /** Reads `state NAME` and the lines of a record; null when nothing is told. The host wrote it: it is made fit for one line. */
 export function parseRecord(text: string): CommitRecord | null {
-  const told = readLines(text);
-  const state = STATES[told('state') as keyof typeof STATES];
+  const reported = readLines(text);
+  const state = STATES[reported('state') as keyof typeof STATES];
   if (state === undefined) return null;
   return {
     state,
-    id: told('id'),
-    owner: told('owner'),
-    armedAt: numberOf(told('armed')),
-    timeoutSeconds: numberOf(told('timeout')),
-    why: told('why') || null,
-    revertedAt: told('at') === '' ? null : numberOf(told('at')),
-    trouble: told('trouble') || null,
+    id: reported('id'),
+    owner: reported('owner'),
+    armedAt: numberOf(reported('armed')),
+    timeoutSeconds: numberOf(reported('timeout')),
+    why: reported('why') || null,
+    revertedAt: reported('at') === '' ? null : numberOf(reported('at')),
+    issue: reported('trouble') || null,
   };
 }
 
 /** Reads the lines of a lock; null when there are none. */
 export function parseLockHolder(text: string): LockHolder | null {
-  const told = readLines(text);
-  if (told('id') === '') return null;
+  const reported = readLines(text);
+  if (reported('id') === '') return null;
   return {
-    id: told('id'),
-    name: told('owner') || 'somebody',
-    processId: numberOf(told('process')),
-    machine: told('machine'),
-    since: numberOf(told('since')),
-    secondsLeft: numberOf(told('left')),
+    id: reported('id'),
+    name: reported('owner') || 'somebody',
+    processId: numberOf(reported('process')),
+    machine: reported('machine'),
+    since: numberOf(reported('since')),
+    secondsLeft: numberOf(reported('left')),
   };
 }
 

@@ -1,6 +1,6 @@
 import { TextMemo } from '../../base/memo.ts';
 import { defineFact, type Fact } from './fact.ts';
-import { type FileFact, type Question, questionKey } from './question.ts';
+import { type FactQuery, type FileFact, queryKey } from './query.ts';
 
 type FileFacts = Fact<ReadonlyMap<string, FileFact | null>>;
 
@@ -14,8 +14,8 @@ const FACTS = new TextMemo<FileFacts>();
 
 function factsOf(paths: readonly string[]): FileFacts {
   const asked = paths.map((path) => {
-    const question: Question = { kind: 'file', path };
-    return { path, key: questionKey(question), question };
+    const question: FactQuery = { kind: 'file', path };
+    return { path, key: queryKey(question), question };
   });
   return defineFact(Object.fromEntries(asked.map(({ key, question }) => [key, question])), (answers) => {
     const found = new Map<string, FileFact | null>();

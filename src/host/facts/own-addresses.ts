@@ -7,7 +7,7 @@ import { defineFact } from './fact.ts';
  * interface it is, and all addresses count but those of the loopback.
  */
 export const ownAddresses = defineFact(
-  { ...localAddresses.questions, shown: { kind: 'command', argv: ['ip', '-o', 'address', 'show', 'scope', 'global'] } },
+  { ...localAddresses.queries, shown: { kind: 'command', argv: ['ip', '-o', 'address', 'show', 'scope', 'global'] } },
   ({ shown, ...local }): readonly string[] | null => {
     const { exitCode, stdout } = shown;
     return exitCode === 0 ? parseOwnAddresses(stdout) : localAddresses.parse(local);

@@ -1,6 +1,6 @@
 import { defineFact, type Fact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
-import type { FileFact } from '../facts/question.ts';
+import type { FileFact } from '../facts/query.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { diffFile } from '../plan/diff-file.ts';
 
@@ -41,9 +41,7 @@ done; true`;
 export function planModules(modules: readonly string[], { file, loaded }: ModuleFacts): PhasePlan {
   const changes: readonly HostChange[] = [
     ...ownFile(file, MODULES_FILE, modules.map((name) => `${name}\n`).join('')),
-    ...modules.flatMap((module): HostChange[] =>
-      loaded.has(module) ? [] : [{ kind: 'load-module', module, because: 'it is not loaded' }],
-    ),
+    ...modules.flatMap((module): HostChange[] => (loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'it is not loaded' }])),
   ];
   return changes.length > 0 ? { changes } : { changes, noop: modules.length === 0 ? 'none is declared' : `${modules.join(', ')}: loaded` };
 }
@@ -56,7 +54,7 @@ function ownFile(found: FileFact | null, path: string, content: string): readonl
   }
   if (found === null) return [];
   const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-  return [{ kind: 'remove-file', path, before, because: 'nothing is declared any more' }];
+  return [{ kind: 'remove-file', path, before, reason: 'nothing is declared any more' }];
 }
 
 export interface SysctlFacts {
@@ -69,7 +67,7 @@ export interface SysctlFacts {
 export function sysctlFacts(names: readonly string[]): Fact<SysctlFacts> {
   const files = fileFacts([SYSCTLS_FILE, ...names.map(sysctlPath)]);
   return {
-    questions: files.questions,
+    queries: files.queries,
     parse: (answers) => {
       const found = files.parse(answers as never);
       return {
@@ -94,7 +92,7 @@ export function planSysctls(declared: Readonly<Record<string, string>>, { file, 
     ...entries.flatMap(([name, value]): HostChange[] => {
       const now = values.get(name) ?? null;
       if (now !== null && words(now) === words(value)) return [];
-      return [{ kind: 'set-sysctl', name, value, because: now === null ? 'it is not there yet' : `it is ${words(now)}` }];
+      return [{ kind: 'set-sysctl', name, value, reason: now === null ? 'it is not there yet' : `it is ${words(now)}` }];
     }),
   ];
   return changes.length > 0 ? { changes } : { changes, noop: entries.length === 0 ? 'none is declared' : 'all have the values declared' };
@@ -112,7 +110,7 @@ export interface SwapFacts {
 }
 
 export const swapFacts: Fact<SwapFacts> = {
-  questions: fileFacts([FSTAB, SWAPS]).questions,
+  queries: fileFacts([FSTAB, SWAPS]).queries,
   parse: (answers) => {
     const found = fileFacts([FSTAB, SWAPS]).parse(answers as never);
     const lines = (found.get(SWAPS)?.content ?? '').split('\n').slice(1);
@@ -136,7 +134,7 @@ export function planSwapOff({ fstab, active }: SwapFacts): PhasePlan {
     fstab === null || content === text ? null : diffFile(fstab, { path: FSTAB, content, mode: fstab.mode, owner: fstab.owner });
   const changes: readonly HostChange[] = [
     ...(change === null ? [] : [change]),
-    ...(active.length === 0 ? [] : [{ kind: 'turn-off-swap', because: `${active.join(', ')}: swapped to` } as const]),
+    ...(active.length === 0 ? [] : [{ kind: 'turn-off-swap', reason: `${active.join(', ')}: swapped to` } as const]),
   ];
   const named = new Set(text.split('\n').flatMap((line) => (/^\s*#/.test(line) ? [] : (line.trim().split(/\s+/)[0] ?? []))));
   // A UUID or a label in fstab may be any of them.

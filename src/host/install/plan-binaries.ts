@@ -1,7 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
-import type { FileFact } from '../facts/question.ts';
+import type { FileFact } from '../facts/query.ts';
 import { type UnitState, unitState } from '../facts/unit.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import type { LargeFile } from '../plan/large-file.ts';
@@ -48,7 +48,7 @@ export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> 
     units: combineFacts(Object.fromEntries(names.map((name) => [name, unitState(name)]))),
   });
   return {
-    questions: all.questions,
+    queries: all.queries,
     parse: (answers) => {
       const found = all.parse(answers);
       const lines = found.sums.split('\n');
@@ -86,18 +86,18 @@ export function planBinaries(
   facts: BinaryFacts,
   { contents, host }: { readonly contents: ReadonlyMap<string, LargeFile>; readonly host: string },
 ): PhasePlan {
-  const wanted = filesToInstall(install, facts);
-  const changes: HostChange[] = wanted.flatMap((file) => placeFile(file, facts, { content: contents.get(file.name) ?? null, host }));
-  if (wanted.some(({ path, isArchive }) => isArchive || /\/systemd\//.test(path)))
-    changes.push({ kind: 'daemon-reload', because: 'units may have come' });
+  const desired = filesToInstall(install, facts);
+  const changes: HostChange[] = desired.flatMap((file) => placeFile(file, facts, { content: contents.get(file.name) ?? null, host }));
+  if (desired.some(({ path, isArchive }) => isArchive || /\/systemd\//.test(path)))
+    changes.push({ kind: 'daemon-reload', reason: 'units may have come' });
   for (const unit of install.units) {
     const state = facts.units.get(unit);
-    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, because: 'it is to run after a boot' });
-    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, because: 'it is not running' });
+    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'it is to run after a boot' });
+    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'it is not running' });
   }
-  const kubelet = wanted.some(({ path }) => path.endsWith('/kubelet'));
+  const kubelet = desired.some(({ path }) => path.endsWith('/kubelet'));
   if (kubelet && facts.units.get('kubelet')?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', because: 'its program is another one' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its program is another one' });
   const names = install.files.map(({ name }) => name).join(', ');
   return changes.length > 0 ? { changes } : { changes, noop: `${names}: as declared` };
 }
@@ -110,20 +110,20 @@ function placeFile(
   const { name, source, sha256, mode, path, isArchive } = file;
   const at = isArchive ? `${ARCHIVES}/${name}` : path;
   const known = isArchive ? unpacked.get(name) !== '' : sums.has(path);
-  const because = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'it is another one') : 'it is missing';
+  const reason = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'it is another one') : 'it is missing';
   if (content !== null && content.sha256 !== sha256) {
     const message = `${source} has the SHA-256 ${content.sha256}, and ${sha256} is declared`;
     throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Fix sha256, or get the right file' }, { exitCode: 3 });
   }
   const arrives: HostChange =
     isUrl(source) || content === null
-      ? { kind: 'download-file', path: at, url: source, sha256, mode, because }
-      : { kind: 'put-file', path: at, mode, owner: 'root:root', content, because };
+      ? { kind: 'download-file', path: at, url: source, sha256, mode, reason }
+      : { kind: 'put-file', path: at, mode, owner: 'root:root', content, reason };
   if (!isArchive) return [arrives];
   return [
     arrives,
-    { kind: 'extract-archive', path: at, to: path, because },
-    { kind: 'remove-file', path: at, before: null, because: 'it is unpacked' },
+    { kind: 'extract-archive', path: at, to: path, reason },
+    { kind: 'remove-file', path: at, before: null, reason: 'it is unpacked' },
     {
       kind: 'write-file',
       path: notePath(file),
@@ -132,7 +132,7 @@ function placeFile(
       owner: 'root:root',
       action: known ? 'update' : 'create',
       before: known ? { content: `${unpacked.get(name)}\n`, mode: 0o644, owner: 'root:root' } : null,
-      because: 'so that it is known what was unpacked',
+      reason: 'so that it is known what was unpacked',
     },
   ];
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../../base/errors.ts';
-import type { FileFact } from '../facts/question.ts';
+import type { FileFact } from '../facts/query.ts';
 import type { UnitState } from '../facts/unit.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { diffFile } from '../plan/diff-file.ts';
@@ -48,11 +48,11 @@ export function planPackages(install: PackageInstall, situation: PackageSituatio
     const message = `kubelet ${before} is installed, and ${install.version} is declared: kubelets are not downgraded to an older minor version`;
     throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare that version, or reset the host and remove the package');
   }
-  const isWanted = (name: string): boolean => {
+  const isDesired = (name: string): boolean => {
     const version = installed.get(name);
     return version !== undefined && (name !== HELD_PACKAGE || isVersion(version, install.version));
   };
-  const missing = declaredPackages(install).filter((name) => !isWanted(name));
+  const missing = declaredPackages(install).filter((name) => !isDesired(name));
   const changes = [
     ...repositoryChanges(install, manager, situation),
     ...(missing.length === 0 ? [] : [installChange(install, manager, { missing, before })]),
@@ -77,11 +77,11 @@ function repositoryChanges(
     const { key, list } = repositoryPaths(manager, repository.name);
     const url = repositoryUrl(manager, repository, index === 0);
     const content = repositoryFile(manager, repository, url, index === 0 ? [HELD_PACKAGE] : []);
-    const wanted = [
+    const desired = [
       { path: key, content: keys.get(repository.name) ?? '', mode: 0o644, owner: 'root:root' },
       { path: list, content, mode: 0o644, owner: 'root:root' },
     ];
-    return wanted.flatMap((file) => diffFile(files.get(file.path) ?? null, file) ?? []);
+    return desired.flatMap((file) => diffFile(files.get(file.path) ?? null, file) ?? []);
   });
 }
 
@@ -90,7 +90,7 @@ function installChange(
   manager: PackageManager,
   { missing, before }: { readonly missing: readonly string[]; readonly before: string | undefined },
 ): HostChange {
-  const because =
+  const reason =
     before === undefined || !missing.includes(HELD_PACKAGE)
       ? `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not installed`
       : `kubelet ${before} is installed, and ${version} is declared`;
@@ -99,14 +99,14 @@ function installChange(
     manager,
     packages: missing.map((name) => packageArgument(manager, name, name === HELD_PACKAGE ? version : null)),
     repositories: repositories.map(({ name }) => name),
-    because,
+    reason,
   };
 }
 
 /** With dnf it is the description of the repository that keeps them. */
 function holdChanges(manager: PackageManager, { held }: PackageFacts, missing: readonly string[]): readonly HostChange[] {
   if (manager !== 'apt' || (held.has(HELD_PACKAGE) && !missing.includes(HELD_PACKAGE))) return [];
-  return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], because: 'an upgrade of the system must not take it to another version' }];
+  return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], reason: 'an upgrade of the system must not take it to another version' }];
 }
 
 function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { kubelet, runtime: state }: PackageSituation) {
@@ -114,16 +114,16 @@ function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { 
   if (runtime !== null) {
     const unit = runtimeUnit(runtime);
     const isNew = missing.includes(runtime);
-    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, because: 'it is to run after a boot' });
-    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, because: 'it is not running' });
+    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'it is to run after a boot' });
+    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'it is not running' });
   }
   if (missing.includes(HELD_PACKAGE) && kubelet?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', because: 'its package is another one' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package is another one' });
   return changes;
 }
 
 /** What is installed now is not what was declared; null: it is. */
-export function judgeInstalled(install: PackageInstall, { installed }: PackageFacts): string | null {
+export function validateInstalled(install: PackageInstall, { installed }: PackageFacts): string | null {
   for (const name of declaredPackages(install)) {
     const version = installed.get(name);
     if (version === undefined) return `${name} is not installed`;

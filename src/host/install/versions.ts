@@ -2,9 +2,9 @@
 export const PACKAGE_VERSION = /^1\.[0-9]{2}(?:\.[0-9]+(?:-[A-Za-z0-9.+~]+)?)?$/;
 
 /** Whether what is installed is what is wanted: `1.36` is any of that minor, `1.36.2` any build of it. */
-export function isVersion(installed: string, wanted: string): boolean {
-  if (installed === wanted) return true;
-  return /^1\.[0-9]+$/.test(wanted) ? installed.startsWith(`${wanted}.`) : !wanted.includes('-') && installed.startsWith(`${wanted}-`);
+export function isVersion(installed: string, desired: string): boolean {
+  if (installed === desired) return true;
+  return /^1\.[0-9]+$/.test(desired) ? installed.startsWith(`${desired}.`) : !desired.includes('-') && installed.startsWith(`${desired}-`);
 }
 
 /** `1.36` of `1.36.2-1.1`. */

@@ -30,7 +30,7 @@ export type HostChange =
       readonly content: string | SensitiveText;
       readonly summary?: FileSummary;
       readonly before: FileBefore | null;
-      readonly because: string;
+      readonly reason: string;
     }
   /** A program. Nothing good is at that path: its name tells what is in it. */
   | {
@@ -39,37 +39,37 @@ export type HostChange =
       readonly mode: number;
       readonly owner: string;
       readonly content: LargeFile;
-      readonly because: string;
+      readonly reason: string;
     }
-  | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string; readonly because: string }
-  | { readonly kind: 'remove-file'; readonly path: string; readonly before: FileBefore | null; readonly because: string }
-  | { readonly kind: 'move-file'; readonly path: string; readonly to: string; readonly because: string }
-  | { readonly kind: 'empty-directory'; readonly path: string; readonly because: string }
+  | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string; readonly reason: string }
+  | { readonly kind: 'remove-file'; readonly path: string; readonly before: FileBefore | null; readonly reason: string }
+  | { readonly kind: 'move-file'; readonly path: string; readonly to: string; readonly reason: string }
+  | { readonly kind: 'empty-directory'; readonly path: string; readonly reason: string }
   /** With all that is in it. */
-  | { readonly kind: 'remove-directory'; readonly path: string; readonly because: string }
+  | { readonly kind: 'remove-directory'; readonly path: string; readonly reason: string }
   /** Left where something is in it. */
-  | { readonly kind: 'remove-empty-directory'; readonly path: string; readonly because: string }
-  | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly because: string }
+  | { readonly kind: 'remove-empty-directory'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly reason: string }
   /** `mayStay`: pods that cannot be removed are no failure. */
-  | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true; readonly because: string }
+  | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true; readonly reason: string }
   /** The container runtime fetches an image; one that is there is fetched again. */
-  | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string; readonly because: string }
-  | { readonly kind: 'daemon-reload'; readonly because: string }
-  | { readonly kind: 'enable-unit'; readonly unit: string; readonly because: string }
-  | { readonly kind: 'restart-unit'; readonly unit: string; readonly because: string }
-  | { readonly kind: 'stop-unit'; readonly unit: string; readonly because: string }
+  | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string; readonly reason: string }
+  | { readonly kind: 'daemon-reload'; readonly reason: string }
+  | { readonly kind: 'enable-unit'; readonly unit: string; readonly reason: string }
+  | { readonly kind: 'restart-unit'; readonly unit: string; readonly reason: string }
+  | { readonly kind: 'stop-unit'; readonly unit: string; readonly reason: string }
   /** Nothing is done where it runs. */
-  | { readonly kind: 'start-unit'; readonly unit: string; readonly because: string }
+  | { readonly kind: 'start-unit'; readonly unit: string; readonly reason: string }
   /** `packages` as the package manager takes them (`kubelet=1.36.*`); `repositories` are those that keep back what is named in them. */
   | {
       readonly kind: 'install-packages';
       readonly manager: PackageManager;
       readonly packages: readonly string[];
       readonly repositories: readonly string[];
-      readonly because: string;
+      readonly reason: string;
     }
   /** With apt. */
-  | { readonly kind: 'hold-packages'; readonly packages: readonly string[]; readonly because: string }
+  | { readonly kind: 'hold-packages'; readonly packages: readonly string[]; readonly reason: string }
   /** The host itself fetches it, and takes it when it has this SHA-256. */
   | {
       readonly kind: 'download-file';
@@ -77,27 +77,27 @@ export type HostChange =
       readonly url: string;
       readonly sha256: string;
       readonly mode: number;
-      readonly because: string;
+      readonly reason: string;
     }
-  | { readonly kind: 'extract-archive'; readonly path: string; readonly to: string; readonly because: string }
-  | { readonly kind: 'load-module'; readonly module: string; readonly because: string }
-  | { readonly kind: 'set-sysctl'; readonly name: string; readonly value: string; readonly because: string }
-  | { readonly kind: 'turn-off-swap'; readonly because: string }
+  | { readonly kind: 'extract-archive'; readonly path: string; readonly to: string; readonly reason: string }
+  | { readonly kind: 'load-module'; readonly module: string; readonly reason: string }
+  | { readonly kind: 'set-sysctl'; readonly name: string; readonly value: string; readonly reason: string }
+  | { readonly kind: 'turn-off-swap'; readonly reason: string }
   /** Keeps what an earlier run changed and did not come to confirm. */
-  | { readonly kind: 'confirm-commit'; readonly id: string; readonly because: string };
+  | { readonly kind: 'confirm-commit'; readonly id: string; readonly reason: string };
 
 /**
  * A change of the cluster. `before` is the object as it was read; its resourceVersion guards the update. `owner` is the object with which it goes: it may be one
  * that is only made before, so who it is (its uid) is asked when the change is made.
  */
 export type ClusterChange =
-  | { readonly kind: 'create-object'; readonly object: KubeObject; readonly owner?: ObjectRef; readonly because: string }
+  | { readonly kind: 'create-object'; readonly object: KubeObject; readonly owner?: ObjectRef; readonly reason: string }
   | {
       readonly kind: 'update-object';
       readonly object: KubeObject;
       readonly owner?: ObjectRef;
       readonly before: KubeObject;
-      readonly because: string;
+      readonly reason: string;
     }
   | {
       readonly kind: 'patch-object';
@@ -105,10 +105,10 @@ export type ClusterChange =
       readonly patch: JsonObject;
       /** `status`; absent: the object itself. */
       readonly subresource?: string;
-      readonly because: string;
+      readonly reason: string;
     }
   | MarkNode
-  | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly because: string };
+  | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly reason: string };
 
 export type Change = HostChange | ClusterChange;
 

@@ -1,10 +1,10 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import { revealText, type SensitiveText } from '../../base/text/secret.ts';
-import type { FileFact } from '../facts/question.ts';
+import type { FileFact } from '../facts/query.ts';
 import type { FileBefore, FileSummary, HostChange } from './change.ts';
 
 /** A file as it should be. `mode` are permission bits, `owner` is `user:group`. */
-export interface WantedFile {
+export interface DesiredFile {
   readonly path: string;
   readonly content: string | SensitiveText;
   readonly mode: number;
@@ -25,19 +25,19 @@ type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
  * finds. Its owner is kept too when the host does not let us be root, where nobody could change it.
  * @throws AppError NOT_A_FILE, exit code 3: what is there is a directory or a socket
  */
-export function diffFile(found: FileFact | null, wanted: WantedFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {
-  const { path, content, summary } = wanted;
+export function diffFile(found: FileFact | null, desired: DesiredFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {
+  const { path, content, summary } = desired;
   const base = { kind: 'write-file', path, content, ...(summary === undefined ? {} : { summary }) } as const;
-  if (found === null) return { ...base, mode: wanted.mode, owner: wanted.owner, action: 'create', before: null, because: 'it is missing' };
+  if (found === null) return { ...base, mode: desired.mode, owner: desired.owner, action: 'create', before: null, reason: 'it is missing' };
   const problem = notAFile(path, found);
   if (problem !== null) throw new AppError(problem, { exitCode: 3 });
-  if (wanted.onlyIfAbsent === true) return null;
-  const mode = (found.mode & ~wanted.mode) === 0 ? found.mode : wanted.mode;
-  const owner = options.mayChown === false ? found.owner : wanted.owner;
-  const because = reasonsToWrite(found, { content: revealText(wanted.content), mode, owner }, wanted.whyOther);
-  if (because === null) return null;
+  if (desired.onlyIfAbsent === true) return null;
+  const mode = (found.mode & ~desired.mode) === 0 ? found.mode : desired.mode;
+  const owner = options.mayChown === false ? found.owner : desired.owner;
+  const reason = reasonsToWrite(found, { content: revealText(desired.content), mode, owner }, desired.whyOther);
+  if (reason === null) return null;
   const before: FileBefore = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-  return { ...base, mode, owner, action: 'update', before, because };
+  return { ...base, mode, owner, action: 'update', before, reason };
 }
 
 /** What is wrong with something that stands where a file is to be; null: it is one, or nothing is there. */
@@ -48,13 +48,13 @@ export function notAFile(path: string, found: FileFact | null): Problem | null {
 
 function reasonsToWrite(
   found: FileFact,
-  wanted: { content: string; mode: number; owner: string },
+  desired: { content: string; mode: number; owner: string },
   whyOther = 'its content differs',
 ): string | null {
   const reasons = [
-    found.content === wanted.content ? null : whyOther,
-    found.mode === wanted.mode ? null : `its mode is ${formatMode(found.mode)}`,
-    found.owner === wanted.owner ? null : `its owner is ${found.owner}`,
+    found.content === desired.content ? null : whyOther,
+    found.mode === desired.mode ? null : `its mode is ${formatMode(found.mode)}`,
+    found.owner === desired.owner ? null : `its owner is ${found.owner}`,
   ].filter((reason) => reason !== null);
   return reasons.length === 0 ? null : reasons.join(', ');
 }
@@ -66,5 +66,5 @@ export function formatMode(mode: number): string {
 
 /** A directory that is missing, or null when it is there. An existing one keeps its mode and owner. */
 export function diffDirectory(found: FileFact | null, path: string, mode: number): Extract<HostChange, { kind: 'make-directory' }> | null {
-  return found === null ? { kind: 'make-directory', path, mode, owner: 'root:root', because: 'it is missing' } : null;
+  return found === null ? { kind: 'make-directory', path, mode, owner: 'root:root', reason: 'it is missing' } : null;
 }

@@ -97,7 +97,7 @@ function hostDocument(host: HostPlan): PlanDocument['hosts'][number] {
 function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan['origins']): JsonObject {
   switch (change.kind) {
     case 'write-file': {
-      const { path, owner, action, because } = change;
+      const { path, owner, action, reason } = change;
       const origin = origins?.[path];
       return {
         kind: change.kind,
@@ -109,18 +109,18 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         ...(change.summary === undefined
           ? { content: change.content.toString(), diff: fileDiff(change) }
           : (change.summary as unknown as JsonObject)),
-        because,
+        reason,
         ...(origin ? { origin } : {}),
       };
     }
     case 'put-file': {
-      const { path, owner, content, because } = change;
-      return { kind: change.kind, phase, path, mode: formatMode(change.mode), owner, sha256: content.sha256, size: content.size, because };
+      const { path, owner, content, reason } = change;
+      return { kind: change.kind, phase, path, mode: formatMode(change.mode), owner, sha256: content.sha256, size: content.size, reason };
     }
     case 'make-directory':
-      return { kind: change.kind, phase, path: change.path, mode: formatMode(change.mode), owner: change.owner, because: change.because };
+      return { kind: change.kind, phase, path: change.path, mode: formatMode(change.mode), owner: change.owner, reason: change.reason };
     case 'remove-file':
-      return { kind: change.kind, phase, path: change.path, because: change.because };
+      return { kind: change.kind, phase, path: change.path, reason: change.reason };
     default: {
       const { kind, ...rest } = change;
       return { kind, phase, ...rest };
@@ -146,14 +146,14 @@ const DIFFS = new TextMemo<TextMemo<TextMemo<string>>>(MOST_TEXTS);
 function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject {
   switch (change.kind) {
     case 'create-object':
-      return { phase, action: 'create', object: maskObject(ownedObject(change)), because: change.because };
+      return { phase, action: 'create', object: maskObject(ownedObject(change)), reason: change.reason };
     case 'update-object':
       return {
         phase,
         action: 'update',
         object: maskObject(ownedObject(change)),
         diff: objectDiff(change.before, ownedObject(change)),
-        because: change.because,
+        reason: change.reason,
       };
     case 'patch-object':
     case 'mark-node': {
@@ -161,12 +161,12 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       const { metadata, ...patch } = change.patch;
       const named = { name, ...(namespace === undefined ? {} : { namespace }), ...(isJsonObject(metadata) ? metadata : {}) };
       const object = { apiVersion, kind, metadata: named, ...patch };
-      return { phase, action: 'patch', object, because: change.because };
+      return { phase, action: 'patch', object, reason: change.reason };
     }
     case 'delete-object': {
       const { apiVersion, kind, name, namespace } = change.ref;
       const object = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
-      return { phase, action: 'delete', object, because: change.because };
+      return { phase, action: 'delete', object, reason: change.reason };
     }
   }
 }

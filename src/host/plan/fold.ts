@@ -64,7 +64,7 @@ function replaceWord(text: string, word: string, by: string): string {
   let from = 0;
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at)) {
     const end = at + word.length;
-    if (standsAlone(text, at, end)) {
+    if (isUnmatched(text, at, end)) {
       result += text.slice(from, at) + by;
       from = end;
       at = end;
@@ -77,7 +77,7 @@ const NAME_CHARACTER = /[\w-]/;
 const WORD_CHARACTER = /\w/;
 
 /** Not part of a longer name; a dot at its end ends a sentence. */
-function standsAlone(text: string, start: number, end: number): boolean {
+function isUnmatched(text: string, start: number, end: number): boolean {
   const [before, after] = [text.charAt(start - 1), text.charAt(end)];
   if (before === '.' || NAME_CHARACTER.test(before) || NAME_CHARACTER.test(after)) return false;
   return after !== '.' || !WORD_CHARACTER.test(text.charAt(end + 1));

@@ -6,41 +6,41 @@ import type { ClusterChange } from './change.ts';
  * What brings an object of any kind to what is wanted: every field that is wanted has its value; those that are not stay as they are, be it that the API
  * server or somebody else set them. Lists are as wanted, item by item; status and versions do not count. For RBAC see `diffRbac`.
  */
-export function diffObject(found: KubeObject | null, wanted: KubeObject): ClusterChange | null {
-  if (found === null) return { kind: 'create-object', object: wanted, because: 'it is missing' };
-  const goal = comparable(wanted);
+export function diffObject(found: KubeObject | null, desired: KubeObject): ClusterChange | null {
+  if (found === null) return { kind: 'create-object', object: desired, reason: 'it is missing' };
+  const goal = comparable(desired);
   const [first, ...more] = [...differences(found, goal, '')];
   if (first === undefined) return null;
   const others = more.length === 0 ? '' : more.length === 1 ? ' and another field' : ` and ${more.length} other fields`;
-  const because = `its ${first}${others} ${more.length === 0 ? 'differs' : 'differ'}`;
-  return { kind: 'update-object', object: overlay(found, goal) as KubeObject, before: found, because };
+  const reason = `its ${first}${others} ${more.length === 0 ? 'differs' : 'differ'}`;
+  return { kind: 'update-object', object: overlay(found, goal) as KubeObject, before: found, reason };
 }
 
-function comparable({ status: _, ...wanted }: KubeObject): JsonObject {
-  const { resourceVersion: __, ...metadata } = wanted.metadata;
-  return { ...wanted, metadata };
+function comparable({ status: _, ...desired }: KubeObject): JsonObject {
+  const { resourceVersion: __, ...metadata } = desired.metadata;
+  return { ...desired, metadata };
 }
 
 /** Paths of wanted fields that have another value. */
-function* differences(found: Json | undefined, wanted: Json, path: string): Iterable<string> {
-  if (isJsonObject(wanted) && (isJsonObject(found) || found === undefined || found === null)) {
-    for (const [key, value] of Object.entries(wanted)) yield* differences(found?.[key], value, path === '' ? key : `${path}.${key}`);
-  } else if (Array.isArray(wanted) && Array.isArray(found) && found.length === wanted.length) {
-    for (const [i, value] of wanted.entries()) yield* differences(found[i], value as Json, `${path}[${i}]`);
-  } else if (found !== wanted) yield path;
+function* differences(found: Json | undefined, desired: Json, path: string): Iterable<string> {
+  if (isJsonObject(desired) && (isJsonObject(found) || found === undefined || found === null)) {
+    for (const [key, value] of Object.entries(desired)) yield* differences(found?.[key], value, path === '' ? key : `${path}.${key}`);
+  } else if (Array.isArray(desired) && Array.isArray(found) && found.length === desired.length) {
+    for (const [i, value] of desired.entries()) yield* differences(found[i], value as Json, `${path}[${i}]`);
+  } else if (found !== desired) yield path;
 }
 
-function overlay(found: Json | undefined, wanted: Json): Json {
-  if (Array.isArray(wanted))
-    return wanted.map((value: Json, i) => overlay(sameLength(found, wanted) ? (found as readonly Json[])[i] : undefined, value));
-  if (!isJsonObject(wanted)) return wanted;
-  const merged = Object.entries(wanted).map(([key, value]): [string, Json] => [
+function overlay(found: Json | undefined, desired: Json): Json {
+  if (Array.isArray(desired))
+    return desired.map((value: Json, i) => overlay(sameLength(found, desired) ? (found as readonly Json[])[i] : undefined, value));
+  if (!isJsonObject(desired)) return desired;
+  const merged = Object.entries(desired).map(([key, value]): [string, Json] => [
     key,
     overlay(isJsonObject(found) ? found[key] : undefined, value),
   ]);
   return { ...(isJsonObject(found) ? found : {}), ...Object.fromEntries(merged) };
 }
 
-function sameLength(found: Json | undefined, wanted: readonly Json[]): boolean {
-  return Array.isArray(found) && found.length === wanted.length;
+function sameLength(found: Json | undefined, desired: readonly Json[]): boolean {
+  return Array.isArray(found) && found.length === desired.length;
 }

@@ -8,31 +8,31 @@ import type { ClusterChange } from './change.ts';
  * are compared where the wanted object names some.
  * The API takes no other roleRef for a binding that is there: it is deleted and created anew, as `kubectl auth reconcile` does.
  */
-export function diffRbac(found: KubeObject | null, wanted: KubeObject): readonly ClusterChange[] {
-  if (found === null) return [{ kind: 'create-object', object: wanted, because: 'it is missing' }];
+export function diffRbac(found: KubeObject | null, desired: KubeObject): readonly ClusterChange[] {
+  if (found === null) return [{ kind: 'create-object', object: desired, reason: 'it is missing' }];
   const fields = ['rules', 'roleRef', 'subjects'].filter(
-    (field) => field in wanted && !jsonEqual(normalize(found[field]), normalize(wanted[field])),
+    (field) => field in desired && !jsonEqual(normalize(found[field]), normalize(desired[field])),
   );
-  const { ownerReferences } = wanted.metadata;
+  const { ownerReferences } = desired.metadata;
   const isOwned = ownerReferences === undefined || jsonEqual(found.metadata.ownerReferences, ownerReferences);
   if (fields.length === 0 && isOwned) return [];
   const differing = isOwned ? fields : [...fields, 'owner'];
-  const because = `its ${differing.join(' and ')} ${differing.length === 1 && !differing[0]?.endsWith('s') ? 'differs' : 'differ'}`;
-  if (fields.includes('roleRef')) return replaceBinding(found, wanted, because);
+  const reason = `its ${differing.join(' and ')} ${differing.length === 1 && !differing[0]?.endsWith('s') ? 'differs' : 'differ'}`;
+  if (fields.includes('roleRef')) return replaceBinding(found, desired, reason);
   const owned = isOwned ? {} : { metadata: { ...found.metadata, ownerReferences: ownerReferences as Json } };
-  const object = { ...found, ...Object.fromEntries(fields.map((field) => [field, wanted[field] as Json])), ...owned } as KubeObject;
-  return [{ kind: 'update-object', object, before: found, because }];
+  const object = { ...found, ...Object.fromEntries(fields.map((field) => [field, desired[field] as Json])), ...owned } as KubeObject;
+  return [{ kind: 'update-object', object, before: found, reason }];
 }
 
-function replaceBinding(found: KubeObject, wanted: KubeObject, because: string): readonly ClusterChange[] {
+function replaceBinding(found: KubeObject, desired: KubeObject, reason: string): readonly ClusterChange[] {
   const { labels, annotations } = found.metadata;
   const kept = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
   return [
-    { kind: 'delete-object', ref: refOf(found), because: `${because}, and a roleRef cannot be changed` },
+    { kind: 'delete-object', ref: refOf(found), reason: `${reason}, and a roleRef cannot be changed` },
     {
       kind: 'create-object',
-      object: { ...wanted, metadata: { ...kept, ...wanted.metadata } },
-      because: 'it was deleted to get another roleRef',
+      object: { ...desired, metadata: { ...kept, ...desired.metadata } },
+      reason: 'it was deleted to get another roleRef',
     },
   ];
 }

@@ -6,15 +6,15 @@ import type { HostChange } from './change.ts';
  */
 export function revertChanges(changes: readonly HostChange[]): readonly HostChange[] {
   return changes.toReversed().flatMap((change): readonly HostChange[] => {
-    const because = 'rolling back to the previous configuration';
+    const reason = 'rolling back to the previous configuration';
     if (change.kind === 'write-file') {
-      if (change.before === null) return [{ kind: 'remove-file', path: change.path, before: null, because }];
-      return [{ ...change, ...change.before, action: 'update', before: null, because }];
+      if (change.before === null) return [{ kind: 'remove-file', path: change.path, before: null, reason }];
+      return [{ ...change, ...change.before, action: 'update', before: null, reason }];
     }
-    if (change.kind === 'put-file') return [{ kind: 'remove-file', path: change.path, before: null, because }];
-    if (change.kind === 'move-file') return [{ kind: 'move-file', path: change.to, to: change.path, because }];
+    if (change.kind === 'put-file') return [{ kind: 'remove-file', path: change.path, before: null, reason }];
+    if (change.kind === 'move-file') return [{ kind: 'move-file', path: change.to, to: change.path, reason }];
     if (change.kind === 'remove-file' && change.before !== null) {
-      return [{ kind: 'write-file', path: change.path, ...change.before, action: 'create', before: null, because }];
+      return [{ kind: 'write-file', path: change.path, ...change.before, action: 'create', before: null, reason }];
     }
     return [];
   });

@@ -28,7 +28,7 @@ function thingsOf(change: Change): readonly string[] {
 }
 
 /** Without the reason, and without what the API server and controllers write into an object all the time. */
-function bare({ because: _, ...change }: Change): unknown {
+function bare({ reason: _, ...change }: Change): unknown {
   if (change.kind !== 'update-object') return change;
   return { ...change, object: declared(change.object), before: declared(change.before) };
 }

@@ -1,4 +1,4 @@
-const BLANK = /[ \t\n\r]/;
+const SPACE = /[ \t\n\r]/;
 const LINE_END = /[\n\r]/;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -11,7 +11,7 @@ export function parseEnvironmentFile(text: string): ReadonlyMap<string, string> 
   const values = new Map<string, string>();
   for (let at = 0; at < text.length; ) {
     const char = text.charAt(at);
-    if (BLANK.test(char)) {
+    if (SPACE.test(char)) {
       at++;
       continue;
     }
@@ -58,10 +58,10 @@ function readValue(text: string, from: number): { readonly value: string; readon
       const next = text.charAt(++at);
       if (!LINE_END.test(next)) value += next;
       solid = value.length;
-    } else if (state === 'plain' || !BLANK.test(char)) {
+    } else if (state === 'plain' || !SPACE.test(char)) {
       state = 'plain';
       value += char;
-      if (!BLANK.test(char)) solid = value.length;
+      if (!SPACE.test(char)) solid = value.length;
     }
   }
   return { value: value.slice(0, solid), end: text.length };
@@ -91,7 +91,7 @@ export function splitCommandWords(text: string): readonly string[] {
     } else if (char === '"' || char === "'") {
       quote = char;
       word ??= '';
-    } else if (BLANK.test(char)) {
+    } else if (SPACE.test(char)) {
       if (word !== null) words.push(word);
       word = null;
     } else word = (word ?? '') + char;

@@ -33,7 +33,7 @@ export interface Connection {
   /** Forgets credentials the server refused. False when there is nothing that could give others. */
   renew(): boolean;
   /** Why the server may not accept the credentials: a client certificate that has expired, or a bootstrap token, whose time is short. */
-  credentialTrouble(): string | undefined;
+  credentialFailure(): string | undefined;
   close(): void;
 }
 
@@ -88,7 +88,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       current = current && { ...current, since: Number.NEGATIVE_INFINITY };
       return true;
     },
-    credentialTrouble: () => {
+    credentialFailure: () => {
       const token = target.user?.token && partsOfToken(target.user.token);
       if (token) return `The bootstrap token ${token.id} has expired or was deleted: make another, kubeletadm token create`;
       const expires = current?.certificate ? new Date(current.certificate.validTo) : null;

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../cluster-problems.ts';
 import type { Connection } from './connection.ts';
-import { explainNetworkError, isBrokenConnection } from './network-trouble.ts';
+import { explainNetworkError, isBrokenConnection } from './network-failure.ts';
 
 /** One request to the API. */
 export interface ApiRequest {
@@ -207,7 +207,7 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   const status = response.statusCode ?? 0;
   const body = parseJsonObject(text ?? '');
   const contentType = response.headers['content-type'] ?? '';
-  const hint = status === 401 ? connection.credentialTrouble() : undefined;
+  const hint = status === 401 ? connection.credentialFailure() : undefined;
   if (body === null && request.proxied === true && status >= 400)
     throw clusterRefused(request.what, { message: (text ?? '').trim().split('\n')[0], httpStatus: status });
   if (body === null && status !== 401 && status !== 429) throw clusterNotAnApi(server, request.what, status, contentType);

@@ -11,7 +11,7 @@ import type { WebAnswer, WebFailure } from '../web-answer.ts';
 import { machineAuthorities } from './machine-authorities.ts';
 import { checkServerIdentity } from './server-identity.ts';
 import { openTunnel } from './tunnel.ts';
-import { certificateTrouble, peerOf, troubleOf, WebError } from './web-trouble.ts';
+import { certificateFailure, failureOf, peerOf, WebError } from './web-failure.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
@@ -32,10 +32,10 @@ export function nodeWeb(env: ProxyEnvironment): Web {
       signal?.addEventListener('abort', onAbort, { once: true });
       const timer = setTimeout(onAbort, timeoutMs);
       try {
-        return await ask(request, env, stop.signal);
+        return await query(request, env, stop.signal);
       } catch (error) {
         signal?.throwIfAborted();
-        return { kind: 'failed', trouble: stop.signal.aborted ? { kind: 'timed-out' } : troubleOf(error) };
+        return { kind: 'failed', issue: stop.signal.aborted ? { kind: 'timed-out' } : failureOf(error) };
       } finally {
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
@@ -44,18 +44,18 @@ export function nodeWeb(env: ProxyEnvironment): Web {
   };
 }
 
-async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
+async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
   const url = new URL(request.url);
   const ca = await authoritiesOf(request.trust, env);
   if (request.bearerToken !== undefined && request.trust.kind === 'unverified')
     throw new TypeError('a token for a server that is not verified');
-  const dial = dialer(url, wayTo(url, request, env), signal);
+  const dial = dialer(url, routeTo(url, request, env), signal);
   const name = request.serverName ?? hostOf(url);
   const raw = await dial();
   try {
     const socket = await secure(raw, { host: name, ca, client: request.clientCertificate, signal }).catch(async (error: unknown) => {
-      const trouble = troubleOf(error);
-      throw trouble.kind === 'not-tls' ? new WebError({ ...trouble, speaks: await listen(dial) }, error) : error;
+      const issue = failureOf(error);
+      throw issue.kind === 'not-tls' ? new WebError({ ...issue, speaks: await listen(dial) }, error) : error;
     });
     const shown = socket.getPeerX509Certificate();
     const peer = peerOf(shown);
@@ -63,7 +63,7 @@ async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSign
     // Node is told to go on with any certificate so that the one shown can be named here; nothing has been sent yet.
     if (request.trust.kind === 'certificate') {
       if (!isCertificate(shown, request.trust.pem)) throw new WebError({ kind: 'other-certificate', peer });
-    } else if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateTrouble(String(code), name, peer));
+    } else if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateFailure(String(code), name, peer));
     const response = await send(socket, url, { signal, bearerToken: request.bearerToken });
     const text = await readBody(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
     return { kind: 'answer', status: response.statusCode ?? 0, ...headersOf(response), text, peer };
@@ -90,7 +90,7 @@ function isCertificate(shown: X509Certificate | undefined, pem: string): boolean
 }
 
 /** From elsewhere, through a proxy, or directly. */
-function wayTo(url: URL, { dial, proxyUrl }: WebRequest, env: ProxyEnvironment): Dial {
+function routeTo(url: URL, { dial, proxyUrl }: WebRequest, env: ProxyEnvironment): Dial {
   if (dial !== undefined) return dial;
   const proxy = proxyUrl === undefined ? environmentProxy(url, env) : proxyUrl === null ? null : new URL(proxyUrl);
   return ({ host, port }, signal) =>
@@ -202,9 +202,9 @@ async function listen(dial: () => Promise<Duplex>): Promise<'ssh' | 'http' | nul
     setTimeout(() => socket.write('GET / HTTP/1.0\r\n\r\n'), BANNER_MS / 2).unref();
     setTimeout(() => resolve(''), BANNER_MS).unref();
   });
-  const said = await first.finally(() => socket.destroy());
-  if (said.startsWith('SSH-')) return 'ssh';
-  return said.startsWith('HTTP/') ? 'http' : null;
+  const reported = await first.finally(() => socket.destroy());
+  if (reported.startsWith('SSH-')) return 'ssh';
+  return reported.startsWith('HTTP/') ? 'http' : null;
 }
 
 async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<readonly string[] | null> {

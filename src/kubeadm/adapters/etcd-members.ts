@@ -7,9 +7,9 @@ import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Dial } from '../../kube/dial.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import type { EtcdCredentials, EtcdTrouble } from '../control-plane/etcd-credentials.ts';
+import type { EtcdCredentials, EtcdFailure } from '../control-plane/etcd-credentials.ts';
 import { ETCD_MEMBER, etcdMemberObject } from '../control-plane/etcd-member.ts';
-import { explainEtcdError } from './etcd-trouble.ts';
+import { explainEtcdError } from './etcd-failure.ts';
 
 export interface EtcdMembersOptions extends EtcdCredentials {
   /** `https://ADDRESS:2379` of members; the first that answers is asked. */
@@ -33,9 +33,9 @@ const FAILED_PRECONDITION = 9;
  */
 export function etcdMembers(options: EtcdMembersOptions): Cluster {
   const { endpoints, clock } = options;
-  const ask = (path: string, body: JsonObject = {}): Promise<JsonObject> => askAny(options, path, body);
+  const query = (path: string, body: JsonObject = {}): Promise<JsonObject> => queryAny(options, path, body);
   const list = async (): Promise<readonly KubeObject[]> => {
-    const { members } = await ask('/v3/cluster/member/list');
+    const { members } = await query('/v3/cluster/member/list');
     return (Array.isArray(members) ? members.filter(isJsonObject) : []).map((member) =>
       etcdMemberObject({
         name: text(member.name),
@@ -51,7 +51,7 @@ export function etcdMembers(options: EtcdMembersOptions): Cluster {
     const started = clock.now().getTime();
     for (;;) {
       try {
-        await ask('/v3/cluster/member/promote', { ID: id });
+        await query('/v3/cluster/member/promote', { ID: id });
         return;
       } catch (error) {
         const isBehind = isAppError(error, 'ETCD_REFUSED') && /in sync with leader/.test(error.message);
@@ -62,11 +62,11 @@ export function etcdMembers(options: EtcdMembersOptions): Cluster {
   };
   return {
     server: endpoints[0] ?? '',
-    version: async () => text((await askAny(options, '/version', null)).etcdserver),
+    version: async () => text((await queryAny(options, '/version', null)).etcdserver),
     get: ({ name }) => find(name),
     list: async () => ({ items: await list(), resourceVersion: '' }),
     create: async (object) => {
-      await ask('/v3/cluster/member/add', { peerURLs: (object.spec as JsonObject).peerURLs ?? [], isLearner: true });
+      await query('/v3/cluster/member/add', { peerURLs: (object.spec as JsonObject).peerURLs ?? [], isLearner: true });
       return object;
     },
     patch: async ({ name }) => {
@@ -77,10 +77,10 @@ export function etcdMembers(options: EtcdMembersOptions): Cluster {
     },
     delete: async ({ name }) => {
       const member = await find(name);
-      if (member !== null) await ask('/v3/cluster/member/remove', { ID: member.metadata.uid ?? '' });
+      if (member !== null) await query('/v3/cluster/member/remove', { ID: member.metadata.uid ?? '' });
       return member;
     },
-    getRaw: (path) => askAny(options, path, null),
+    getRaw: (path) => queryAny(options, path, null),
     update: () => Promise.reject(unsupported('update')),
     watch: () => {
       throw unsupported('watch');
@@ -94,17 +94,17 @@ function unsupported(verb: string): Error {
 }
 
 /** @param body null: a GET */
-async function askAny(options: EtcdMembersOptions, path: string, body: JsonObject | null): Promise<JsonObject> {
+async function queryAny(options: EtcdMembersOptions, path: string, body: JsonObject | null): Promise<JsonObject> {
   const failures: string[] = [];
-  let blamed: EtcdTrouble | null = null;
+  let blamed: EtcdFailure | null = null;
   for (const endpoint of options.endpoints) {
     try {
-      return await askOne(options, new URL(path, endpoint), body);
+      return await queryOne(options, new URL(path, endpoint), body);
     } catch (error) {
       if (isAppError(error)) throw error;
-      const trouble = explainEtcdError(error, options, options.clock.now());
-      failures.push(`${endpoint}: ${trouble.why}`);
-      if (trouble.isTls) blamed ??= trouble;
+      const issue = explainEtcdError(error, options, options.clock.now());
+      failures.push(`${endpoint}: ${issue.why}`);
+      if (issue.isTls) blamed ??= issue;
     }
   }
   if (blamed !== null)
@@ -117,7 +117,7 @@ async function askAny(options: EtcdMembersOptions, path: string, body: JsonObjec
   });
 }
 
-async function askOne(options: EtcdMembersOptions, url: URL, body: JsonObject | null): Promise<JsonObject> {
+async function queryOne(options: EtcdMembersOptions, url: URL, body: JsonObject | null): Promise<JsonObject> {
   const { caPem, certificatePem, keyPem, dial, requestTimeoutMs = 10_000 } = options;
   const tls = { ca: caPem, cert: certificatePem, key: keyPem.reveal(), checkServerIdentity };
   const agent = dial === undefined ? new HttpsAgent(tls) : dialingAgent(dial, tls);
@@ -132,15 +132,15 @@ async function askOne(options: EtcdMembersOptions, url: URL, body: JsonObject | 
     request.once('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
     request.once('error', reject);
     request.once('response', (response) => {
-      let said = '';
+      let reported = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
-        said += chunk;
+        reported += chunk;
       });
       response.once('error', reject);
       response.once('end', () => {
         try {
-          resolve(readAnswer(response.statusCode ?? 0, said));
+          resolve(readAnswer(response.statusCode ?? 0, reported));
         } catch (error) {
           reject(error);
         }
@@ -150,11 +150,11 @@ async function askOne(options: EtcdMembersOptions, url: URL, body: JsonObject | 
   });
 }
 
-function readAnswer(status: number, said: string): JsonObject {
-  const answer: unknown = JSON.parse(said === '' ? '{}' : said);
+function readAnswer(status: number, reported: string): JsonObject {
+  const answer: unknown = JSON.parse(reported === '' ? '{}' : reported);
   const object = isJsonObject(answer) ? answer : {};
   if (status === 200) return object;
-  const message = text(object.message) || text(object.error) || said;
+  const message = text(object.message) || text(object.error) || reported;
   throw refused(object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`);
 }
 

@@ -16,17 +16,17 @@ export type FoundCoredns = { readonly [K in keyof CorednsObjects]: KubeObject | 
  */
 export function diffCoredns(
   found: FoundCoredns,
-  wanted: CorednsObjects,
+  desired: CorednsObjects,
   { force }: { readonly force: boolean },
 ): { readonly changes: readonly ClusterChange[]; readonly warnings: readonly Warning[] } {
-  const corefile = diffCorefile(found.configMap, wanted.configMap, force);
-  const service = diffService(found.service, wanted.service);
+  const corefile = diffCorefile(found.configMap, desired.configMap, force);
+  const service = diffService(found.service, desired.service);
   const changes = [
     corefile.change,
-    ...diffRbac(found.clusterRole, wanted.clusterRole),
-    ...diffRbac(found.clusterRoleBinding, wanted.clusterRoleBinding),
-    diffObject(found.serviceAccount, wanted.serviceAccount),
-    diffObject(found.deployment, withReplicasOf(found.deployment, wanted.deployment)),
+    ...diffRbac(found.clusterRole, desired.clusterRole),
+    ...diffRbac(found.clusterRoleBinding, desired.clusterRoleBinding),
+    diffObject(found.serviceAccount, desired.serviceAccount),
+    diffObject(found.deployment, withReplicasOf(found.deployment, desired.deployment)),
     service.change,
   ].filter((change) => change !== null);
   return { changes, warnings: [...corefile.warnings, ...service.warnings] };
@@ -37,10 +37,10 @@ interface Diff {
   readonly warnings: readonly Warning[];
 }
 
-function diffCorefile(found: KubeObject | null, wanted: KubeObject, force: boolean): Diff {
-  const [before, after] = [found === null ? '' : (dataOf(found)[COREFILE_KEY] ?? ''), dataOf(wanted)[COREFILE_KEY] ?? ''];
+function diffCorefile(found: KubeObject | null, desired: KubeObject, force: boolean): Diff {
+  const [before, after] = [found === null ? '' : (dataOf(found)[COREFILE_KEY] ?? ''), dataOf(desired)[COREFILE_KEY] ?? ''];
   if (found === null || before === '' || before === after || isOwnCorefile(before) || force)
-    return { change: diffObject(found, wanted), warnings: [] };
+    return { change: diffObject(found, desired), warnings: [] };
   const at = 'kube-system/coredns';
   const diff = unifiedDiff(before, after, { before: `${at} in the cluster`, after: `${at} as it would be written` });
   const message = `the Corefile of ConfigMap ${at} was edited: it is kept. Replace it with --force-upload; the difference:\n${diff}`;
@@ -48,17 +48,17 @@ function diffCorefile(found: KubeObject | null, wanted: KubeObject, force: boole
 }
 
 /** Somebody may have scaled it, by hand or by a controller. */
-function withReplicasOf(found: KubeObject | null, wanted: KubeObject): KubeObject {
-  const [there, ours] = [specOf(found), specOf(wanted)];
-  if (there.replicas === undefined || ours.replicas !== COREDNS_REPLICAS) return wanted;
-  return { ...wanted, spec: { ...ours, replicas: there.replicas } } as KubeObject;
+function withReplicasOf(found: KubeObject | null, desired: KubeObject): KubeObject {
+  const [existing, ours] = [specOf(found), specOf(desired)];
+  if (existing.replicas === undefined || ours.replicas !== COREDNS_REPLICAS) return desired;
+  return { ...desired, spec: { ...ours, replicas: existing.replicas } } as KubeObject;
 }
 
-function diffService(found: KubeObject | null, wanted: KubeObject): Diff {
-  const [there, ours] = [specOf(found).clusterIP, specOf(wanted).clusterIP];
-  if (found === null || there === ours) return { change: diffObject(found, wanted), warnings: [] };
-  const message = `Service kube-system/kube-dns is at ${String(there)}, not at ${String(ours)}, and a clusterIP cannot be changed: it is kept. Set clusterDNS of the kubelets to its address, or delete it and run this again`;
-  const kept = { ...wanted, spec: { ...specOf(wanted), clusterIP: there } } as KubeObject;
+function diffService(found: KubeObject | null, desired: KubeObject): Diff {
+  const [existing, ours] = [specOf(found).clusterIP, specOf(desired).clusterIP];
+  if (found === null || existing === ours) return { change: diffObject(found, desired), warnings: [] };
+  const message = `Service kube-system/kube-dns is at ${String(existing)}, not at ${String(ours)}, and a clusterIP cannot be changed: it is kept. Set clusterDNS of the kubelets to its address, or delete it and run this again`;
+  const kept = { ...desired, spec: { ...specOf(desired), clusterIP: existing } } as KubeObject;
   return { change: diffObject(found, kept), warnings: [{ code: 'DNS_ADDRESS_KEPT', message }] };
 }
 

@@ -64,10 +64,10 @@ function setToken(models: ModelSet, value: FlagValue): ReturnType<ApplyFlag> {
 
 /** Makes a control plane of the node, or a worker. What a file says of the control plane stays where it was written. */
 function setControlPlane(models: ModelSet, value: FlagValue): ReturnType<ApplyFlag> {
-  const wanted = read.boolean(value);
-  if (isProblem(wanted)) return wanted;
+  const desired = read.boolean(value);
+  if (isProblem(desired)) return desired;
   const { controlPlane, ...worker } = models.join ?? {};
-  if (!wanted) return { models: { ...models, join: worker }, paths: [] };
+  if (!desired) return { models: { ...models, join: worker }, paths: [] };
   return controlPlane ? { models, paths: [] } : { models: inJoin(models, { controlPlane: {} }), paths: [`${JOIN}.controlPlane`] };
 }
 

@@ -127,7 +127,7 @@ function selectDocuments(
       problems.push(...header);
       continue;
     }
-    const { problem, recognised } = judgeHeader(header, firstLines, { kinds, lenient });
+    const { problem, recognised } = validateHeader(header, firstLines, { kinds, lenient });
     if (problem) problems.push(problem);
     if (recognised) documents.push({ document, recognised });
     if (recognised?.version === 'v1beta3' && !allowDeprecated) problems.push(deprecatedVersion(V1BETA3, header.versionPosition));
@@ -136,7 +136,7 @@ function selectDocuments(
   return { documents, problems: documents.length > 0 || failed ? problems : [...problems, noDocument(file, kinds)] };
 }
 
-function judgeHeader(
+function validateHeader(
   header: DocumentHeader,
   firstLines: Map<string, number>,
   { kinds, lenient = false }: { readonly kinds: readonly ConfigKind[]; readonly lenient: boolean | undefined },

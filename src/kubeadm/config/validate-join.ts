@@ -33,10 +33,10 @@ function* tokenValueFindings(path: string, { apiServerEndpoint, caCertHashes }: 
 
 function* tokenMissingFindings(path: string, discovery: BootstrapTokenDiscovery): Iterable<Finding> {
   const { token, apiServerEndpoint, caCertHashes = [], unsafeSkipCAVerification } = discovery;
-  const because = 'for discovery by token';
+  const reason = 'for discovery by token';
   if (apiServerEndpoint === undefined) {
-    yield { path: `${path}.apiServerEndpoint`, problem: requiredWith('the host and port of the API server', because), missing: true };
+    yield { path: `${path}.apiServerEndpoint`, problem: requiredWith('the host and port of the API server', reason), missing: true };
   }
-  if (token === undefined) yield { path: `${path}.token`, problem: requiredWith('a token', because), missing: true };
+  if (token === undefined) yield { path: `${path}.token`, problem: requiredWith('a token', reason), missing: true };
   if (caCertHashes.length === 0 && !unsafeSkipCAVerification) yield { path: `${path}.caCertHashes`, problem: pinMissing(), missing: true };
 }

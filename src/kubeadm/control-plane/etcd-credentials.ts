@@ -13,13 +13,13 @@ export interface EtcdCredentials {
 }
 
 /** Why etcd cannot be asked, as a clause, and what to do. */
-export interface EtcdTrouble {
+export interface EtcdFailure {
   readonly why: string;
   readonly hint: string;
 }
 
 /** What is wrong with credentials by themselves, whoever they are shown to; null: nothing. */
-export function judgeEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdTrouble | null {
+export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdFailure | null {
   const authorities = readCertificateChain(caPem);
   const replaced = { hint: `Put the authority of the etcd cluster into ${files.ca}` };
   if (authorities === null) return { why: `${files.ca} holds no certificate`, ...replaced };

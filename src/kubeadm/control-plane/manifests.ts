@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { patchedObject } from '../patched-object.ts';
 import { etcdPod } from './etcd.ts';
 import { kubeApiserverPod } from './kube-apiserver.ts';
@@ -32,6 +32,6 @@ export function staticPodOf(node: ControlPlaneNode, name: StaticPodName): JsonOb
 }
 
 /** The manifest of a static pod: its file below /etc/kubernetes/manifests, which the kubelet starts it from. */
-export function manifestFile(node: ControlPlaneNode, name: StaticPodName): WantedFile {
+export function manifestFile(node: ControlPlaneNode, name: StaticPodName): DesiredFile {
   return { path: manifestPath(name), content: encodeYaml(staticPodOf(node, name)), mode: 0o600, owner: 'root:root' };
 }

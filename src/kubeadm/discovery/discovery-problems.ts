@@ -107,13 +107,13 @@ export function noAnonymousAccess(endpoint: string): Problem {
 }
 
 /** 403: anonymous requests are allowed, but not for cluster-info. */
-export function clusterInfoForbidden(endpoint: string, said: string): Problem {
+export function clusterInfoForbidden(endpoint: string, reported: string): Problem {
   const hint =
     'Have the Role and RoleBinding kubeadm:bootstrap-signer-clusterinfo made (init phase bootstrap-token), or use --discovery-file';
   return problem(
     endpoint,
     'FORBIDDEN',
-    `kube-public/cluster-info may not be read anonymously (403)${said === '' ? '' : `: ${said}`}`,
+    `kube-public/cluster-info may not be read anonymously (403)${reported === '' ? '' : `: ${reported}`}`,
     hint,
   );
 }
@@ -125,9 +125,9 @@ export function noClusterInfo(endpoint: string): Problem {
 }
 
 /** The API server has trouble of its own. */
-export function serverTrouble(endpoint: string, status: number, said: string): Problem {
+export function serverFailure(endpoint: string, status: number, reported: string): Problem {
   const hint = 'See the log of the API server, or of the load balancer before it';
-  return problem(endpoint, 'SERVER_ERROR', `answered ${status}${said === '' ? '' : `: ${said}`}`, hint);
+  return problem(endpoint, 'SERVER_ERROR', `answered ${status}${reported === '' ? '' : `: ${reported}`}`, hint);
 }
 
 /** cluster-info holds no kubeconfig a node could join by. `why` is a clause about the kubeconfig. */
@@ -165,12 +165,12 @@ export function noSignature(
   tokenId: string,
   { others, isKnown }: { readonly others: number; readonly isKnown: boolean },
 ): Problem {
-  const there =
+  const remote =
     others === 0 ? 'it has none at all: is the bootstrapsigner of kube-controller-manager on?' : `it has ${others} of other tokens`;
   const causes = isKnown
     ? 'the API server knows it, so it lacks the usage signing, or was made this moment'
     : 'it is unknown, has expired, lacks the usage signing, or was made this moment';
-  const message = `kube-public/cluster-info has no signature of the token ${tokenId}: ${causes} (${there})`;
+  const message = `kube-public/cluster-info has no signature of the token ${tokenId}: ${causes} (${remote})`;
   return problem(endpoint, 'NO_SIGNATURE', message, NEW_TOKEN);
 }
 

@@ -39,8 +39,8 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
  * @see kubeadm 1.36 discovery/token, which goes on with the whole bundle as soon as one of it is pinned
  */
 export function pinnedCertificates({ certificates }: FoundCluster, pins: readonly string[], endpoint: string): readonly Certificate[] {
-  const wanted = new Set(pins.map((pin) => pin.toLowerCase()));
-  const pinned = certificates.filter((certificate) => wanted.has(caPinOf(certificate)));
+  const desired = new Set(pins.map((pin) => pin.toLowerCase()));
+  const pinned = certificates.filter((certificate) => desired.has(caPinOf(certificate)));
   if (pinned.length > 0) return pinned;
   const found = certificates.map((certificate) => ({ pin: caPinOf(certificate), subject: certificate.subject }));
   throw new AppError(pinMismatch(endpoint, pins, found), { exitCode: 3 });
@@ -51,8 +51,8 @@ export function pinnedCertificates({ certificates }: FoundCluster, pins: readonl
  * @throws AppError DISCOVERY_CLOCK_SKEW, DISCOVERY_CA_EXPIRED (exit code 3)
  */
 export function requireValidNow(certificates: readonly Certificate[], endpoint: string, clock: ClockReading): void {
-  if (certificates.some(({ notBefore, notAfter }) => notBefore <= clock.here && clock.here <= notAfter)) return;
-  const early = certificates.find(({ notBefore }) => clock.here < notBefore);
+  if (certificates.some(({ notBefore, notAfter }) => notBefore <= clock.local && clock.local <= notAfter)) return;
+  const early = certificates.find(({ notBefore }) => clock.local < notBefore);
   if (early !== undefined) throw new AppError(authorityNotYetValid(endpoint, early, clock), { exitCode: 3 });
   const late = certificates[0] as Certificate;
   throw new AppError(authorityExpired(endpoint, late, clock), { exitCode: 3 });

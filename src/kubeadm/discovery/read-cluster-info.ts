@@ -4,7 +4,7 @@ import { printable } from '../../base/text/printable.ts';
 import type { WebAnswer, WebFailure } from '../../kube/web-answer.ts';
 import { type ClusterInfo, readClusterInfo } from './cluster-info.ts';
 import * as problems from './discovery-problems.ts';
-import { explainTrouble, type TroubleContext } from './explain-trouble.ts';
+import { explainFailure, type FailureContext } from './explain-failure.ts';
 
 /** What the answer to the question for cluster-info means. */
 export type ClusterInfoReading =
@@ -16,9 +16,9 @@ export type ClusterInfoReading =
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
 /** Reads the answer to an anonymous GET of cluster-info, whoever gave it. */
-export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: TroubleContext): ClusterInfoReading {
+export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: FailureContext): ClusterInfoReading {
   const { endpoint } = context;
-  if (answer.kind === 'failed') return explainTrouble(answer.trouble, context);
+  if (answer.kind === 'failed') return explainFailure(answer.issue, context);
   const { status } = answer;
   const body = parseJsonObject(answer.text);
   if (status === 200 && body !== null) {
@@ -29,7 +29,7 @@ export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: T
   }
   if (body?.kind === 'Status') return readStatus(status, body, endpoint);
   if (status === 407) return refuse(problems.proxyInTheWay(endpoint, 'a proxy answers with status 407', 'login'));
-  if (status === 429 || status >= 500) return wait(problems.serverTrouble(endpoint, status, describeBody(answer)));
+  if (status === 429 || status >= 500) return wait(problems.serverFailure(endpoint, status, describeBody(answer)));
   if (status >= 300 && status < 400) {
     const where = answer.location === null ? '' : ` to ${printable(answer.location, 100)}`;
     return refuse(problems.notAnApiServer(endpoint, `what answers redirects (${status})${where}, which no API server does`));
@@ -39,20 +39,20 @@ export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: T
 
 /** A Status object: an API server, or another component of Kubernetes. */
 function readStatus(status: number, body: JsonObject, endpoint: string): ClusterInfoReading {
-  const said = typeof body.message === 'string' ? printable(body.message) : '';
+  const reported = typeof body.message === 'string' ? printable(body.message) : '';
   if (status === 401) return { kind: 'denied', status, problem: problems.noAnonymousAccess(endpoint) };
   if (status === 403) {
     // Only who serves no resources speaks of the path.
-    if (/ cannot get path /.test(said))
+    if (/ cannot get path /.test(reported))
       return refuse(problems.notAnApiServer(endpoint, 'another component of Kubernetes answers, not the API server'));
-    return { kind: 'denied', status, problem: problems.clusterInfoForbidden(endpoint, said) };
+    return { kind: 'denied', status, problem: problems.clusterInfoForbidden(endpoint, reported) };
   }
   if (status === 404) {
     const named = isJsonObject(body.details) && body.details.name === 'cluster-info';
     if (named) return { kind: 'denied', status, problem: problems.noClusterInfo(endpoint) };
     return refuse(problems.notAnApiServer(endpoint, 'it serves no ConfigMaps: another API server than that of the cluster (404)'));
   }
-  return wait(problems.serverTrouble(endpoint, status, said));
+  return wait(problems.serverFailure(endpoint, status, reported));
 }
 
 function describeBody({ contentType, text }: WebAnswer): string {

@@ -1,7 +1,7 @@
 import type { Json } from '../../base/json.ts';
 import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../../kubelet/catalogue.ts';
 import { kubeadmProfile } from '../render/profile-defaults.ts';
-import type { ExplainOptions, FieldExplanation, FieldGate, FieldList, FlagTwin, KubeadmValue, Member } from './explanation.ts';
+import type { ExplainOptions, FieldExplanation, FieldGate, FieldList, FlagCounterpart, KubeadmValue, Member } from './explanation.ts';
 import { gatesOfField } from './field-gates.ts';
 import { periods } from './periods.ts';
 import { probeRules } from './probe-rules.ts';
@@ -44,7 +44,7 @@ export function explainField(entry: FieldEntry, options: ExplainOptions): FieldE
     values: field?.values ?? null,
     valuesByVersion: periods(entry.enumByMinor ?? [], until, ({ values }) => values),
     kubeadm: known ? kubeadmValue(entry.path) : null,
-    flag: entry.flag === null ? null : explainTwin(entry.flag, entry.flagAliases ?? [], options),
+    flag: entry.flag === null ? null : explainCounterpart(entry.flag, entry.flagAliases ?? [], options),
     featureGates: gatesOfField(entry.path).map((name) => explainFieldGate(name, options)),
     rules: known && minor >= OLDEST_KNOWN_MINOR ? probeRules(entry.path, options) : [],
     liveChange: { class: entry.liveChange, reason: entry.liveChangeReason },
@@ -75,7 +75,7 @@ function parentOf(path: string): string {
   return path.slice(0, Math.max(path.lastIndexOf('.'), 0)).replace(/\[\]$/, '');
 }
 
-function explainTwin(name: string, aliases: readonly string[], { catalogue, minor }: ExplainOptions): FlagTwin {
+function explainCounterpart(name: string, aliases: readonly string[], { catalogue, minor }: ExplainOptions): FlagCounterpart {
   const flag = catalogue.flag(name, minor);
   const removedIn = catalogue.flags.get(name)?.removedIn ?? null;
   return {

@@ -28,7 +28,7 @@ export interface FieldExplanation {
   readonly values: readonly string[] | null;
   readonly valuesByVersion: readonly Period<readonly string[]>[];
   readonly kubeadm: KubeadmValue | null;
-  readonly flag: FlagTwin | null;
+  readonly flag: FlagCounterpart | null;
   /** Gates it needs, or that decide whether it has an effect. */
   readonly featureGates: readonly FieldGate[];
   /** What the kubelet refuses, in words. */
@@ -46,7 +46,7 @@ export interface KubeadmValue {
 }
 
 /** The command-line flag that means the same as a field, and wins over it. */
-export interface FlagTwin {
+export interface FlagCounterpart {
   readonly name: string;
   readonly aliases: readonly string[];
   /** False: the kubelet it is explained for does not have it. */

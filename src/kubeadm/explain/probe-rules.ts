@@ -4,7 +4,7 @@ import { parseSource } from '../../codec/source.ts';
 import type { Catalogue, Field, Minor } from '../../kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { setAt } from '../../kubelet/kubeadm-defaults.ts';
-import { EXITS_AT_STARTUP, isStartupRule, judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
+import { EXITS_AT_STARTUP, isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 
 const WORD = 'no such word';
 
@@ -37,7 +37,7 @@ export function probeRules(
     const header = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
     const document = parseSource(JSON.stringify(setAt(header, path.split('.'), probe)), 'probe').documents[0];
     if (document === undefined) return [];
-    return judgeKubeletConfiguration(document, { minor, catalogue })
+    return validateKubeletConfiguration(document, { minor, catalogue })
       .problems.filter((problem) => problem.path === path || problem.path?.startsWith(`${path}[`))
       .flatMap((problem) => ruleOf(problem, problem.path === path ? '' : field.type.startsWith('map') ? 'each name ' : 'each item '));
   });

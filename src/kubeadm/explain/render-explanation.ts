@@ -38,7 +38,7 @@ function renderField(field: FieldExplanation): string {
   rows.push(['SINCE:', field.until === null ? field.since : `${field.since}, last in ${field.until}`]);
   if (!field.known) rows.push(['', `a ${field.kubernetesVersion} kubelet does not know it`]);
   if (field.kubeadm !== null) rows.push(['KUBEADM:', `${inlineValue(field.kubeadm.value)} (${field.kubeadm.source})`]);
-  rows.push(['FLAG:', twinText(field)]);
+  rows.push(['FLAG:', counterpartText(field)]);
   rows.push(...titled('GATES:', field.featureGates.map(gateText)));
   rows.push(...titled('LIVE CHANGE:', [LIVE_CHANGES[field.liveChange.class], ...wrapText(field.liveChange.reason, WIDTH - 12)]));
   rows.push(...titled('NOTE:', wrapText(field.note ?? '', WIDTH - 12)));
@@ -171,7 +171,7 @@ function treeRows(members: readonly Member[], level: number): readonly (readonly
   ]);
 }
 
-function twinText({ flag, known }: FieldExplanation): string {
+function counterpartText({ flag, known }: FieldExplanation): string {
   if (flag === null) return 'none';
   const names = [flag.name, ...flag.aliases].map((name) => `--${name}`).join(', ');
   if (!flag.known) return flag.removedIn === null ? `${names}, not in this version` : `${names}, removed in ${flag.removedIn}`;

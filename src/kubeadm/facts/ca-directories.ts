@@ -1,11 +1,11 @@
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import type { FileFact, Question } from '../../host/facts/question.ts';
+import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { caDirectoriesIn } from '../control-plane/model.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory } from '../control-plane/paths.ts';
 
 /** The directories with authorities that are on the host and that the pods of a control plane are to see. */
 export function caDirectoriesOf(): Fact<readonly HostCaDirectory[]> {
-  const questions: Record<string, Question> = {};
-  for (const path of CA_MOUNT_DIRS) questions[path] = { kind: 'file', path, content: false };
-  return defineFact(questions, (answers) => caDirectoriesIn((path) => (answers[path] as FileFact | null) !== null));
+  const queries: Record<string, FactQuery> = {};
+  for (const path of CA_MOUNT_DIRS) queries[path] = { kind: 'file', path, content: false };
+  return defineFact(queries, (answers) => caDirectoriesIn((path) => (answers[path] as FileFact | null) !== null));
 }

@@ -1,7 +1,7 @@
 import { defaultRoute } from '../../host/facts/default-route.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { unitActive } from '../../host/facts/unit.ts';
 import { type HostCaDirectory, MANIFESTS_DIR, type StaticPodName } from '../control-plane/paths.ts';
 import { caDirectoriesOf } from './ca-directories.ts';

@@ -46,6 +46,6 @@ export function isProgramName(name: string): boolean {
 /** Whether what `node --version` says is enough. */
 export function isNodeEnough(version: string): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version) ?? [];
-  const [wantedMajor, wantedMinor] = OLDEST_NODE;
-  return Number(major) > wantedMajor || (Number(major) === wantedMajor && Number(minor) >= wantedMinor);
+  const [desiredMajor, desiredMinor] = OLDEST_NODE;
+  return Number(major) > desiredMajor || (Number(major) === desiredMajor && Number(minor) >= desiredMinor);
 }

@@ -5,7 +5,7 @@ export const AGENT_SERVICE = 'kubeletadm-agent';
 /** The unit of the agent. */
 export const AGENT_UNIT = `/etc/systemd/system/${AGENT_SERVICE}.service`;
 /** What `systemctl enable` makes of it. */
-export const AGENT_WANTED = `/etc/systemd/system/multi-user.target.wants/${AGENT_SERVICE}.service`;
+export const DESIRED_AGENT = `/etc/systemd/system/multi-user.target.wants/${AGENT_SERVICE}.service`;
 /** The kubeconfig that earlier versions wrote for the agent. */
 export const FORMER_KUBECONFIG = '/etc/kubernetes/kubeletadm-agent.conf';
 /** Has the kubelet's unit read the agent's pointer. After kubeadm's own drop-in, by its name. */

@@ -65,6 +65,6 @@ function gateOf(words: readonly { readonly word: string; readonly source: string
     const match = /^--?feature-gates(?:=(.*))?$/s.exec(word);
     return match === null ? [] : (match[1] ?? words[at + 1]?.word ?? '').split(',');
   });
-  const said = values.map((value) => value.trim().split('=')).findLast(([name]) => name === GATE)?.[1];
-  return said === undefined ? null : /^(?:true|1|t)$/i.test(said);
+  const reported = values.map((value) => value.trim().split('=')).findLast(([name]) => name === GATE)?.[1];
+  return reported === undefined ? null : /^(?:true|1|t)$/i.test(reported);
 }

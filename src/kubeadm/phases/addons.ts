@@ -72,10 +72,10 @@ function listOf({ configMap, daemonSet, serviceAccount, rbac }: KubeProxyObjects
 async function findAddon(
   { cluster }: PhaseContext,
   { assumeEmptyCluster }: AddonInput<unknown>,
-  wanted: readonly KubeObject[],
+  desired: readonly KubeObject[],
 ): Promise<readonly (KubeObject | null)[] | null> {
-  if (cluster !== null) return findObjects(cluster, wanted);
-  return assumeEmptyCluster ? wanted.map(() => null) : null;
+  if (cluster !== null) return findObjects(cluster, desired);
+  return assumeEmptyCluster ? desired.map(() => null) : null;
 }
 
 function planOf({ changes, warnings }: Required<Pick<PhasePlan, 'changes' | 'warnings'>>, current: string): PhasePlan {

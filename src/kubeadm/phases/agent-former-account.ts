@@ -33,11 +33,11 @@ export const agentFormerAccount = definePhase<FormerAccountInput | null, Facts>(
   },
   plan: ({ objects, files }, input) => {
     if (input === null) return { changes: [] };
-    const because = 'the agent uses the credential of the kubelet';
+    const reason = 'the agent uses the credential of the kubelet';
     const changes = [
-      ...objects.map((ref) => ({ kind: 'delete-object', ref, because }) as const),
+      ...objects.map((ref) => ({ kind: 'delete-object', ref, reason }) as const),
       // A token has no place in a plan or a journal.
-      ...files.map((path) => ({ kind: 'remove-file', path, before: null, because }) as const),
+      ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ];
     return changes.length === 0 ? { changes, noop: 'earlier versions left nothing' } : { changes };
   },

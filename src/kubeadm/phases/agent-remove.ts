@@ -8,7 +8,7 @@ import { isProgramName } from '../node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
-  AGENT_WANTED,
+  DESIRED_AGENT,
   DROP_IN_DIRECTORY,
   FORMER_KUBECONFIG,
   POINTER_DROP_IN,
@@ -33,7 +33,7 @@ interface Facts {
 }
 
 const NOTHING = 'nothing of the agent is on the host';
-const BECAUSE = 'the agent is gone';
+const REASON = 'the agent is gone';
 
 /** Takes off a host what the agent kept there, its program and, last, its unit, which says where they are. Nothing of it is needed once the kubelet runs its own configuration again. */
 export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
@@ -53,7 +53,7 @@ interface ResetFacts extends Facts {
   readonly links: readonly string[];
 }
 
-const LINKS = [AGENT_WANTED, POINTER_DROP_IN, NATIVE_DROP_IN];
+const LINKS = [DESIRED_AGENT, POINTER_DROP_IN, NATIVE_DROP_IN];
 
 /** The same for a host that is reset. The agent is stopped before the kubelet is: it would start the kubelet again. */
 export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
@@ -69,8 +69,8 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
     const runs = unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive';
     const left = removals(found, input);
     const changes: readonly HostChange[] = [
-      ...(runs ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, because: 'reset' } as const] : []),
-      ...links.map((path) => ({ kind: 'remove-file', path, before: null, because: BECAUSE }) as const),
+      ...(runs ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, reason: 'reset' } as const] : []),
+      ...links.map((path) => ({ kind: 'remove-file', path, before: null, reason: REASON }) as const),
       ...left,
       ...(links.length > 0 && !found.files.includes(AGENT_UNIT) ? [RELOAD] : []),
     ];
@@ -78,17 +78,17 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   },
 });
 
-const RELOAD = { kind: 'daemon-reload', because: 'unit files changed' } as const;
+const RELOAD = { kind: 'daemon-reload', reason: 'unit files changed' } as const;
 
 function leftOfAgent({ directory, programDirectory }: AgentRemoveInput): Fact<Facts> {
-  const { questions, parse } = combineFacts({
+  const { queries, parse } = combineFacts({
     state: listOf(directory),
     programs: listOf(programDirectory),
     dropIns: listOf(DROP_IN_DIRECTORY),
     files: fileFacts([FORMER_KUBECONFIG, AGENT_UNIT]),
   });
   return {
-    questions,
+    queries,
     parse: (answers) => {
       const { files, ...lists } = parse(answers);
       return { ...lists, files: [FORMER_KUBECONFIG, AGENT_UNIT].filter((path) => files.get(path) != null) };
@@ -100,19 +100,19 @@ function removals(
   { state, programs, files, dropIns }: Facts,
   { directory, programDirectory, keepsDropInDirectory }: AgentRemoveInput,
 ): readonly HostChange[] {
-  const because = BECAUSE;
+  const reason = REASON;
   const own = (programs ?? []).filter(isProgramName);
   const ownDropIns = [POINTER_DROP_IN, NATIVE_DROP_IN].map((path) => path.slice(DROP_IN_DIRECTORY.length + 1));
   return [
-    ...(state === null ? [] : [{ kind: 'remove-directory', path: directory, because } as const]),
+    ...(state === null ? [] : [{ kind: 'remove-directory', path: directory, reason } as const]),
     // What others put beside it stays.
     ...(programs !== null && own.length === programs.length
-      ? [{ kind: 'remove-directory', path: programDirectory, because } as const]
-      : own.map((name) => ({ kind: 'remove-file', path: `${programDirectory}/${name}`, before: null, because }) as const)),
+      ? [{ kind: 'remove-directory', path: programDirectory, reason } as const]
+      : own.map((name) => ({ kind: 'remove-file', path: `${programDirectory}/${name}`, before: null, reason }) as const)),
     ...(!keepsDropInDirectory && dropIns?.every((name) => ownDropIns.includes(name)) === true
-      ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, because: 'nothing else is in it' } as const]
+      ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, reason: 'nothing else is in it' } as const]
       : []),
-    ...files.map((path) => ({ kind: 'remove-file', path, before: null, because }) as const),
+    ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ...(files.includes(AGENT_UNIT) ? [RELOAD] : []),
   ];
 }

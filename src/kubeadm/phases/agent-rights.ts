@@ -19,7 +19,7 @@ export interface AgentRightsInput {
 interface Facts {
   readonly node: KubeObject | null;
   readonly namespace: KubeObject | null;
-  readonly rights: readonly { readonly wanted: KubeObject; readonly found: KubeObject | null }[];
+  readonly rights: readonly { readonly desired: KubeObject; readonly found: KubeObject | null }[];
 }
 
 /** Grants the user of one node's kubelet what the agent beside it needs, and records in the Node which namespace its agent may read. */
@@ -32,15 +32,15 @@ export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | nul
       cluster.get({ apiVersion: 'v1', kind: 'Node', name: input.nodeName }),
       cluster.get(namespaceRef(input.namespace)),
     ]);
-    const wanted = agentRights({ ...input, nodeUid: node?.metadata.uid ?? null });
-    const found = await findObjects(cluster, wanted);
-    return { node, namespace, rights: wanted.map((object, i) => ({ wanted: object, found: found[i] ?? null })) };
+    const desired = agentRights({ ...input, nodeUid: node?.metadata.uid ?? null });
+    const found = await findObjects(cluster, desired);
+    return { node, namespace, rights: desired.map((object, i) => ({ desired: object, found: found[i] ?? null })) };
   },
   plan: (facts, input) => {
     if (facts === null || input === null) return { changes: [] };
     const changes = [
       ...(facts.namespace === null ? [createNamespace(input.namespace)] : []),
-      ...facts.rights.flatMap(({ wanted, found }) => diffRbac(found, wanted)),
+      ...facts.rights.flatMap(({ desired, found }) => diffRbac(found, desired)),
       ...annotate(facts.node, input.namespace),
     ];
     return changes.length === 0
@@ -54,7 +54,7 @@ export function createNamespace(name: string): ClusterChange {
   return {
     kind: 'create-object',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-    because: 'node configurations are kept there',
+    reason: 'node configurations are kept there',
   };
 }
 
@@ -66,7 +66,7 @@ export function namespaceRef(name: string): ObjectRef {
 function annotate(node: KubeObject | null, namespace: string): readonly ClusterChange[] {
   if (node === null || node.metadata.annotations?.[NAMESPACE_ANNOTATION] === namespace) return [];
   const patch = { metadata: { annotations: { [NAMESPACE_ANNOTATION]: namespace } } };
-  return [{ kind: 'patch-object', ref: refOf(node), patch, because: 'its agent reads ConfigMaps of this namespace' }];
+  return [{ kind: 'patch-object', ref: refOf(node), patch, reason: 'its agent reads ConfigMaps of this namespace' }];
 }
 
 export interface RightsRemovalInput {
@@ -78,7 +78,7 @@ export interface RightsRemovalInput {
 }
 
 interface FoundRights {
-  readonly there: readonly ObjectRef[];
+  readonly found: readonly ObjectRef[];
   readonly mayDelete: boolean;
 }
 
@@ -87,17 +87,17 @@ export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRi
   name: 'agent-rights',
   short: 'Delete the RBAC rules of the node agent',
   observe: async ({ cluster }: PhaseContext, input) => {
-    if (input === null || cluster === null) return { there: [], mayDelete: true };
+    if (input === null || cluster === null) return { found: [], mayDelete: true };
     const { nodeName, namespace } = input;
-    if (input.isOptional && !(await mayDeleteRights(cluster, nodeName))) return { there: [], mayDelete: false };
+    if (input.isOptional && !(await mayDeleteRights(cluster, nodeName))) return { found: [], mayDelete: false };
     const own = agentRights({ nodeName, nodeUid: null, namespace }).map(refOf);
     const [rights, former] = await Promise.all([existing(cluster, own), findFormerAccount(cluster, nodeName)]);
-    return { there: [...rights, ...former], mayDelete: true };
+    return { found: [...rights, ...former], mayDelete: true };
   },
-  plan: ({ there, mayDelete }, input) => {
+  plan: ({ found, mayDelete }, input) => {
     if (input === null) return { changes: [] };
     if (!mayDelete) return { changes: [], noop: 'the rights of its agent, if any, are deleted with the Node' };
-    const changes = there.map((ref) => ({ kind: 'delete-object', ref, because: 'its agent is removed' }) as const);
+    const changes = found.map((ref) => ({ kind: 'delete-object', ref, reason: 'its agent is removed' }) as const);
     return changes.length === 0 ? { changes, noop: 'its agent has no rights' } : { changes };
   },
 });

@@ -7,7 +7,7 @@ import { diffClusterInfo } from '../cluster-info-diff.ts';
 import { diffToken } from '../token/token-diff.ts';
 import { findObjects } from './find-objects.ts';
 
-export interface WantedToken {
+export interface DesiredToken {
   readonly secret: KubeObject;
   /** Its end was declared as a time, not as a lifetime. */
   readonly exactEnd: boolean;
@@ -15,7 +15,7 @@ export interface WantedToken {
 
 export interface BootstrapTokenInput {
   /** Those that are to be there; tokens that are used as they were found are not among them. */
-  readonly tokens: readonly WantedToken[];
+  readonly tokens: readonly DesiredToken[];
   /** What cluster-info tells joining nodes; null when it is not known. */
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   /** Its address was declared: it goes before one that is there. */

@@ -2,12 +2,12 @@ import { describeCommit } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange, PhasePlan } from '../../host/plan/change.ts';
-import { diffFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { waitForUnit } from '../../host/unit-ready.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
@@ -15,7 +15,7 @@ import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts'
 
 /** Files of systemd beside the kubelet's own, and what has to start or stop with them. */
 export interface ChangeUnitsInput {
-  readonly files: readonly WantedFile[];
+  readonly files: readonly DesiredFile[];
   /** Files and links that are to be gone. */
   readonly removed: readonly string[];
   /** A unit that is to run with these files, and after every boot; null: none. */
@@ -25,7 +25,7 @@ export interface ChangeUnitsInput {
   /** Answers 200 on the host when what runs does its work; null: nothing tells. */
   readonly readyUrl: string | null;
   /** Why the kubelet has to start anew once something changed, or `always` because of what it runs; null: it goes on. */
-  readonly kubelet: { readonly when: 'changed' | 'always'; readonly because: string } | null;
+  readonly kubelet: { readonly when: 'changed' | 'always'; readonly reason: string } | null;
   readonly health: HealthTarget;
   /** What shows at the API server that the node is as well as before. The configuration is compared with what its kubelet is to run. */
   readonly proof: (KubeletProof & { readonly before: string | null; readonly after: string }) | null;
@@ -87,7 +87,7 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
   const writes = input.files.map((file) => diffFile(facts.files.get(file.path) ?? null, file)).filter((change) => change !== null);
   const removals = input.removed.flatMap((path): readonly HostChange[] => {
     const found = facts.files.get(path) ?? null;
-    return found === null ? [] : [{ kind: 'remove-file', path, before: beforeOf(found), because: 'it is not wanted any more' }];
+    return found === null ? [] : [{ kind: 'remove-file', path, before: beforeOf(found), reason: 'it is not wanted any more' }];
   });
   const isChanged = writes.length + removals.length > 0;
   const stops = input.stopped !== null && isUpNow(facts.stopped);
@@ -95,12 +95,12 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
   const needsReload =
     isChanged || facts.kubelet.unit?.needsReload === true || (input.running !== null && facts.running?.needsReload === true);
   const changes: readonly HostChange[] = [
-    ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, because: 'it is not wanted any more' } as const] : []),
+    ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, reason: 'it is not wanted any more' } as const] : []),
     ...writes,
     ...removals,
-    ...(needsReload ? [{ kind: 'daemon-reload', because: 'unit files changed' } as const] : []),
+    ...(needsReload ? [{ kind: 'daemon-reload', reason: 'unit files changed' } as const] : []),
     ...planRunning(facts, input, writes),
-    ...(restarts ? [{ kind: 'restart-unit', unit: KUBELET, because: input.kubelet.because } as const] : []),
+    ...(restarts ? [{ kind: 'restart-unit', unit: KUBELET, reason: input.kubelet.reason } as const] : []),
     ...planConfirmation(facts),
   ];
   return changes.length === 0 ? { changes, noop: 'all is as wanted' } : { changes };
@@ -109,9 +109,8 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
 function planRunning({ running }: Facts, input: ChangeUnitsInput, writes: readonly HostChange[]): readonly HostChange[] {
   const { running: unit } = input;
   if (unit === null) return [];
-  const enable =
-    running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, because: 'it would not start at boot' } as const];
-  const because =
+  const enable = running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, reason: 'it would not start at boot' } as const];
+  const reason =
     running?.activeState !== 'active'
       ? 'it does not run'
       : writes.length > 0
@@ -119,35 +118,35 @@ function planRunning({ running }: Facts, input: ChangeUnitsInput, writes: readon
         : running.needsReload
           ? 'its unit changed'
           : null;
-  return [...enable, ...(because === null ? [] : [{ kind: 'restart-unit', unit, because } as const])];
+  return [...enable, ...(reason === null ? [] : [{ kind: 'restart-unit', unit, reason } as const])];
 }
 
 /** A run that was killed before it came to confirm its change. */
 function planConfirmation({ commit }: Facts): readonly HostChange[] {
-  return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, because: describeCommit(commit) }] : [];
+  return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, reason: describeCommit(commit) }] : [];
 }
 
 function undoUnits({ running, stopped }: Facts, applied: readonly HostChange[], links: readonly string[]): readonly HostChange[] | null {
-  const because = 'rolling back to the previous configuration';
+  const reason = 'rolling back to the previous configuration';
   const files = revertChanges(applied);
   if (files.length === 0) return null;
   const wasEnabled = applied.some(({ kind }) => kind === 'enable-unit') && running?.unitFileState !== 'enabled';
   const isNew = (unit: string): boolean => unit !== KUBELET && !isUpNow(running);
   // What was not there before ends while its unit is still known.
   const ends = applied.flatMap((change): readonly HostChange[] =>
-    change.kind === 'restart-unit' && isNew(change.unit) ? [{ ...change, kind: 'stop-unit', because }] : [],
+    change.kind === 'restart-unit' && isNew(change.unit) ? [{ ...change, kind: 'stop-unit', reason }] : [],
   );
   const starts = applied.flatMap((change): readonly HostChange[] => {
-    if (change.kind === 'restart-unit') return isNew(change.unit) ? [] : [{ ...change, because }];
+    if (change.kind === 'restart-unit') return isNew(change.unit) ? [] : [{ ...change, reason }];
     if (change.kind !== 'stop-unit') return [];
-    const enable = stopped?.unitFileState === 'enabled' ? [{ ...change, kind: 'enable-unit', because } as const] : [];
-    return [...enable, { ...change, kind: 'restart-unit', because }];
+    const enable = stopped?.unitFileState === 'enabled' ? [{ ...change, kind: 'enable-unit', reason } as const] : [];
+    return [...enable, { ...change, kind: 'restart-unit', reason }];
   });
   return [
     ...ends,
     ...files,
-    ...(wasEnabled ? links.map((path) => ({ kind: 'remove-file', path, before: null, because }) as const) : []),
-    ...(applied.some(({ kind }) => kind === 'daemon-reload') ? [{ kind: 'daemon-reload', because } as const] : []),
+    ...(wasEnabled ? links.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const) : []),
+    ...(applied.some(({ kind }) => kind === 'daemon-reload') ? [{ kind: 'daemon-reload', reason } as const] : []),
     ...starts,
   ];
 }

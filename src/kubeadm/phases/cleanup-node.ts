@@ -3,7 +3,7 @@ import { COMMIT_DIRECTORY } from '../../host/commit/revert-script.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import type { FileFact, Question } from '../../host/facts/question.ts';
+import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
@@ -79,25 +79,25 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
 });
 
 function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
-  const because = 'reset';
+  const reason = 'reset';
   const pods = facts.pods ?? [];
   const isFull = (path: string): boolean => (facts.directories.get(path) ?? []).length > 0;
   const emptied = [MANIFESTS, KUBELET_DIR, input.certificatesDir, ...(input.cleanupTmpDir ? [TMP] : []), ...etcdData(input)].filter(isFull);
   const changes: readonly HostChange[] = [
-    ...forgetCommit(facts.commit),
+    ...removeCommit(facts.commit),
     ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
-      ? [{ kind: 'stop-unit', unit: 'kubelet', because } as const]
+      ? [{ kind: 'stop-unit', unit: 'kubelet', reason } as const]
       : []),
     ...(pods.length > 0 ? [removePods(input)] : []),
     ...(facts.mountsBelowKubelet
-      ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), because } as const]
+      ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), reason } as const]
       : []),
-    ...emptied.map((path) => ({ kind: 'empty-directory', path, because }) as const),
+    ...emptied.map((path) => ({ kind: 'empty-directory', path, reason }) as const),
     ...KUBECONFIGS.flatMap((path): readonly HostChange[] => {
       const found = facts.files.get(path) ?? null;
       return found === null
         ? []
-        : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, because }];
+        : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, reason }];
     }),
   ];
   if (changes.length === 0) return { changes, noop: 'nothing of init or join is on the host' };
@@ -106,7 +106,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
 }
 
 function removePods({ criSocket, podsMayStay }: CleanupNodeInput): HostChange {
-  const change = { kind: 'remove-pods', criSocket, because: 'pods of the node are there' } as const;
+  const change = { kind: 'remove-pods', criSocket, reason: 'pods of the node are there' } as const;
   return podsMayStay ? { ...change, mayStay: true } : change;
 }
 
@@ -120,10 +120,10 @@ function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {
 }
 
 /** A change that waits for its confirmation would put back, after its time, what is taken off now. */
-function forgetCommit(commit: CommitRecord | null): readonly HostChange[] {
+function removeCommit(commit: CommitRecord | null): readonly HostChange[] {
   if (commit?.state === 'armed')
-    return [{ kind: 'confirm-commit', id: commit.id, because: 'the host would put back what an unconfirmed change replaced' }];
-  return commit?.state === 'reverted' ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, because: 'reset' }] : [];
+    return [{ kind: 'confirm-commit', id: commit.id, reason: 'the host would put back what an unconfirmed change replaced' }];
+  return commit?.state === 'reverted' ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, reason: 'reset' }] : [];
 }
 
 function umountOptions(flags: readonly string[]): readonly string[] {
@@ -131,10 +131,10 @@ function umountOptions(flags: readonly string[]): readonly string[] {
 }
 
 function directoryLists(paths: readonly string[]) {
-  const questions: Record<string, Question> = {};
-  for (const path of paths) questions[path] = { kind: 'list', path };
+  const queries: Record<string, FactQuery> = {};
+  for (const path of paths) queries[path] = { kind: 'list', path };
   return defineFact(
-    questions,
+    queries,
     (answers) => new Map(paths.map((path) => [path, (answers as Readonly<Record<string, readonly string[] | null>>)[path] ?? null])),
   );
 }

@@ -32,8 +32,8 @@ export const deleteNode = definePhase<DeleteNodeInput, Facts>({
     if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is left (--delete-node deletes it)' };
     if (node === null) return { changes: [], noop: `there is no Node ${nodeName}` };
     const runs = unit !== null && unit.activeState !== 'inactive' && unit.loadState !== 'not-found';
-    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', because: 'its Node is deleted' }] : [];
+    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its Node is deleted' }] : [];
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
-    return { changes: [...stop, { kind: 'delete-object', ref, because: '--delete-node was given' }] };
+    return { changes: [...stop, { kind: 'delete-object', ref, reason: '--delete-node was given' }] };
   },
 });

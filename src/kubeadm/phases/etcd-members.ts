@@ -1,7 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
@@ -95,7 +95,7 @@ export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
     const object = etcdMemberObject({ name: nodeName, id: '', peerURLs: [peerURL], clientURLs: [], isLearner: true });
     const writes = manifest.files.map((file) => diffFile(files.get(file.path) ?? null, file, { mayChown: manifest.mayChown }));
     const changes = [
-      ...(own === null ? [{ kind: 'create-object', object, because: 'it is missing' } as const] : []),
+      ...(own === null ? [{ kind: 'create-object', object, reason: 'it is missing' } as const] : []),
       ...manifest.directories.map(({ path, mode }) => diffDirectory(files.get(path) ?? null, path, mode)),
       ...writes,
       ...(writes.some((change) => change?.kind === 'write-file' && change.before !== null) ? [TAKE_OVER] : []),
@@ -105,7 +105,7 @@ export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
 });
 
 /** It ends no static pod before it has reached the API server, which here waits for that very pod. */
-const TAKE_OVER = { kind: 'restart-unit', unit: 'kubelet', because: 'it would keep the etcd of the manifest from before' } as const;
+const TAKE_OVER = { kind: 'restart-unit', unit: 'kubelet', reason: 'it would keep the etcd of the manifest from before' } as const;
 
 /** Makes a learner a voting member once it has caught up. kubeadm 1.36 does it in etcd-join. */
 export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[] | null>({
@@ -119,7 +119,7 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
     if (own === null || own.name === '') return { changes: [], deferred: 'lets the member vote once it has started' };
     if (!own.isLearner) return { changes: [], noop: `member ${own.name} votes` };
     const ref = { ...ETCD_MEMBER, name: own.name };
-    return { changes: [{ kind: 'patch-object', ref, patch: { spec: { isLearner: false } }, because: 'it is a learner' }] };
+    return { changes: [{ kind: 'patch-object', ref, patch: { spec: { isLearner: false } }, reason: 'it is a learner' }] };
   },
 });
 
@@ -167,6 +167,6 @@ export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly Etcd
     if (own === null) return { changes: [], noop: 'the etcd cluster does not know the member any more' };
     if (members.length === 1) return { changes: [], noop: 'it is the last member: its cluster ends with it' };
     const ref = { ...ETCD_MEMBER, name: own.name === '' ? peerURL : own.name };
-    return { changes: [{ kind: 'delete-object', ref, because: 'its host leaves the cluster' }] };
+    return { changes: [{ kind: 'delete-object', ref, reason: 'its host leaves the cluster' }] };
   },
 });

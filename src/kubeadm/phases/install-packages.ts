@@ -1,13 +1,13 @@
 import { AppError } from '../../base/errors.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import { judgeKeyFile } from '../../host/install/judge-key.ts';
 import type { PackageInstall, PackageRepository } from '../../host/install/model.ts';
 import { type PackageFacts, packageFacts } from '../../host/install/package-facts.ts';
-import { declaredPackages, judgeInstalled, type PackageSituation, planPackages, runtimeUnit } from '../../host/install/plan-packages.ts';
+import { declaredPackages, type PackageSituation, planPackages, runtimeUnit, validateInstalled } from '../../host/install/plan-packages.ts';
 import { repositoryKeyUrl, repositoryPaths, repositoryUrl } from '../../host/install/repository-files.ts';
+import { validateKeyFile } from '../../host/install/validate-key.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 
@@ -27,7 +27,7 @@ export const installPackages = definePhase<InstallPackagesInput, PackageSituatio
   observe: observePackages,
   plan: (situation, { install }) => planPackages(install, situation),
   verify: async ({ host, signal }, { install }) => {
-    const why = judgeInstalled(install, await observe(host, packageFacts(declaredPackages(install)), signal));
+    const why = validateInstalled(install, await observe(host, packageFacts(declaredPackages(install)), signal));
     if (why === null) return;
     const hint = 'Look at the repository that is declared, and at the log of the package manager';
     throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message: `install-packages: ${why}`, hint });
@@ -59,11 +59,11 @@ async function keysOf(
   if (manager === null) return new Map();
   const now = clock.now();
   const keyOf = async (repository: PackageRepository, index: number): Promise<readonly [string, string]> => {
-    const there = files.get(repositoryPaths(manager, repository.name).key)?.content;
-    if (there !== undefined && judgeKeyFile(there, repository.keyFingerprints, now) === null) return [repository.name, there];
+    const existing = files.get(repositoryPaths(manager, repository.name).key)?.content;
+    if (existing !== undefined && validateKeyFile(existing, repository.keyFingerprints, now) === null) return [repository.name, existing];
     const source = repository.key ?? repositoryKeyUrl(manager, repositoryUrl(manager, repository, index === 0));
     const text = await readKey(source);
-    const why = judgeKeyFile(text, repository.keyFingerprints, now);
+    const why = validateKeyFile(text, repository.keyFingerprints, now);
     if (why === null) return [repository.name, text];
     const hint = 'Nothing was installed. Find out whose key that is before you pin it with keyFingerprints';
     throw new AppError({ host: host.name, code: 'INSTALL_KEY_REFUSED', message: `${source}: ${why}`, hint }, { exitCode: 3 });

@@ -2,7 +2,7 @@ import { SensitiveText } from '../../base/text/secret.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
@@ -67,11 +67,11 @@ function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinal
   ]);
   const before = { content: conf.content, mode: conf.mode, owner: conf.owner };
   const { mode, owner } = conf;
-  const because = 'the kubelet renews the certificate in its own file';
+  const reason = 'the kubelet renews the certificate in its own file';
   return {
     changes: [
-      { kind: 'write-file', path: KUBELET_CONF, content, mode, owner, action: 'update', before, because },
-      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', because: `${KUBELET_CONF} changed` } as const] : []),
+      { kind: 'write-file', path: KUBELET_CONF, content, mode, owner, action: 'update', before, reason },
+      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', reason: `${KUBELET_CONF} changed` } as const] : []),
     ],
   };
 }

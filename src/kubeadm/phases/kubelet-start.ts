@@ -7,24 +7,24 @@ import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import type { FileFact, HttpFact } from '../../host/facts/question.ts';
+import type { FileFact, HttpFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
-import { diffDirectory, diffFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
-import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
 export interface KubeletStartInput {
   /** In the order they are written. */
-  readonly files: readonly WantedFile[];
+  readonly files: readonly DesiredFile[];
   /** Of those, the ones systemd reads itself: a change needs a daemon-reload. */
-  readonly unitFiles: readonly WantedFile[];
+  readonly unitFiles: readonly DesiredFile[];
   /** Made before anything is written, when missing. */
   readonly directories: readonly { readonly path: string; readonly mode: number }[];
   readonly health: HealthTarget;
@@ -70,7 +70,7 @@ function writeKubeletFiles(name: string, short: string) {
     undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),
     verifyUndone: (context, input, { before }) => waitForHealthyKubelet(context, name, { ...input.health, url: before.url }),
     commit: {
-      paths: [NODE_MEMORY_PATH],
+      paths: [NODE_SETTINGS_PATH],
       prepare: async (context, input, facts, changes) => {
         const after = input.files.find(({ path }) => path === CONFIG_YAML)?.content;
         if (input.proof === undefined || after === undefined) return async () => undefined;
@@ -136,7 +136,7 @@ function healthzUrlIn(configYaml: string): string | null | undefined {
 function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
   const found = (path: string): FileFact | null => facts.files.get(path) ?? null;
   const directories = input.directories.map(({ path, mode }) => diffDirectory(found(path), path, mode)).filter((change) => change !== null);
-  const diff = (file: WantedFile): HostChange | null => diffFile(found(file.path), file, { mayChown: input.mayChown });
+  const diff = (file: DesiredFile): HostChange | null => diffFile(found(file.path), file, { mayChown: input.mayChown });
   const unitFiles = input.unitFiles.map(diff).filter((change) => change !== null);
   const files = input.files.map(diff).filter((change) => change !== null);
   const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
@@ -144,13 +144,15 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const changes = [...writes, ...planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]), ...planConfirmation(facts)];
   const { commit } = facts;
   const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
-  const told = warnings.length === 0 ? {} : { warnings };
-  return changes.length === 0 ? { changes, noop: 'the files are as wanted and the kubelet is healthy', ...told } : { changes, ...told };
+  const reported = warnings.length === 0 ? {} : { warnings };
+  return changes.length === 0
+    ? { changes, noop: 'the files are as wanted and the kubelet is healthy', ...reported }
+    : { changes, ...reported };
 }
 
 /** A run that was killed before it came to confirm its change. */
 function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] {
-  return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, because: describeCommit(commit) }] : [];
+  return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, reason: describeCommit(commit) }] : [];
 }
 
 /** Copies of what is about to be replaced, in a directory of their own. kubeadm keeps config.yaml so when it upgrades. */
@@ -161,12 +163,12 @@ function planBackup(writes: readonly HostChange[], directory: string | undefined
     const path = `${directory}/${change.path.replace(/^.*\//, '')}`;
     const { content, owner } = change.before;
     return [
-      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, because: 'a copy of what is replaced' },
+      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, reason: 'a copy of what is replaced' },
     ];
   });
   if (copies.length === 0) return [];
   return [
-    { kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', because: 'for copies of what is replaced' },
+    { kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', reason: 'for copies of what is replaced' },
     ...copies,
   ];
 }
@@ -185,14 +187,14 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
   if (unitFilesChange || unit?.needsReload === true) {
     changes.push({
       kind: 'daemon-reload',
-      because: unitFilesChange ? 'its unit files changed' : 'its unit files changed since systemd read them',
+      reason: unitFilesChange ? 'its unit files changed' : 'its unit files changed since systemd read them',
     });
   }
   if (unit === null || unit.unitFileState === 'disabled' || unit.loadState === 'not-found') {
-    changes.push({ kind: 'enable-unit', unit: UNIT, because: 'it would not start at boot' });
+    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'it would not start at boot' });
   }
-  const because = whyRestart(facts, writes);
-  if (because !== null) changes.push({ kind: 'restart-unit', unit: UNIT, because });
+  const reason = whyRestart(facts, writes);
+  if (reason !== null) changes.push({ kind: 'restart-unit', unit: UNIT, reason });
   return changes;
 }
 
@@ -212,9 +214,9 @@ function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostC
 function undoKubeletStart(facts: KubeletStartFacts, applied: readonly HostChange[]): readonly HostChange[] | null {
   const files = revertChanges(applied);
   if (files.length === 0) return null;
-  const because = 'rolling back to the previous configuration';
+  const reason = 'rolling back to the previous configuration';
   const reload: readonly HostChange[] = applied.some((change) => change.kind === 'daemon-reload')
-    ? [{ kind: 'daemon-reload', because }]
+    ? [{ kind: 'daemon-reload', reason }]
     : [];
-  return facts.init === 'systemd' ? [...files, ...reload, { kind: 'restart-unit', unit: UNIT, because }] : files;
+  return facts.init === 'systemd' ? [...files, ...reload, { kind: 'restart-unit', unit: UNIT, reason }] : files;
 }

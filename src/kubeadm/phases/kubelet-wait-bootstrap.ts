@@ -7,7 +7,7 @@ import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
-import { kubeletSays } from '../../kubelet/kubelet-says.ts';
+import { kubeletMessage } from '../../kubelet/kubelet-says.ts';
 import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../node-csr.ts';
 
@@ -27,12 +27,12 @@ const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSyste
  * Waits until the kubelet has a client certificate it can use, then takes the bootstrap credentials off the host, also when it never came.
  * kubeadm 1.36: join phase kubelet-wait-bootstrap. kubelet.conf alone proves nothing: the kubelet writes it before it has a certificate.
  */
-export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<ReturnType<typeof look>>>({
+export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<ReturnType<typeof inspect>>>({
   name: NAME,
   short: 'Wait for the TLS bootstrap of the kubelet',
   tidiesUp: true,
   ready: waitForIdentity,
-  observe: look,
+  observe: inspect,
   plan: ({ files, init, identity }) => {
     if (init !== 'systemd') return { changes: [], deferred: 'the kubelet bootstraps itself when the host boots with these files' };
     const found = files.get(BOOTSTRAP_CONF) ?? null;
@@ -45,12 +45,12 @@ export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<Retu
           };
     }
     const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-    const because = identity.state === 'usable' ? 'the kubelet has its own client certificate' : 'a token must not stay on the host';
-    return { changes: [{ kind: 'remove-file', path: BOOTSTRAP_CONF, before, because }] };
+    const reason = identity.state === 'usable' ? 'the kubelet has its own client certificate' : 'a token must not stay on the host';
+    return { changes: [{ kind: 'remove-file', path: BOOTSTRAP_CONF, before, reason }] };
   },
 });
 
-function look({ host, signal }: PhaseContext) {
+function inspect({ host, signal }: PhaseContext) {
   return observe(host, FACTS, signal);
 }
 
@@ -63,7 +63,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
   const started = clock.now().getTime();
   const earlier = await decidedBefore(context, nodeName);
   for (let nextProgressMs = 5_000; ; ) {
-    const { files, init, identity } = await look(context);
+    const { files, init, identity } = await inspect(context);
     if (identity.state === 'usable' || init !== 'systemd') return;
     const waitedMs = clock.now().getTime() - started;
     const why = identity.state === 'missing' ? `there is no ${KUBELET_CONF}` : identity.why;
@@ -107,11 +107,11 @@ interface Waiting {
 async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: Waiting): Promise<BootstrapReason> {
   const { cluster } = context;
   const found = await requestsOf(cluster, nodeName);
-  if ('unknown' in found) return explainUnknown(found, await kubeletSays(context, waitedMs));
+  if ('unknown' in found) return explainUnknown(found, await kubeletMessage(context, waitedMs));
   const now = found.filter(({ name }) => !earlier.issued.has(name));
   if (now.length > 0) return explainBootstrap(now, { refusedBefore: earlier.refused });
   if (cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
-    return explainBootstrap([], { said: await kubeletSays(context, waitedMs) });
+    return explainBootstrap([], { reported: await kubeletMessage(context, waitedMs) });
   const hint = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
   return { why: 'its credentials may not create certificate signing requests', hint, final: false };
 }
@@ -124,8 +124,8 @@ interface UnknownRequests {
 }
 
 /** With a token that has expired neither the kubelet nor we come any further. */
-function explainUnknown({ unknown, isRefused }: UnknownRequests, said: string | null): BootstrapReason {
-  if (said !== null) return { ...explainBootstrap([], { said }), final: isRefused && isUnauthorized(said) };
+function explainUnknown({ unknown, isRefused }: UnknownRequests, reported: string | null): BootstrapReason {
+  if (reported !== null) return { ...explainBootstrap([], { reported }), final: isRefused && isUnauthorized(reported) };
   const why = `what became of its certificate signing request is not known: ${unknown}`;
   return { why, hint: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
 }

@@ -44,7 +44,7 @@ function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
       if (diff === null) return { changes: [], noop: `Node ${nodeName} is marked as a control plane` };
       if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
       const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
-      return { changes: [{ kind: 'mark-node', ref, patch: diff.patch, marks, isRecorded: false, because: `${diff.missing} is missing` }] };
+      return { changes: [{ kind: 'mark-node', ref, patch: diff.patch, marks, isRecorded: false, reason: `${diff.missing} is missing` }] };
     },
   });
 }

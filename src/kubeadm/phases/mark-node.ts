@@ -16,7 +16,7 @@ import {
 import { nodeMarksIncomplete } from '../../kube/node-marks-problems.ts';
 import { isRecorded, MARKS_NAMESPACE, type MarksRecord } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 
 export interface MarkNodeInput extends NodeMarks {
@@ -25,7 +25,7 @@ export interface MarkNodeInput extends NodeMarks {
    * The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. The marks are those that the host
    * remembers: root on the host can write them, so they cause nothing but a warning. Null: marks are only added, and not recorded.
    */
-  readonly remembered: NodeMarks | null;
+  readonly saved: NodeMarks | null;
   /** An administrator's: a node may change neither. */
   readonly admin: Cluster | null;
   /** Null: the Node was known for the host's own when the run was planned. */
@@ -69,12 +69,12 @@ export function isPending({ node, record }: FoundNode, marks: NodeMarks): boolea
 }
 
 async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Promise<FoundNode | RefusedNode | null> {
-  const { nodeName, remembered, admin } = input;
-  if (cluster === null || (!hasMarks(input) && remembered === null)) return null;
+  const { nodeName, saved, admin } = input;
+  if (cluster === null || (!hasMarks(input) && saved === null)) return null;
   try {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
     if (node === null) return null;
-    return { node, record: admin === null || remembered === null ? null : await findMarksRecord(cluster, node) };
+    return { node, record: admin === null || saved === null ? null : await findMarksRecord(cluster, node) };
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
     return admin === null ? null : { refused: error };
@@ -82,7 +82,7 @@ async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Pro
 }
 
 function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput): PhasePlan {
-  const { nodeName, admin, remembered, labels, taints } = input;
+  const { nodeName, admin, saved, labels, taints } = input;
   if (found !== null && 'refused' in found) return planUnread(found, input);
   const warnings = found === null ? [] : keptWarnings(found, input);
   const pending = found !== null && isPending(found, input);
@@ -102,18 +102,18 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
   const marks = { labels, taints };
   const patch = diff?.patch ?? {};
   return withWarnings(
-    { changes: [{ kind: 'mark-node', ref, patch, marks, isRecorded: remembered !== null, because: reasonOf(diff) }] },
+    { changes: [{ kind: 'mark-node', ref, patch, marks, isRecorded: saved !== null, reason: reasonOf(diff) }] },
     warnings,
   );
 }
 
 /** What could not be compared is to be applied: applying it fails with the missing right, or succeeds where the right was granted meanwhile. */
-function planUnread({ refused }: RefusedNode, { nodeName, remembered, labels, taints, check }: MarkNodeInput): PhasePlan {
-  const because = `its labels and taints could not be compared: ${refused.problems[0]?.message ?? refused.message}`;
-  if (isUnchecked(check)) return { changes: [], deferred: `marks Node ${nodeName} when the credentials may read it: ${because}` };
+function planUnread({ refused }: RefusedNode, { nodeName, saved, labels, taints, check }: MarkNodeInput): PhasePlan {
+  const reason = `its labels and taints could not be compared: ${refused.problems[0]?.message ?? refused.message}`;
+  if (isUnchecked(check)) return { changes: [], deferred: `marks Node ${nodeName} when the credentials may read it: ${reason}` };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   const patch = diffNodeMarks(null, { labels, taints })?.patch ?? {};
-  return { changes: [{ kind: 'mark-node', ref, patch, marks: { labels, taints }, isRecorded: remembered !== null, because }] };
+  return { changes: [{ kind: 'mark-node', ref, patch, marks: { labels, taints }, isRecorded: saved !== null, reason }] };
 }
 
 function withWarnings(plan: PhasePlan, warnings: readonly Warning[]): PhasePlan {
@@ -124,9 +124,9 @@ function withWarnings(plan: PhasePlan, warnings: readonly Warning[]): PhasePlan 
  * Warns of marks that the host remembers, that are no longer declared, that its Node still has and that no record says a run applied. Such
  * marks stay: the file of the host proves nothing.
  */
-function keptWarnings({ node, record }: FoundNode, { nodeName, remembered, labels, taints }: MarkNodeInput): readonly Warning[] {
-  if (remembered === null) return [];
-  const unrecorded: AppliedMarks = marksWithout(marksList(remembered), record?.applied ?? { labels: [], taints: [] });
+function keptWarnings({ node, record }: FoundNode, { nodeName, saved, labels, taints }: MarkNodeInput): readonly Warning[] {
+  if (saved === null) return [];
+  const unrecorded: AppliedMarks = marksWithout(marksList(saved), record?.applied ?? { labels: [], taints: [] });
   const kept = diffNodeMarks(node, { labels, taints }, unrecorded)?.obsolete ?? '';
   return kept === '' ? [] : [notRemoved(nodeName, kept)];
 }
@@ -140,7 +140,7 @@ function reasonOf(diff: NodeMarksDiff | null): string {
 }
 
 function notRemoved(nodeName: string, kept: string): Warning {
-  const why = `${NODE_MEMORY_PATH} of the host names them, but no record in namespace ${MARKS_NAMESPACE} says that this program set them`;
+  const why = `${NODE_SETTINGS_PATH} of the host names them, but no record in namespace ${MARKS_NAMESPACE} says that this program set them`;
   const message = `Node ${nodeName} keeps marks that are no longer declared: ${kept}. ${why}. Check each of them before removing it with kubectl`;
   return { code: 'NODE_MARKS_NOT_REMOVED', message };
 }

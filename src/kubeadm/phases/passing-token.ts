@@ -15,7 +15,7 @@ export const createPassingToken = definePhase<PassingTokenInput, KubeObject | nu
   plan: (found, { secret }) => {
     if (secret === null) return { changes: [], noop: 'no token is to be made' };
     if (found !== null) return { changes: [], noop: 'the token is there' };
-    return { changes: [{ kind: 'create-object', object: secret, because: 'the kubelet bootstraps itself by it' }] };
+    return { changes: [{ kind: 'create-object', object: secret, reason: 'the kubelet bootstraps itself by it' }] };
   },
 });
 
@@ -28,6 +28,6 @@ export const deletePassingToken = definePhase<PassingTokenInput, KubeObject | nu
   plan: (found, { secret }) => {
     if (secret === null) return { changes: [], noop: 'no token was made' };
     if (found === null) return { changes: [], deferred: 'deletes the token when the kubelet has its certificate' };
-    return { changes: [{ kind: 'delete-object', ref: refOf(secret), because: 'it was for this run alone' }] };
+    return { changes: [{ kind: 'delete-object', ref: refOf(secret), reason: 'it was for this run alone' }] };
   },
 });

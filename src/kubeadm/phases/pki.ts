@@ -11,13 +11,13 @@ export interface PkiInput {
   readonly kubeconfigs: ReadonlyMap<string, WriteFilesInput>;
 }
 
-const CERTIFICATE_THERE = 'the certificate and its key are there and good';
-const KUBECONFIG_THERE = 'it is there and good';
+const EXISTING_CERTIFICATE = 'the certificate and its key are there and good';
+const EXISTING_KUBECONFIG = 'it is there and good';
 
 /** init's phases `certs/ca` to `certs/sa`, in kubeadm's order. */
 export const certsPhases: readonly Phase<PkiInput>[] = [
   ...CERTIFICATES.map(({ name, longName }) =>
-    partOf('certificates', name, [`certs/${name}`, `Generate the ${longName}`, CERTIFICATE_THERE]),
+    partOf('certificates', name, [`certs/${name}`, `Generate the ${longName}`, EXISTING_CERTIFICATE]),
   ),
   partOf('certificates', SERVICE_ACCOUNT, [
     `certs/${SERVICE_ACCOUNT}`,
@@ -28,7 +28,7 @@ export const certsPhases: readonly Phase<PkiInput>[] = [
 
 /** init's phases `kubeconfig/admin` to `kubeconfig/scheduler`, in kubeadm's order. */
 export const kubeconfigPhases: readonly Phase<PkiInput>[] = KUBECONFIGS.map(({ name, longName }) =>
-  partOf('kubeconfigs', name, [`kubeconfig/${name}`, `Generate a ${longName}`, KUBECONFIG_THERE]),
+  partOf('kubeconfigs', name, [`kubeconfig/${name}`, `Generate a ${longName}`, EXISTING_KUBECONFIG]),
 );
 
 /** join's phases `control-plane-prepare/certs` and `control-plane-prepare/kubeconfig`. */
@@ -77,6 +77,6 @@ function phaseOver(texts: Texts, select: (input: PkiInput) => WriteFilesInput): 
     ...phase,
     contextFor: (context, input) => phase.contextFor(context, select(input)),
     ready: (context, input) => phase.ready(context, select(input)),
-    look: (context, input) => phase.look(context, select(input)),
+    inspect: (context, input) => phase.inspect(context, select(input)),
   };
 }

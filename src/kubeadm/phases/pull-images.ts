@@ -32,8 +32,8 @@ export const pullImages = definePhase<PullImagesInput, Found>({
       return { changes: [], noop: 'neither crictl nor ctr can ask the container runtime: the kubelet pulls images as it starts pods' };
     const missing = policy === 'Always' ? images : images.filter((image) => !found.has(fullImageName(image)));
     if (missing.length === 0) return { changes: [], noop: 'the images are there' };
-    const because = policy === 'Always' ? 'imagePullPolicy is Always' : 'it is missing';
-    return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, because }) as const) };
+    const reason = policy === 'Always' ? 'imagePullPolicy is Always' : 'it is missing';
+    return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, reason }) as const) };
   },
 });
 

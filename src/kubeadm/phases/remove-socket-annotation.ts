@@ -33,6 +33,6 @@ export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, K
     if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     const patch = { metadata: { annotations: { [ANNOTATION]: null } } };
-    return { changes: [{ kind: 'patch-object', ref, patch, because: 'the socket is in instance-config.yaml' }] };
+    return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the socket is in instance-config.yaml' }] };
   },
 });

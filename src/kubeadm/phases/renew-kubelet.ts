@@ -1,11 +1,11 @@
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { Change, HostChange } from '../../host/plan/change.ts';
-import { diffFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
 import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
@@ -13,7 +13,7 @@ import { type WaitBootstrapInput, waitForIdentity } from './kubelet-wait-bootstr
 
 export interface RenewKubeletInput {
   /** Null: the certificate is good, and nothing is to be done; `noop` says so. */
-  readonly bootstrapConf: WantedFile | null;
+  readonly bootstrapConf: DesiredFile | null;
   readonly noop: string;
   /** Where what the kubelet logged in with so far is kept. */
   readonly asideDir: string;
@@ -42,16 +42,16 @@ export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
   },
   plan: ({ files, init }, { bootstrapConf, noop, asideDir }) => {
     if (bootstrapConf === null) return { changes: [], noop };
-    const because = 'the kubelet is to bootstrap itself anew';
+    const reason = 'the kubelet is to bootstrap itself anew';
     const aside = [KUBELET_CONF, CLIENT_PEM].filter((path) => (files.get(path) ?? null) !== null);
     const write = diffFile(files.get(bootstrapConf.path) ?? null, bootstrapConf);
     const changes: readonly Change[] = [
       ...(aside.length === 0
         ? []
-        : [{ kind: 'make-directory', path: asideDir, mode: 0o700, owner: 'root:root', because: 'for what is moved aside' } as const]),
+        : [{ kind: 'make-directory', path: asideDir, mode: 0o700, owner: 'root:root', reason: 'for what is moved aside' } as const]),
       ...(write === null ? [] : [write]),
-      ...aside.map((path) => ({ kind: 'move-file', path, to: `${asideDir}/${path.replace(/^.*\//, '')}`, because }) as const),
-      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', because } as const] : []),
+      ...aside.map((path) => ({ kind: 'move-file', path, to: `${asideDir}/${path.replace(/^.*\//, '')}`, reason }) as const),
+      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', reason } as const] : []),
     ];
     return { changes };
   },

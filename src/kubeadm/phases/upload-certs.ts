@@ -62,9 +62,9 @@ export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
   plan: (found, input) => {
     if (input === null) return { changes: [], noop: 'it was not asked for (--upload-certs)' };
     if (found === null) return { changes: [], deferred: 'needs the API server' };
-    const because = reasonToUpload(found, input);
+    const reason = reasonToUpload(found, input);
     const changes = [
-      ...(because === null ? [] : uploads(found, input, because)),
+      ...(reason === null ? [] : uploads(found, input, reason)),
       ...RBAC.flatMap((object, i) => diffRbac(found.rbac[i] ?? null, object)),
     ];
     return changes.length > 0 ? { changes } : { changes, noop: 'the certificates are there, and the key opens them' };
@@ -96,7 +96,7 @@ function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: 
   return left === null || left >= USABLE_MS ? null : 'it ends soon';
 }
 
-function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput, because: string): readonly ClusterChange[] {
+function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput, reason: string): readonly ClusterChange[] {
   const life = tokenSecret({ token, description: CERTS_TOKEN_DESCRIPTION, ttl: CERTS_TTL, usages: [], groups: [] }, now);
   const owner: ObjectRef = tokenSecretRef(partsOfToken(token)?.id ?? '');
   const encrypted = files.map(({ entry, text, nonce }) => {
@@ -107,7 +107,7 @@ function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput,
   const data = Object.fromEntries(encrypted);
   const write: ClusterChange =
     certs === null
-      ? { kind: 'create-object', object: { ...type, metadata: { name, namespace }, data }, owner, because }
-      : { kind: 'update-object', object: { ...certs, data }, before: certs, owner, because };
-  return [{ kind: 'create-object', object: life, because: 'the certificates end with it, in two hours' }, write];
+      ? { kind: 'create-object', object: { ...type, metadata: { name, namespace }, data }, owner, reason }
+      : { kind: 'update-object', object: { ...certs, data }, before: certs, owner, reason };
+  return [{ kind: 'create-object', object: life, reason: 'the certificates end with it, in two hours' }, write];
 }

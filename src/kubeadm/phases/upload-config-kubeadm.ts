@@ -26,9 +26,9 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
   name: 'upload-config/kubeadm',
   short: 'Upload the cluster configuration to a ConfigMap',
   observe: async ({ cluster }, input) => {
-    const wanted = [kubeadmConfigMap(input.clusterConfiguration ?? {}), ...kubeadmConfigRbac()];
-    if (cluster === null) return input.assumeEmptyCluster ? wanted.map(() => null) : null;
-    return findObjects(cluster, wanted);
+    const desired = [kubeadmConfigMap(input.clusterConfiguration ?? {}), ...kubeadmConfigRbac()];
+    if (cluster === null) return input.assumeEmptyCluster ? desired.map(() => null) : null;
+    return findObjects(cluster, desired);
   },
   plan: (found, { clusterConfiguration, understood }) => {
     if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
@@ -45,11 +45,11 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
 });
 
 /** What others put beside the ClusterConfiguration stays. */
-function diffConfigMap(found: KubeObject | null, wanted: JsonObject, understood: JsonObject | null): readonly ClusterChange[] {
-  if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(wanted), because: 'it is missing' }];
-  const there = readYaml(dataOf(found)[CLUSTER_CONFIGURATION_KEY] ?? '');
-  const after = isJsonObject(there) && understood !== null ? overlayChanges(there, understood, wanted) : wanted;
-  if (jsonEqual(there, after)) return [];
+function diffConfigMap(found: KubeObject | null, desired: JsonObject, understood: JsonObject | null): readonly ClusterChange[] {
+  if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(desired), reason: 'it is missing' }];
+  const existing = readYaml(dataOf(found)[CLUSTER_CONFIGURATION_KEY] ?? '');
+  const after = isJsonObject(existing) && understood !== null ? overlayChanges(existing, understood, desired) : desired;
+  if (jsonEqual(existing, after)) return [];
   const object = { ...found, data: { ...dataOf(found), ...dataOf(kubeadmConfigMap(after)) } };
-  return [{ kind: 'update-object', object, before: found, because: 'other settings were declared' }];
+  return [{ kind: 'update-object', object, before: found, reason: 'other settings were declared' }];
 }

@@ -3,7 +3,7 @@ import { printable } from '../../base/text/printable.ts';
 import { lastLog } from '../../host/cri/runtime-commands.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import type { HttpFact } from '../../host/facts/question.ts';
+import type { HttpFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { ComponentEndpoint } from '../control-plane/component-endpoints.ts';
@@ -97,11 +97,11 @@ async function unhealthy(
   { criSocket }: WaitControlPlaneInput,
   { still, answers, waitedMs }: Failure,
 ): Promise<AppError> {
-  const logs = await lastWords(context, criSocket, still);
+  const logs = await deprecationMessages(context, criSocket, still);
   const problems = still.map(({ name, url }) => {
     const log = logs.get(name);
-    const said = log === undefined ? '' : `. Its container said last: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
-    const message = `${NAME}: ${name} is not well after ${Math.round(waitedMs / 1000)}s: ${url}: ${describe(answers[name])}${said}`;
+    const reported = log === undefined ? '' : `. Its container said last: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
+    const message = `${NAME}: ${name} is not well after ${Math.round(waitedMs / 1000)}s: ${url}: ${describe(answers[name])}${reported}`;
     const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet, then run the same command again`;
     return { host: context.host.name, code: 'CONTROL_PLANE_UNHEALTHY', message, hint };
   });
@@ -109,14 +109,14 @@ async function unhealthy(
 }
 
 /** The end of the log of each component, where it can be had. */
-async function lastWords(
+async function deprecationMessages(
   { host, signal }: PhaseContext,
   criSocket: string,
   components: readonly ComponentEndpoint[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = [...components.map(({ name }) => name), ...(components.some(({ name }) => name === 'kube-apiserver') ? ['etcd'] : [])];
-  const questions = Object.fromEntries(names.map((name) => [name, { kind: 'command', argv: lastLog(criSocket, name) } as const]));
-  const answers = await host.ask(questions, signal === undefined ? {} : { signal });
+  const queries = Object.fromEntries(names.map((name) => [name, { kind: 'command', argv: lastLog(criSocket, name) } as const]));
+  const answers = await host.query(queries, signal === undefined ? {} : { signal });
   return new Map(
     names.flatMap((name) => {
       const { exitCode, stdout } = answers[name] as { readonly exitCode: number | null; readonly stdout: string };

@@ -4,9 +4,9 @@ import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
-import { isNodeReady, nodeTroubles } from '../../kube/node-conditions.ts';
+import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { kubeletSays } from '../../kubelet/kubelet-says.ts';
+import { kubeletMessage } from '../../kubelet/kubelet-says.ts';
 
 export interface WaitNodeInput {
   readonly nodeName: string;
@@ -22,26 +22,26 @@ const NAME = 'kubelet-wait-bootstrap/node';
 const POLL_MS = 1_000;
 
 /** What is known of the Node; `unseen`: the credentials may not look. */
-type Seen = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObject | null | 'unseen' };
+type Observed = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObject | null | 'unseen' };
 
 /** Waits until the kubelet has registered its Node, and with a deadline for it until the Node is Ready. kubeadm ends before either. */
-export const waitNode = definePhase<WaitNodeInput, Seen>({
+export const waitNode = definePhase<WaitNodeInput, Observed>({
   name: NAME,
   short: 'Wait until the Node is registered or, with --wait-ready, Ready',
   cluster: ({ admin }) => admin,
   ready: (context, input) => waitForNode(context, input),
-  observe: look,
+  observe: inspect,
   plan: ({ init, node }, { nodeName, readyMs }) => {
     if (init !== 'systemd') return { changes: [], deferred: 'the kubelet registers its Node when the host boots with these files' };
     if (node === 'unseen') return { changes: [], noop: `not waiting for Node ${nodeName}: the credentials may not read it` };
     if (node === null) return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
     if (isNodeReady(node)) return { changes: [], noop: `Node ${nodeName} is there and Ready` };
     if (readyMs !== null) return { changes: [], deferred: `waits until Node ${nodeName} is Ready` };
-    return { changes: [], noop: `Node ${nodeName} is there, not Ready yet: ${nodeTroubles(node).join('; ')}` };
+    return { changes: [], noop: `Node ${nodeName} is there, not Ready yet: ${nodeIssues(node).join('; ')}` };
   },
 });
 
-async function look({ host, cluster, signal }: PhaseContext, { nodeName, admin }: WaitNodeInput): Promise<Seen> {
+async function inspect({ host, cluster, signal }: PhaseContext, { nodeName, admin }: WaitNodeInput): Promise<Observed> {
   const init = await observe(host, initSystem, signal);
   try {
     return { init, node: (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null };
@@ -54,9 +54,9 @@ async function look({ host, cluster, signal }: PhaseContext, { nodeName, admin }
 }
 
 /** An API server that is away or restarts may be back before the time is over. */
-async function lookPatiently(context: PhaseContext, input: WaitNodeInput): Promise<Seen | { readonly away: AppError }> {
+async function observePatiently(context: PhaseContext, input: WaitNodeInput): Promise<Observed | { readonly away: AppError }> {
   try {
-    return await look(context, input);
+    return await inspect(context, input);
   } catch (error) {
     if (mayPass(error)) return { away: error };
     throw error;
@@ -74,7 +74,7 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
   const started = clock.now().getTime();
   let appearedMs: number | null = null;
   for (let nextProgressMs = 5_000; ; ) {
-    const seen = await lookPatiently(context, input);
+    const seen = await observePatiently(context, input);
     const waitedMs = clock.now().getTime() - started;
     let waitsFor: string;
     if ('away' in seen) {
@@ -88,15 +88,15 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
       throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, hint: 'Give those of an administrator with --kubeconfig' });
     } else if (seen.node === null) {
       const isLate = waitedMs >= timeoutMs;
-      const said = isLate || waitedMs >= nextProgressMs ? await kubeletSays(context, waitedMs) : null;
-      if (isLate) throw notRegistered(host.name, { phase, nodeName, waitedMs, said });
-      waitsFor = `Node ${nodeName} to appear, ${seconds(waitedMs)}${said === null ? '' : `: ${said}`}`;
+      const reported = isLate || waitedMs >= nextProgressMs ? await kubeletMessage(context, waitedMs) : null;
+      if (isLate) throw notRegistered(host.name, { phase, nodeName, waitedMs, reported });
+      waitsFor = `Node ${nodeName} to appear, ${seconds(waitedMs)}${reported === null ? '' : `: ${reported}`}`;
     } else {
       appearedMs ??= waitedMs;
       if (readyMs === null || isNodeReady(seen.node)) return;
-      const troubles = nodeTroubles(seen.node).join('; ');
-      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, { phase, nodeName, readyMs, why: troubles });
-      waitsFor = `Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${troubles}`;
+      const issues = nodeIssues(seen.node).join('; ');
+      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, { phase, nodeName, readyMs, why: issues });
+      waitsFor = `Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${issues}`;
     }
     if (waitedMs >= nextProgressMs) {
       nextProgressMs += 5_000;
@@ -115,11 +115,11 @@ interface Unregistered {
   readonly nodeName: string;
   readonly waitedMs: number;
   /** By the kubelet. */
-  readonly said: string | null;
+  readonly reported: string | null;
 }
 
-function notRegistered(host: string, { phase, nodeName, waitedMs, said }: Unregistered): AppError {
-  const after = `after ${Math.round(waitedMs / 1000)}s${said === null ? '' : `: ${said}`}`;
+function notRegistered(host: string, { phase, nodeName, waitedMs, reported }: Unregistered): AppError {
+  const after = `after ${Math.round(waitedMs / 1000)}s${reported === null ? '' : `: ${reported}`}`;
   const message = `${phase}: the kubelet has its certificate, but no Node ${nodeName} ${after}`;
   const hint = 'See journalctl -u kubelet on the host, then run the same command again';
   return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, hint });

@@ -1,12 +1,12 @@
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type Phase } from '../../host/phase.ts';
-import { diffDirectory, diffFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 
 export interface WriteFilesInput {
   /** In the order they are written. */
-  readonly files: readonly WantedFile[];
+  readonly files: readonly DesiredFile[];
   /** Made before anything is written, when missing. */
   readonly directories: readonly { readonly path: string; readonly mode: number }[];
   /** False for a user who may not chown (an unprivileged `--rootfs`). */

@@ -34,13 +34,13 @@ export function isSameCertificate(a: CertificateContent, b: CertificateContent):
  */
 export function missingNames(
   certificate: CertificateContent,
-  wanted: { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] },
+  desired: { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] },
 ): readonly string[] {
   const names = certificate.dnsNames.map((name) => name.toLowerCase());
   const has = (name: string): boolean => names.includes(name) || names.includes(`*${name.slice(name.indexOf('.'))}`);
   return [
-    ...wanted.dnsNames.filter((name) => !has(name.toLowerCase())).map((name) => `DNS:${name}`),
-    ...wanted.ipAddresses.filter((address) => !certificate.ipAddresses.some((one) => isSameAddress(one, address))).map((ip) => `IP:${ip}`),
+    ...desired.dnsNames.filter((name) => !has(name.toLowerCase())).map((name) => `DNS:${name}`),
+    ...desired.ipAddresses.filter((address) => !certificate.ipAddresses.some((one) => isSameAddress(one, address))).map((ip) => `IP:${ip}`),
   ];
 }
 

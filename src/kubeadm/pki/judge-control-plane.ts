@@ -1,9 +1,9 @@
 import { formatName } from '../../x509/describe-certificate.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 import { leadsTo } from './certificate-checks.ts';
-import { type CertificateVerdict, type JudgeOptions, timeTroubles } from './judge-certificates.ts';
 import { readPrivateKey } from './private-key.ts';
 import type { FoundAuthority, FoundRenewable } from './renewable.ts';
+import { type CertificateVerdict, timeIssues, type ValidationOptions } from './validate-certificates.ts';
 
 export interface ControlPlaneCertificates {
   readonly certificates: readonly FoundRenewable[];
@@ -13,9 +13,9 @@ export interface ControlPlaneCertificates {
 }
 
 /** Judges the certificates of a control plane: times, keys and who issued them. On a host that has none: nothing. */
-export function judgeControlPlane(
+export function validateControlPlane(
   { certificates, authorities, found }: ControlPlaneCertificates,
-  options: JudgeOptions,
+  options: ValidationOptions,
 ): readonly CertificateVerdict[] {
   const isControlPlane = certificates.some(({ key, certificate }) => key !== null && certificate !== null);
   if (!isControlPlane) return [];
@@ -24,8 +24,8 @@ export function judgeControlPlane(
     .filter(({ certificate }) => certificate !== null)
     .map(({ name, crt, key, certificate, authority }) =>
       verdictOf({ role: name, path: crt, certificate }, options, (read) => [
-        ...keyTroubles(read, key, found),
-        ...issuerTroubles(read, byName.get(authority)?.certificate ?? null),
+        ...keyIssues(read, key, found),
+        ...issuerIssues(read, byName.get(authority)?.certificate ?? null),
       ]),
     );
   // That of the cluster is among the kubelet's.
@@ -41,15 +41,15 @@ type One = Pick<CertificateVerdict, 'role' | 'path'> & { readonly certificate: C
 
 function verdictOf(
   { role, path, certificate }: One,
-  { now, withinMs }: JudgeOptions,
-  troubles: (read: CertificateContent) => readonly string[],
+  { now, withinMs }: ValidationOptions,
+  issues: (read: CertificateContent) => readonly string[],
 ): CertificateVerdict {
   if (certificate === null || certificate === 'unreadable') {
     const notes = [certificate === null ? 'it is missing' : 'it holds no certificate'];
     return { role, path, subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null, state: 'error', notes };
   }
   const { notBefore, notAfter } = certificate;
-  const notes = [...timeTroubles(notBefore, notAfter, now, withinMs), ...troubles(certificate)];
+  const notes = [...timeIssues(notBefore, notAfter, now, withinMs), ...issues(certificate)];
   return {
     ...{ role, path, notBefore, notAfter, notes },
     subject: formatName(certificate.subject),
@@ -59,7 +59,7 @@ function verdictOf(
   };
 }
 
-function keyTroubles({ x509 }: CertificateContent, path: string | null, found: ControlPlaneCertificates['found']): readonly string[] {
+function keyIssues({ x509 }: CertificateContent, path: string | null, found: ControlPlaneCertificates['found']): readonly string[] {
   if (path === null) return [];
   const text = found(path);
   if (text === null) return ['its private key is missing'];
@@ -68,7 +68,7 @@ function keyTroubles({ x509 }: CertificateContent, path: string | null, found: C
   return x509.checkPrivateKey(key) ? [] : ['the private key with it is another one'];
 }
 
-function issuerTroubles(certificate: CertificateContent, authority: CertificateContent | 'unreadable' | null): readonly string[] {
+function issuerIssues(certificate: CertificateContent, authority: CertificateContent | 'unreadable' | null): readonly string[] {
   if (authority === null || authority === 'unreadable' || leadsTo(certificate, [], authority)) return [];
   return [`it was not issued by the authority on this host (${formatName(authority.subject)})`];
 }

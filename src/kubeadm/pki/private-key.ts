@@ -28,13 +28,13 @@ export function readPrivateKey(pem: string | Secret | SensitiveText): KeyObject 
 /** Whether one of the public keys of a PEM text is that of a private key. */
 export function publicKeyFits(pem: string, key: KeyObject): boolean {
   if (pem.length > MAX_LENGTH) return false;
-  const wanted = spki(createPublicKey(key));
+  const desired = spki(createPublicKey(key));
   const blocks = pemBlocks(pem)
     .filter(({ label }) => PUBLIC.includes(label))
     .slice(0, MAX_BLOCKS);
   return blocks.some((block) => {
     try {
-      return spki(createPublicKey(block.pem)).equals(wanted);
+      return spki(createPublicKey(block.pem)).equals(desired);
     } catch {
       return false;
     }

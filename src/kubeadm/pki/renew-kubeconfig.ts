@@ -29,7 +29,7 @@ export function renewKubeconfig(
 function withMembers(list: Json | undefined, name: string, member: string, values: JsonObject): Json {
   return (Array.isArray(list) ? list : []).map((entry: Json) => {
     if (!isJsonObject(entry) || entry.name !== name) return entry;
-    const there = entry[member];
-    return { ...entry, [member]: { ...(isJsonObject(there) ? there : {}), ...values } };
+    const existing = entry[member];
+    return { ...entry, [member]: { ...(isJsonObject(existing) ? existing : {}), ...values } };
   });
 }

@@ -1,9 +1,9 @@
 import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { CERTIFICATES, type CertificateDefinition, certificatesOf, pkiPath } from './certificate-list.ts';
-import type { FoundText } from './judge-kubeconfig.ts';
-import { clientCertificateOf } from './judge-kubeconfig.ts';
 import { KUBECONFIGS } from './kubeconfig-list.ts';
+import type { FoundText } from './validate-kubeconfig.ts';
+import { clientCertificateOf } from './validate-kubeconfig.ts';
 
 /** A certificate of a control plane that can be renewed: one that an authority signs, or the client certificate of a kubeconfig. */
 export interface Renewable {

@@ -20,11 +20,11 @@ export interface PreflightVerdict {
  * @param host the name that starts each line
  * @see kubeadm 1.36 preflight.RunChecks
  */
-export function judgeFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
+export function validateFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
   const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
   const problems = findings.filter(isError).map(({ id, message, hint }): Problem => {
-    const way = `${hint === undefined ? '' : `${hint}. `}To go on all the same: --ignore-preflight-errors=${id}`;
-    return { host, code: id, message: `preflight: ${message}`, hint: way };
+    const route = `${hint === undefined ? '' : `${hint}. `}To go on all the same: --ignore-preflight-errors=${id}`;
+    return { host, code: id, message: `preflight: ${message}`, hint: route };
   });
   return { errors: problems, warnings: findings.filter((finding) => !isError(finding)) };
 }

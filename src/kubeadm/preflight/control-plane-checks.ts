@@ -1,6 +1,6 @@
 import { parseIp } from '../../base/text/ip.ts';
 import { revealText } from '../../base/text/secret.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { ControlPlaneHost } from '../facts/control-plane-host.ts';
 import type { Finding } from './check.ts';
 import type { CheckName } from './check-names.ts';
@@ -15,7 +15,7 @@ export interface ControlPlaneCheckInput {
   /** Where local etcd keeps its data; null with external etcd. */
   readonly etcdDataDir: string | null;
   /** The static pods that are to run there. */
-  readonly manifests: readonly WantedFile[];
+  readonly manifests: readonly DesiredFile[];
   /** Files of the client of an external etcd: they have to be there. */
   readonly etcdClientFiles: readonly string[];
   /** Unix milliseconds, here. */
@@ -41,9 +41,9 @@ export function controlPlaneFindings(input: ControlPlaneCheckInput): readonly Fi
 
 /** Whether the static pods there are the very ones that are wanted: then who listens on their ports is them. */
 function isOurs({ host, manifests }: ControlPlaneCheckInput, name: string): boolean {
-  const wanted = manifests.find(({ path }) => path.endsWith(`/${name}.yaml`));
-  const found = wanted === undefined ? null : (host.manifests.get(wanted.path) ?? null);
-  return wanted !== undefined && found?.content === revealText(wanted.content);
+  const desired = manifests.find(({ path }) => path.endsWith(`/${name}.yaml`));
+  const found = desired === undefined ? null : (host.manifests.get(desired.path) ?? null);
+  return desired !== undefined && found?.content === revealText(desired.content);
 }
 
 const size: Check = ({ host: { size: found } }) => [
@@ -100,9 +100,9 @@ const manifests: Check = (input) =>
   [...input.host.manifests].map(([path, found]) => {
     const name = path.replace(/^.*\/|\.yaml$/g, '');
     if (found === null || isOurs(input, name)) return null;
-    const isWanted = input.manifests.some((wanted) => wanted.path === path);
-    if (!isWanted && name !== 'etcd') return null;
-    const message = isWanted
+    const isDesired = input.manifests.some((desired) => desired.path === path);
+    if (!isDesired && name !== 'etcd') return null;
+    const message = isDesired
       ? `${path} is there and says something else than what is wanted now`
       : `${path} is there, and etcd is to be external`;
     return error(`FileAvailable-${path.replaceAll('/', '-')}`, message, 'Run reset first to make the control plane anew');

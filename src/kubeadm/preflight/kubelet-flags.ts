@@ -2,7 +2,7 @@ import type { Arg } from '../../base/arg.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { unknownFlag } from '../../kubelet/check-extra-args.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
-import { nodeLabelTroubles } from '../../kubelet/node-labels.ts';
+import { nodeLabelIssues } from '../../kubelet/node-labels.ts';
 import type { Finding } from './check.ts';
 
 export interface KubeletFlagsInput {
@@ -47,9 +47,9 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
   function labels(from: readonly Arg[], where: string): readonly Finding[] {
     const given = from.filter(({ name }) => name === 'node-labels');
     return given.flatMap(({ value }) =>
-      nodeLabelTroubles(value).map((trouble) =>
+      nodeLabelIssues(value).map((issue) =>
         finding(
-          `${where}: ${trouble}; the kubelet would exit at startup`,
+          `${where}: ${issue}; the kubelet would exit at startup`,
           isMalformed(value)
             ? 'Write labels like pool=edge,zone=a'
             : 'Pass --kubeconfig admin.conf so that join sets it, or use kubectl label node',
@@ -60,5 +60,5 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
 }
 
 function isMalformed(labels: string): boolean {
-  return nodeLabelTroubles(labels, { byAdministrator: true }).length > 0;
+  return nodeLabelIssues(labels, { byAdministrator: true }).length > 0;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
-import { cgroupDriverTrouble } from '../../kubelet/facts/cgroup-driver.ts';
+import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import type { Finding } from './check.ts';
 import type { CheckName } from './check-names.ts';
@@ -192,7 +192,7 @@ const forwarding: Check = ({ facts, ipv4, ipv6 }) => [
 
 const cgroupDriver: Check = ({ facts, criSocket, config }) => {
   const runtimeDriver = facts.cgroupDrivers.get(criSocket) ?? null;
-  const message = cgroupDriverTrouble(config.cgroupDriver, runtimeDriver);
+  const message = cgroupDriverIssue(config.cgroupDriver, runtimeDriver);
   if (runtimeDriver === null || message === null) return [];
   return [error('CgroupDriver', message, `Set cgroupDriver: ${runtimeDriver.driver}, or change the runtime: ${runtimeDriver.change}`)];
 };

@@ -8,10 +8,10 @@ import { readFlagsEnv } from '../../kubelet/flags-env.ts';
  * Re-reads rendered YAML with the reader of Kubernetes components and compares it with what was to be written.
  * @throws AppError RENDER_CHECK_FAILED: the file would not say what was meant
  */
-export function checkYaml(path: string, text: string, wanted: Json): void {
+export function checkYaml(path: string, text: string, desired: Json): void {
   const { documents, problems } = parseSource(text, path, ENCODED_LIMITS);
   const root = documents[0]?.root ?? null;
-  if (problems.length === 0 && documents.length === 1 && root !== null && jsonEqual(sourceToExactJson(root), wanted)) return;
+  if (problems.length === 0 && documents.length === 1 && root !== null && jsonEqual(sourceToExactJson(root), desired)) return;
   throw checkFailed(path, problems[0]?.message ?? 'it reads back as something else');
 }
 
@@ -23,9 +23,9 @@ export function checkFlagsEnv(path: string, text: string, flagNames: readonly st
 }
 
 /** Re-reads a unit file: the directives that must be there, in this order, are there. */
-export function checkUnitFile(path: string, text: string, wanted: readonly Pick<UnitDirective, 'name' | 'value'>[]): void {
-  const found = parseUnitFile(text).filter((directive) => wanted.some((one) => one.name === directive.name));
-  const same = found.length === wanted.length && wanted.every((one, i) => found[i]?.name === one.name && found[i]?.value === one.value);
+export function checkUnitFile(path: string, text: string, desired: readonly Pick<UnitDirective, 'name' | 'value'>[]): void {
+  const found = parseUnitFile(text).filter((directive) => desired.some((one) => one.name === directive.name));
+  const same = found.length === desired.length && desired.every((one, i) => found[i]?.name === one.name && found[i]?.value === one.value);
   if (!same) throw checkFailed(path, 'its directives read back differently');
 }
 

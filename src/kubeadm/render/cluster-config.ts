@@ -9,7 +9,7 @@ import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } fro
 import { addLayer, type LayeredConfig, leavesOf, mergeConfig, NO_LAYERS } from '../../kubelet/layers.ts';
 
 /** A decoded KubeletConfiguration and where its fields were written. */
-export interface WrittenConfig {
+export interface ParsedConfig {
   readonly value: JsonObject;
   readonly fields: ReadonlyMap<string, Position>;
   /** e.g. `ConfigMap kube-system/kubelet-config`, for fields without a place. */
@@ -17,13 +17,13 @@ export interface WrittenConfig {
 }
 
 /** Where a written field stands: `init.yaml:12:3`, or the source as a whole. */
-export function placeOf(written: WrittenConfig, path: string): string {
+export function placeOf(written: ParsedConfig, path: string): string {
   const position = written.fields.get(path);
   return position === undefined ? written.source : `${position.file}:${position.line}:${position.column}`;
 }
 
 /** kubeadm's defaults below, what the user wrote for all nodes above. Strings that were written empty count as left out, as in Go. */
-export function layerClusterConfig(defaults: KubeadmDefaultsInput, baseline: WrittenConfig | null): LayeredConfig {
+export function layerClusterConfig(defaults: KubeadmDefaultsInput, baseline: ParsedConfig | null): LayeredConfig {
   const kubeadm = kubeadmDefaults(defaults);
   const bottom = addLayer(NO_LAYERS, kubeadm, (path) => ({ layer: 'kubeadm default', source: defaultSource(path) }));
   if (baseline === null) return bottom;

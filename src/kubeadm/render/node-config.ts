@@ -11,7 +11,7 @@ import { addLayer, type LayeredConfig, leavesOf, mergeConfig, type Origin } from
 import { applyPatchFile, type KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import { dropUnknownFields } from '../../kubelet/unknown-fields.ts';
-import { keepRotationOff, placeOf, type WrittenConfig } from './cluster-config.ts';
+import { keepRotationOff, type ParsedConfig, placeOf } from './cluster-config.ts';
 
 const RESOLVED_FILE = '/run/systemd/resolve/resolv.conf';
 const DEFAULT_RESOLV_CONF = '/etc/resolv.conf';
@@ -34,7 +34,7 @@ export interface NodeConfigInput {
   /** There is an instance-config.yaml with the socket in it. */
   readonly instanceConfig: boolean;
   /** KubeletConfigurations for this node alone, later ones win. */
-  readonly overlays: readonly WrittenConfig[];
+  readonly overlays: readonly ParsedConfig[];
   /** Per-host flags: part of the node's overlay. */
   readonly declared: readonly FieldSetting[];
   readonly patches: readonly KubeletPatch[];
@@ -92,12 +92,12 @@ function layer(input: NodeConfigInput): NodeConfig {
 function setField(layer: Origin['layer']): (current: LayeredConfig, setting: FieldSetting) => LayeredConfig {
   return (current, { path, value, source }) => {
     const config = value === null ? removeAt(current.config, path) : setAt(current.config, path, value);
-    const said = [...leavesOf(setAt({}, path, value)).keys()];
-    return addLayer(current, config, () => ({ layer, source }), said);
+    const reported = [...leavesOf(setAt({}, path, value)).keys()];
+    return addLayer(current, config, () => ({ layer, source }), reported);
   };
 }
 
-function addOverlay(current: LayeredConfig, overlay: WrittenConfig): LayeredConfig {
+function addOverlay(current: LayeredConfig, overlay: ParsedConfig): LayeredConfig {
   const merged = mergeConfig(current.config, overlay.value);
   return addLayer(current, merged, (path) => ({ layer: 'node', source: placeOf(overlay, path) }), leavesOf(overlay.value).keys());
 }

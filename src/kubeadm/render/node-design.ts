@@ -2,7 +2,7 @@ import type { Arg } from '../../base/arg.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { identityOf, Memo } from '../../base/memo.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { withBigIntegers } from '../../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
@@ -44,7 +44,7 @@ export interface NodeDesign {
   readonly layered: LayeredConfig;
   readonly flags: readonly Arg[];
   /** `instanceConfig` is null where the socket is a flag. */
-  readonly files: { readonly configYaml: WantedFile; readonly instanceConfig: WantedFile | null; readonly flagsEnv: WantedFile };
+  readonly files: { readonly configYaml: DesiredFile; readonly instanceConfig: DesiredFile | null; readonly flagsEnv: DesiredFile };
   readonly unit: UnitFilesDesign;
   /** Where the kubelet answers `/healthz`; null when healthzPort is 0. */
   readonly healthzUrl: string | null;
@@ -95,37 +95,37 @@ export function designNode(input: NodeDesignInput): NodeDesign {
 
 const ORIGINS = new Memo<LayeredConfig, Readonly<Record<string, string>>>();
 
-function renderConfigYaml(input: NodeDesignInput, config: JsonObject): WantedFile {
+function renderConfigYaml(input: NodeDesignInput, config: JsonObject): DesiredFile {
   const key = `${input.minor} ${identityOf(input.catalogue)} ${identityOf(input.templates)}`;
   return CONFIGS.get(config, key, () => renderConfig(input, config));
 }
 
 /** Hosts that share a configuration share the file. */
-const CONFIGS = new Memo<JsonObject, WantedFile>();
+const CONFIGS = new Memo<JsonObject, DesiredFile>();
 
-function renderConfig(input: NodeDesignInput, config: JsonObject): WantedFile {
+function renderConfig(input: NodeDesignInput, config: JsonObject): DesiredFile {
   const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
   const content = String(renderTemplate(input.templates, CONFIG_YAML, { config: sorted }));
   checkYaml(CONFIG_YAML, content, config);
-  return wanted(CONFIG_YAML, content);
+  return desired(CONFIG_YAML, content);
 }
 
-function renderInstanceConfig({ templates, criSocket }: NodeDesignInput): WantedFile {
+function renderInstanceConfig({ templates, criSocket }: NodeDesignInput): DesiredFile {
   const content = render(templates, INSTANCE_CONFIG, { criSocket }, (text) =>
     checkYaml(INSTANCE_CONFIG, text, { containerRuntimeEndpoint: criSocket }),
   );
-  return wanted(INSTANCE_CONFIG, content);
+  return desired(INSTANCE_CONFIG, content);
 }
 
-function renderFlags({ templates }: NodeDesignInput, flags: readonly Arg[]): WantedFile {
+function renderFlags({ templates }: NodeDesignInput, flags: readonly Arg[]): DesiredFile {
   const names = flags.map(({ name }) => name);
-  return wanted(
+  return desired(
     FLAGS_ENV,
     render(templates, FLAGS_ENV, { flags }, (text) => checkFlagsEnv(FLAGS_ENV, text, names)),
   );
 }
 
-function wanted(path: string, content: string): WantedFile {
+function desired(path: string, content: string): DesiredFile {
   return { path, content, mode: 0o644, owner: 'root:root' };
 }
 

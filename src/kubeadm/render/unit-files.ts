@@ -1,7 +1,7 @@
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../../host/systemd/environment.ts';
 import { EXTRA_ARGS_FILES, KUBELET_DROP_IN, KUBELET_UNIT, UNIT_DIRECTORIES } from '../../host/systemd/kubelet-unit-paths.ts';
 import { parseUnitFile, sameUnitFile, unitValues } from '../../host/systemd/unit-file.ts';
@@ -19,7 +19,7 @@ export interface UnitFilesInput {
 }
 
 export interface UnitFilesDesign {
-  readonly files: readonly WantedFile[];
+  readonly files: readonly DesiredFile[];
   readonly warnings: readonly Warning[];
   /** Why systemd can't start a kubelet from these files; null when it can. */
   readonly refusal: string | null;
@@ -41,7 +41,7 @@ export function designUnitFiles(input: UnitFilesInput): UnitFilesDesign {
   const dropIn = designDropIn(effectivePath, effective, candidates, input, extraArgsFile);
   const unitPath = UNIT_DIRECTORIES.map((directory) => `${directory}/${KUBELET_UNIT}`).find((path) => exists(input.found.get(path)));
   const files =
-    unitPath === undefined ? [wanted(`${UNIT_DIRECTORIES[0]}/${KUBELET_UNIT}`, input.renderUnit()), ...dropIn.files] : dropIn.files;
+    unitPath === undefined ? [desired(`${UNIT_DIRECTORIES[0]}/${KUBELET_UNIT}`, input.renderUnit()), ...dropIn.files] : dropIn.files;
   const masked = unitPath !== undefined && isMasked(input.found.get(unitPath) ?? null);
   return {
     files,
@@ -61,7 +61,7 @@ function designDropIn(
 ): Pick<UnitFilesDesign, 'files' | 'warnings' | 'refusal'> {
   const ours = input.renderDropIn(extraArgsFile);
   const etc = `${UNIT_DIRECTORIES[0]}/${KUBELET_DROP_IN}`;
-  if (path === null || effective === null) return { files: [wanted(etc, ours)], warnings: [], refusal: null };
+  if (path === null || effective === null) return { files: [desired(etc, ours)], warnings: [], refusal: null };
   if (isMasked(effective)) return { files: [], warnings: [], refusal: `${path} is masked (empty or linked to /dev/null)` };
   const content = effective.content ?? '';
   const warnings = hiddenDropIns(path, content, candidates, input);
@@ -72,7 +72,7 @@ function designDropIn(
     return { files: [], warnings: [...warnings, { code: 'DROPIN_DIFFERS', message }], refusal: null };
   }
   const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and hides it'}`;
-  return { files: [wanted(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
+  return { files: [desired(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
 }
 
 function hiddenDropIns(path: string, content: string, candidates: readonly string[], input: UnitFilesInput): readonly Warning[] {
@@ -94,7 +94,7 @@ function missingParts(content: string): readonly string[] {
     [`EnvironmentFile=-${FLAGS_ENV}`, files.includes(FLAGS_ENV)],
     ['$KUBELET_KUBEADM_ARGS in ExecStart', /\$\{?KUBELET_KUBEADM_ARGS\b/.test(command)],
   ];
-  return needed.filter(([, there]) => !there).map(([part]) => part);
+  return needed.filter(([, existing]) => !existing).map(([part]) => part);
 }
 
 function differsInBinaryOnly(a: string, b: string): boolean {
@@ -115,6 +115,6 @@ function isMasked(fact: FileFact | null): boolean {
   return fact !== null && (fact.target === '/dev/null' || (fact.type === 'file' && fact.content === ''));
 }
 
-function wanted(path: string, content: string): WantedFile {
+function desired(path: string, content: string): DesiredFile {
   return { path, content, mode: 0o644, owner: 'root:root' };
 }

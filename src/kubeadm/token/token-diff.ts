@@ -10,28 +10,28 @@ import { readTokenSecret, remainingMs, type StoredToken } from './token-secret.t
  */
 export function diffToken(
   found: KubeObject | null,
-  wanted: KubeObject,
+  desired: KubeObject,
   options: { readonly exactEnd: boolean; readonly now: Date },
 ): ClusterChange | null {
-  if (found === null) return { kind: 'create-object', object: wanted, because: 'it is missing' };
-  const because = differenceOf(readTokenSecret(found), readTokenSecret(wanted) as StoredToken, options);
-  return because === null ? null : { kind: 'update-object', object: { ...found, data: wanted.data ?? {} }, before: found, because };
+  if (found === null) return { kind: 'create-object', object: desired, reason: 'it is missing' };
+  const reason = differenceOf(readTokenSecret(found), readTokenSecret(desired) as StoredToken, options);
+  return reason === null ? null : { kind: 'update-object', object: { ...found, data: desired.data ?? {} }, before: found, reason };
 }
 
 function differenceOf(
   found: StoredToken | string,
-  wanted: StoredToken,
+  desired: StoredToken,
   { exactEnd, now }: { readonly exactEnd: boolean; readonly now: Date },
 ): string | null {
   if (typeof found === 'string') return 'what is there is no bootstrap token';
   const left = remainingMs(found, now);
   if (left !== null && left <= 0) return 'it has expired';
-  const sameEnd = exactEnd ? found.expires === wanted.expires : (found.expires === null) === (wanted.expires === null);
+  const sameEnd = exactEnd ? found.expires === desired.expires : (found.expires === null) === (desired.expires === null);
   const different = [
-    ...(found.token.equals(wanted.token) ? [] : ['secret']),
-    ...(jsonEqual(found.usages, wanted.usages) ? [] : ['usages']),
-    ...(jsonEqual(found.groups, wanted.groups) ? [] : ['groups']),
-    ...(found.description === wanted.description ? [] : ['description']),
+    ...(found.token.equals(desired.token) ? [] : ['secret']),
+    ...(jsonEqual(found.usages, desired.usages) ? [] : ['usages']),
+    ...(jsonEqual(found.groups, desired.groups) ? [] : ['groups']),
+    ...(found.description === desired.description ? [] : ['description']),
     ...(sameEnd ? [] : ['expiration']),
   ];
   return different.length === 0 ? null : `of another ${different.join(', ')}`;

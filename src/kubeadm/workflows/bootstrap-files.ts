@@ -1,5 +1,5 @@
 import { Secret } from '../../base/text/secret.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { KubeconfigServer } from '../../kube/kubeconfig-render.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../config/bootstrap-credentials.ts';
@@ -26,8 +26,8 @@ export interface BootstrapTarget extends ApiServerTarget {
 export function bootstrapFiles(
   templates: Templates,
   { server, caPem, tlsServerName, proxyUrl, clusterName, caPath, token }: BootstrapTarget,
-): readonly WantedFile[] {
-  const ca: WantedFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
+): readonly DesiredFile[] {
+  const ca: DesiredFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
   if (token === null) return [ca];
   const { user, context, namespace, entry } = token instanceof Secret ? tokenCredentials(token) : token;
   const content = renderTemplate(templates, BOOTSTRAP_CONF, {

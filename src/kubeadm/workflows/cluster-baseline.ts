@@ -10,7 +10,7 @@ import { dnsIp } from '../config/dns-ip.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubelet-config-map.ts';
-import { adviseClusterConfig, layerClusterConfig, type WrittenConfig } from '../render/cluster-config.ts';
+import { adviseClusterConfig, layerClusterConfig, type ParsedConfig } from '../render/cluster-config.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 
 /** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */
@@ -101,7 +101,7 @@ async function readKubeletConfig(
   cluster: Cluster,
   minor: Minor,
   catalogue: Catalogue,
-): Promise<{ baseline: WrittenConfig; warnings: readonly Warning[] }> {
+): Promise<{ baseline: ParsedConfig; warnings: readonly Warning[] }> {
   const name = kubeletConfigMapName(minor);
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
   if (found === null) {

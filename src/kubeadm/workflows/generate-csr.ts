@@ -6,7 +6,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { clientKeyOf, keyKubeconfig } from '../../kube/kubeconfig-render.ts';
@@ -35,7 +35,7 @@ export interface GenerateCsrInput {
   readonly kubeconfigs: WriteFilesInput;
 }
 
-const THERE = 'keys and requests are there';
+const EXISTING = 'keys and requests are there';
 
 /**
  * Makes keys, and requests for certificates of them, for an authority that is elsewhere: `NAME.csr` beside `NAME.key`, and kubeconfigs that lack their certificates.
@@ -45,9 +45,9 @@ const THERE = 'keys and requests are there';
 export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput> = {
   name: 'certs generate-csr',
   phases: [
-    selectPhase(writeFilesPhase('certs', 'Generate keys and CSRs', THERE), (input: GenerateCsrInput) => input.certificates),
+    selectPhase(writeFilesPhase('certs', 'Generate keys and CSRs', EXISTING), (input: GenerateCsrInput) => input.certificates),
     selectPhase(
-      writeFilesPhase('kubeconfig', 'Generate kubeconfig files and CSRs for their certificates', THERE),
+      writeFilesPhase('kubeconfig', 'Generate kubeconfig files and CSRs for their certificates', EXISTING),
       (input) => input.kubeconfigs,
     ),
   ],
@@ -76,7 +76,7 @@ async function prepare(context: PhaseContext, options: GenerateCsrOptions): Prom
   const kubeconfigs = await Promise.all(
     KUBECONFIGS.map((definition, i) => kubeconfigFiles(work, kubeconfigPaths[i] as ConfPaths, definition)),
   );
-  const input = (files: readonly (readonly WantedFile[])[]): WriteFilesInput => ({ files: files.flat(), directories: [], mayChown: true });
+  const input = (files: readonly (readonly DesiredFile[])[]): WriteFilesInput => ({ files: files.flat(), directories: [], mayChown: true });
   return {
     input: { certificates: input(certificates), kubeconfigs: input(kubeconfigs) },
     warnings: [],
@@ -118,7 +118,7 @@ async function certificateFiles(
   { found, problems, issuer, terms }: Work,
   { key, csr }: KeyPaths,
   spec: CertificateSpec,
-): Promise<readonly WantedFile[]> {
+): Promise<readonly DesiredFile[]> {
   const keyText = found(key);
   if (keyText !== null && found(csr) !== null) return [];
   const keyPem = keyText === null ? await issuer.generateKey(terms.keyAlgorithm) : new Secret(keyText);
@@ -126,7 +126,7 @@ async function certificateFiles(
     problems.push(pkiUnreadable(key, 'private key'));
     return [];
   }
-  const request: WantedFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: keyText !== null };
+  const request: DesiredFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: keyText !== null };
   return [...(keyText === null ? [{ ...FILE, path: key, content: new SensitiveText([keyPem]), summary: {} }] : []), request];
 }
 
@@ -134,18 +134,18 @@ async function kubeconfigFiles(
   { node, terms, found, problems, issuer }: Work,
   { conf, csr }: ConfPaths,
   definition: KubeconfigDefinition,
-): Promise<readonly WantedFile[]> {
+): Promise<readonly DesiredFile[]> {
   const text = found(conf);
   if (text !== null && found(csr) !== null) return [];
-  const there = text === null ? null : keyIn(text, conf);
-  if (text !== null && there === null) {
+  const existing = text === null ? null : keyIn(text, conf);
+  if (text !== null && existing === null) {
     problems.push(pkiKubeconfigUnusable(conf, 'it holds no key to make a request with'));
     return [];
   }
-  const keyPem = there ?? (await issuer.generateKey(terms.keyAlgorithm));
+  const keyPem = existing ?? (await issuer.generateKey(terms.keyAlgorithm));
   const spec = clientSpecOf(definition, node, { ...terms, authorityNotBefore: terms.now });
-  const request: WantedFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: there !== null };
-  if (there !== null) return [request];
+  const request: DesiredFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: existing !== null };
+  if (existing !== null) return [request];
   const { clusterName } = node.cluster;
   const [server, user] = [serverBefore(definition, node), spec.commonName];
   const kubeconfig = { cluster: clusterName, server, user, currentContext: `${user}@${clusterName}` };

@@ -6,7 +6,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type NodeEvidence, nodeEvidence } from '../../kubelet/facts/node-evidence.ts';
 import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
-import { challengeOf, claimNode, judgeClaim, type NodeProof, proveNode } from '../node-identity.ts';
+import { challengeOf, claimNode, type NodeProof, proveNode, validateClaim } from '../node-identity.ts';
 import { nodeNameConflict } from '../node-identity-problems.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { unlessForbidden } from './cluster-baseline.ts';
@@ -120,7 +120,7 @@ export async function identifyBy(
     return { proof, claim, node: null, refusals: [conflict] };
   }
   const node = (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: claim.nodeName })) ?? null;
-  return { proof, claim, node, refusals: judgeClaim(host.name, { claim, evidence, node }) };
+  return { proof, claim, node, refusals: validateClaim(host.name, { claim, evidence, node }) };
 }
 
 /** The same with a look of its own: one round trip to the host. */

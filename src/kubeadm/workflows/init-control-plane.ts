@@ -25,7 +25,7 @@ import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts
 import { type MarkControlPlaneInput, markControlPlane } from '../phases/mark-control-plane.ts';
 import { certsPhases, kubeconfigPhases, type PkiInput } from '../phases/pki.ts';
 import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
-import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
 import { controlPlaneApiserver, controlPlaneControllerManager, controlPlaneScheduler, etcdLocal } from '../phases/static-pods.ts';
 import { type UploadCertsInput, uploadCerts } from '../phases/upload-certs.ts';
@@ -44,7 +44,7 @@ import { designFirstNode } from './design-first-node.ts';
 import { identifyNode, type NodeTrust } from './identify-node.ts';
 import { NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
-import { nodeMemoryOf } from './node-memory-of.ts';
+import { nodeSettingsOf } from './node-settings-of.ts';
 import { kubeletStartInput, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 import { prepareUpload } from './shared-certs.ts';
@@ -87,7 +87,7 @@ export interface InitControlPlaneInput extends MakesApiServer {
   readonly pki: PkiInput;
   readonly manifests: Readonly<Record<StaticPodName, WriteFilesInput>>;
   readonly kubeletStart: KubeletStartInput;
-  readonly remember: RememberNodeInput;
+  readonly save: SaveNodeSettingsInput;
   readonly wait: WaitControlPlaneInput;
   readonly uploadKubeadm: UploadKubeadmConfigInput;
   readonly upload: UploadKubeletConfigInput;
@@ -115,7 +115,7 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     selectPhase(controlPlaneControllerManager, (input) => input.manifests['kube-controller-manager']),
     selectPhase(controlPlaneScheduler, (input) => input.manifests['kube-scheduler']),
     selectPhase(kubeletStart, (input) => input.kubeletStart),
-    selectPhase(rememberStartedNode, (input) => input.remember),
+    selectPhase(saveStartedNodeSettings, (input) => input.save),
     selectPhase(waitControlPlane, (input) => input.wait),
     atApiServer(
       bindClusterAdmins,
@@ -144,7 +144,7 @@ const PHASES = (): readonly string[] => initControlPlaneWorkflow.phases.map(({ n
 async function findRunning(
   context: PhaseContext,
   given: Cluster | null,
-  { superApi, api }: Pick<WaysToApiServer, 'superApi' | 'api'>,
+  { superApi, api }: Pick<ApiServerRoutes, 'superApi' | 'api'>,
 ): Promise<{ readonly running: Cluster | null; readonly lockedOut: AppError | null }> {
   try {
     return { running: given ?? (await superApi.reach(context)) ?? (await api.reach(context)), lockedOut: null };
@@ -159,9 +159,9 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   const { etcd } = applyClusterDefaults(options.cluster);
   const observed = await observeControlPlane(context, advertised(options, node), { etcd, phases: PHASES() });
   const { localAPIEndpoint } = observed;
-  const ways = await waysToApiServer(context, options, localAPIEndpoint);
-  const { running, lockedOut } = await findRunning(context, options.given, ways);
-  const there = { ...context, cluster: running };
+  const routes = await apiServerRoutes(context, options, localAPIEndpoint);
+  const { running, lockedOut } = await findRunning(context, options.given, routes);
+  const existing = { ...context, cluster: running };
   const found = running === null ? NO_SETTINGS : await readClusterConfiguration(running);
   const settled = await settleCluster({
     found: found.model ?? {},
@@ -182,7 +182,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   });
   if (lockedOut !== null)
     throw prepared.refusals.length === 0 ? lockedOut : new AppError(prepared.refusals, { exitCode: 3, cause: lockedOut });
-  ways.use(prepared.pki.textAt);
+  routes.use(prepared.pki.textAt);
   const minor = Math.min(parseMinor(releaseOfVersion(cluster.kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
   const { design, upload, warnings, refusals } = await designFirstNode(context, options, {
     node,
@@ -193,10 +193,10 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   });
   const caPem = prepared.pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
   const apiServer = caPem === null ? null : { server: controlPlaneServer(prepared.node), caPem: revealText(caPem) };
-  const tokens = await settleTokens(there, { ...options, apiServer });
+  const tokens = await settleTokens(existing, { ...options, apiServer });
   const start = kubeletStartInput(design, options);
   const shared = options.uploadCerts
-    ? await prepareUpload(there, {
+    ? await prepareUpload(existing, {
         cluster,
         pki: prepared.pki,
         issuer: options.issuer,
@@ -212,16 +212,16 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(prepared.node);
   return {
     input: {
-      api: ways.api,
-      superApi: ways.superApi,
+      api: routes.api,
+      superApi: routes.superApi,
       assumeEmptyCluster,
       staged: options.staged,
-      admins: { reachAsAdmin: ways.reachAsAdmin, timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall) },
+      admins: { reachAsAdmin: routes.reachAsAdmin, timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall) },
       pull: prepared.pull,
       pki: prepared.pki,
       manifests: prepared.manifests,
       kubeletStart: { ...start, directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }] },
-      remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
+      save: { memory: nodeSettingsOf(node, options), mayChown: start.mayChown },
       wait: prepared.wait,
       uploadKubeadm: {
         clusterConfiguration: encodeClusterConfiguration(cluster),
@@ -234,7 +234,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
         assumeEmptyCluster,
       },
       bootstrapToken: {
-        tokens: tokens.wanted,
+        tokens: tokens.desired,
         apiServer,
         replaceAddress: options.forceUpload || cluster.controlPlaneEndpoint !== undefined,
         assumeEmptyCluster,
@@ -286,11 +286,11 @@ async function identifyToMark(
   nodeName: string,
 ): Promise<readonly Problem[]> {
   if (given === null || trust === null || !selects(markControlPlane.name)) return [];
-  const wanted = { trust, named: nodeRegistration.name ?? null, expected: nodeName };
-  return (await identifyNode({ ...context, cluster: given }, wanted)).refusals;
+  const desired = { trust, named: nodeRegistration.name ?? null, expected: nodeName };
+  return (await identifyNode({ ...context, cluster: given }, desired)).refusals;
 }
 
-interface WaysToApiServer {
+interface ApiServerRoutes {
   /** As an administrator. */
   readonly api: ApiAccess;
   /** As one who needs no RBAC. */
@@ -302,11 +302,11 @@ interface WaysToApiServer {
 }
 
 /** With credentials that were given there is one way; else one by each of the kubeconfigs of the host. */
-async function waysToApiServer(
+async function apiServerRoutes(
   context: PhaseContext,
   { connect, given, opened }: InitControlPlaneOptions,
   endpoint: Parameters<typeof localServer>[0],
-): Promise<WaysToApiServer> {
+): Promise<ApiServerRoutes> {
   if (given !== null) {
     const access: ApiAccess = { reach: async () => given, close: async () => undefined };
     return { api: access, superApi: access, reachAsAdmin: access.reach, use: () => undefined };
@@ -316,7 +316,7 @@ async function waysToApiServer(
     const text = files.get(path)?.content;
     return text === undefined ? null : new SensitiveText([new Secret(text)]);
   };
-  const way = (...paths: readonly string[]): ApiAccess => {
+  const route = (...paths: readonly string[]): ApiAccess => {
     const kubeconfig = () => {
       const path = paths.find((each) => textAt(each) !== null);
       const text = path === undefined ? null : textAt(path);
@@ -326,7 +326,7 @@ async function waysToApiServer(
     opened(access);
     return access;
   };
-  const [admin, superApi] = [way(ADMIN_CONF), way(SUPER_ADMIN_CONF, ADMIN_CONF)];
+  const [admin, superApi] = [route(ADMIN_CONF), route(SUPER_ADMIN_CONF, ADMIN_CONF)];
   return {
     api: onceAdministrator(admin, superApi),
     superApi,

@@ -5,7 +5,7 @@ import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.
 import { mergeClusterConfiguration } from '../config/merge-cluster.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { isGenerated, KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubelet-config-map.ts';
-import type { WrittenConfig } from '../render/cluster-config.ts';
+import type { ParsedConfig } from '../render/cluster-config.ts';
 import type { readClusterConfiguration } from './cluster-baseline.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 import { type ObservedNode, readWritten } from './prepare-node.ts';
@@ -30,7 +30,7 @@ export async function editedClusterConfig(
   { cluster }: PhaseContext,
   { catalogue }: { readonly catalogue: Catalogue },
   minor: Minor,
-): Promise<WrittenConfig | null> {
+): Promise<ParsedConfig | null> {
   if (cluster === null) return null;
   const name = kubeletConfigMapName(minor);
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });

@@ -3,7 +3,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { applyTokenDefaults, type DefaultedBootstrapToken } from '../config/defaults.ts';
 import type { BootstrapToken } from '../config/model.ts';
-import type { WantedToken } from '../phases/bootstrap-token.ts';
+import type { DesiredToken } from '../phases/bootstrap-token.ts';
 import { remainingMs, type StoredToken, tokenSecret } from '../token/token-secret.ts';
 import { listTokens } from './bootstrap-tokens.ts';
 
@@ -20,7 +20,7 @@ export interface InitTokenOptions {
 
 export interface InitTokens {
   /** Those that are to be made or brought to what was declared. */
-  readonly wanted: readonly WantedToken[];
+  readonly desired: readonly DesiredToken[];
   /** Those that nodes can join by, in the order written. */
   readonly joining: readonly Secret[];
 }
@@ -38,18 +38,18 @@ export async function settleTokens(context: PhaseContext, options: InitTokenOpti
   const written = options.bootstrapTokens;
   const complete = applyTokenDefaults(written, options.freshTokens);
   const needsOld = written.length === 0 || written.some(({ token }) => token === undefined);
-  const there =
+  const existing =
     needsOld && options.apiServer !== null && context.cluster !== null ? usable((await listTokens(context.cluster)).tokens, now) : [];
-  const wanted: WantedToken[] = [];
+  const desired: DesiredToken[] = [];
   const joining: Secret[] = [];
   for (const [i, token] of complete.entries()) {
-    const old = written[i]?.token === undefined ? there.find(written.length === 0 ? canJoin : isLike(token)) : undefined;
-    if (old !== undefined) sayUsed(context, old);
+    const old = written[i]?.token === undefined ? existing.find(written.length === 0 ? canJoin : isLike(token)) : undefined;
+    if (old !== undefined) describeUse(context, old);
     else if (written[i]?.token === undefined && !options.makesTokens) continue;
-    else wanted.push({ secret: tokenSecret(token, now), exactEnd: token.expires !== undefined });
+    else desired.push({ secret: tokenSecret(token, now), exactEnd: token.expires !== undefined });
     if (canJoin(token)) joining.push(old?.token ?? token.token);
   }
-  return { wanted, joining };
+  return { desired, joining };
 }
 
 /** Those that live long enough, the longest-lived first. */
@@ -72,7 +72,7 @@ function isLike(token: DefaultedBootstrapToken): (stored: StoredToken) => boolea
     jsonEqual(stored.usages, usages) && jsonEqual(stored.groups, token.groups) && stored.description === (token.description ?? '');
 }
 
-function sayUsed({ reporter }: PhaseContext, { id, expires }: StoredToken): void {
+function describeUse({ reporter }: PhaseContext, { id, expires }: StoredToken): void {
   const end = expires === null ? 'never expires' : `is good until ${expires}`;
   reporter.report({ level: 'info', code: 'TOKEN_USED', phase: 'bootstrap-token', message: `uses token ${id}, which is there and ${end}` });
 }

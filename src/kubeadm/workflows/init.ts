@@ -3,7 +3,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
@@ -13,7 +13,7 @@ import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
-import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
 import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
@@ -22,7 +22,7 @@ import { readClusterConfiguration } from './cluster-baseline.ts';
 import { designFirstNode } from './design-first-node.ts';
 import { controlPlaneVersion, NO_SETTINGS, settingsOf } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
-import { nodeMemoryOf } from './node-memory-of.ts';
+import { nodeSettingsOf } from './node-settings-of.ts';
 import { kubeletStartInput, type NodeOptions, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -42,7 +42,7 @@ export interface InitOptions extends NodeOptions, InitTokenOptions {
 
 export interface InitInput {
   readonly kubeletStart: KubeletStartInput;
-  readonly remember: RememberNodeInput;
+  readonly save: SaveNodeSettingsInput;
   readonly upload: UploadKubeletConfigInput;
   readonly uploadKubeadm: UploadKubeadmConfigInput;
   readonly bootstrapToken: BootstrapTokenInput;
@@ -58,7 +58,7 @@ export const initWorkflow: Workflow<InitOptions, InitInput> = {
   phases: [
     selectPhase(bootstrapToken, (input) => input.bootstrapToken),
     selectPhase(kubeletStart, (input) => input.kubeletStart),
-    selectPhase(rememberStartedNode, (input) => input.remember),
+    selectPhase(saveStartedNodeSettings, (input) => input.save),
     selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs, nodeName: input.nodeName })),
     selectPhase(uploadConfigKubeadm, (input) => input.uploadKubeadm),
     selectPhase(uploadConfigKubelet, (input) => input.upload),
@@ -81,7 +81,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
     running: context.cluster,
   });
   const tokens = await settleTokens(context, options);
-  const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, identityThere: hasIdentity(node.facts) });
+  const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, existingIdentity: hasIdentity(node.facts) });
   const start = kubeletStartInput(design, options);
   return {
     input: {
@@ -96,7 +96,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
         assumeEmptyCluster: options.dryRun,
       },
       nodeName: node.registration.name,
-      remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
+      save: { memory: nodeSettingsOf(node, options), mayChown: start.mayChown },
       tlsBootstrapMs: options.tlsBootstrapMs,
       uploadKubeadm: {
         clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
@@ -104,7 +104,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
         assumeEmptyCluster: options.dryRun,
       },
       bootstrapToken: {
-        tokens: tokens.wanted,
+        tokens: tokens.desired,
         apiServer,
         replaceAddress: options.forceUpload || cluster.controlPlaneEndpoint !== undefined,
         assumeEmptyCluster: options.dryRun,
@@ -130,13 +130,13 @@ function initIdentity(
     readonly apiServer: InitOptions['apiServer'];
     readonly token: Secret | undefined;
     readonly cluster: DefaultedCluster;
-    readonly identityThere: boolean;
+    readonly existingIdentity: boolean;
   },
-): { files: readonly WantedFile[]; warnings: readonly Warning[] } {
-  const { apiServer, token, cluster, identityThere } = facts;
+): { files: readonly DesiredFile[]; warnings: readonly Warning[] } {
+  const { apiServer, token, cluster, existingIdentity } = facts;
   if (apiServer === null) return { files: [], warnings: [] };
   const target = { ...apiServer, clusterName: cluster.clusterName, caPath: `${cluster.certificatesDir}/ca.crt` };
-  if (identityThere) return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [] };
+  if (existingIdentity) return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [] };
   if (token !== undefined) return { files: bootstrapFiles(templates, { ...target, token }), warnings: [] };
   const message =
     'there is no kubelet.conf on the host and no token that nodes can join by (--token): the kubelet has nothing to log in with';

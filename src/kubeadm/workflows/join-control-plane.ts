@@ -16,7 +16,7 @@ import { joinMarkControlPlane, type MarkControlPlaneInput } from '../phases/mark
 import { markNode } from '../phases/mark-node.ts';
 import { downloadCertsPhase, joinPkiPhases, type PkiInput } from '../phases/pki.ts';
 import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
-import { rememberStartedNode } from '../phases/remember-node.ts';
+import { saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { controlPlanePrepare } from '../phases/static-pods.ts';
 import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
 import { waitNode } from '../phases/wait-node.ts';
@@ -69,7 +69,7 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
       ({ etcdApi }) => etcdApi,
     ),
     selectPhase(kubeletStart, (input) => input.join.kubeletStart),
-    selectPhase(rememberStartedNode, (input) => input.join.remember),
+    selectPhase(saveStartedNodeSettings, (input) => input.join.save),
     atApiServer(
       etcdJoin,
       (input) => input.etcd,
@@ -115,7 +115,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
     given: download.files,
     manifestPhase: () => 'control-plane-prepare/control-plane',
   });
-  const ways = waysOf(options, cluster, prepared.pki.textAt);
+  const routes = routesOf(options, cluster, prepared.pki.textAt);
   const join = await prepareJoin(
     context,
     { ...options, apiServer: { ...options.apiServer, server: localServer(observed.localAPIEndpoint) } },
@@ -126,8 +126,8 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
     ...join,
     input: {
       join: { ...join.input, kubeletStart: withoutCa(join.input.kubeletStart, cluster) },
-      api: ways.api,
-      etcdApi: ways.etcdApi,
+      api: routes.api,
+      etcdApi: routes.etcdApi,
       assumeEmptyCluster: false,
       staged: options.staged || options.dryRun,
       pull: prepared.pull,
@@ -187,7 +187,7 @@ async function clusterToJoin({ cluster, host }: PhaseContext) {
   return { cluster: applyClusterDefaults(found.model), found };
 }
 
-function waysOf(
+function routesOf(
   { connect, connectEtcd, opened, staged }: JoinControlPlaneOptions,
   cluster: DefaultedCluster,
   textAt: (path: string) => SensitiveText | null,

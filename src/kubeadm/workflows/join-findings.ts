@@ -1,5 +1,5 @@
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
-import { isNodeReady, nodeTroubles } from '../../kube/node-conditions.ts';
+import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Finding } from '../preflight/check.ts';
 import type { CheckName } from '../preflight/check-names.ts';
@@ -41,8 +41,8 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   const renew = isItself ? `${identity.why}: certs renew-kubelet gets it another. ` : '';
   if (identity.state !== 'usable' && namesake !== null && !isNodeReady(namesake) && !takeOver) {
     const hint = `${renew}If that is this host, or one that is gone, add --take-over; else give this one another name with --node-name`;
-    const said = nodeTroubles(namesake).join('; ');
-    refuse('NodeExists', `the cluster has a node ${registration.name} already, not Ready (${said})`, hint);
+    const reported = nodeIssues(namesake).join('; ');
+    refuse('NodeExists', `the cluster has a node ${registration.name} already, not Ready (${reported})`, hint);
   }
   if (identity.state !== 'usable' && namesake !== null && isNodeReady(namesake)) {
     const hint = `${renew}Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;

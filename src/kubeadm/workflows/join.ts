@@ -1,7 +1,7 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { Memo } from '../../base/memo.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { Question } from '../../host/facts/question.ts';
+import type { FactQuery } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
@@ -17,19 +17,19 @@ import { isReservedLabel } from '../../kubelet/node-labels.ts';
 import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
 import { withScheme } from '../config/defaults.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
-import { decodeNodeMemory, NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { decodeNodeSettings, NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
 import { isPending, type MarkNodeInput, markNode } from '../phases/mark-node.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
-import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
 import type { Finding } from '../preflight/check.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { joinFindings } from './join-findings.ts';
-import { nodeMemoryOf } from './node-memory-of.ts';
+import { nodeSettingsOf } from './node-settings-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -57,7 +57,7 @@ export interface JoinOptions extends NodeOptions {
 
 export interface JoinInput {
   readonly kubeletStart: KubeletStartInput;
-  readonly remember: RememberNodeInput;
+  readonly save: SaveNodeSettingsInput;
   readonly waitBootstrap: WaitBootstrapInput;
   readonly waitNode: WaitNodeInput;
   readonly markNode: MarkNodeInput;
@@ -69,22 +69,22 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   absentPhases: controlPlanePhases('join'),
   phases: [
     selectPhase(kubeletStart, (input) => input.kubeletStart),
-    selectPhase(rememberStartedNode, (input) => input.remember),
+    selectPhase(saveStartedNodeSettings, (input) => input.save),
     selectPhase(kubeletWaitBootstrap, (input) => input.waitBootstrap),
     selectPhase(waitNode, (input) => input.waitNode),
     selectPhase(markNode, (input) => input.markNode),
   ],
-  questions: ({ nodeRegistration: { criSocket }, caCertPath }) => {
+  queries: ({ nodeRegistration: { criSocket }, caCertPath }) => {
     const facts = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
     return QUESTIONS.get(facts, caCertPath, () =>
-      [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ questions }) => Object.values(questions)),
+      [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ queries }) => Object.values(queries)),
     );
   },
   prepare: (context, options) => prepareJoin(context, options),
 };
 
 /** The same for hosts with the same socket. */
-const QUESTIONS = new Memo<object, readonly Question[]>();
+const QUESTIONS = new Memo<object, readonly FactQuery[]>();
 
 /** What the phases look at on a host, besides what all look at. */
 const JOIN_FILES = [
@@ -94,7 +94,7 @@ const JOIN_FILES = [
   '/var/lib/kubelet/config.yaml',
   '/var/lib/kubelet/instance-config.yaml',
   '/var/lib/kubelet/kubeadm-flags.env',
-  NODE_MEMORY_PATH,
+  NODE_SETTINGS_PATH,
 ];
 /** Where a kubelet answers that was told nothing else. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
@@ -151,10 +151,10 @@ export async function prepareJoin(
         files: [...bootstrapFiles(options.templates, target), ...start.files],
         directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
       },
-      remember: { memory: nodeMemoryOf(node, own), mayChown: start.mayChown },
+      save: { memory: nodeSettingsOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },
-      markNode: { nodeName, ...marks, remembered: removal?.remembered ?? null, admin: options.admin, check: marked.check },
+      markNode: { nodeName, ...marks, saved: removal?.saved ?? null, admin: options.admin, check: marked.check },
     },
     warnings: [...baseline.warnings, ...warnings],
     refusals: [...refusals, ...marked.refusals],
@@ -175,12 +175,12 @@ async function identifyToMark(
 ): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
   if (admin === null || trust === null) return { check: null, refusals: [] };
   const { name } = node.registration;
-  const wanted = { trust, named: nodeRegistration.name ?? null, expected: name };
-  const later = { check: ownNodeCheck(wanted), refusals: [] };
+  const desired = { trust, named: nodeRegistration.name ?? null, expected: name };
+  const later = { check: ownNodeCheck(desired), refusals: [] };
   if ((!hasMarks(marks) && removal === null) || !hasIdentity(node.facts)) return later;
   const found = admin === context.cluster ? namesake : await unlessForbidden(admin.get({ apiVersion: 'v1', kind: 'Node', name }));
   if (found === null || !isPending({ node: found, record: removal?.record ?? null }, marks)) return later;
-  const { refusals } = await identifyNode({ ...context, cluster: admin }, wanted);
+  const { refusals } = await identifyNode({ ...context, cluster: admin }, desired);
   return { check: null, refusals };
 }
 
@@ -197,7 +197,7 @@ interface Removal {
   /** Null: the Node does not exist, or there are no administrator's credentials. */
   readonly record: MarksRecord | null;
   /** By the host: for warnings alone. */
-  readonly remembered: NodeMarks;
+  readonly saved: NodeMarks;
 }
 
 /**
@@ -209,11 +209,11 @@ async function findRemoval(
   { admin }: JoinOptions,
   { namesake, marks }: Pick<IdentifyToMark, 'namesake' | 'marks'>,
 ): Promise<Removal | null> {
-  const text = (await observe(host, fileFacts([NODE_MEMORY_PATH]), signal)).get(NODE_MEMORY_PATH)?.content ?? null;
-  const remembered = text === null ? NO_MARKS : marksIn(text);
+  const text = (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH)?.content ?? null;
+  const saved = text === null ? NO_MARKS : marksIn(text);
   const record = admin === null || namesake === null ? null : await unlessForbidden(findMarksRecord(admin, namesake));
-  const isKnown = hasMarks(marks) || hasMarks(remembered) || (record !== null && !isRecorded(record, NO_MARKS));
-  return isKnown ? { record, remembered } : null;
+  const isKnown = hasMarks(marks) || hasMarks(saved) || (record !== null && !isRecorded(record, NO_MARKS));
+  return isKnown ? { record, saved } : null;
 }
 
 const NO_MARKS: NodeMarks = { labels: {}, taints: [] };
@@ -221,7 +221,7 @@ const NO_MARKS: NodeMarks = { labels: {}, taints: [] };
 /** A file that cannot be read is written again by this run: none are known then. */
 function marksIn(memory: string): NodeMarks {
   try {
-    const { kubeletExtraArgs = [], taints = [] } = decodeNodeMemory(memory, NODE_MEMORY_PATH).nodeRegistration;
+    const { kubeletExtraArgs = [], taints = [] } = decodeNodeSettings(memory, NODE_SETTINGS_PATH).nodeRegistration;
     return { labels: labelsOf(kubeletExtraArgs), taints };
   } catch (error) {
     if (isAppError(error, 'NODE_MEMORY_INVALID')) return NO_MARKS;

@@ -21,6 +21,6 @@ export function nodeNameOf({ identity, memory, flagsEnv, hostname }: NodeNameFac
   const overridden = readFlagsEnv(flagsEnv)
     .findLast((word) => word.startsWith(OVERRIDE))
     ?.slice(OVERRIDE.length);
-  const remembered = /^ {2}name: (.+)$/m.exec(memory)?.[1];
-  return certified ?? overridden ?? remembered ?? hostname;
+  const saved = /^ {2}name: (.+)$/m.exec(memory)?.[1];
+  return certified ?? overridden ?? saved ?? hostname;
 }

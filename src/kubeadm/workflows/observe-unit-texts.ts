@@ -1,5 +1,5 @@
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';

@@ -6,7 +6,7 @@ export interface PhaseHelp {
 
 const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the preflight checks' };
 const KUBELET_START: PhaseHelp = { name: 'kubelet-start', short: 'Write the kubelet configuration and (re)start the kubelet' };
-const REMEMBER: PhaseHelp = {
+const SAVE_SETTINGS: PhaseHelp = {
   name: 'kubelet-start/remember',
   short: 'Store the declared node settings on the host for upgrades',
 };
@@ -29,7 +29,7 @@ export const INIT_PHASES: readonly PhaseHelp[] = [
   { name: 'etcd/local', short: 'Write the static Pod manifest of the local etcd member' },
   { name: 'control-plane', short: 'Write the static Pod manifests: apiserver, controller-manager, scheduler' },
   KUBELET_START,
-  REMEMBER,
+  SAVE_SETTINGS,
   { ...WAIT_BOOTSTRAP, short: `${WAIT_BOOTSTRAP.short} (at an existing API server)` },
   WAIT_CONTROL_PLANE,
   { name: 'wait-control-plane/cluster-admins', short: 'Bind the admin.conf user to cluster-admin' },
@@ -54,7 +54,7 @@ export const JOIN_PHASES: readonly PhaseHelp[] = [
   { name: 'control-plane-prepare/control-plane', short: 'Write the static Pod manifests of the control plane' },
   { name: 'check-etcd', short: 'Check that the etcd cluster is healthy' },
   KUBELET_START,
-  REMEMBER,
+  SAVE_SETTINGS,
   { name: 'etcd-join', short: 'Add the local etcd member to the cluster' },
   { name: 'etcd-join/promote', short: 'Promote the new etcd learner to a voting member' },
   WAIT_BOOTSTRAP,
@@ -68,7 +68,7 @@ export const JOIN_PHASES: readonly PhaseHelp[] = [
 export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
   { name: 'kubelet-config', short: 'Write the kubelet configuration of the cluster and restart the kubelet' },
-  { name: 'kubelet-config/remember', short: REMEMBER.short },
+  { name: 'kubelet-config/remember', short: SAVE_SETTINGS.short },
   { name: 'kubelet-config/cri-socket-annotation', short: 'Remove the CRI socket annotation from the Node' },
 ];
 

@@ -13,7 +13,7 @@ import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
 import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import { type HostFacts, hostFacts } from '../../kubelet/facts/host-facts.ts';
-import { flagsToAskWith, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
+import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { nodeIpOn } from '../../kubelet/node-ip.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
@@ -22,11 +22,11 @@ import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '../config/defaults.ts';
 import type { NodeRegistration } from '../config/model.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
-import { type Finding, judgeFindings } from '../preflight/check.ts';
+import { type Finding, validateFindings } from '../preflight/check.ts';
 import { kubeletConfigAccepted } from '../preflight/kubelet-config-accepted.ts';
 import { kubeletFlagFindings } from '../preflight/kubelet-flags.ts';
 import { runNodeChecks } from '../preflight/node-checks.ts';
-import type { WrittenConfig } from '../render/cluster-config.ts';
+import type { ParsedConfig } from '../render/cluster-config.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
 import type { Templates } from '../render/template.ts';
 
@@ -190,14 +190,14 @@ export function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: M
 }
 
 /** Decodes a KubeletConfiguration document. Throws all its problems at once, with exit code 2. */
-export function readWritten(document: SourceDocument, minor: Minor, catalogue: Catalogue): WrittenConfig {
+export function readWritten(document: SourceDocument, minor: Minor, catalogue: Catalogue): ParsedConfig {
   return WRITTEN.get(document, `${minor} ${identityOf(catalogue)}`, () => decode(document, minor, catalogue));
 }
 
 /** Hosts of a group share its document. */
-const WRITTEN = new Memo<SourceDocument, WrittenConfig>();
+const WRITTEN = new Memo<SourceDocument, ParsedConfig>();
 
-function decode(document: SourceDocument, minor: Minor, catalogue: Catalogue): WrittenConfig {
+function decode(document: SourceDocument, minor: Minor, catalogue: Catalogue): ParsedConfig {
   const { value, fields, problems } = decodeKubeletConfiguration(document, { minor, catalogue });
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
@@ -237,16 +237,16 @@ async function preflight(
     assumed: kubeletMinor === null,
     catalogue: options.catalogue,
   });
-  const accepted = await askKubelet(context, options, facts, design);
+  const accepted = await queryKubelet(context, options, facts, design);
   const applicable = [...findings, ...flags, ...accepted, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
   const softened = applicable.map(
     (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
   );
-  return judgeFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], context.host.name);
+  return validateFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], context.host.name);
 }
 
 /** Lets the kubelet that is there read the configuration it is to get. One round trip. */
-async function askKubelet(
+async function queryKubelet(
   context: PhaseContext,
   { catalogue, staged }: NodeOptions,
   facts: HostFacts,
@@ -261,7 +261,7 @@ async function askKubelet(
   const acceptance = kubeletAcceptance({
     kubeletPath: kubelet.path,
     config: revealText(files.configYaml.content),
-    flags: flagsToAskWith(words, { catalogue, minor }),
+    flags: flagsForQuery(words, { catalogue, minor }),
   });
   return kubeletConfigAccepted(await observe(host, acceptance, signal), kubelet.version);
 }
@@ -273,9 +273,9 @@ async function runsWith(
   { host, signal }: PhaseContext,
 ): Promise<boolean> {
   if (unit?.activeState !== 'active' || unit.needsReload) return false;
-  const wanted = [configYaml, flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
-  const found = await observe(host, fileFacts(wanted.map(({ path }) => path)), signal);
-  return wanted.every(({ path, content }) => found.get(path)?.content === revealText(content));
+  const desired = [configYaml, flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
+  const found = await observe(host, fileFacts(desired.map(({ path }) => path)), signal);
+  return desired.every(({ path, content }) => found.get(path)?.content === revealText(content));
 }
 
 function softens({ id }: Finding, facts: HostFacts): boolean {

@@ -1,11 +1,11 @@
 import type { Problem } from '../../base/errors.ts';
 import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { formatMode, notAFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, formatMode, notAFile } from '../../host/plan/diff-file.ts';
 import { clientCertificateKubeconfig } from '../../kube/kubeconfig-render.ts';
 import type { CertificateIssuer, Signer } from '../../x509/certificate-issuer.ts';
 import { describeCertificate } from '../../x509/describe-certificate.ts';
@@ -13,12 +13,12 @@ import { readCertificate } from '../../x509/read-certificate.ts';
 import type { PkiInput } from '../phases/pki.ts';
 import type { WriteFilesInput } from '../phases/write-files.ts';
 import { type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, specOf, termsOf } from '../pki/certificate-list.ts';
-import type { FoundText } from '../pki/judge-kubeconfig.ts';
-import { type JudgedCertificate, type JudgedPki, judgePki, type PkiWanted, pkiPaths } from '../pki/judge-pki.ts';
 import { clientSpecOf, type KubeconfigDefinition, serverOf } from '../pki/kubeconfig-list.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
+import type { FoundText } from '../pki/validate-kubeconfig.ts';
+import { type DesiredPki, pkiPaths, type ValidatedCertificate, type ValidatedPki, validatePki } from '../pki/validate-pki.ts';
 
-export interface PkiOptions extends Omit<PkiWanted, 'now'> {
+export interface PkiOptions extends Omit<DesiredPki, 'now'> {
   readonly issuer: CertificateIssuer;
   /** Files that will be there before: what was downloaded from the cluster. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
@@ -41,7 +41,7 @@ export interface PreparedPki extends PkiInput {
  * @throws AppError CONFIG_INVALID_SUBNET; what `Host` throws
  */
 export async function preparePki(context: PhaseContext, options: PkiOptions): Promise<PreparedPki> {
-  const wanted: PkiWanted = { ...options, now: context.clock.now() };
+  const desired: DesiredPki = { ...options, now: context.clock.now() };
   const facts = await observe(context.host, fileFacts(pkiPaths(options)), context.signal);
   const given = options.given ?? new Map<string, string | SensitiveText>();
   const found: FoundText = (path) => {
@@ -49,10 +49,10 @@ export async function preparePki(context: PhaseContext, options: PkiOptions): Pr
     if (text !== undefined) return revealText(text);
     return facts.get(path)?.content ?? null;
   };
-  const judged = judgePki(wanted, found);
-  const made = await new PkiMaker({ wanted, found, judged, issuer: options.issuer }).make();
+  const validated = validatePki(desired, found);
+  const made = await new PkiMaker({ desired, found, validated, issuer: options.issuer }).make();
   const texts = new Map([...made.certificates.values(), ...made.kubeconfigs.values()].flat().map(({ path, content }) => [path, content]));
-  const input = (files: readonly WantedFile[]): WriteFilesInput => ({ files, directories: [], mayChown: options.mayChown });
+  const input = (files: readonly DesiredFile[]): WriteFilesInput => ({ files, directories: [], mayChown: options.mayChown });
   return {
     certificates: new Map([...made.certificates].map(([name, files]) => [name, input(files)])),
     kubeconfigs: new Map([...made.kubeconfigs].map(([name, files]) => [name, input(files)])),
@@ -60,10 +60,10 @@ export async function preparePki(context: PhaseContext, options: PkiOptions): Pr
       const text = texts.get(path) ?? found(path);
       return text === null ? null : typeof text === 'string' ? new SensitiveText([new Secret(text)]) : text;
     },
-    externalCA: judged.externalCA,
-    externalFrontProxyCA: judged.externalFrontProxyCA,
-    problems: [...notFiles(facts), ...judged.problems].map((problem) => ({ host: context.host.name, ...problem })),
-    warnings: [...judged.warnings, ...openSecrets(facts)],
+    externalCA: validated.externalCA,
+    externalFrontProxyCA: validated.externalFrontProxyCA,
+    problems: [...notFiles(facts), ...validated.problems].map((problem) => ({ host: context.host.name, ...problem })),
+    warnings: [...validated.warnings, ...openSecrets(facts)],
   };
 }
 
@@ -81,30 +81,30 @@ function openSecrets(facts: ReadonlyMap<string, FileFact | null>): readonly Warn
 }
 
 interface PkiWork {
-  readonly wanted: PkiWanted;
+  readonly desired: DesiredPki;
   readonly found: FoundText;
-  readonly judged: JudgedPki;
+  readonly validated: ValidatedPki;
   readonly issuer: CertificateIssuer;
 }
 
-type FilesByName = ReadonlyMap<string, readonly WantedFile[]>;
+type FilesByName = ReadonlyMap<string, readonly DesiredFile[]>;
 
 /** Makes what is missing. What cannot be made, for want of its authority, is left out: the judgement says so. */
 class PkiMaker {
   readonly #work: PkiWork;
   readonly #signers = new Map<string, Promise<Signer | null>>();
-  readonly #made = new Map<string, Promise<readonly WantedFile[]>>();
+  readonly #made = new Map<string, Promise<readonly DesiredFile[]>>();
 
   constructor(work: PkiWork) {
     this.#work = work;
   }
 
   async make(): Promise<{ readonly certificates: FilesByName; readonly kubeconfigs: FilesByName }> {
-    const { judged } = this.#work;
+    const { validated } = this.#work;
     // All keys at a time: RSA ones take a while.
-    for (const one of judged.certificates) this.#certificate(one);
+    for (const one of validated.certificates) this.#certificate(one);
     const serviceAccount = this.#serviceAccount();
-    const kubeconfigs = judged.kubeconfigs.map(
+    const kubeconfigs = validated.kubeconfigs.map(
       async ({ definition, path, action }) => [definition.name, action === 'make' ? await this.#kubeconfig(definition, path) : []] as const,
     );
     const certificates = [...this.#made].map(async ([name, files]) => [name, await files] as const);
@@ -114,25 +114,25 @@ class PkiMaker {
     };
   }
 
-  #certificate(one: JudgedCertificate): Promise<readonly WantedFile[]> {
+  #certificate(one: ValidatedCertificate): Promise<readonly DesiredFile[]> {
     const { name } = one.definition;
     const known = this.#made.get(name) ?? (one.action === 'make' || one.action === 'certify' ? this.#issue(one) : Promise.resolve([]));
     this.#made.set(name, known);
     return known;
   }
 
-  async #issue({ definition, crt, key, action }: JudgedCertificate): Promise<readonly WantedFile[]> {
-    const { wanted, found, issuer } = this.#work;
+  async #issue({ definition, crt, key, action }: ValidatedCertificate): Promise<readonly DesiredFile[]> {
+    const { desired, found, issuer } = this.#work;
     const signer = definition.authority === null ? 'self' : this.#signer(definition.authority);
     const keyPem = action === 'certify' ? new Secret(found(key) ?? '') : await issuer.generateKey(this.#terms.keyAlgorithm);
     const by = await signer;
     if (by === null || readPrivateKey(keyPem) === null) return [];
-    const pem = await issuer.issue(specOf(definition, wanted.node, this.#terms), keyPem, by);
+    const pem = await issuer.issue(specOf(definition, desired.node, this.#terms), keyPem, by);
     return [...(action === 'make' ? [privateKeyFile(key, keyPem)] : []), certificateFile(crt, pem)];
   }
 
   get #terms() {
-    const { node, now } = this.#work.wanted;
+    const { node, now } = this.#work.desired;
     return termsOf(node.cluster, now);
   }
 
@@ -144,8 +144,8 @@ class PkiMaker {
   }
 
   async #findSigner(name: string): Promise<Signer | null> {
-    const { judged, found } = this.#work;
-    const authority = judged.certificates.find(({ definition }) => definition.name === name) as JudgedCertificate;
+    const { validated, found } = this.#work;
+    const authority = validated.certificates.find(({ definition }) => definition.name === name) as ValidatedCertificate;
     const made = new Map((await this.#certificate(authority)).map(({ path, content }) => [path, content]));
     const text = (path: string): string | null => {
       const content = made.get(path) ?? found(path);
@@ -158,33 +158,33 @@ class PkiMaker {
     return isGood ? { certificatePem: certificate.pem, keyPem: new Secret(keyPem) } : null;
   }
 
-  async #serviceAccount(): Promise<readonly WantedFile[]> {
-    const { wanted, found, judged, issuer } = this.#work;
-    const { certificatesDir } = wanted.node.cluster;
+  async #serviceAccount(): Promise<readonly DesiredFile[]> {
+    const { desired, found, validated, issuer } = this.#work;
+    const { certificatesDir } = desired.node.cluster;
     const [key, pub] = [pkiPath(certificatesDir, SERVICE_ACCOUNT, 'key'), pkiPath(certificatesDir, SERVICE_ACCOUNT, 'pub')];
-    const publicFile = (keyPem: Secret): WantedFile => ({ ...NEW_FILE, path: pub, content: issuer.publicKeyOf(keyPem), mode: 0o600 });
-    switch (judged.serviceAccount) {
+    const publicFile = (keyPem: Secret): DesiredFile => ({ ...NEW_FILE, path: pub, content: issuer.publicKeyOf(keyPem), mode: 0o600 });
+    switch (validated.serviceAccount) {
       case 'make': {
-        if (judged.externalCA || found(pub) !== null) return [];
+        if (validated.externalCA || found(pub) !== null) return [];
         const keyPem = await issuer.generateKey(this.#terms.keyAlgorithm);
         return [privateKeyFile(key, keyPem), publicFile(keyPem)];
       }
       case 'publish':
-        return judged.problems.length > 0 ? [] : [publicFile(new Secret(found(key) ?? ''))];
+        return validated.problems.length > 0 ? [] : [publicFile(new Secret(found(key) ?? ''))];
       default:
         return [];
     }
   }
 
-  async #kubeconfig(definition: KubeconfigDefinition, path: string): Promise<readonly WantedFile[]> {
-    const { wanted, issuer } = this.#work;
+  async #kubeconfig(definition: KubeconfigDefinition, path: string): Promise<readonly DesiredFile[]> {
+    const { desired, issuer } = this.#work;
     const [signer, keyPem] = await Promise.all([this.#signer('ca'), issuer.generateKey(this.#terms.keyAlgorithm)]);
     if (signer === null || signer === 'self') return [];
-    const authorityNotBefore = readCertificate(signer.certificatePem)?.notBefore ?? wanted.now;
-    const spec = clientSpecOf(definition, wanted.node, { ...this.#terms, authorityNotBefore });
+    const authorityNotBefore = readCertificate(signer.certificatePem)?.notBefore ?? desired.now;
+    const spec = clientSpecOf(definition, desired.node, { ...this.#terms, authorityNotBefore });
     const certificatePem = await issuer.issue(spec, keyPem, signer);
-    const { clusterName } = wanted.node.cluster;
-    const [server, user] = [serverOf(definition, wanted.node), spec.commonName];
+    const { clusterName } = desired.node.cluster;
+    const [server, user] = [serverOf(definition, desired.node), spec.commonName];
     const content = clientCertificateKubeconfig({ clusterName, server, caPem: signer.certificatePem, user, certificatePem, keyPem });
     const kubeconfig = { cluster: clusterName, server, user, currentContext: `${user}@${clusterName}` };
     return [{ ...NEW_FILE, path, content, mode: 0o600, summary: { kubeconfig, certificate: describeCertificate(certificatePem) } }];
@@ -193,11 +193,11 @@ class PkiMaker {
 
 const NEW_FILE = { owner: 'root:root', onlyIfAbsent: true } as const;
 
-function privateKeyFile(path: string, keyPem: Secret): WantedFile {
+function privateKeyFile(path: string, keyPem: Secret): DesiredFile {
   return { ...NEW_FILE, path, content: new SensitiveText([keyPem]), mode: 0o600, summary: {} };
 }
 
-function certificateFile(path: string, pem: string): WantedFile {
+function certificateFile(path: string, pem: string): DesiredFile {
   return { ...NEW_FILE, path, content: pem, mode: 0o644, summary: { certificate: describeCertificate(pem) } };
 }
 

@@ -1,10 +1,10 @@
 import type { Problem } from '../../base/errors.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { CertificateIssuer, Signer } from '../../x509/certificate-issuer.ts';
 import { BACKDATE_MS, type CertificateSpec, type ExtendedUsage } from '../../x509/certificate-spec.ts';
@@ -16,7 +16,7 @@ import { pkiKeyMismatch, pkiNoControlPlane, pkiUnreadable, pkiUsagesUnknown } fr
 import { readPrivateKey } from '../pki/private-key.ts';
 import { renewKubeconfig } from '../pki/renew-kubeconfig.ts';
 import { type FoundRenewable, RENEWABLE_NAMES } from '../pki/renewable.ts';
-import { lookAtCertificates, type PkiSettings } from './look-at-certificates.ts';
+import { inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
 import { selectPhase } from './select-phase.ts';
 
 export interface RenewCertsOptions extends PkiSettings {
@@ -49,7 +49,7 @@ async function prepareRenewal(
   options: RenewCertsOptions,
   names: readonly string[],
 ): Promise<Prepared<RenewCertsInput>> {
-  const { cluster, facts, found, certificates, warnings } = await lookAtCertificates(context, options);
+  const { cluster, facts, found, certificates, warnings } = await inspectCertificates(context, options);
   if (certificates.every(({ certificate }) => certificate === null)) {
     const crt = certificates.find(({ name }) => name === 'apiserver')?.crt ?? cluster.certificatesDir;
     return { input: new Map(), warnings, refusals: [{ host: context.host.name, ...pkiNoControlPlane(crt) }] };
@@ -129,9 +129,9 @@ function renewedFiles(
   { crt, key }: FoundRenewable,
   { pem, keyPem, caPem }: { readonly pem: string; readonly keyPem: Secret; readonly caPem: string },
   facts: ReadonlyMap<string, FileFact | null>,
-): readonly WantedFile[] {
+): readonly DesiredFile[] {
   const certificate = describeCertificate(pem);
-  const file = (path: string, mode: number): Pick<WantedFile, 'path' | 'mode' | 'owner' | 'whyOther'> => ({
+  const file = (path: string, mode: number): Pick<DesiredFile, 'path' | 'mode' | 'owner' | 'whyOther'> => ({
     ...{ path, mode, whyOther: 'it is renewed' },
     owner: facts.get(path)?.owner ?? 'root:root',
   });

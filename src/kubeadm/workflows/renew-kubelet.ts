@@ -9,7 +9,7 @@ import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
-import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/passing-token.ts';
 import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts';
@@ -51,7 +51,7 @@ const CA = '/etc/kubernetes/pki/ca.crt';
 const FACTS = combineFacts({
   os: operatingSystem,
   identity: clientIdentity,
-  files: fileFacts([KUBELET_CONF, CONFIG_YAML, FLAGS_ENV, NODE_MEMORY_PATH, CA]),
+  files: fileFacts([KUBELET_CONF, CONFIG_YAML, FLAGS_ENV, NODE_SETTINGS_PATH, CA]),
 });
 /** Long enough for every wait of a run, and no longer. */
 const TOKEN_TTL = '30m0s';
@@ -70,7 +70,7 @@ export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
 };
 
 async function prepareRenewal(context: PhaseContext, options: RenewKubeletOptions): Promise<Prepared<RenewInput>> {
-  const { facts, asked } = await lookAtHost(context, options);
+  const { facts, asked } = await inspectHost(context, options);
   const { os, identity, files } = facts;
   const text = (path: string): string | null => files.get(path)?.content ?? null;
   const host = context.host.name;
@@ -81,10 +81,10 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   }
   const needed = options.force || identity.state !== 'usable';
   // Whoever gets a token may ask for the certificate of any Node.
-  const node = needed && asked !== null ? await identifyBy(context, asked, asked.wanted) : null;
+  const node = needed && asked !== null ? await identifyBy(context, asked, asked.desired) : null;
   const nodeName =
     node?.claim?.nodeName ??
-    nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
+    nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
   const made = needed && options.token === null ? await options.newToken() : null;
   const token = options.token ?? made;
   const target = needed ? targetOf(host, options, text(KUBELET_CONF), text(CA)) : null;
@@ -124,12 +124,12 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
 }
 
 /** One round trip: with the operator's credentials the host shows as well which Node it is. */
-async function lookAtHost({ host, signal }: PhaseContext, { trust, nodeName }: RenewKubeletOptions) {
+async function inspectHost({ host, signal }: PhaseContext, { trust, nodeName }: RenewKubeletOptions) {
   if (trust === null) return { facts: await observe(host, FACTS, signal), asked: null };
-  const wanted = { trust, named: nodeName, acceptsExpired: true };
-  const { challenge, fact } = await challengeHost(wanted);
+  const desired = { trust, named: nodeName, acceptsExpired: true };
+  const { challenge, fact } = await challengeHost(desired);
   const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
-  return { facts, asked: { challenge, evidence, wanted } };
+  return { facts, asked: { challenge, evidence, desired } };
 }
 
 function readConfig(text: string | null) {

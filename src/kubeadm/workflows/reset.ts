@@ -23,7 +23,7 @@ import { PROGRAM_DIRECTORY } from '../node-agent/agent-program.ts';
 import { AGENT_UNIT } from '../node-agent/agent-units.ts';
 import { type InstalledAgent, readInstalledAgent } from '../node-agent/installed-agent.ts';
 import { AGENT_DIRECTORY } from '../node-agent/layout.ts';
-import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type AgentRemoveInput, resetAgent } from '../phases/agent-remove.ts';
 import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
 import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
@@ -31,7 +31,7 @@ import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { listLeftovers } from '../phases/list-leftovers.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
-import { type Finding, isIgnored, judgeFindings } from '../preflight/check.ts';
+import { type Finding, isIgnored, validateFindings } from '../preflight/check.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
@@ -84,13 +84,13 @@ const FACTS = combineFacts({
   sockets: criSockets(null),
   identity: clientIdentity,
   podProcesses,
-  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV, AGENT_UNIT]),
+  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_SETTINGS_PATH, FLAGS_ENV, AGENT_UNIT]),
 });
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
 
 async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<ResetInput>> {
-  const { facts, node } = await lookAtHost(context, options);
+  const { facts, node } = await inspectHost(context, options);
   const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
@@ -98,7 +98,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
   const nodeName = node?.claim?.nodeName ?? null;
   const etcd = await etcdOfHost(context, options, facts, certificatesDir);
   const ignored = [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])];
-  const { errors, warnings } = judgeFindings(
+  const { errors, warnings } = validateFindings(
     options.skipPreflight
       ? []
       : [
@@ -156,16 +156,16 @@ function nothingToDelete(): Warning {
 }
 
 /** The host, and with --delete-node which Node it is. */
-async function lookAtHost(
+async function inspectHost(
   context: PhaseContext,
   { deleteNode }: ResetOptions,
 ): Promise<{ readonly facts: ResetFacts; readonly node: IdentifiedNode | null }> {
   const { host, signal } = context;
   if (deleteNode === undefined) return { facts: await observe(host, FACTS, signal), node: null };
-  const wanted = { trust: deleteNode.trust, named: deleteNode.nodeName ?? null };
-  const { challenge, fact } = await challengeHost(wanted);
+  const desired = { trust: deleteNode.trust, named: deleteNode.nodeName ?? null };
+  const { challenge, fact } = await challengeHost(desired);
   const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
-  const node = await identifyBy(context, { challenge, evidence }, wanted);
+  const node = await identifyBy(context, { challenge, evidence }, desired);
   if (node.claim !== null || evidence.certificate !== null || (await hasNodeOfItsName(context, facts))) return { facts, node };
   // It was reset before: there is nothing to prove a Node with, and no Node to be deleted.
   return { facts, node: null };
@@ -174,7 +174,7 @@ async function lookAtHost(
 /** Whether the cluster has a Node by a name that the host goes by. That decides whether the operator is asked for the name, and nothing else. */
 async function hasNodeOfItsName({ cluster }: PhaseContext, { identity, files, os }: ResetFacts): Promise<boolean> {
   const text = (path: string): string => files.get(path)?.content ?? '';
-  const name = nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
+  const name = nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
   return name !== null && (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) != null;
 }
 

@@ -9,6 +9,6 @@ export function selectPhase<Whole, Part>(phase: Phase<Part>, select: (input: Who
     writesFilesOnly: phase.writesFilesOnly,
     contextFor: (context, input) => phase.contextFor(context, select(input)),
     ready: (context, input) => phase.ready(context, select(input)),
-    look: (context, input) => phase.look(context, select(input)),
+    inspect: (context, input) => phase.inspect(context, select(input)),
   };
 }

@@ -1,19 +1,19 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { CLIENT_SIGNER, CSRS, type NodeCsr, readNodeCsr, SERVING_SIGNER } from '../node-csr.ts';
 import {
-  judgeServingCsr,
   type KnownNames,
   type ServingFacts,
   type ServingVerdict,
   servingFacts,
   servingNode,
-} from '../judge-serving-csr.ts';
-import { CLIENT_SIGNER, CSRS, type NodeCsr, readNodeCsr, SERVING_SIGNER } from '../node-csr.ts';
+  validateServingCsr,
+} from '../validate-serving-csr.ts';
 import { readReservedNames } from './reserved-names-of.ts';
 
 /** A CSR of a kubelet and the result of its checks. */
-export interface JudgedCsr {
+export interface ValidatedCsr {
   readonly csr: NodeCsr;
   readonly object: KubeObject;
   /** Of a CSR for a client certificate: no SANs, and the signer as the refusal. */
@@ -34,17 +34,17 @@ export interface ServingSources {
 export async function listKubeletCsrs(
   cluster: Cluster,
   { known = [], serverNames = [] }: ServingSources = {},
-): Promise<readonly JudgedCsr[]> {
+): Promise<readonly ValidatedCsr[]> {
   const { items } = await cluster.list(CSRS);
   const found = items.map((object) => ({ object: { ...CSRS, ...object }, csr: readNodeCsr(object) }));
   const ours = found.filter(({ csr }) => csr.signerName === SERVING_SIGNER || csr.signerName === CLIENT_SIGNER);
   const facts = ours.some(isPendingServing) ? await readFacts(cluster, { known, serverNames }) : NO_FACTS;
-  const judged = ours.map((one) => ({ ...one, verdict: judgeServingCsr(one.csr, facts) }));
-  return judged.toSorted((a, b) => a.csr.created.getTime() - b.csr.created.getTime() || (a.csr.name < b.csr.name ? -1 : 1));
+  const validated = ours.map((one) => ({ ...one, verdict: validateServingCsr(one.csr, facts) }));
+  return validated.toSorted((a, b) => a.csr.created.getTime() - b.csr.created.getTime() || (a.csr.name < b.csr.name ? -1 : 1));
 }
 
 /** Whether a CSR is for a serving certificate and neither approved nor denied. */
-export function isPendingServing({ csr }: Pick<JudgedCsr, 'csr'>): boolean {
+export function isPendingServing({ csr }: Pick<ValidatedCsr, 'csr'>): boolean {
   return csr.signerName === SERVING_SIGNER && csr.state.kind === 'pending';
 }
 
@@ -57,7 +57,7 @@ async function readFacts(cluster: Cluster, { known, serverNames }: Required<Serv
 }
 
 /** SANs of a CSR that only the status of its Node confirms, which the requesting kubelet writes. */
-export function unconfirmedSans({ verdict }: Pick<JudgedCsr, 'verdict'>): readonly string[] {
+export function unconfirmedSans({ verdict }: Pick<ValidatedCsr, 'verdict'>): readonly string[] {
   return verdict.sans.filter(({ independent }) => !independent).map(({ san }) => san);
 }
 
@@ -65,7 +65,7 @@ export function unconfirmedSans({ verdict }: Pick<JudgedCsr, 'verdict'>): readon
  * Approves a CSR as it was checked: the approval fails if the CSR changed since.
  * @throws AppError CLUSTER_CONFLICT, CLUSTER_FORBIDDEN with what the credentials lack
  */
-export async function approveCsr(cluster: Cluster, { object, csr }: JudgedCsr): Promise<void> {
+export async function approveCsr(cluster: Cluster, { object, csr }: ValidatedCsr): Promise<void> {
   const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly object[] };
   const approved = {
     type: 'Approved',

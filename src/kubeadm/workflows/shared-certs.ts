@@ -3,7 +3,7 @@ import { revealText, type Secret, SensitiveText } from '../../base/text/secret.t
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { CertificateIssuer } from '../../x509/certificate-issuer.ts';
 import { describe } from '../../x509/describe-certificate.ts';
@@ -88,19 +88,21 @@ export async function downloadCerts(context: PhaseContext, options: DownloadOpti
   const { certificateKey, mayChown } = options;
   const shared = sharedFiles(options.clusterConfiguration);
   const facts = await observe(context.host, fileFacts(shared.map(({ path }) => path)), context.signal);
-  const there = (path: string): string | null => facts.get(path)?.content ?? null;
+  const existing = (path: string): string | null => facts.get(path)?.content ?? null;
   const nothing = { files: [], directories: [], mayChown };
   if (certificateKey === null) {
     return { input: { ...nothing, skipped: 'no certificate key was given: the certificates were copied' }, files: new Map(), problems: [] };
   }
-  if (shared.every(({ path }) => there(path) !== null)) return { input: nothing, files: new Map(), problems: [] };
+  if (shared.every(({ path }) => existing(path) !== null)) return { input: nothing, files: new Map(), problems: [] };
   const read = await readShared(options.cluster, shared, certificateKey);
   const problems = read
-    .filter(({ path, text }) => there(path) !== null && there(path) !== revealText(text))
+    .filter(({ path, text }) => existing(path) !== null && existing(path) !== revealText(text))
     .map(({ path }) => pkiSharedDiffers(path));
-  const wanted = read.map(({ path, text }) => sharedFile(path, text));
-  const damaged = wanted.flatMap((file, i) => (file === null ? [pkiUnreadable(`${read[i]?.path} as it was uploaded`, 'certificate')] : []));
-  const files = wanted.filter((file) => file !== null);
+  const desired = read.map(({ path, text }) => sharedFile(path, text));
+  const damaged = desired.flatMap((file, i) =>
+    file === null ? [pkiUnreadable(`${read[i]?.path} as it was uploaded`, 'certificate')] : [],
+  );
+  const files = desired.filter((file) => file !== null);
   return {
     input: { ...nothing, files },
     files: new Map(read.map(({ path, text }) => [path, text])),
@@ -127,7 +129,7 @@ async function readShared(
 }
 
 /** Null: it is neither a key nor a certificate. */
-function sharedFile(path: string, text: SensitiveText): WantedFile | null {
+function sharedFile(path: string, text: SensitiveText): DesiredFile | null {
   const base = { path, owner: 'root:root', onlyIfAbsent: true, content: text };
   if (readPrivateKey(text) !== null) return { ...base, mode: 0o600, summary: {} };
   const pem = revealText(text);

@@ -7,7 +7,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
@@ -18,15 +18,15 @@ import type { FieldSetting } from '../../kubelet/setting.ts';
 import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts';
 import { versionTag } from '../control-plane/images.ts';
 import { manifestVersion } from '../control-plane/manifest-version.ts';
-import { decodeNodeMemory, NO_MEMORY, NODE_MEMORY_PATH, type NodeMemory } from '../node-settings/node-memory.ts';
+import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-start.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
-import { type RememberNodeInput, rememberUpgradedNode } from '../phases/remember-node.ts';
 import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
+import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
 import { renderTemplate } from '../render/template.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
-import { nodeMemoryOf } from './node-memory-of.ts';
+import { nodeSettingsOf } from './node-settings-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -45,7 +45,7 @@ export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration'
 
 export interface UpgradeNodeInput {
   readonly kubeletConfig: KubeletStartInput;
-  readonly remember: RememberNodeInput;
+  readonly save: SaveNodeSettingsInput;
   readonly annotation: RemoveSocketAnnotationInput;
 }
 
@@ -62,18 +62,18 @@ export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput>
   name: 'upgrade node',
   phases: [
     selectPhase(upgradeKubeletConfig, (input) => input.kubeletConfig),
-    selectPhase(rememberUpgradedNode, (input) => input.remember),
+    selectPhase(saveUpgradedNodeSettings, (input) => input.save),
     selectPhase(removeSocketAnnotation, (input) => input.annotation),
   ],
   prepare: prepareUpgrade,
 };
 
 async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions): Promise<Prepared<UpgradeNodeInput>> {
-  const found = await lookAtHost(context);
-  const { memory, warnings: memoryWarnings } = readMemory(found, options.forget);
+  const found = await inspectHost(context);
+  const { memory, warnings: memoryWarnings } = readNodeSettings(found, options.forget);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
   const criSocket = socketInUse(found, instancePatch, memory, options.catalogue);
-  const declared = { ...options, ...declaredAnew(memory, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
+  const declared = { ...options, ...redeclared(memory, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
   const observed = await observeNode(context, declared);
   const baseline = await readClusterBaseline(context.cluster as Cluster, options.catalogue);
   const minor = observed.kubeletMinor ?? baseline.controlPlaneMinor;
@@ -105,7 +105,7 @@ async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions
         unitFiles: [],
         backupDir: `/etc/kubernetes/tmp/kubeadm-kubelet-config-${timestamp(context.clock.now())}`,
       },
-      remember: { memory: remembered(memory, nodeMemoryOf(node, nodeOptions)), mayChown: start.mayChown },
+      save: { memory: saved(memory, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
       annotation: { nodeName: node.registration.name, check: annotated.check },
     },
     warnings: [
@@ -138,16 +138,16 @@ async function identifyAnnotated(
 ): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
   const { cluster } = context;
   if (trust === null || cluster === null) return { check: null, refusals: [] };
-  const wanted = { trust, named, expected: nodeName };
+  const desired = { trust, named, expected: nodeName };
   const node = await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
-  if (!hasSocketAnnotation(node)) return { check: ownNodeCheck(wanted), refusals: [] };
-  return { check: null, refusals: (await identifyNode(context, wanted)).refusals };
+  if (!hasSocketAnnotation(node)) return { check: ownNodeCheck(desired), refusals: [] };
+  return { check: null, refusals: (await identifyNode(context, desired)).refusals };
 }
 
 type FoundFiles = (path: string) => string | null;
 
-async function lookAtHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
-  const paths = [NODE_MEMORY_PATH, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, API_SERVER_MANIFEST];
+async function inspectHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
+  const paths = [NODE_SETTINGS_PATH, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, API_SERVER_MANIFEST];
   const { files } = await observe(host, combineFacts({ files: fileFacts(paths) }), signal);
   const found = (path: string): string | null => files.get(path)?.content ?? null;
   if (found(CONFIG_YAML) !== null) return found;
@@ -155,17 +155,17 @@ async function lookAtHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
   throw new AppError({ host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Make it one with join' }, { exitCode: 3 });
 }
 
-function readMemory(found: FoundFiles, forget: boolean): { readonly memory: NodeMemory; readonly warnings: readonly Warning[] } {
-  const text = found(NODE_MEMORY_PATH);
-  if (forget) return { memory: NO_MEMORY, warnings: [] };
-  if (text !== null) return { memory: decodeNodeMemory(text, NODE_MEMORY_PATH), warnings: [] };
-  const message = `there is no ${NODE_MEMORY_PATH}: patches and settings kubeadm or an earlier version gave this node have to be given this once`;
-  return { memory: NO_MEMORY, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
+function readNodeSettings(found: FoundFiles, forget: boolean): { readonly memory: NodeSettings; readonly warnings: readonly Warning[] } {
+  const text = found(NODE_SETTINGS_PATH);
+  if (forget) return { memory: NO_SETTINGS, warnings: [] };
+  if (text !== null) return { memory: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
+  const message = `there is no ${NODE_SETTINGS_PATH}: patches and settings kubeadm or an earlier version gave this node have to be given this once`;
+  return { memory: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
 }
 
 /** What the options say, and of what they do not say what is remembered. */
-function declaredAnew(
-  memory: NodeMemory,
+function redeclared(
+  memory: NodeSettings,
   options: UpgradeNodeOptions,
 ): Pick<NodeOptions, 'overlays' | 'declared' | 'settings' | 'patches'> {
   const isGiven = (setting: FieldSetting): boolean => options.declared.some(({ path }) => path.join('.') === setting.path.join('.'));
@@ -178,7 +178,7 @@ function declaredAnew(
 }
 
 /** A remembered overlay as if it had been given. */
-function readOverlay({ source, content }: NodeMemory['overlays'][number]): SourceDocument {
+function readOverlay({ source, content }: NodeSettings['overlays'][number]): SourceDocument {
   return parseSource(encodeYaml(content), source, ENCODED_LIMITS).documents[0] as SourceDocument;
 }
 
@@ -186,7 +186,7 @@ function readOverlay({ source, content }: NodeMemory['overlays'][number]): Sourc
  * The socket the kubelet uses: of instance-config.yaml, the flag, config.yaml, the host's memory. kubeadm takes the flag alone, and without one writes an
  * empty socket.
  */
-function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, memory: NodeMemory, catalogue: Catalogue): string | null {
+function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, memory: NodeSettings, catalogue: Catalogue): string | null {
   const { criSocket } = upgradeFlags(found(FLAGS_ENV) ?? '', { minor: NEWEST_MINOR, catalogue, moveSocket: false });
   const inFiles = [instancePatch, jsonOf(found(CONFIG_YAML) ?? '')].map((config) => config?.containerRuntimeEndpoint);
   const candidates = [inFiles[0], criSocket, inFiles[1], memory.nodeRegistration.criSocket];
@@ -194,7 +194,7 @@ function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, memory
 }
 
 /** The name the node is registered by: of the flag, else its certificate, else remembered, else the host's own. */
-function nameOf({ memory, flags, observed }: { memory: NodeMemory; flags: UpgradedFlags; observed: ObservedNode }): string {
+function nameOf({ memory, flags, observed }: { memory: NodeSettings; flags: UpgradedFlags; observed: ObservedNode }): string {
   const { identity } = observed.facts;
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   const overridden = flags.flags.findLast(({ name }) => name === 'hostname-override')?.value;
@@ -222,12 +222,12 @@ function jsonOf(text: string): JsonObject | null {
   return isJsonObject(value) ? value : null;
 }
 
-function flagsFile({ templates }: NodeOptions, { flags }: UpgradedFlags): WantedFile {
+function flagsFile({ templates }: NodeOptions, { flags }: UpgradedFlags): DesiredFile {
   return { path: FLAGS_ENV, content: renderTemplate(templates, FLAGS_ENV, { flags }), mode: 0o644, owner: 'root:root' };
 }
 
 /** The registration stays what init or join declared; an upgrade changes none of it. */
-function remembered(before: NodeMemory, now: NodeMemory): NodeMemory {
+function saved(before: NodeSettings, now: NodeSettings): NodeSettings {
   return { ...now, nodeRegistration: Object.keys(before.nodeRegistration).length === 0 ? now.nodeRegistration : before.nodeRegistration };
 }
 

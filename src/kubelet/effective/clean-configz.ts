@@ -32,10 +32,10 @@ export interface CleanOptions {
 export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefaults }: CleanOptions): CleanConfigz {
   const { apiVersion: _version, kind: _kind, ...fields } = config;
   const masked = hasMask(fields.staticPodURLHeader) ? ['staticPodURLHeader'] : [];
-  const told = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
+  const reported = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
   const type = kubeletConfigurationType(catalogue, minor);
-  const current = withoutPaths(told, deprecatedFields(told, minor));
+  const current = withoutPaths(reported, deprecatedFields(reported, minor));
   const kept = withoutDefaults ? dropDefaults(current, defaults, type) : current;
   return { ...partNodeSpecific(kept), masked };
 }
@@ -65,12 +65,12 @@ function dropDefaults(config: JsonObject, defaults: JsonObject, type: ObjectNode
       const inner = dropDefaults(value, isJsonObject(usual) ? usual : {}, field.type);
       return Object.keys(inner).length === 0 ? [] : [[name, inner]];
     }
-    if (jsonEqual(value, usual) || (usual === undefined && field?.pointer !== true && saysNothing(value))) return [];
+    if (jsonEqual(value, usual) || (usual === undefined && field?.pointer !== true && isSilent(value))) return [];
     return [[name, value]];
   });
   return Object.fromEntries(entries);
 }
 
-function saysNothing(value: Json): boolean {
+function isSilent(value: Json): boolean {
   return value === '' || value === 0 || value === false || value === '0s' || value === '0' || (Array.isArray(value) && value.length === 0);
 }

@@ -66,8 +66,8 @@ function wordOf({ origin, value }: FieldStep): LayerWord {
 /** Picks one field, with all below it; `[x]` and `.x` mean the same. Empty when there is none. */
 export function selectFields(fields: readonly ExplainedField[], name: string): readonly ExplainedField[] {
   const dotted = (path: string): string => path.replaceAll('[', '.').replaceAll(']', '');
-  const wanted = dotted(name);
-  return fields.filter(({ path }) => dotted(path) === wanted || dotted(path).startsWith(`${wanted}.`));
+  const desired = dotted(name);
+  return fields.filter(({ path }) => dotted(path) === desired || dotted(path).startsWith(`${desired}.`));
 }
 
 /** What a host's disk and its running kubelet are compared by. */
@@ -137,8 +137,8 @@ export function compareWithConfigz(
 /** Where kubeadm's per-host file is not what the configuration file says: the kubelet does not read it, but kubeadm's next upgrade writes it over. */
 export function compareWithInstanceConfig(file: HostText, { history }: LayeredConfig): readonly Disagreement[] {
   const root = parseSource(file.text, file.path).documents[0]?.root ?? null;
-  const said = root === null ? null : sourceToJson(root);
-  return [...leavesOf(isJsonObject(said) ? said : {})].flatMap(([path, value]): Disagreement[] => {
+  const reported = root === null ? null : sourceToJson(root);
+  return [...leavesOf(isJsonObject(reported) ? reported : {})].flatMap(([path, value]): Disagreement[] => {
     const written = history.get(path)?.findLast(({ origin }) => origin.layer === 'config file');
     if (jsonEqual(written?.value, value)) return [];
     const message = `${path}: ${file.path} says ${inlineValue(value)}, the configuration file ${inlineValue(written?.value)}: kubeadm's next upgrade writes ${inlineValue(value)}`;

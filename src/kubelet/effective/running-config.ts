@@ -121,9 +121,9 @@ function addDropIn(
   problems: Problem[],
 ): LayeredConfig {
   const { decoded, root } = readFile(file, options, problems);
-  const said = root === null ? {} : sourceToJson(root);
-  const patch = withoutNulls(withoutHeader(decoded.value), said);
-  const merged = mergeConfig(withoutNulls(current.config, said), patch);
+  const reported = root === null ? {} : sourceToJson(root);
+  const patch = withoutNulls(withoutHeader(decoded.value), reported);
+  const merged = mergeConfig(withoutNulls(current.config, reported), patch);
   const originOf = (path: string): Origin => ({ layer: 'drop-in', source: placeIn(decoded.fields, path, file) });
   return addLayer(current, merged, originOf, leavesOf(patch).keys());
 }
@@ -138,13 +138,13 @@ function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningCo
       message: `--${flag.name}: ${why}: the kubelet does not start with it`,
     });
   return settings.reduce((under, { path, value, own, last }) => {
-    const said = leavesOf(setAt({}, path.split('.'), own)).keys();
+    const reported = leavesOf(setAt({}, path.split('.'), own)).keys();
     const source = flags.findLast((flag) => flag.name === last.name)?.source ?? 'command line';
     return addLayer(
       under,
       setAt(under.config, path.split('.'), value),
       () => ({ layer: 'flag', source: `--${last.name}, ${source}` }),
-      said,
+      reported,
     );
   }, current);
 }
@@ -184,9 +184,9 @@ function placeIn(fields: ReadonlyMap<string, Position>, path: string, { path: fi
 export function withoutNulls(config: JsonObject, patch: Json): JsonObject {
   if (!isJsonObject(patch)) return config;
   const entries = Object.entries(config).flatMap(([key, value]): [string, Json][] => {
-    const said = Object.hasOwn(patch, key) ? patch[key] : undefined;
-    if (said === null) return [];
-    return [[key, isJsonObject(value) && isJsonObject(said) ? withoutNulls(value, said) : value]];
+    const reported = Object.hasOwn(patch, key) ? patch[key] : undefined;
+    if (reported === null) return [];
+    return [[key, isJsonObject(value) && isJsonObject(reported) ? withoutNulls(value, reported) : value]];
   });
   return Object.fromEntries(entries);
 }

@@ -1,5 +1,5 @@
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import type { CommandFact, Question } from '../../host/facts/question.ts';
+import type { CommandFact, FactQuery } from '../../host/facts/query.ts';
 
 export type CgroupDriver = 'systemd' | 'cgroupfs';
 
@@ -13,9 +13,9 @@ export interface RuntimeCgroupDriver {
 }
 
 /** Why pods would not start with a driver; null: the runtime has the same, or does not tell. */
-export function cgroupDriverTrouble(wanted: unknown, runtime: RuntimeCgroupDriver | null): string | null {
-  if (runtime === null || wanted === runtime.driver) return null;
-  return `cgroupDriver is ${String(wanted)}, but the container runtime uses ${runtime.driver} (${runtime.source})`;
+export function cgroupDriverIssue(desired: unknown, runtime: RuntimeCgroupDriver | null): string | null {
+  if (runtime === null || desired === runtime.driver) return null;
+  return `cgroupDriver is ${String(desired)}, but the container runtime uses ${runtime.driver} (${runtime.source})`;
 }
 
 type RuntimeName = 'containerd' | 'crio' | 'docker';
@@ -41,9 +41,9 @@ const TOOLS: Readonly<Record<RuntimeName, readonly Asked[]>> = {
 export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver | null> {
   const runtime = runtimeNameOf(criSocket);
   const asked: readonly Asked[] = [[CRICTL, crictlRuntimeConfig(criSocket), parseCrictlRuntimeConfig], ...TOOLS[runtime]];
-  const questions: Record<string, Question> = {};
-  for (const [source, argv] of asked) questions[source] = { kind: 'command', argv };
-  return defineFact(questions, (answers) => {
+  const queries: Record<string, FactQuery> = {};
+  for (const [source, argv] of asked) queries[source] = { kind: 'command', argv };
+  return defineFact(queries, (answers) => {
     for (const [source, , parse] of asked) {
       const { exitCode, stdout } = answers[source] as CommandFact;
       const driver = exitCode === 0 ? parse(stdout) : null;
@@ -60,13 +60,13 @@ export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver
 export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
   const isContainerd = runtimeNameOf(criSocket) === 'containerd';
   const dump = TOOLS.containerd[0] as Asked;
-  const questions: Record<string, Question> = { [CRICTL]: { kind: 'command', argv: crictlRuntimeConfig(criSocket) } };
-  if (isContainerd) questions[dump[0]] = { kind: 'command', argv: dump[1] };
-  return defineFact(questions, (answers) => {
-    const told = answers[CRICTL] as CommandFact;
-    if (told.exitCode === 0) return true;
-    if (/code = Unimplemented|unknown method RuntimeConfig/.test(told.stderr)) return false;
-    const { exitCode, stdout } = isContainerd ? (answers[dump[0]] as CommandFact) : told;
+  const queries: Record<string, FactQuery> = { [CRICTL]: { kind: 'command', argv: crictlRuntimeConfig(criSocket) } };
+  if (isContainerd) queries[dump[0]] = { kind: 'command', argv: dump[1] };
+  return defineFact(queries, (answers) => {
+    const reported = answers[CRICTL] as CommandFact;
+    if (reported.exitCode === 0) return true;
+    if (/code = Unimplemented|unknown method RuntimeConfig/.test(reported.stderr)) return false;
+    const { exitCode, stdout } = isContainerd ? (answers[dump[0]] as CommandFact) : reported;
     const format = exitCode === 0 ? /^version = (\d{1,3})$/m.exec(stdout)?.[1] : undefined;
     return format === undefined ? null : Number(format) >= 3;
   });

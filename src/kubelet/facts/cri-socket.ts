@@ -1,5 +1,5 @@
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import type { FileFact, Question } from '../../host/facts/question.ts';
+import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 
 /** Where kubeadm looks for a container runtime, in its order (kubeadm 1.36 constants). */
 export const KNOWN_CRI_SOCKETS = [
@@ -16,10 +16,10 @@ export const DEFAULT_CRI_SOCKET = KNOWN_CRI_SOCKETS[0];
  * @param declared with its scheme; null when none was declared
  */
 export function criSockets(declared: string | null): Fact<readonly string[]> {
-  const looked = [...new Set([...KNOWN_CRI_SOCKETS, ...(declared === null ? [] : [declared])])];
-  const questions: Record<string, Question> = {};
-  for (const socket of looked) questions[socket] = { kind: 'file', path: socketPath(socket), content: false };
-  return defineFact(questions, (answers) => looked.filter((socket) => (answers[socket] as FileFact | null)?.type === 'socket'));
+  const inspected = [...new Set([...KNOWN_CRI_SOCKETS, ...(declared === null ? [] : [declared])])];
+  const queries: Record<string, FactQuery> = {};
+  for (const socket of inspected) queries[socket] = { kind: 'file', path: socketPath(socket), content: false };
+  return defineFact(queries, (answers) => inspected.filter((socket) => (answers[socket] as FileFact | null)?.type === 'socket'));
 }
 
 /** `unix:///run/x.sock` and `unix:/run/x.sock` are `/run/x.sock`. */

@@ -56,7 +56,7 @@ function factsWith(criSocket: string | null): Fact<HostFacts> {
   const support = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeConfigSupport(socket)])));
   const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support });
   return {
-    questions: all.questions,
+    queries: all.queries,
     parse: (answers) => {
       const { base, sockets, drivers: found, support: supported } = all.parse(answers);
       return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)), runtimeConfig: new Map(Object.entries(supported)) };

@@ -15,7 +15,7 @@ export interface KubeletAcceptanceInput {
   readonly kubeletPath: string;
   /** Text of the KubeletConfiguration. */
   readonly config: string;
-  /** The flags it will run with: they win over the configuration. See `flagsToAskWith`. */
+  /** The flags it will run with: they win over the configuration. See `flagsForQuery`. */
   readonly flags: readonly Arg[];
 }
 
@@ -27,13 +27,14 @@ export interface KubeletAcceptanceInput {
  */
 export function kubeletAcceptance({ kubeletPath, config, flags }: KubeletAcceptanceInput): Fact<KubeletAcceptance> {
   const words = flags.map(({ name, value }) => `--${name}=${value}`);
-  return defineFact({ said: { kind: 'command', argv: ['sh', '-c', ASK, 'sh', kubeletPath, ...words], stdin: config } }, ({ said }) =>
-    readAcceptance(`${said.stdout}\n${said.stderr}`),
+  return defineFact(
+    { reported: { kind: 'command', argv: ['sh', '-c', ASK, 'sh', kubeletPath, ...words], stdin: config } },
+    ({ reported }) => readAcceptance(`${reported.stdout}\n${reported.stderr}`),
   );
 }
 
 /** The version of a kubelet binary and of the control groups of the host, null where they are not known. */
-export function askedKubelet(kubeletPath: string): Fact<{ readonly version: string | null; readonly cgroupVersion: 1 | 2 | null }> {
+export function queriedKubelet(kubeletPath: string): Fact<{ readonly version: string | null; readonly cgroupVersion: 1 | 2 | null }> {
   return defineFact(
     {
       version: { kind: 'command', argv: [kubeletPath, '--version'] },
@@ -69,7 +70,7 @@ function readAcceptance(output: string): KubeletAcceptance {
 }
 
 /** Flags that are ours to give, that would let the kubelet reach the cluster, or that keep from us what it says. */
-const NOT_TO_ASK_WITH: ReadonlySet<string> = new Set([
+const UNUSED_IN_QUERY: ReadonlySet<string> = new Set([
   ...['config', 'cert-dir', 'root-dir', 'lock-file', 'exit-on-lock-contention', 'kubeconfig', 'bootstrap-kubeconfig', 'dynamic-config-dir'],
   ...['help', 'version', 'runonce', 'log-dir', 'log-file', 'logtostderr', 'stderrthreshold'],
 ]);
@@ -78,8 +79,8 @@ const NOT_TO_ASK_WITH: ReadonlySet<string> = new Set([
  * The flags of a command line that matter to the verdict, as `kubeletAcceptance` takes them.
  * @param words without the program itself
  */
-export function flagsToAskWith(words: readonly string[], options: FlagOptions): readonly Arg[] {
+export function flagsForQuery(words: readonly string[], options: FlagOptions): readonly Arg[] {
   return parseCommandLine(words, options)
-    .flags.filter(({ name }) => !NOT_TO_ASK_WITH.has(flagKey(name)))
+    .flags.filter(({ name }) => !UNUSED_IN_QUERY.has(flagKey(name)))
     .map(({ name, value }) => ({ name, value }));
 }

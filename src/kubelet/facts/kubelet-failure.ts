@@ -40,14 +40,14 @@ const PATTERNS: readonly Pattern[] = [
   {
     after: [/unable to load bootstrap kubeconfig: /],
     pattern: /^.+$/,
-    cause: ([said]) => `the kubelet has no credentials: ${upTo(said, JSON_ERROR)}`,
+    cause: ([reported]) => `the kubelet has no credentials: ${upTo(reported, JSON_ERROR)}`,
     hint: 'Join it, or give it a kubelet.conf',
     fatal: true,
   },
   {
     after: [/(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?/],
     pattern: /^.+$/,
-    cause: ([said]) => `the kubelet has no usable kubeconfig: ${upTo(said, JSON_ERROR)}`,
+    cause: ([reported]) => `the kubelet has no usable kubeconfig: ${upTo(reported, JSON_ERROR)}`,
     hint: 'Join it again',
     fatal: true,
   },
@@ -66,7 +66,7 @@ const PATTERNS: readonly Pattern[] = [
   {
     after: [/failed to load kubelet config file/i, /failed to decode: /i],
     pattern: /^.+$/,
-    cause: ([said]) => `the kubelet cannot read its configuration: ${said.replace(/ in scheme "[^"]*"$/, '')}`,
+    cause: ([reported]) => `the kubelet cannot read its configuration: ${reported.replace(/ in scheme "[^"]*"$/, '')}`,
     hint: 'Fix that field',
     fatal: true,
   },
@@ -121,7 +121,7 @@ const PATTERNS: readonly Pattern[] = [
   {
     after: [/(?=\[?invalid configuration: )/],
     pattern: /^.+$/,
-    cause: ([said]) => `the kubelet refuses its configuration: ${listOf(upTo(said, ', path: &TypeMeta'))}`,
+    cause: ([reported]) => `the kubelet refuses its configuration: ${listOf(upTo(reported, ', path: &TypeMeta'))}`,
     hint: 'Change what it names',
     fatal: true,
   },
@@ -222,7 +222,7 @@ const JSON_ERROR = '; json parse error: ';
  * What ended a run, when no pattern knows it: in the first group, or in the second where the error alone says too little.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go (1.36): what is logged before os.Exit(1)
  */
-const LAST_WORDS =
+const DEPRECATION_MESSAGES =
   /^(?:(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)|((?:Failed to start cAdvisor|Kubelet failed to get node info|Failed to initialize internal modules|Failed to create listener for \S{1,64} endpoint|Failed to serve): .+))$/;
 
 /**
@@ -238,8 +238,8 @@ export function explainKubeletFailure(
   const byUnit = unit === null ? null : explainUnit(unit);
   if (byUnit !== null) return byUnit;
   const all = splitRuns(journal ?? '').reverse();
-  const said = explainRuns(options.lastRunOnly === true ? all.slice(0, 1) : all);
-  if (said !== null) return said;
+  const reported = explainRuns(options.lastRunOnly === true ? all.slice(0, 1) : all);
+  if (reported !== null) return reported;
   const state =
     unit === null
       ? 'its unit is not known'
@@ -263,9 +263,9 @@ function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | nul
     const found = findCause(run);
     if (found !== null) return found;
   }
-  const last = runs.flat().find((text) => LAST_WORDS.test(text));
+  const last = runs.flat().find((text) => DEPRECATION_MESSAGES.test(text));
   if (last === undefined) return null;
-  const [, error, whole] = LAST_WORDS.exec(last) ?? [];
+  const [, error, whole] = DEPRECATION_MESSAGES.exec(last) ?? [];
   return { cause: (error ?? whole) as string, hint: SEE_JOURNAL, fatal: false };
 }
 
@@ -370,8 +370,8 @@ function klogText(text: string): string {
   const at = text.indexOf(' err=');
   const error = at < 0 ? '' : text.slice(at + ' err='.length);
   const quoted = QUOTED.exec(error)?.[1];
-  const said = quoted === undefined ? linesOf(error) : unquote(quoted);
-  return oneLine(unquote(message) + (said === null ? '' : `: ${said}`));
+  const reported = quoted === undefined ? linesOf(error) : unquote(quoted);
+  return oneLine(unquote(message) + (reported === null ? '' : `: ${reported}`));
 }
 
 function jsonText(entry: string): string | null {

@@ -71,16 +71,16 @@ function readIdentity(kubeletConf: string, currentPem: string | null, now: Date 
   const kubeconfig = KUBECONFIGS.get(kubeletConf, () => readKubeconfig(kubeletConf));
   if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is no kubeconfig` };
   const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
-  if (certificate !== null) return judge(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
+  if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
   if (path === CURRENT_PEM)
     return currentPem === null
       ? { state: 'unusable', why: `${CURRENT_PEM} is not there yet` }
-      : judge(currentPem, CURRENT_PEM, server, now);
+      : validate(currentPem, CURRENT_PEM, server, now);
   if (path !== null || hasOther) return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
   return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
 }
 
-function judge(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
+function validate(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
   try {
     const { subject, notAfter } = CERTIFICATES.get(pem, () => readCertificateHead(pem));
     const commonName = subject.find(({ type }) => type === 'CN')?.value ?? null;

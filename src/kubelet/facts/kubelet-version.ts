@@ -22,9 +22,9 @@ export const kubeletBinary = defineFact(
     if (path.exitCode !== 0 && version.exitCode !== 0) return null;
     const found = parseKubeletVersion(version.stdout);
     if (found !== null) return { version: found, path: packaged === null ? path.stdout.trim() || PACKAGED_PATH : PACKAGED_PATH };
-    const said = crashReason(version.stderr || version.stdout);
+    const reported = crashReason(version.stderr || version.stdout);
     return {
-      error: `${path.stdout.trim() || 'kubelet'} --version ${said === '' ? `left with exit code ${version.exitCode}` : `said: ${said}`}`,
+      error: `${path.stdout.trim() || 'kubelet'} --version ${reported === '' ? `left with exit code ${version.exitCode}` : `said: ${reported}`}`,
     };
   },
 );

@@ -35,7 +35,7 @@ export const leftovers = defineFact(
   },
   (found): readonly Leftover[] => {
     const items: Leftover[] = [];
-    const add = (isThere: boolean, what: string, hint: string): void => void (isThere && items.push({ what, hint }));
+    const add = (exists: boolean, what: string, hint: string): void => void (exists && items.push({ what, hint }));
     const some = (list: readonly string[] | null): boolean => (list ?? []).length > 0;
     add(some(found.cni), `${CNI_DIR} (${(found.cni ?? []).join(', ')})`, `rm -rf ${CNI_DIR}`);
     add(some(found.cniState), '/var/lib/cni', 'rm -rf /var/lib/cni');

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../base/json.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
-import type { FileFact } from '../../host/facts/question.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { KUBELET_CONF } from './kubelet-identity.ts';
 
@@ -21,7 +21,7 @@ export interface NodeCertificates {
   /** By the host's own clock; null when it does not tell. */
   readonly now: Date | null;
   /** What is wrong with kubelet.conf itself; null: nothing. */
-  readonly trouble: string | null;
+  readonly issue: string | null;
 }
 
 const PKI = '/var/lib/kubelet/pki';
@@ -44,7 +44,7 @@ export const nodeCertificates = defineFact(
     date: { kind: 'command', argv: ['date', '+%s'] },
   },
   (found): NodeCertificates => {
-    const { certificates, trouble } = readKubeletConf(found.conf, found.client);
+    const { certificates, issue } = readKubeletConf(found.conf, found.client);
     const serving = readServing(found);
     const ca: FoundCertificate = { role: 'ca', path: CA, pem: found.ca?.content ?? null };
     const used = usedAuthority(found.config?.content ?? '');
@@ -52,28 +52,28 @@ export const nodeCertificates = defineFact(
       // One at another place is named by config.yaml, and not read here.
       certificates: [...certificates, ...serving, ...(used === null || used === CA ? [ca] : [])],
       now: found.date.exitCode === 0 ? new Date(Number(found.date.stdout.trim()) * 1000) : null,
-      trouble,
+      issue,
     };
   },
 );
 
-function readKubeletConf(conf: FileFact | null, current: FileFact | null): Pick<NodeCertificates, 'certificates' | 'trouble'> {
-  if (conf?.content === undefined) return { certificates: [], trouble: `there is no ${KUBELET_CONF}: the host has not joined a cluster` };
+function readKubeletConf(conf: FileFact | null, current: FileFact | null): Pick<NodeCertificates, 'certificates' | 'issue'> {
+  if (conf?.content === undefined) return { certificates: [], issue: `there is no ${KUBELET_CONF}: the host has not joined a cluster` };
   try {
     const { cluster, user } = resolveContext(parseKubeconfig(conf.content, KUBELET_CONF));
     const ca =
       cluster.caData === undefined ? [] : [{ role: 'ca of kubelet.conf', path: KUBELET_CONF, pem: decode(cluster.caData) } as const];
     if (user?.certData !== undefined) {
       const key = user.keyData === undefined ? null : new Secret(decode(user.keyData.reveal()));
-      return { certificates: [{ role: 'client', path: KUBELET_CONF, pem: decode(user.certData), key }, ...ca], trouble: null };
+      return { certificates: [{ role: 'client', path: KUBELET_CONF, pem: decode(user.certData), key }, ...ca], issue: null };
     }
-    if (user?.certFile === CLIENT) return { certificates: [pair('client', CLIENT, current), ...ca], trouble: null };
+    if (user?.certFile === CLIENT) return { certificates: [pair('client', CLIENT, current), ...ca], issue: null };
     const why =
       user?.certFile === undefined ? 'names no client certificate' : `names ${user.certFile}, which is not where kubelets keep theirs`;
-    return { certificates: ca, trouble: `${KUBELET_CONF} ${why}` };
+    return { certificates: ca, issue: `${KUBELET_CONF} ${why}` };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { certificates: [], trouble: `${KUBELET_CONF}: ${error.problems[0]?.message ?? 'it can not be read'}` };
+    return { certificates: [], issue: `${KUBELET_CONF}: ${error.problems[0]?.message ?? 'it can not be read'}` };
   }
 }
 

@@ -13,7 +13,7 @@ export interface NodeChecks {
 }
 
 /** Commands kubeadm 1.36 looks for on every node; conntrack only up to 1.31. */
-const WANTED_COMMANDS = ['losetup', 'mount', 'cp', 'conntrack'] as const;
+const REQUIRED_COMMANDS = ['losetup', 'mount', 'cp', 'conntrack'] as const;
 
 export const nodeChecks = defineFact(
   {
@@ -24,7 +24,7 @@ export const nodeChecks = defineFact(
     forward6: { kind: 'file', path: '/proc/sys/net/ipv6/conf/default/forwarding' },
     commands: {
       kind: 'command',
-      argv: ['sh', '-c', `for c in ${WANTED_COMMANDS.join(' ')}; do command -v $c >/dev/null || echo $c; done`],
+      argv: ['sh', '-c', `for c in ${REQUIRED_COMMANDS.join(' ')}; do command -v $c >/dev/null || echo $c; done`],
     },
   },
   ({ swaps, cgroup, kernel, forward4, forward6, commands }): NodeChecks => ({

@@ -1,7 +1,7 @@
 import { cleanPath } from '../../base/text/clean-path.ts';
 import { localAddresses } from '../../host/facts/addresses.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import type { CommandFact } from '../../host/facts/question.ts';
+import type { CommandFact } from '../../host/facts/query.ts';
 import { KUBELET_CONF } from './kubelet-identity.ts';
 
 /**
@@ -68,7 +68,7 @@ fi`;
 export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvidenceOptions): Fact<NodeEvidence> {
   return defineFact(
     {
-      ...localAddresses.questions,
+      ...localAddresses.queries,
       proof: { kind: 'command', argv: ['sh', '-c', PROGRAM, 'sh', cleanPath(kubeconfig), CURRENT_PEM], stdin: `${challenge}\n` },
       // The kubelet (cadvisor) takes the first that can be read, even an empty one.
       machineId: { kind: 'file', path: '/etc/machine-id' },

@@ -63,10 +63,10 @@ function takesNextWord(entry: FlagEntry | undefined, next: string | undefined): 
  * @returns undefined when no minor has it
  */
 export function findFlag(name: string, { catalogue, minor }: FlagOptions): FlagEntry | undefined {
-  const wanted = flagKey(name);
+  const desired = flagKey(name);
   const written = name.replace(/^-+|=[\s\S]*$/g, '');
   const isMeant = ({ flag, shorthand }: FlagEntry): boolean =>
-    flagKey(flag) === wanted || (shorthand !== undefined && shorthand === wanted);
+    flagKey(flag) === desired || (shorthand !== undefined && shorthand === desired);
   const found = [...catalogue.flags.values()].filter(isMeant);
   return found.find(({ flag }) => catalogue.flag(flag, minor) !== null) ?? found.find(({ flag }) => flag === written) ?? found.at(-1);
 }

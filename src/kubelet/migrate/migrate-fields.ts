@@ -49,7 +49,7 @@ function removeField(
 ): void {
   const [since = 0, until = 0] = catalogue.fields.get(pattern)?.minors ?? [];
   const why = to < since ? `it came with ${formatMinor(since)}` : `it was removed in ${formatMinor(until + 1)}`;
-  const lossy = !saysNothing(value);
+  const lossy = !isSilent(value);
   const lost = lossy ? `: ${inlineValue(value)} can't be kept` : '';
   edits.push({ path, value: undefined });
   steps.push({ did: 'removed', what: path.join('.'), message: `a ${formatMinor(to)} kubelet does not have it, ${why}${lost}`, lossy });
@@ -96,7 +96,7 @@ function convert(value: Json, { type }: Field): Json | null {
   return nanoseconds === null ? null : Number(nanoseconds);
 }
 
-function saysNothing(value: Json): boolean {
-  if (isJsonObject(value)) return Object.values(value).every(saysNothing);
+function isSilent(value: Json): boolean {
+  if (isJsonObject(value)) return Object.values(value).every(isSilent);
   return (Array.isArray(value) && value.length === 0) || [null, '', 0, false, '0s', '0'].includes(value as null);
 }

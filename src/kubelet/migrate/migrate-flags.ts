@@ -95,10 +95,10 @@ function moveIntoField(
   const read = readFlagValue(flag, texts, field);
   if ('fault' in read)
     return { step: { did: 'kept', what, message: `no kubelet takes its value: ${read.fault}`, lossy: true }, edit: null };
-  const said = valueAt(config, path);
-  const value = combineWithFile(flag, said, read.value);
+  const reported = valueAt(config, path);
+  const value = combineWithFile(flag, reported, read.value);
   return {
-    step: { did: 'moved', what, message: moveText(path, said, { value, own: read.value }), lossy: false },
+    step: { did: 'moved', what, message: moveText(path, reported, { value, own: read.value }), lossy: false },
     edit: { path: path.split('.'), value },
   };
 }
@@ -111,10 +111,12 @@ function relativePath(edit: FieldEdit | null, { to }: FlagMigrationOptions): rea
   return [{ did: 'changes', what, message, lossy: false }];
 }
 
-function moveText(path: string, said: Json | undefined, { value, own }: { readonly value: Json; readonly own: Json }): string {
+function moveText(path: string, reported: Json | undefined, { value, own }: { readonly value: Json; readonly own: Json }): string {
   const now = `to ${path}: ${inlineValue(own)}`;
-  if (said === undefined || jsonEqual(said, value)) return now;
-  return jsonEqual(own, value) ? `${now}, in place of ${inlineValue(said)}: the flag won over the file` : `${now}, over what the file says`;
+  if (reported === undefined || jsonEqual(reported, value)) return now;
+  return jsonEqual(own, value)
+    ? `${now}, in place of ${inlineValue(reported)}: the flag won over the file`
+    : `${now}, over what the file says`;
 }
 
 /** Null: the new minor has it. */

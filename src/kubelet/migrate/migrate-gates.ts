@@ -18,7 +18,7 @@ export function migrateGates(
 ): MigratedGates {
   const steps: MigrationStep[] = [];
   const kept = Object.entries(gates).filter(([name, value]) => {
-    const verdict = judgeGate(name, value, to, catalogue);
+    const verdict = validateGate(name, value, to, catalogue);
     if (verdict === null) return true;
     steps.push({ what: `featureGates.${name}`, ...verdict });
     return verdict.did === 'kept';
@@ -27,7 +27,7 @@ export function migrateGates(
 }
 
 /** Null: nothing to say of it. */
-function judgeGate(name: string, value: boolean, to: Minor, catalogue: Catalogue): Omit<MigrationStep, 'what'> | null {
+function validateGate(name: string, value: boolean, to: Minor, catalogue: Catalogue): Omit<MigrationStep, 'what'> | null {
   if (Object.hasOwn(GROUP_GATES, name)) return null;
   const entry = catalogue.gates.get(name);
   if (entry === undefined) return { did: 'removed', message: 'no kubelet has this gate', lossy: true };

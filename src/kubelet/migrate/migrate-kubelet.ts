@@ -13,7 +13,7 @@ import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { diffConfigs } from '../diff/diff-configs.ts';
 import { readFlagSettings } from '../flags/apply-flags.ts';
 import { setAt } from '../kubeadm-defaults.ts';
-import { judgeKubeletConfiguration } from '../validate/judge.ts';
+import { validateKubeletConfiguration } from '../validate/validate.ts';
 import { valueAt } from '../validate/values.ts';
 import { editYaml } from './edit-yaml.ts';
 import { migrateFields } from './migrate-fields.ts';
@@ -61,8 +61,8 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
   const edits = [...strange.edits, ...flags.edits, ...fields.edits, ...gateEdits];
   const migrated = [...fields.edits, ...gateEdits].reduce(applyEdit, withFlags);
 
-  const said = [...fields.steps.map(({ what }) => what), ...flags.edits.map(({ path }) => path.join('.'))];
-  const drift = changesInForce(before, migrated, said, options);
+  const reported = [...fields.steps.map(({ what }) => what), ...flags.edits.map(({ path }) => path.join('.'))];
+  const drift = changesInForce(before, migrated, reported, options);
   const allEdits = [...edits, ...drift.edits];
   const result = drift.edits.reduce(applyEdit, migrated);
   const printed = printResult(text, document, allEdits, result, options);
@@ -70,7 +70,7 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
     text: printed.text,
     flags: flags.flags,
     steps: [...strange.steps, ...flags.steps, ...gates.steps, ...fields.steps, ...drift.steps, ...printed.steps],
-    problems: judge(printed.text, file, to, catalogue),
+    problems: validate(printed.text, file, to, catalogue),
   };
 }
 
@@ -149,18 +149,18 @@ function effectiveWithFlags(config: JsonObject, { from, flags, catalogue }: Migr
 }
 
 /** Values in force that change though nobody changed the field: defaults that are others in the new minor, or follow from fields that count there. */
-function changesInForce(before: JsonObject, migrated: JsonObject, said: readonly string[], options: MigrateOptions): Strange {
+function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): Strange {
   const { from, to, catalogue, keepDefaults } = options;
   const sides = [
     { name: 'before', minor: from, config: before },
     { name: 'after', minor: to, config: migrated },
   ] as const;
-  const isSaid = (path: string): boolean =>
-    said.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`));
+  const isReported = (path: string): boolean =>
+    reported.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`));
   const edits: FieldEdit[] = [];
   const steps: MigrationStep[] = [];
   for (const { path, before: old, after, class: liveChange } of diffConfigs(...sides, catalogue).differences) {
-    if (path.startsWith('featureGates') || isSaid(path)) continue;
+    if (path.startsWith('featureGates') || isReported(path)) continue;
     const field = upTo(path, '[');
     const isDefault = (old.isDefault || old.value === undefined) && (after.isDefault || after.value === undefined);
     const values = `${isDefault ? 'the default' : 'in force'} is ${inlineValue(old.value)} in ${formatMinor(from)}, ${inlineValue(after.value)} in ${formatMinor(to)}`;
@@ -209,19 +209,19 @@ function readBack(text: string, minor: Minor, catalogue: Catalogue): JsonObject 
   return document === undefined ? null : withoutHeader(decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value);
 }
 
-function judge(text: string, file: string, minor: Minor, catalogue: Catalogue): readonly Problem[] {
-  return judgeKubeletConfiguration(findDocument(text, file), { minor, catalogue, syntax: syntaxOf(text) }).problems;
+function validate(text: string, file: string, minor: Minor, catalogue: Catalogue): readonly Problem[] {
+  return validateKubeletConfiguration(findDocument(text, file), { minor, catalogue, syntax: syntaxOf(text) }).problems;
 }
 
 function applyEdit(config: JsonObject, { path, value }: FieldEdit): JsonObject {
-  return value === undefined ? takeOut(config, path) : setAt(config, path, value);
+  return value === undefined ? remove(config, path) : setAt(config, path, value);
 }
 
-function takeOut(config: JsonObject, [name, ...rest]: readonly string[]): JsonObject {
+function remove(config: JsonObject, [name, ...rest]: readonly string[]): JsonObject {
   if (name === undefined || !Object.hasOwn(config, name)) return config;
   const { [name]: under, ...others } = config;
   if (rest.length === 0 || !isJsonObject(under)) return rest.length === 0 ? others : config;
-  const inner = takeOut(under, rest);
+  const inner = remove(under, rest);
   return Object.keys(inner).length === 0 ? others : { ...config, [name]: inner };
 }
 

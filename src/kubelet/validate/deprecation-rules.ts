@@ -60,7 +60,7 @@ export const DEPRECATION_RULES: readonly Rule[] = [
     check: ({ given, minor, catalogue }) =>
       entriesAt(given, 'featureGates').flatMap(([name]): Finding[] => {
         const gate = catalogue.gate(name, minor);
-        const message = gate === null ? null : farewell(gate, minor, catalogue);
+        const message = gate === null ? null : deprecationMessage(gate, minor, catalogue);
         return message === null
           ? []
           : [{ path: `featureGates[${name}]`, message, hint: 'Remove it: a kubelet without the gate does not start with it' }];
@@ -69,7 +69,7 @@ export const DEPRECATION_RULES: readonly Rule[] = [
 ];
 
 /** Gates that are settled, one way or the other, disappear. */
-function farewell(gate: Gate, minor: Minor, catalogue: Catalogue): string | null {
+function deprecationMessage(gate: Gate, minor: Minor, catalogue: Catalogue): string | null {
   const removedIn = catalogue.gates.get(gate.name)?.removedIn ?? null;
   const when = removedIn !== null && removedIn > minor ? `is removed in ${formatMinor(removedIn)}` : 'is removed in a later version';
   if (gate.stage === 'DEPRECATED') return `the gate is deprecated and ${when}`;

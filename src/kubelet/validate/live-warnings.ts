@@ -12,21 +12,21 @@ interface Options {
   readonly catalogue: Catalogue;
 }
 
-const SAID: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
+const REPORTED: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
   unsafe: 'can cut off or stop a running node',
   drain: 'wants the node drained first',
   'restart-pods': 'restarts or evicts pods, or counts for new ones only',
 };
 
 /** What a configuration changes on a node that runs with another one, as far as that is not safe. */
-export function liveChangeWarnings(running: JsonObject, wanted: JsonObject, options: Options): readonly Named[] {
-  return classifyChanges(running, wanted, options).flatMap((change): Named[] =>
+export function liveChangeWarnings(running: JsonObject, desired: JsonObject, options: Options): readonly Named[] {
+  return classifyChanges(running, desired, options).flatMap((change): Named[] =>
     change.class === 'safe' ? [] : [{ id: 'KUBELET_UNSAFE_LIVE', path: change.path, message: liveMessage(change, change.class) }],
   );
 }
 
 function liveMessage({ before, after, reason }: ClassifiedChange, kind: Exclude<LiveChange, 'safe'>): string {
-  return `the change from ${shown(before)} to ${shown(after)} ${SAID[kind]}: ${reason}`;
+  return `the change from ${shown(before)} to ${shown(after)} ${REPORTED[kind]}: ${reason}`;
 }
 
 function shown(value: ClassifiedChange['before']): string {
@@ -39,8 +39,8 @@ export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor
   return [...new Map(flags.map((flag) => [flag.name, flag.value]))].flatMap(([name, value]): Named[] => {
     const field = catalogue.flag(name, minor)?.field ?? null;
     if (field === null) return [];
-    const said = [...leaves].find(([path, leaf]) => isWithin(path, field) && String(leaf) !== value);
-    if (said === undefined) return [];
+    const reported = [...leaves].find(([path, leaf]) => isWithin(path, field) && String(leaf) !== value);
+    if (reported === undefined) return [];
     return [
       {
         id: 'FLAG_SHADOWS_FIELD',

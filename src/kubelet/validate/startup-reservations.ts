@@ -50,10 +50,10 @@ function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   const blocks = listAt(facts.config, 'reservedMemory').filter(isJsonObject);
   if (blocks.length === 0)
     return [{ path, near: ['reservedMemory'], message: 'Static needs reservedMemory', hint: 'Say what is reserved on each NUMA node' }];
-  const wanted = reservedForNode(facts);
+  const desired = reservedForNode(facts);
   const given = sumOf(blocks.flatMap((block) => quantitiesAt(block, 'limits', 'memory')));
-  if (wanted === null || compareQuantities(wanted, given) === 0) return [];
-  const message = `the memory of all NUMA nodes, ${formatQuantity(given)}, must equal kubeReserved + systemReserved + evictionHard, ${formatQuantity(wanted)}`;
+  if (desired === null || compareQuantities(desired, given) === 0) return [];
+  const message = `the memory of all NUMA nodes, ${formatQuantity(given)}, must equal kubeReserved + systemReserved + evictionHard, ${formatQuantity(desired)}`;
   return [{ path: 'reservedMemory', near: ['kubeReserved', 'systemReserved', 'evictionHard'], message }];
 }
 

@@ -27,6 +27,6 @@ export function refusal(user: UserInfo, request: RequestInfo, reason: string): S
   const { verb, group, resource, subresource, namespace, name } = request;
   const what = subresource === '' ? resource : `${resource}/${subresource}`;
   const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${goQuote(namespace)}`;
-  const said = `User ${goQuote(user.name)} cannot ${verb} resource ${goQuote(what)} in API group ${goQuote(group)} ${where}${added}`;
-  return forbidden({ group, plural: resource }, name, said);
+  const reported = `User ${goQuote(user.name)} cannot ${verb} resource ${goQuote(what)} in API group ${goQuote(group)} ${where}${added}`;
+  return forbidden({ group, plural: resource }, name, reported);
 }

@@ -59,8 +59,8 @@ export function requesterOf(
     named: true,
     query,
   } as const;
-  for (const [resource, wanted] of [['users', name], ...groups.map((group) => ['groups', group])] as const) {
-    const request = { ...asked, resource: resource ?? '', name: wanted ?? '' };
+  for (const [resource, desired] of [['users', name], ...groups.map((group) => ['groups', group])] as const) {
+    const request = { ...asked, resource: resource ?? '', name: desired ?? '' };
     const verdict = authorize(store, user, request);
     if (!verdict.allowed) throw refusal(user, request, verdict.reason);
   }

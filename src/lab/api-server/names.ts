@@ -9,14 +9,14 @@ export type NameRule = (text: string) => readonly string[];
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const KEY = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
-const KEY_TEXT = sayPattern(
+const KEY_TEXT = describePattern(
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
   KEY,
   'MyName',
   'my.name',
   '123-abc',
 );
-const LABEL_TEXT = sayPattern(
+const LABEL_TEXT = describePattern(
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
   LABEL,
   'my-name',
@@ -29,7 +29,7 @@ const CONFIG_KEY = '[-._a-zA-Z0-9]+';
 export const subdomain: NameRule = ruleOf(
   SUBDOMAIN,
   253,
-  sayPattern(
+  describePattern(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
     SUBDOMAIN,
     'example.com',
@@ -47,7 +47,7 @@ export const label: NameRule = (text) => {
 export const labelValue: NameRule = ruleOf(
   `(${KEY})?`,
   63,
-  sayPattern(
+  describePattern(
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
     `(${KEY})?`,
     'MyValue',
@@ -99,24 +99,24 @@ function keyName(text: string): readonly string[] {
 }
 
 function plainConfigKey(text: string): readonly string[] {
-  const said = sayPattern(
+  const reported = describePattern(
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     CONFIG_KEY,
     'key.name',
     'KEY_NAME',
     'key-name',
   );
-  return ruleOf(CONFIG_KEY, 253, said)(text);
+  return ruleOf(CONFIG_KEY, 253, reported)(text);
 }
 
-function ruleOf(pattern: string, maxLength: number, said: string, unit: 'characters' | 'bytes' = 'characters'): NameRule {
+function ruleOf(pattern: string, maxLength: number, reported: string, unit: 'characters' | 'bytes' = 'characters'): NameRule {
   const matcher = new RegExp(`^(?:${pattern})$`);
   return (text) => [
     ...(text.length > maxLength ? [`must be no more than ${maxLength} ${unit}`] : []),
-    ...(matcher.test(text) ? [] : [said]),
+    ...(matcher.test(text) ? [] : [reported]),
   ];
 }
 
-function sayPattern(what: string, pattern: string, ...examples: readonly string[]): string {
+function describePattern(what: string, pattern: string, ...examples: readonly string[]): string {
   return `${what} (e.g. ${examples.map((example) => `'${example}', `).join(' or ')}regex used for validation is '${pattern}')`;
 }

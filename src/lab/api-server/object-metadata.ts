@@ -30,9 +30,9 @@ export function refuseOtherNamespace(type: ResourceType, namespace: string, obje
 }
 
 /** An update with what a client can't change taken from the object as it is. */
-export function keepSystemMetadata(wanted: KubeObject, old: KubeObject): KubeObject {
+export function keepSystemMetadata(desired: KubeObject, old: KubeObject): KubeObject {
   const { metadata } = old;
-  return withMetadata(wanted, {
+  return withMetadata(desired, {
     ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
@@ -45,9 +45,9 @@ export function keepSystemMetadata(wanted: KubeObject, old: KubeObject): KubeObj
 }
 
 /** Attempts to change what can't be changed. */
-export function frozenMetadataCauses(wanted: KubeObject, old: KubeObject): readonly Cause[] {
+export function frozenMetadataCauses(desired: KubeObject, old: KubeObject): readonly Cause[] {
   return (['uid', 'deletionTimestamp'] as const).flatMap((name) => {
-    const value = wanted.metadata[name];
+    const value = desired.metadata[name];
     return value === undefined || value === old.metadata[name] ? [] : [invalidValue(`metadata.${name}`, value, 'field is immutable')];
   });
 }

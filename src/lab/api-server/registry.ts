@@ -121,10 +121,10 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
   };
 
   /** Checks and stores what an update or patch made of `old`. */
-  const replace = (type: ResourceType, old: KubeObject, wanted: KubeObject, options: WriteOptions): KubeObject => {
+  const replace = (type: ResourceType, old: KubeObject, desired: KubeObject, options: WriteOptions): KubeObject => {
     const context = contextOf(options);
     const { prepareUpdate, validate, generation } = rulesOf(type);
-    const kept = keepSystemMetadata(wanted, old);
+    const kept = keepSystemMetadata(desired, old);
     restrictNode(options.user, { type, name: old.metadata.name, object: kept, old });
     const prepared = prepareUpdate?.(kept, old, context) ?? keepOtherHalf(kept, old, context.subresource);
     const object =
@@ -132,7 +132,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
         ? withMetadata(prepared, { generation: Number(old.metadata.generation ?? 0) + 1 })
         : prepared;
     refuseInvalid(type, object, [
-      ...frozenMetadataCauses(wanted, old),
+      ...frozenMetadataCauses(desired, old),
       ...metadataCauses(type, object),
       ...(validate?.(object, old, context) ?? []),
     ]);
@@ -195,37 +195,37 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     create,
     list: (type, namespace, query) => pageOf(type, matching(type, namespace, query), query, store),
     update: (type, at, body, options) => {
-      const wanted = decodeStrictly(type, body, options);
-      const { name } = wanted.metadata;
+      const desired = decodeStrictly(type, body, options);
+      const { name } = desired.metadata;
       if (name === '') throw badRequest(`the name of the object (${at.name} based on URL) was undeterminable: name must be provided`);
       if (name !== at.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
-      refuseOtherNamespace(type, at.namespace, wanted);
+      refuseOtherNamespace(type, at.namespace, desired);
       const rules = rulesOf(type);
       const old = store.get(type, at.namespace, at.name);
       if (old === null) {
         if (!rules.createOnUpdate || options.subresource) throw notFound(type, at.name);
-        return { object: create(type, at.namespace, withMetadata(wanted, { resourceVersion: undefined }), options), created: true };
+        return { object: create(type, at.namespace, withMetadata(desired, { resourceVersion: undefined }), options), created: true };
       }
-      if (wanted.metadata.uid && wanted.metadata.uid !== old.metadata.uid)
-        throw conflict(type, at.name, uidMismatch(type, at, wanted, old));
-      const version = wanted.metadata.resourceVersion;
+      if (desired.metadata.uid && desired.metadata.uid !== old.metadata.uid)
+        throw conflict(type, at.name, uidMismatch(type, at, desired, old));
+      const version = desired.metadata.resourceVersion;
       if (version === undefined && rules.needsVersion) throw versionMissing(type, at.name);
       refuseStale(type, at.name, version, old);
-      return { object: replace(type, old, wanted, options), created: false };
+      return { object: replace(type, old, desired, options), created: false };
     },
     patch: (type, at, patchType, patch, options) => {
       const old = find(type, at);
       const patched = applyPatch(type, old, patchType, patch);
-      const wanted = decodePatched(type, patched);
-      if ('why' in wanted) {
-        const why = invalidValue('patch', JSON.stringify(patched), String(wanted.why));
+      const desired = decodePatched(type, patched);
+      if ('why' in desired) {
+        const why = invalidValue('patch', JSON.stringify(patched), String(desired.why));
         throw invalid({ group: '', kind: '' }, '', [why]);
       }
-      const { name, resourceVersion } = wanted.metadata;
+      const { name, resourceVersion } = desired.metadata;
       if (name !== at.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
-      refuseOtherNamespace(type, at.namespace, wanted);
+      refuseOtherNamespace(type, at.namespace, desired);
       refuseStale(type, at.name, resourceVersion, old);
-      return replace(type, old, wanted, options);
+      return replace(type, old, desired, options);
     },
     delete: remove,
     deleteCollection: (type, namespace, query, options) => {
@@ -246,8 +246,8 @@ function selectorOf(type: ResourceType, { fieldSelector = '', labelSelector = ''
 function decodeStrictly(type: ResourceType, body: Json, { strict }: WriteOptions): KubeObject {
   const { object, unknown } = decodeObject(type, body);
   if (!strict || unknown.length === 0) return object;
-  const said = unknown.map((path) => `unknown field "${path}"`).join(', ');
-  throw badRequest(`${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: strict decoding error: ${said}`);
+  const reported = unknown.map((path) => `unknown field "${path}"`).join(', ');
+  throw badRequest(`${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: strict decoding error: ${reported}`);
 }
 
 function refuseStale(type: ResourceType, name: string, version: string | undefined, old: KubeObject): void {
@@ -262,9 +262,9 @@ function versionMissing(type: ResourceType, name: string): StatusError {
   return invalid({ group: type.group, kind: type.plural }, name, [cause]);
 }
 
-function uidMismatch(type: ResourceType, at: At, wanted: KubeObject, old: KubeObject): string {
+function uidMismatch(type: ResourceType, at: At, desired: KubeObject, old: KubeObject): string {
   const key = ['/registry', type.plural, ...(at.namespace === '' ? [] : [at.namespace]), at.name].join('/');
-  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${wanted.metadata.uid}, UID in object meta: ${old.metadata.uid}`;
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${desired.metadata.uid}, UID in object meta: ${old.metadata.uid}`;
 }
 
 function refuseInvalid(type: ResourceType, object: KubeObject, causes: readonly Cause[]): void {
@@ -272,9 +272,9 @@ function refuseInvalid(type: ResourceType, object: KubeObject, causes: readonly 
 }
 
 /** `/status` changes the status alone, the object itself everything else. */
-function keepOtherHalf(wanted: KubeObject, old: KubeObject, subresource: string): KubeObject {
-  if (subresource === 'status') return withMember({ ...old, metadata: wanted.metadata }, 'status', wanted.status);
-  return withMember(wanted, 'status', old.status);
+function keepOtherHalf(desired: KubeObject, old: KubeObject, subresource: string): KubeObject {
+  if (subresource === 'status') return withMember({ ...old, metadata: desired.metadata }, 'status', desired.status);
+  return withMember(desired, 'status', old.status);
 }
 
 function specChanged(object: KubeObject, old: KubeObject): boolean {

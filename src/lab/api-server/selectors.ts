@@ -28,11 +28,11 @@ export function parseFieldSelector(text: string, fieldsOf: (object: KubeObject) 
     if (!match) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
     const [, field = '', operator, value = ''] = match;
     if (!known.includes(field)) throw badRequest(unknownField(field, known));
-    return { field, wanted: value.replace(/\\([\\,=])/g, '$1'), equal: operator !== '!=' };
+    return { field, desired: value.replace(/\\([\\,=])/g, '$1'), equal: operator !== '!=' };
   });
   return (object) => {
     const fields = fieldsOf(object);
-    return terms.every(({ field, wanted, equal }) => (fields[field] === wanted) === equal);
+    return terms.every(({ field, desired, equal }) => (fields[field] === desired) === equal);
   };
 }
 

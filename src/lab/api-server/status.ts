@@ -110,9 +110,9 @@ export const unsupportedMediaType = (message: string, details?: JsonObject) =>
 /** 422 with every cause, as one line. */
 export const invalid = (kind: { readonly group: string; readonly kind: string }, name: string, causes: readonly Cause[]) => {
   const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
-  const said = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  const reported = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   const named = kind.kind === '' ? '' : kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
-  return new StatusError(422, `${named} ${goQuote(name)} is invalid: ${said}`, {
+  return new StatusError(422, `${named} ${goQuote(name)} is invalid: ${reported}`, {
     reason: 'Invalid',
     details: {
       ...(name === '' ? {} : { name }),

@@ -22,7 +22,7 @@ export interface ApiRequest {
  * @param file the kubeconfig, as a path of the host
  * @throws Error when there is no answer, or the kubeconfig can't be used
  */
-export async function askApiServer(rootDir: string, file: string, asked: ApiRequest): Promise<ApiAnswer> {
+export async function queryApiServer(rootDir: string, file: string, asked: ApiRequest): Promise<ApiAnswer> {
   const read = (path: string): string => readFileSync(join(rootDir, path), 'utf8');
   const { cluster, user } = resolveContext(parseKubeconfig(read(file), file));
   const decode = (data: string): string => Buffer.from(data, 'base64').toString('utf8');

@@ -5,7 +5,7 @@ import { CONFIG_ERRORS } from '../../dynamic/error-texts.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { syntaxOf } from '../../kubelet/decode.ts';
 import { resolveRelativePaths } from '../../kubelet/effective/host-paths.ts';
-import { judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
+import { validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 
 /** A configuration a kubelet can go on with, or what it reports and logs of one it can't. */
 export type LoadedPayload =
@@ -21,7 +21,7 @@ export function loadPayload(file: string, { minor, catalogue }: { readonly minor
   const { documents, problems } = parseSource(text, file);
   const document = documents[0];
   if (problems.length > 0 || document === undefined) return failed(`failed to decode: ${problems[0]?.message ?? 'no document'}`);
-  const verdict = judgeKubeletConfiguration(document, { minor, catalogue, lenient: true, syntax: syntaxOf(text) });
+  const verdict = validateKubeletConfiguration(document, { minor, catalogue, lenient: true, syntax: syntaxOf(text) });
   const undecodable = verdict.decoded.problems.find(({ severity }) => severity !== 'warning');
   if (undecodable !== undefined) return failed(`failed to decode: ${undecodable.path ?? ''} ${undecodable.message}`);
   const refused = verdict.problems.find(({ severity }) => severity !== 'warning');

@@ -79,10 +79,10 @@ function runCommand(channel: ServerChannel, command: string, { env, answer }: Ss
 
 /** File descriptors 3 and 4 of a command: one question a line, answered with `exit-code line-count` and the lines. */
 function serveQuestions(child: ChildProcess, answer: SshServerOptions['answer']): void {
-  const questions = child.stdio[3] as Readable;
+  const queries = child.stdio[3] as Readable;
   const answers = child.stdio[4] as Writable;
   answers.on('error', () => {});
-  createInterface({ input: questions }).on('line', (line) => {
+  createInterface({ input: queries }).on('line', (line) => {
     const { exitCode, lines } = answer(line);
     answers.write(`${[`${exitCode} ${lines.length}`, ...lines].join('\n')}\n`);
   });

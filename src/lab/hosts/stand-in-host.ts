@@ -107,19 +107,19 @@ export class StandInHost {
       case 'systemctl':
         return this.#systemctl(args);
       case 'journalctl':
-        return say(...this.#journalSince(args.find((arg) => arg.startsWith('--since=@'))?.slice('--since=@'.length)));
+        return print(...this.#journalSince(args.find((arg) => arg.startsWith('--since=@'))?.slice('--since=@'.length)));
       case 'kubelet':
         return this.#runKubelet(args);
       case 'crictl':
-        return args.includes('runtime-config') ? say('cgroup driver: SYSTEMD') : fail(1);
+        return args.includes('runtime-config') ? print('cgroup driver: SYSTEMD') : fail(1);
       case 'curl':
         return this.#curl(args.find((arg) => arg.startsWith('http://')) ?? '');
       case 'uname':
-        return say(args.includes('-n') ? this.#options.hostname : args.includes('-r') ? '6.12.0-lab' : 'x86_64');
+        return print(args.includes('-n') ? this.#options.hostname : args.includes('-r') ? '6.12.0-lab' : 'x86_64');
       case 'getent':
         return fail(2);
       case 'ip':
-        return say(
+        return print(
           `2: eth0    inet ${this.#options.address}/24 brd 192.168.99.255 scope global eth0`,
           '3: docker0    inet 172.17.0.1/16 brd 172.17.255.255 scope global docker0',
         );
@@ -131,7 +131,7 @@ export class StandInHost {
   /** `--version`, or a look at a configuration that ends, as always without a lock file, before anything is started. */
   #runKubelet(args: readonly string[]): CommandAnswer {
     const config = args.find((arg) => arg.startsWith('--config='))?.slice('--config='.length);
-    if (config === undefined) return say(`Kubernetes ${this.#options.kubeletVersion}`);
+    if (config === undefined) return print(`Kubernetes ${this.#options.kubeletVersion}`);
     const why = whyRefused(config, config) ?? 'failed to run Kubelet: cannot exit on lock file contention: no lock file specified';
     return { exitCode: 1, lines: [this.#logLine('E', `run.go:72] "command failed" err=${JSON.stringify(why)}`)] };
   }
@@ -142,14 +142,14 @@ export class StandInHost {
       const active = unit === 'kubelet' ? this.#kubelet.active : unit === 'systemd-resolved' && this.#options.resolved;
       return { exitCode: active ? 0 : 3, lines: [active ? 'active' : 'inactive'] };
     }
-    if (verb === 'is-enabled') return say(this.#enabled ? 'enabled' : 'disabled');
-    if (unit.startsWith('kubeletadm-revert')) return say();
+    if (verb === 'is-enabled') return print(this.#enabled ? 'enabled' : 'disabled');
+    if (unit.startsWith('kubeletadm-revert')) return print();
     if (unit === AGENT_SERVICE || unit === `${AGENT_SERVICE}.service`) return this.#agentUnit(verb ?? '', args);
-    if (unit !== 'kubelet' && unit !== 'kubelet.service' && CHANGING.has(verb ?? '')) return say();
+    if (unit !== 'kubelet' && unit !== 'kubelet.service' && CHANGING.has(verb ?? '')) return print();
     if (verb === 'show') {
       this.#restartWhatCrashed();
       this.#showAge();
-      return say(...selected(this.#show(), args));
+      return print(...selected(this.#show(), args));
     }
     if (verb === 'enable') this.#enabled = true;
     if (verb === 'stop') {
@@ -161,19 +161,19 @@ export class StandInHost {
       this.#restarts = 0;
       this.#start();
     }
-    return say();
+    return print();
   }
 
   /** The agent's unit; the process itself runs in the lab, see `agent`. */
   #agentUnit(verb: string, args: readonly string[]): CommandAnswer {
     const text = this.#has(AGENT_UNIT) ? readFileSync(join(this.#options.rootDir, AGENT_UNIT), 'utf8') : null;
-    if (verb === 'show') return say(...selected(this.#showAgent(text !== null), args));
+    if (verb === 'show') return print(...selected(this.#showAgent(text !== null), args));
     if (verb === 'enable' || verb === 'disable') this.#agentEnabled = verb === 'enable' && text !== null;
     if (verb === 'stop' || text === null) this.#agent = null;
     if (text === null && verb !== 'stop' && verb !== 'disable') return fail(5);
     if (verb === 'start' || verb === 'restart')
       this.#agent = { command: execStartWords([{ path: AGENT_UNIT, text }], [])?.map(({ word }) => word) ?? [] };
-    return say();
+    return print();
   }
 
   #showAgent(isLoaded: boolean): readonly string[] {
@@ -264,7 +264,7 @@ export class StandInHost {
     );
     if (missing !== undefined) return `failed to run Kubelet: open ${String(missing)}: no such file or directory`;
     const reserved = ['systemReserved', 'kubeReserved'].map((field) => (config[field] as { memory?: unknown } | undefined)?.memory);
-    const total = reserved.reduce((sum: bigint, text) => sum + memoryOf(text), 0n);
+    const total = reserved.reduce((sum: bigint, text) => sum + settingsOf(text), 0n);
     if (total > MEMORY) return overReserved(total);
     if (!this.#has(BOOTSTRAP_CONF) && !this.#client.hasIdentity()) {
       return 'failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory';
@@ -275,8 +275,8 @@ export class StandInHost {
   #curl(url: string): CommandAnswer {
     const { active, config } = this.#kubelet;
     const address = `${String(config.healthzBindAddress ?? '127.0.0.1')}:${String(config.healthzPort ?? 10248)}`;
-    if (active && url === `http://${address}/healthz`) return say('ok', '200');
-    if (this.#agent !== null && url.endsWith('/readyz')) return say('ok', '200');
+    if (active && url === `http://${address}/healthz`) return print('ok', '200');
+    if (this.#agent !== null && url.endsWith('/readyz')) return print('ok', '200');
     return {
       exitCode: 7,
       lines: [
@@ -351,11 +351,11 @@ function readYaml(path: string): JsonObject {
 
 /** The properties that `systemctl show` was asked for. */
 function selected(properties: readonly string[], args: readonly string[]): readonly string[] {
-  const wanted = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
-  return properties.filter((line) => wanted.length === 0 || wanted.includes(upTo(line, '=')));
+  const desired = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
+  return properties.filter((line) => desired.length === 0 || desired.includes(upTo(line, '=')));
 }
 
-function memoryOf(text: unknown): bigint {
+function settingsOf(text: unknown): bigint {
   const quantity = typeof text === 'string' ? parseQuantity(text) : null;
   return quantity === null ? 0n : quantityValue(quantity);
 }
@@ -371,7 +371,7 @@ function formatTimestamp(date: Date): string {
   return `${date.toUTCString().slice(0, 3)} ${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 }
 
-function say(...lines: readonly string[]): CommandAnswer {
+function print(...lines: readonly string[]): CommandAnswer {
   return { exitCode: 0, lines };
 }
 

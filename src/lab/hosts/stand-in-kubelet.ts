@@ -7,7 +7,7 @@ import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { itemsOf, memberOf, textOf } from '../api-server/members.ts';
 import { createCertificateRequest } from '../api-server/pki.ts';
-import { type ApiAnswer, type ApiRequest, askApiServer } from './api-client.ts';
+import { type ApiAnswer, type ApiRequest, queryApiServer } from './api-client.ts';
 
 export interface StandInKubeletOptions {
   readonly rootDir: string;
@@ -67,7 +67,7 @@ export class StandInKubelet {
   async #run(signal: AbortSignal, config: Readonly<Record<string, unknown>>): Promise<void> {
     await this.#untilDone(signal, async () => this.hasIdentity() || (await this.#bootstrap(signal)));
     await this.#untilDone(signal, () => this.#register());
-    void this.#keepTelling(signal).catch(() => {});
+    void this.#keepReporting(signal).catch(() => {});
     if (config.serverTLSBootstrap === true && !existsSync(this.#at(SERVER_PEM)))
       await this.#untilDone(signal, () => this.#askServingCertificate(signal));
   }
@@ -163,7 +163,7 @@ export class StandInKubelet {
   /** Makes its Node, or says that the one that is there is ready. */
   async #register(): Promise<boolean> {
     const name = this.#nodeName();
-    const { status } = await askApiServer(this.#options.rootDir, KUBELET_CONF, { method: 'GET', path: `/api/v1/nodes/${name}` });
+    const { status } = await queryApiServer(this.#options.rootDir, KUBELET_CONF, { method: 'GET', path: `/api/v1/nodes/${name}` });
     if (status === 404) {
       const labels = { 'kubernetes.io/hostname': this.#options.hostname, 'kubernetes.io/os': 'linux', ...this.#labels() };
       const body = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } };
@@ -174,7 +174,7 @@ export class StandInKubelet {
   }
 
   /** That it is alive. */
-  async #keepTelling(signal: AbortSignal): Promise<void> {
+  async #keepReporting(signal: AbortSignal): Promise<void> {
     for (;;) {
       await sleep(HEARTBEAT_MS, undefined, { signal, ref: false });
       await this.#register().catch(() => false);
@@ -214,7 +214,7 @@ export class StandInKubelet {
   }
 
   async #ask(conf: string, asked: ApiRequest): Promise<JsonObject> {
-    const { status, body }: ApiAnswer = await askApiServer(this.#options.rootDir, conf, asked);
+    const { status, body }: ApiAnswer = await queryApiServer(this.#options.rootDir, conf, asked);
     if (status >= 400) throw new Error(String(body.message ?? status));
     return body;
   }

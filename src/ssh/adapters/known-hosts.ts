@@ -49,7 +49,7 @@ export function knownHostsStore(): HostKeyStore {
       const { pinnedHostKeys = [] } = target;
       return pinnedHostKeys.length === 0 ? known : pinKnownHosts(known, pinnedHostKeys);
     },
-    remember: async (target, key) => {
+    save: async (target, key) => {
       const path = target.userKnownHostsFiles[0];
       if (path === undefined) return null;
       const append = lastAppend.then(() => appendEntry(path, target, key));

@@ -7,7 +7,7 @@ import { checkArgv } from '../../host/argv.ts';
 import { hostConnectionLost, hostUnreachable, throughJumpHost } from '../../host/host-problems.ts';
 import type { RunOptions, Transport } from '../../host/transport.ts';
 import { sessions } from '../sessions.ts';
-import { type SshTarget, wayKey } from '../target.ts';
+import { routeKey, type SshTarget } from '../target.ts';
 import { dialThrough } from './openssh/dial.ts';
 import { type Master, openMaster } from './openssh/master.ts';
 import { runSession } from './openssh/session.ts';
@@ -137,16 +137,16 @@ async function open(target: SshTarget, shared: OpensshShared, configFile: string
       throw throughJumpHost(error, target.name);
     });
     const master = await openMaster(target, { ...options, ...shared.place(), via: via.socket });
-    master.onLost(() => giveBack(jump, target.proxyJump, shared));
+    master.onLost(() => release(jump, target.proxyJump, shared));
     return master;
   } catch (error) {
-    giveBack(jump, target.proxyJump, shared);
+    release(jump, target.proxyJump, shared);
     throw error;
   }
 }
 
 function lease(hops: readonly SshTarget[], shared: OpensshShared, configFile: string | undefined): Jump {
-  const key = wayKey(hops);
+  const key = routeKey(hops);
   const present = shared.jumps.get(key);
   if (present !== undefined) {
     present.users++;
@@ -165,9 +165,9 @@ function lease(hops: readonly SshTarget[], shared: OpensshShared, configFile: st
 }
 
 /** The last one to do so ends the connection. */
-function giveBack(jump: Jump, hops: readonly SshTarget[], shared: OpensshShared): void {
+function release(jump: Jump, hops: readonly SshTarget[], shared: OpensshShared): void {
   if (--jump.users > 0) return;
-  const key = wayKey(hops);
+  const key = routeKey(hops);
   if (shared.jumps.get(key) === jump) shared.jumps.delete(key);
   jump.closing.abort(new Error('nobody waits for this jump host any more'));
   void jump.opening.then(

@@ -16,7 +16,7 @@ export interface SubjectOptions {
   readonly needsNode?: boolean;
 }
 
-interface Told {
+interface Reported {
   /** Of the feature's record of scenarios; none: it has no number there. */
   readonly numbers: readonly number[];
   readonly title: string;
@@ -25,9 +25,9 @@ interface Told {
 
 /** Something a kubelet 1.11 to 1.23 does, whichever it is. It begins with a kubelet that runs its local configuration and has reported so. */
 export type NativeScenario =
-  | (Told & { readonly notReal: null; readonly run: (subject: NativeSubject) => Promise<void> })
+  | (Reported & { readonly notReal: null; readonly run: (subject: NativeSubject) => Promise<void> })
   /** What a real one can't be brought to here, and why. */
-  | (Told & { readonly notReal: string; readonly run: (subject: StandInSubject) => Promise<void> });
+  | (Reported & { readonly notReal: string; readonly run: (subject: StandInSubject) => Promise<void> });
 
 export function scenario(
   numbers: readonly number[],

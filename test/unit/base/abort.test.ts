@@ -25,10 +25,10 @@ describe('untilAborted', () => {
 describe('onAbort', () => {
   it('does not tell who stopped listening', () => {
     const controller = new AbortController();
-    const heard: unknown[] = [];
-    onAbort(controller.signal, (reason) => heard.push(reason));
-    onAbort(controller.signal, (reason) => heard.push(`${reason} again`))();
+    const received: unknown[] = [];
+    onAbort(controller.signal, (reason) => received.push(reason));
+    onAbort(controller.signal, (reason) => received.push(`${reason} again`))();
     controller.abort('stop');
-    expect(heard).toEqual(['stop']);
+    expect(received).toEqual(['stop']);
   });
 });

@@ -230,14 +230,14 @@ describe('dynamic enable', () => {
   it('ends the same wherever it was killed, run again', async () => {
     const whole = world();
     await whole.enable();
-    const wanted = texts(whole.host);
+    const desired = texts(whole.host);
     const count = whole.host.performed.length;
     for (let n = 0; n < count; n++) {
       const w = world();
       w.host.loseConnectionAfter(n);
       await expect(w.enable(), `after ${n}`).rejects.toSatisfy((error) => isAppError(error));
       await w.enable();
-      expect(texts(w.host), `after ${n}`).toEqual(wanted);
+      expect(texts(w.host), `after ${n}`).toEqual(desired);
       expect(kinds(await w.enable()), `after ${n}`).toEqual([]);
       expect(w.host.units.get('kubeletadm-agent')?.state.activeState, `after ${n}`).toBe('active');
     }

@@ -12,14 +12,14 @@ const QUESTION = { server: 'https://10.0.0.1:6443', trust: { kind: 'unverified' 
 const TOO_MANY = Array.from({ length: 9 }, (_, i) => `node${i + 1}`);
 
 /** What becomes of the connection to a host: it reaches the API server, does not, cannot open connections, or the host is dead. */
-type Way = 'near' | 'far' | 'closed' | 'dead' | 'slow';
+type Route = 'near' | 'far' | 'closed' | 'dead' | 'slow';
 
 interface Network {
   readonly answersHere?: boolean;
-  readonly ways: Readonly<Record<string, Way>>;
+  readonly routes: Readonly<Record<string, Route>>;
 }
 
-function networkOf({ answersHere = false, ways }: Network) {
+function networkOf({ answersHere = false, routes }: Network) {
   const near = new Set<Dial>();
   const connected = new Map<string, FakeHost>();
   let letSlowThrough = (): void => undefined;
@@ -31,24 +31,24 @@ function networkOf({ answersHere = false, ways }: Network) {
     web: {
       get: async ({ dial }: WebRequest) => {
         const reached = dial === undefined ? answersHere : near.has(dial);
-        return reached ? { kind: 'answer' } : { kind: 'failed', trouble: { kind: 'refused' } };
+        return reached ? { kind: 'answer' } : { kind: 'failed', issue: { kind: 'refused' } };
       },
     },
     connectHost: async ({ address = '' }: HostTarget): Promise<Host> => {
-      const way = ways[address];
-      if (way === 'dead') throw new Error('no route');
-      if (way === 'slow') await slow;
+      const route = routes[address];
+      if (route === 'dead') throw new Error('no route');
+      if (route === 'slow') await slow;
       const dial: Dial = () => Promise.reject(new Error('nothing is sent here'));
-      if (way === 'near' || way === 'slow') near.add(dial);
+      if (route === 'near' || route === 'slow') near.add(dial);
       const host = fakeHost({ name: address });
       connected.set(address, host);
-      return way === 'closed' ? host : Object.assign(host, { dial });
+      return route === 'closed' ? host : Object.assign(host, { dial });
     },
   } as unknown as Services;
   const reporter = recordingReporter();
-  const targets = [{}, ...Object.keys(ways).map((address) => ({ address }))];
+  const targets = [{}, ...Object.keys(routes).map((address) => ({ address }))];
   return {
-    ask: () => hostNearApiServer(services, { question: QUESTION, targets, reporter, verbosity: 1 }),
+    query: () => hostNearApiServer(services, { question: QUESTION, targets, reporter, verbosity: 1 }),
     reporter,
     connected,
     letSlowThrough: () => letSlowThrough(),
@@ -57,14 +57,14 @@ function networkOf({ answersHere = false, ways }: Network) {
 
 describe('hostNearApiServer', () => {
   it('connects to no host where the API server answers here', async () => {
-    const { ask, connected } = networkOf({ answersHere: true, ways: { node1: 'near' } });
-    expect(await ask()).toBeNull();
+    const { query, connected } = networkOf({ answersHere: true, routes: { node1: 'near' } });
+    expect(await query()).toBeNull();
     expect(connected.size).toBe(0);
   });
 
   it('takes the first host from which it answers, says which, and leaves the others', async () => {
-    const { ask, connected, reporter } = networkOf({ ways: { node1: 'dead', node2: 'far', node3: 'closed', node4: 'near' } });
-    expect((await ask())?.name).toBe('node4');
+    const { query, connected, reporter } = networkOf({ routes: { node1: 'dead', node2: 'far', node3: 'closed', node4: 'near' } });
+    expect((await query())?.name).toBe('node4');
     expect([...connected].map(([name, { isClosed }]) => [name, isClosed])).toEqual([
       ['node2', true],
       ['node3', true],
@@ -75,20 +75,20 @@ describe('hostNearApiServer', () => {
   });
 
   it('waits for no other host, and closes what comes too late', async () => {
-    const { ask, connected, letSlowThrough } = networkOf({ ways: { node1: 'slow', node2: 'near' } });
-    expect((await ask())?.name).toBe('node2');
+    const { query, connected, letSlowThrough } = networkOf({ routes: { node1: 'slow', node2: 'near' } });
+    expect((await query())?.name).toBe('node2');
     expect(connected.has('node1')).toBe(false);
     letSlowThrough();
     await untilTrue(() => connected.get('node1')?.isClosed === true);
   });
 
-  it.each<readonly [string, Network['ways']]>([
+  it.each<readonly [string, Network['routes']]>([
     ['no host reaches it', { node1: 'far', node2: 'dead' }],
     ['there is this machine alone', {}],
-    ['the first eight do not', Object.fromEntries(TOO_MANY.map((name, i) => [name, i < 8 ? 'far' : ('near' as Way)]))],
-  ])('is silent where %s', async (_, ways) => {
-    const { ask, connected, reporter } = networkOf({ ways });
-    expect(await ask()).toBeNull();
+    ['the first eight do not', Object.fromEntries(TOO_MANY.map((name, i) => [name, i < 8 ? 'far' : ('near' as Route)]))],
+  ])('is silent where %s', async (_, routes) => {
+    const { query, connected, reporter } = networkOf({ routes });
+    expect(await query()).toBeNull();
     expect([...connected.values()].every(({ isClosed }) => isClosed)).toBe(true);
     expect(reporter.events).toEqual([]);
   });

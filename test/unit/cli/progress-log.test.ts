@@ -112,7 +112,7 @@ describe('a command for hosts without a terminal', () => {
           });
         },
         observe: async () => null,
-        plan: () => ({ changes: [{ kind: 'daemon-reload', because: 'a test' }] }),
+        plan: () => ({ changes: [{ kind: 'daemon-reload', reason: 'a test' }] }),
       });
       const workflow: Workflow<null, null> = {
         name: 'test',

@@ -3,9 +3,9 @@ import { renderText } from '../../../src/base/text/styled.ts';
 import { renderPlan } from '../../../src/cli/show-plan.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import { planDocument } from '../../../src/host/plan/document.ts';
-import { NODE_MEMORY_PATH } from '../../../src/kubeadm/node-settings/node-memory.ts';
+import { NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
 
-const because = 'a test';
+const reason = 'a test';
 const file = (path: string, value: number): Change => ({
   kind: 'write-file',
   path,
@@ -14,7 +14,7 @@ const file = (path: string, value: number): Change => ({
   action: 'update',
   content: `maxPods: ${value}\n`,
   before: { content: 'maxPods: 4\n', mode: 0o644, owner: 'root:root' },
-  because,
+  reason,
 });
 const object = (kind: string, data: Readonly<Record<string, string>>) => ({
   apiVersion: 'v1',
@@ -29,25 +29,23 @@ function shown(changes: readonly Change[], verbosity = 0): string {
 }
 
 describe('a plan as text', () => {
-  const twins = [file('/var/lib/kubelet/config.yaml', 5), file(NODE_MEMORY_PATH, 5)];
+  const twins = [file('/var/lib/kubelet/config.yaml', 5), file(NODE_SETTINGS_PATH, 5)];
 
   it('shows and counts a change once, not its twin in the file of the program', () => {
-    expect(shown(twins)).not.toContain(NODE_MEMORY_PATH);
+    expect(shown(twins)).not.toContain(NODE_SETTINGS_PATH);
     expect(shown(twins)).toContain('1 change on 1 host');
-    expect(shown(twins, 1)).toContain(NODE_MEMORY_PATH);
+    expect(shown(twins, 1)).toContain(NODE_SETTINGS_PATH);
     expect(shown(twins, 1)).toContain('2 changes on 1 host');
   });
 
   it('shows that file where nothing else changes', () => {
-    expect(shown(twins.slice(1))).toContain(NODE_MEMORY_PATH);
+    expect(shown(twins.slice(1))).toContain(NODE_SETTINGS_PATH);
   });
 
   it('shows an object that is updated as a diff', () => {
     const before = object('ConfigMap', { kubelet: 'maxPods: 4\nport: 1\n' });
     const after = object('ConfigMap', { kubelet: 'maxPods: 5\nport: 1\n' });
-    expect(
-      shown([{ kind: 'update-object', object: after, before, because }]),
-    ).toContain(`update ConfigMap kube-system/kubelet-config: a test
+    expect(shown([{ kind: 'update-object', object: after, before, reason }])).toContain(`update ConfigMap kube-system/kubelet-config: a test
       --- ConfigMap/kube-system/kubelet-config
       +++ ConfigMap/kube-system/kubelet-config
       @@ -1,7 +1,7 @@
@@ -63,9 +61,7 @@ describe('a plan as text', () => {
   });
 
   it('keeps the data of a Secret out of the diff', () => {
-    const text = shown([
-      { kind: 'update-object', object: object('Secret', { a: 'new' }), before: object('Secret', { a: 'old' }), because },
-    ]);
+    const text = shown([{ kind: 'update-object', object: object('Secret', { a: 'new' }), before: object('Secret', { a: 'old' }), reason }]);
     expect(text).toContain('a: "[secret]"');
     expect(text).not.toMatch(/new|old/);
   });

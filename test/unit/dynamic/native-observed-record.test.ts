@@ -11,14 +11,14 @@ const E4 = CONFIG_ERRORS.DOWNLOAD_FAILED.text;
 /** As long as somebody looked at each step. */
 const LOOKED = 40;
 
-interface Seen {
+interface Observed {
   readonly assigned: string | null;
   readonly active: string | null;
   readonly error: string | null;
   readonly pods: unknown;
 }
 
-async function look(world: NativeWorld): Promise<Seen> {
+async function inspect(world: NativeWorld): Promise<Observed> {
   const status = ((await world.status()) ?? {}) as { readonly [name: string]: { readonly configMap: JsonObject } | undefined } & {
     error?: string;
   };
@@ -30,7 +30,7 @@ async function look(world: NativeWorld): Promise<Seen> {
 it('does what a real kubelet 1.21 was seen to do', async () => {
   const world = await nativeWorld();
   const put = (name: string, ...lines: readonly string[]) => world.put(name, { kubelet: payload(...lines) });
-  const steps: readonly (readonly [string, () => Promise<unknown>, Seen, number])[] = [
+  const steps: readonly (readonly [string, () => Promise<unknown>, Observed, number])[] = [
     [
       'A good',
       async () => {
@@ -73,7 +73,7 @@ it('does what a real kubelet 1.21 was seen to do', async () => {
   for (const [name, act, seen, restarts] of steps) {
     await act();
     await world.pass(LOOKED);
-    expect({ name, ...(await look(world)), restarts: world.kubelet.restarts }).toEqual({ name, ...seen, restarts });
+    expect({ name, ...(await inspect(world)), restarts: world.kubelet.restarts }).toEqual({ name, ...seen, restarts });
   }
 
   // G: it takes what it cannot run with, and from then on reads nothing: H good, I in place, J deleted, K null.
@@ -86,7 +86,7 @@ it('does what a real kubelet 1.21 was seen to do', async () => {
   for (const act of acts) {
     await act();
     await world.pass(LOOKED);
-    expect(await look(world)).toMatchObject({ assigned: 'extra', active: 'extra', error: null });
+    expect(await inspect(world)).toMatchObject({ assigned: 'extra', active: 'extra', error: null });
     expect(world.meta('assigned')).toContain('name: crash\n');
   }
   expect(world.kubelet.restarts).toBeGreaterThan(before + 20);
@@ -96,23 +96,23 @@ it('does what a real kubelet 1.21 was seen to do', async () => {
   rmSync(nativeStorePaths(world.directory).root, { recursive: true });
   world.kubelet.start();
   await world.pass(LOOKED);
-  expect(await look(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
+  expect(await inspect(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
   await put('good', 'maxPods: 77');
   await world.assign('good');
   await world.pass(LOOKED);
   await put('good', 'maxPods: 78');
   await world.pass(LOOKED);
-  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: null, pods: 78 });
+  expect(await inspect(world)).toEqual({ assigned: 'good', active: 'good', error: null, pods: 78 });
   await world.remove('good');
   await world.pass(LOOKED);
-  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
+  expect(await inspect(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
   world.kubelet.start();
   await world.pass(8);
-  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: null, pods: 78 });
+  expect(await inspect(world)).toEqual({ assigned: 'good', active: 'good', error: null, pods: 78 });
   await world.pass(12);
-  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
+  expect(await inspect(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
   await world.reset();
   await world.pass(LOOKED);
-  expect(await look(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
+  expect(await inspect(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
   world.close();
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { planStoreRepair, reportStore, type StoreReading } from '../../../src/dynamic/native-report.ts';
 import { renderMetaFile } from '../../../src/dynamic/native-store.ts';
-import type { FileFact } from '../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../src/host/facts/query.ts';
 import type { UnitState } from '../../../src/host/facts/unit.ts';
 
 const NOW = 1_900_000_000;

@@ -82,7 +82,7 @@ describe('any rollout', () => {
     fc.assert(
       fc.property(start, rules, fc.array(happening, { maxLength: 120 }), (readiness, rule, story) => {
         let now: RolloutNode[] = readiness.map((isReady, i) => ({ name: `n${i}`, stage: 'waiting', isReady }));
-        const begun = new Set<string>();
+        const started = new Set<string>();
         let isStopped = false;
         const set = (index: number, change: Partial<RolloutNode>): void => {
           now = now.map((node, i) => (i === index ? { ...node, ...change } : node));
@@ -100,8 +100,8 @@ describe('any rollout', () => {
           const passed = now.filter(({ stage }) => stage === 'passed').length;
           if (taken > 0 && passed < rule.canary) expect(passed + step.names.length).toBeLessThanOrEqual(rule.canary);
           for (const name of step.names) {
-            expect(begun.has(name)).toBe(false);
-            begun.add(name);
+            expect(started.has(name)).toBe(false);
+            started.add(name);
             set(Number(name.slice(1)), { stage: 'under-way' });
           }
         };
@@ -126,7 +126,7 @@ describe('any rollout', () => {
         }
         const last = nextStep(now, rule);
         expect(last.kind === 'done' || last.kind === 'stop' || last.kind === 'blocked').toBe(true);
-        if (last.kind === 'done') expect(begun.size).toBe(now.length);
+        if (last.kind === 'done') expect(started.size).toBe(now.length);
         if (last.kind === 'blocked') expect(now.filter(({ isReady }) => !isReady).length).toBeGreaterThanOrEqual(rule.maxUnavailable);
       }),
       { numRuns: 500 },

@@ -32,7 +32,7 @@ async function turns(count: number): Promise<void> {
 }
 
 function planOf(name: string, changes: boolean): HostPlan {
-  const change = { kind: 'restart-unit', unit: 'kubelet', because: 'a test' } as const;
+  const change = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' } as const;
   return { name, phases: [{ phase: 'kubelet-start', plan: changes ? { changes: [change] } : { changes: [], noop: 'nothing' } }] };
 }
 
@@ -130,7 +130,7 @@ describe('a run over a fleet', () => {
     const both = { a: { claim }, b: { claim, planTakes: 20 }, c: { claim: { ...claim, nodeName: 'n2' } } };
 
     it('changes neither, where all are looked at first', async () => {
-      const { run, log, now } = world(both, { looksFirst: true });
+      const { run, log, now } = world(both, { observesFirst: true });
       const { outcomes } = await run();
       expect(outcomes.map(({ host, status, error }) => [host, status, error?.code, error?.exitCode])).toEqual([
         ['a', 'refused', 'NODE_CLAIMED_TWICE', 3],
@@ -143,7 +143,7 @@ describe('a run over a fleet', () => {
     });
 
     it('says so of both in a plan, once', async () => {
-      const { run, ended } = world(both, { looksFirst: true, dryRun: true });
+      const { run, ended } = world(both, { observesFirst: true, dryRun: true });
       await run();
       const problemsOf = (name: string) => ended.find(({ host }) => host === name)?.error?.problems.map(({ code }) => code);
       expect([problemsOf('a'), problemsOf('b'), problemsOf('c')]).toEqual([['NODE_CLAIMED_TWICE'], ['NODE_CLAIMED_TWICE'], undefined]);
@@ -160,7 +160,7 @@ describe('a run over a fleet', () => {
   });
 
   it('waits for a host that does not answer only where all are looked at first', async () => {
-    const { run, log } = world({ dead: { plan: GONE, planTakes: 30 }, ...many(3) }, { looksFirst: true });
+    const { run, log } = world({ dead: { plan: GONE, planTakes: 30 }, ...many(3) }, { observesFirst: true });
     const done = run();
     await turns(20);
     expect(log.filter((line) => line.startsWith('change'))).toEqual([]);

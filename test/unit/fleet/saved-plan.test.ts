@@ -51,9 +51,9 @@ const WRITE: WriteFile = {
   action: 'update',
   content: 'new\n',
   before: { content: 'old\n', mode: 0o644, owner: 'root:root' },
-  because: 'its content differs',
+  reason: 'its content differs',
 };
-const RESTART: Change = { kind: 'restart-unit', unit: 'kubelet', because: '/x changed' };
+const RESTART: Change = { kind: 'restart-unit', unit: 'kubelet', reason: '/x changed' };
 
 function planOf(name: string, ...changes: Change[]): HostPlan {
   return { name, own: { node: name }, phases: [{ phase: 'kubelet-start', plan: { changes } }] };
@@ -69,7 +69,7 @@ describe('what is to be done on a host', () => {
 
   it.each<[string, readonly Change[], readonly Change[], readonly string[]]>([
     ['the same', [WRITE, RESTART], [WRITE, RESTART], []],
-    ['other reasons', [WRITE], [write({ because: 'something else' })], []],
+    ['other reasons', [WRITE], [write({ reason: 'something else' })], []],
     ['another secret', [write({ content: token('a') })], [write({ content: token('b') })], []],
     ['other content', [WRITE], [write({ content: 'newer\n' })], [X]],
     ['another mode', [WRITE], [write({ mode: 0o600 })], [X]],

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
-import { judgeFleet } from '../../../src/fleet/validate.ts';
+import { validateFleet } from '../../../src/fleet/validate.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { resolved } from './support.ts';
 
-async function judge(body: string, minor = 36) {
-  const { problems, configurations } = judgeFleet(resolved(body), { minor, catalogue: await loadCatalogue() });
+async function validate(body: string, minor = 36) {
+  const { problems, configurations } = validateFleet(resolved(body), { minor, catalogue: await loadCatalogue() });
   return { configurations, lines: problems.map(formatProblem) };
 }
 
-describe('judgeFleet', () => {
+describe('validateFleet', () => {
   it('judges each distinct configuration once', async () => {
     const body = `baseline: {variables: {pods: 100}, kubeletConfiguration: {maxPods: "{{ pods }}"}}
 groups: [{name: a, kubeletConfiguration: {podsPerCore: 1}}]
 hosts: [{name: "n[1:500]"}, {name: "m[1:500]", groups: [a]}, {name: "o[1:500]", variables: {pods: 50}}]
 `;
-    expect(await judge(body)).toEqual({ configurations: 3, lines: [] });
+    expect(await validate(body)).toEqual({ configurations: 3, lines: [] });
   });
 
   it('names place, field and hosts', async () => {
@@ -29,7 +29,7 @@ groups:
       imageGCHighThresholdPercent: 50
 hosts: [{name: n1}, {name: "m[1:3]", groups: [a]}]
 `;
-    expect((await judge(body)).lines).toEqual([
+    expect((await validate(body)).lines).toEqual([
       'fleet.yaml:5:5 kubeletConfiguration.maxPod: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]',
       expect.stringMatching(/^m1 \(and 2 more\): fleet\.yaml:9:\d+ kubeletConfiguration\.evictionHard\[memory\.available\]: .*110%/),
       expect.stringMatching(/^m1 \(and 2 more\): fleet\.yaml:10:7 kubeletConfiguration\.imageGCLowThresholdPercent: /),
@@ -41,10 +41,10 @@ hosts: [{name: n1}, {name: "m[1:3]", groups: [a]}]
 groups: [{name: a, kubeletConfiguration: {imageGCHighThresholdPercent: 50}}]
 hosts: [{name: n1}, {name: n2, groups: [a]}]
 `;
-    const { lines } = await judge(body);
+    const { lines } = await validate(body);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(/^n2: fleet\.yaml:[34]:\d+ kubeletConfiguration\.imageGC/);
-    expect((await judge(body.replace('imageGCHighThresholdPercent: 50', 'imageGCHighThresholdPercent: 70'))).lines).toEqual([]);
+    expect((await validate(body.replace('imageGCHighThresholdPercent: 50', 'imageGCHighThresholdPercent: 70'))).lines).toEqual([]);
   });
 
   it('sees a layer that corrects one below', async () => {
@@ -52,17 +52,17 @@ hosts: [{name: n1}, {name: n2, groups: [a]}]
 groups: [{name: a, kubeletConfiguration: ${pods}}]
 hosts: [{name: n2, groups: [a]}]
 `;
-    expect((await judge(body('{}'))).lines).not.toEqual([]);
-    expect((await judge(body('{imageGCHighThresholdPercent: 85}'))).lines).toEqual([]);
+    expect((await validate(body('{}'))).lines).not.toEqual([]);
+    expect((await validate(body('{imageGCHighThresholdPercent: 85}'))).lines).toEqual([]);
   });
 
   it('judges by the minor, flags too', async () => {
     const body =
       'hosts: [{name: n1, kubeletExtraArgs: [{name: pod-infra-container-image, value: x}], kubeletConfiguration: {failSwapOn: false, crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}]\n';
-    expect((await judge(body, 30)).lines).toEqual([
+    expect((await validate(body, 30)).lines).toEqual([
       expect.stringContaining('fleet.yaml:3:127 kubeletConfiguration.crashLoopBackOff: not known to a 1.30 kubelet: it came with 1.32'),
     ]);
-    expect((await judge(body, 36)).lines.filter((line) => line.includes('[KUBELET_FLAG_UNKNOWN]'))).toEqual([
+    expect((await validate(body, 36)).lines.filter((line) => line.includes('[KUBELET_FLAG_UNKNOWN]'))).toEqual([
       expect.stringContaining(
         'fleet.yaml:3:20 kubeletExtraArgs pod-infra-container-image: a 1.36 kubelet has no flag --pod-infra-container-image: it was removed in',
       ),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import { applyClusterChange, applyHostChanges, applyRevert, describeChange, toOperation } from '../../../src/host/apply.ts';
-import type { FileFact } from '../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../src/host/facts/query.ts';
 import type { ClusterChange, HostChange } from '../../../src/host/plan/change.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
@@ -9,7 +9,7 @@ import { fakeUnit } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
-const because = 'a test';
+const reason = 'a test';
 const OLD = { content: 'old\n', mode: 0o600, owner: 'kube:kube' };
 const CONFIG: WriteFile = {
   kind: 'write-file',
@@ -19,11 +19,11 @@ const CONFIG: WriteFile = {
   action: 'update',
   content: 'new\n',
   before: OLD,
-  because,
+  reason,
 };
 const FLAGS: WriteFile = { ...CONFIG, path: '/var/lib/kubelet/kubeadm-flags.env', action: 'create', before: null };
-const RELOAD: HostChange = { kind: 'daemon-reload', because };
-const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', because };
+const RELOAD: HostChange = { kind: 'daemon-reload', reason };
+const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason };
 
 function setUp(files: Record<string, string> = { [CONFIG.path]: 'old\n' }) {
   const host = fakeHost({ files, units: { kubelet: fakeUnit({ activeState: 'active' }) } });
@@ -41,33 +41,33 @@ describe('toOperation', () => {
   it.each<[HostChange, object]>([
     [CONFIG, { kind: 'write-file', path: CONFIG.path, mode: 0o644, owner: 'root:root', content: 'new\n' }],
     [
-      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', because },
+      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', reason },
       { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root' },
     ],
     [
-      { kind: 'remove-file', path: '/f', before: OLD, because },
+      { kind: 'remove-file', path: '/f', before: OLD, reason },
       { kind: 'remove-file', path: '/f' },
     ],
     [
-      { kind: 'move-file', path: '/f', to: '/g', because },
+      { kind: 'move-file', path: '/f', to: '/g', reason },
       { kind: 'move-file', path: '/f', to: '/g' },
     ],
     [
-      { kind: 'empty-directory', path: '/d', because },
+      { kind: 'empty-directory', path: '/d', reason },
       { kind: 'empty-directory', path: '/d' },
     ],
     [
-      { kind: 'unmount-below', path: '/d', flags: ['-f'], because },
+      { kind: 'unmount-below', path: '/d', flags: ['-f'], reason },
       { kind: 'unmount-below', path: '/d', flags: ['-f'] },
     ],
     [RELOAD, { kind: 'run', argv: ['systemctl', 'daemon-reload'] }],
     [
-      { kind: 'enable-unit', unit: 'kubelet', because },
+      { kind: 'enable-unit', unit: 'kubelet', reason },
       { kind: 'run', argv: ['systemctl', 'enable', '--quiet', 'kubelet'] },
     ],
     [RESTART, { kind: 'run', argv: ['systemctl', 'restart', 'kubelet'] }],
     [
-      { kind: 'stop-unit', unit: 'kubelet', because },
+      { kind: 'stop-unit', unit: 'kubelet', reason },
       { kind: 'run', argv: ['systemctl', 'stop', 'kubelet'] },
     ],
   ])('%j', (change, operation) => {
@@ -76,7 +76,7 @@ describe('toOperation', () => {
   });
 
   it('hands the socket to the shell as an argument, and is named in messages by what it does', () => {
-    const operation = toOperation({ kind: 'remove-pods', criSocket: 'unix:///x; reboot', because });
+    const operation = toOperation({ kind: 'remove-pods', criSocket: 'unix:///x; reboot', reason });
     expect(operation).toMatchObject({
       kind: 'run',
       argv: ['sh', '-c', expect.not.stringContaining('reboot'), 'sh', 'unix:///x; reboot', '0'],
@@ -104,7 +104,7 @@ describe('applyHostChanges', () => {
     const { host, context } = setUp();
     const times: (number | undefined)[] = [];
     const perform: typeof host.perform = async (_, options) => void times.push(options?.timeoutMs);
-    const pods: HostChange = { kind: 'remove-pods', criSocket: 'unix:///x', because };
+    const pods: HostChange = { kind: 'remove-pods', criSocket: 'unix:///x', reason };
     for (const changes of [[CONFIG], [CONFIG, RESTART], [pods]]) await applyHostChanges({ ...host, perform }, changes, context);
     expect(times).toEqual([120_000, 300_000, 1_320_000]);
   });
@@ -173,7 +173,7 @@ describe('applyRevert', () => {
     host.failAt(1);
     const back: readonly HostChange[] = [
       { ...CONFIG, ...OLD, before: null },
-      { kind: 'remove-file', path: FLAGS.path, before: null, because },
+      { kind: 'remove-file', path: FLAGS.path, before: null, reason },
     ];
     await expect(applyRevert(host, back, context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
     expect(host.text(CONFIG.path)).toBe('old\n');
@@ -187,17 +187,17 @@ describe('applyClusterChange', () => {
 
   it('creates, updates and patches', async () => {
     const cluster = fakeCluster();
-    await applyClusterChange(cluster, { kind: 'create-object', object, because });
+    await applyClusterChange(cluster, { kind: 'create-object', object, reason });
     const before = await cluster.get(ref);
     if (before === null) expect.unreachable();
-    await applyClusterChange(cluster, { kind: 'update-object', object: { ...before, data: { a: '2' } }, before, because });
-    await applyClusterChange(cluster, { kind: 'patch-object', ref, patch: { data: { b: '3' } }, because });
+    await applyClusterChange(cluster, { kind: 'update-object', object: { ...before, data: { a: '2' } }, before, reason });
+    await applyClusterChange(cluster, { kind: 'patch-object', ref, patch: { data: { b: '3' } }, reason });
     expect(await cluster.get(ref)).toMatchObject({ data: { a: '2', b: '3' } });
   });
 
   it('refuses to overwrite an object that appeared', async () => {
     const cluster = fakeCluster({ objects: [object] });
-    await expect(applyClusterChange(cluster, { kind: 'create-object', object, because })).rejects.toMatchObject({
+    await expect(applyClusterChange(cluster, { kind: 'create-object', object, reason })).rejects.toMatchObject({
       code: 'CLUSTER_ALREADY_EXISTS',
     });
   });
@@ -207,7 +207,7 @@ describe('applyClusterChange', () => {
     const before = await cluster.get(ref);
     if (before === null) expect.unreachable();
     await cluster.patch(ref, 'merge', { data: { theirs: 'x' } });
-    const change: ClusterChange = { kind: 'update-object', object: { ...object, data: { a: '2' } }, before, because };
+    const change: ClusterChange = { kind: 'update-object', object: { ...object, data: { a: '2' } }, before, reason };
     await expect(applyClusterChange(cluster, change)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
     expect(await cluster.get(ref)).toMatchObject({ data: { a: '1', theirs: 'x' } });
   });

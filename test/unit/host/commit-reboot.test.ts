@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, isAppError } from '../../../src/base/errors.ts';
-import type { HttpFact } from '../../../src/host/facts/question.ts';
+import type { HttpFact } from '../../../src/host/facts/query.ts';
 import type { Host } from '../../../src/host/host.ts';
 import type { PhaseContext } from '../../../src/host/phase.ts';
 import { runWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
-import { encodeNodeMemory, NO_MEMORY, NODE_MEMORY_PATH } from '../../../src/kubeadm/node-settings/node-memory.ts';
+import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
-import { type RememberNodeInput, rememberStartedNode } from '../../../src/kubeadm/phases/remember-node.ts';
+import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../../../src/kubeadm/phases/save-node-settings.ts';
 import { selectPhase } from '../../../src/kubeadm/workflows/select-phase.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
@@ -27,22 +27,22 @@ const yaml = (maxPods: number): string => `apiVersion: kubelet.config.k8s.io/v1b
 const OLD: Readonly<Record<string, string>> = {
   [CONFIG]: yaml(110),
   [FLAGS]: 'KUBELET_KUBEADM_ARGS=""\n',
-  [NODE_MEMORY_PATH]: encodeNodeMemory({ ...NO_MEMORY, settings: ['maxPods=110'] }),
+  [NODE_SETTINGS_PATH]: encodeNodeSettings({ ...NO_SETTINGS, settings: ['maxPods=110'] }),
 };
 const NEW: Readonly<Record<string, string>> = {
   [CONFIG]: yaml(50),
   [FLAGS]: 'KUBELET_KUBEADM_ARGS="--v=4"\n',
-  [NODE_MEMORY_PATH]: encodeNodeMemory({ ...NO_MEMORY, settings: ['maxPods=50'] }),
+  [NODE_SETTINGS_PATH]: encodeNodeSettings({ ...NO_SETTINGS, settings: ['maxPods=50'] }),
 };
 
 interface Input {
   readonly start: KubeletStartInput;
-  readonly remember: RememberNodeInput;
+  readonly save: SaveNodeSettingsInput;
 }
 
 const workflow: Workflow<Input, Input> = {
   name: 'test',
-  phases: [selectPhase(kubeletStart, ({ start }: Input) => start), selectPhase(rememberStartedNode, ({ remember }: Input) => remember)],
+  phases: [selectPhase(kubeletStart, ({ start }: Input) => start), selectPhase(saveStartedNodeSettings, ({ save }: Input) => save)],
   prepare: async (_, input) => ({ input, warnings: [], refusals: [] }),
 };
 
@@ -55,7 +55,7 @@ const INPUT: Input = {
     mayChown: true,
     proof: { nodeName: 'node1', minor: 36, catalogue, flags: [] },
   },
-  remember: { memory: { ...NO_MEMORY, settings: ['maxPods=50'] }, mayChown: true },
+  save: { memory: { ...NO_SETTINGS, settings: ['maxPods=50'] }, mayChown: true },
 };
 
 /**
@@ -118,11 +118,11 @@ function machine(fault: Fault, faultsAt: readonly number[]): Machine {
     };
     return {
       name: 'node1',
-      ask: async (questions, options) => {
+      query: async (queries, options) => {
         check();
         point('before a question');
         check();
-        const answers = await host.ask(questions, options);
+        const answers = await host.query(queries, options);
         point('after a question');
         check();
         return answers;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
-import type { HttpFact } from '../../../src/host/facts/question.ts';
+import type { HttpFact } from '../../../src/host/facts/query.ts';
 import type { Host } from '../../../src/host/host.ts';
+import type { WriterOptions } from '../../../src/host/locked-host.ts';
 import type { PhaseContext } from '../../../src/host/phase.ts';
 import type { Operation } from '../../../src/host/plan/operation.ts';
 import { planWorkflow, runWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
-import type { WriterOptions } from '../../../src/host/writer.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
 import { selectPhase } from '../../../src/kubeadm/workflows/select-phase.ts';
@@ -59,7 +59,7 @@ function world(files: Readonly<Record<string, string>> = { [CONFIG]: OLD }, stat
     made++;
     const error = reconnectErrors.shift();
     if (error !== undefined) throw error;
-    return { ...host, ask: host.ask, perform: host.perform, close: async () => undefined };
+    return { ...host, query: host.query, perform: host.perform, close: async () => undefined };
   };
   return {
     host,
@@ -294,7 +294,7 @@ describe('a change is proven by the API server', () => {
       },
       'configz cannot be read, and whether the kubelet runs with the new maxPods was not observed',
     ],
-  ])('confirms no value that a ConfigMap overrides, where configz %s', async (_, getRaw, said) => {
+  ])('confirms no value that a ConfigMap overrides, where configz %s', async (_, getRaw, reported) => {
     const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
     const native = { status: { config: { active: { configMap: identity } }, nodeInfo: { kubeletVersion: 'v1.21.14' } } };
     const text = JSON.stringify({ active: { configMap: identity } });
@@ -311,7 +311,7 @@ describe('a change is proven by the API server', () => {
       expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')).toEqual([
         expect.stringMatching(/^the files stay, not confirmed: ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /),
       ]);
-      expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')[0]).toContain(said);
+      expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')[0]).toContain(reported);
     }
   });
 
@@ -336,7 +336,7 @@ describe('what an interrupted run left', () => {
   async function killed(): Promise<World> {
     const it = world();
     await apply(it, it.context({}, { confirm: null }));
-    it.host.commits.carryOut({
+    it.host.commits.execute({
       kind: 'arm-revert',
       revert: { id: 'dead', owner: 'bob@desk', timeoutSeconds: 300, paths: ['/etc/x'], units: [], reload: false },
     });
@@ -350,7 +350,7 @@ describe('what an interrupted run left', () => {
       {
         kind: 'confirm-commit',
         id: 'dead',
-        because: expect.stringMatching(/^the change of bob@desk of .*Z is not confirmed: the host rolls back at .*Z$/),
+        reason: expect.stringMatching(/^the change of bob@desk of .*Z is not confirmed: the host rolls back at .*Z$/),
       },
     ]);
     const from = it.host.performed.length;

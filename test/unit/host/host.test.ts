@@ -36,7 +36,7 @@ describe('the time a host has for one command', () => {
   ])('%s', async (_, commandTimeoutMs, options, expected) => {
     const { transport, runs } = doneTransport(1);
     const host = hostOver(transport, { nonce: () => NONCE, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) });
-    await host.ask(command, options);
+    await host.query(command, options);
     await host.perform([operation], options);
     expect(runs.map(({ timeoutMs }) => timeoutMs)).toEqual(expected);
   });

@@ -11,8 +11,8 @@ import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
-const because = 'a test';
-const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', because };
+const reason = 'a test';
+const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason };
 const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', namespace: 'kube-system' }, data: {} };
 
 function write(path: string, content: string, before: string | null = null): HostChange {
@@ -25,7 +25,7 @@ function write(path: string, content: string, before: string | null = null): Hos
     owner: 'root:root',
     action: before === null ? 'create' : 'update',
     before: found,
-    because,
+    reason,
   };
 }
 
@@ -47,7 +47,7 @@ function filePhase(path: string, text: string, more: Partial<PhaseDefinition<nul
   return definePhase<null, string | null>({
     name: `write ${path}`,
     short: `Write ${path}`,
-    observe: async ({ host }) => (await host.ask({ it: { kind: 'file', path } })).it?.content ?? null,
+    observe: async ({ host }) => (await host.query({ it: { kind: 'file', path } })).it?.content ?? null,
     plan: (found) => (found === text ? { changes: [], noop: `${path} is current` } : { changes: [write(path, text, found)] }),
     ...more,
   });
@@ -110,7 +110,7 @@ describe('applyPhases', () => {
     const copy = definePhase<null, string | null>({
       name: 'copy',
       short: 'Copy',
-      observe: async ({ host: of }) => (await of.ask({ it: { kind: 'file', path: '/a' } })).it?.content ?? null,
+      observe: async ({ host: of }) => (await of.query({ it: { kind: 'file', path: '/a' } })).it?.content ?? null,
       plan: (found) => (found === null ? { changes: [], deferred: 'needs /a' } : { changes: [write('/copy', found)] }),
     });
     await run([filePhase('/a', '1'), copy], context);
@@ -150,13 +150,13 @@ describe('applyPhases', () => {
     const changes: readonly Change[] = [
       write('/a', '1'),
       write('/b', '2'),
-      { kind: 'create-object', object: CONFIG_MAP, because },
+      { kind: 'create-object', object: CONFIG_MAP, reason },
       write('/c', '3'),
       {
         kind: 'patch-object',
         ref: { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'x' },
         patch: { data: { a: 'b' } },
-        because,
+        reason,
       },
     ];
     await run([phase('p', { changes })], context);
@@ -196,7 +196,7 @@ describe('applyPhases', () => {
   });
 
   describe('where phases before it changed what it is about', () => {
-    const stop: HostChange = { kind: 'stop-unit', unit: 'kubelet', because };
+    const stop: HostChange = { kind: 'stop-unit', unit: 'kubelet', reason };
     const unitPhase = (name: string): Phase<null> =>
       definePhase<null, boolean>({
         name,
@@ -210,7 +210,7 @@ describe('applyPhases', () => {
         name,
         short: `Do ${name}`,
         observe: async ({ cluster }) => (await cluster?.get({ ...ROLE, name: 'x' })) !== null,
-        plan: (isThere) => ({ changes: isThere ? [] : [{ kind: 'create-object', object: ROLE, because }] }),
+        plan: (exists) => ({ changes: exists ? [] : [{ kind: 'create-object', object: ROLE, reason }] }),
       });
 
     it.each<[string, readonly Phase<null>[]]>([
@@ -244,11 +244,11 @@ describe('applyPhases', () => {
       kind: 'update-object',
       object: { ...found, data: { a: '1' } },
       before: found,
-      because: why,
+      reason: why,
     });
     const older = { ...made, metadata: { ...made.metadata, resourceVersion: '0' }, status: { replicas: 0 } };
     const planned = [{ phase: 'p', plan: { changes: [write('/a', '1'), update(older, 'its data differ')] } }];
-    const now = { ...write('/a', '1'), because: 'another reason' };
+    const now = { ...write('/a', '1'), reason: 'another reason' };
     await applyPhases([phase('p', { changes: [now, update(made, 'it is old')] })], context, null, planned);
     expect(reporter.codes()).not.toContain('PLAN_CHANGED');
   });

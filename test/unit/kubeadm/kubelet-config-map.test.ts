@@ -109,7 +109,7 @@ describe('diffRbac', () => {
   };
 
   it('creates what is missing', () => {
-    expect(diffRbac(null, role)).toEqual([{ kind: 'create-object', object: role, because: 'it is missing' }]);
+    expect(diffRbac(null, role)).toEqual([{ kind: 'create-object', object: role, reason: 'it is missing' }]);
   });
 
   it('leaves what the API server filled in and what others put on', () => {
@@ -120,7 +120,7 @@ describe('diffRbac', () => {
     const found = { ...stored, subjects: [{ kind: 'Group', name: 'system:nodes' }] };
     const [change, ...more] = diffRbac(found, binding);
     expect(more).toEqual([]);
-    expect(change).toMatchObject({ kind: 'update-object', before: found, because: 'its subjects differ' });
+    expect(change).toMatchObject({ kind: 'update-object', before: found, reason: 'its subjects differ' });
     expect(change).toMatchObject({ object: { metadata: stored.metadata, subjects: binding.subjects, roleRef: binding.roleRef } });
   });
 
@@ -140,7 +140,7 @@ describe('diffRbac', () => {
       { ...binding, subjects: [{ kind: 'Group', name: 'system:nodes' }] },
       'its subjects differ',
     ],
-  ])('says that %s', (_, found, wanted, because) => {
-    expect(diffRbac(found, wanted)[0]?.because).toBe(because);
+  ])('says that %s', (_, found, desired, reason) => {
+    expect(diffRbac(found, desired)[0]?.reason).toBe(reason);
   });
 });

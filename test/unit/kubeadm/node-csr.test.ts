@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { explainBootstrap } from '../../../src/kubeadm/explain-bootstrap.ts';
-import { CLIENT_SIGNER, kubeletRequestTrouble, nodeOfRequest, readNodeCsr, SERVING_SIGNER } from '../../../src/kubeadm/node-csr.ts';
+import { CLIENT_SIGNER, kubeletRequestFailure, nodeOfRequest, readNodeCsr, SERVING_SIGNER } from '../../../src/kubeadm/node-csr.ts';
 import { createCertificateRequest } from '../../../src/lab/api-server/pki.ts';
 
 interface Csr {
@@ -95,13 +95,13 @@ it('of requests that were refused before only the latest counts', async () => {
 it.each([
   ['dial tcp 10.0.0.1:6443: connect: connection refused', 'It is the host itself that has to reach the API server'],
   ['cannot create certificate signing request: Unauthorized', 'make one with token create'],
-])('gives the word of a kubelet that could not ask: %s', (said, hint) => {
-  const reason = explainBootstrap([], { said });
-  expect(reason).toMatchObject({ why: `the kubelet could not ask for a certificate: ${said}`, final: false });
+])('gives the word of a kubelet that could not ask: %s', (reported, hint) => {
+  const reason = explainBootstrap([], { reported });
+  expect(reason).toMatchObject({ why: `the kubelet could not ask for a certificate: ${reported}`, final: false });
   expect(reason.hint).toContain(hint);
 });
 
-describe('kubeletRequestTrouble', () => {
+describe('kubeletRequestFailure', () => {
   it.each<[Csr, string | null]>([
     [{}, null],
     [{ usages: ['key encipherment', 'digital signature', 'client auth'] }, null],
@@ -117,12 +117,12 @@ describe('kubeletRequestTrouble', () => {
     ],
   ])('%j', async (change, expected) => {
     const read = readNodeCsr(await csr(change));
-    expect(kubeletRequestTrouble(read)).toBe(expected);
+    expect(kubeletRequestFailure(read)).toBe(expected);
     expect(nodeOfRequest(read)).toBe(change.commonName === 'admin' ? null : 'w1');
   });
 
   it('of what is no request', () => {
     const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'n' }, spec: { request: 'eA==' } };
-    expect(kubeletRequestTrouble(readNodeCsr(object))).toBe('it holds no readable request');
+    expect(kubeletRequestFailure(readNodeCsr(object))).toBe('it holds no readable request');
   });
 });

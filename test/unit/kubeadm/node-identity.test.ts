@@ -6,10 +6,10 @@ import {
   challengeOf,
   claimNode,
   clashOf,
-  judgeClaim,
   type NodeProof,
   type ProofRules,
   proveNode,
+  validateClaim,
 } from '../../../src/kubeadm/node-identity.ts';
 import type { NodeEvidence } from '../../../src/kubelet/facts/node-evidence.ts';
 import {
@@ -185,9 +185,9 @@ describe('the Node that a host stands for', () => {
       addresses: [{ type: 'Hostname', address: 'n1' }, ...addresses.map((address) => ({ type: 'InternalIP', address }))],
     },
   });
-  const judge = (isProven: boolean, found: KubeObject | null, change: Partial<NodeEvidence> = {}): readonly string[] => {
+  const validate = (isProven: boolean, found: KubeObject | null, change: Partial<NodeEvidence> = {}): readonly string[] => {
     const all = { ...evidence, ...change };
-    return judgeClaim('h', { claim: { nodeName: 'n1', isProven, machineId: all.machineId }, evidence: all, node: found }).map(
+    return validateClaim('h', { claim: { nodeName: 'n1', isProven, machineId: all.machineId }, evidence: all, node: found }).map(
       ({ code }) => code,
     );
   };
@@ -210,7 +210,7 @@ describe('the Node that a host stands for', () => {
     ['named, addresses of the host unknown', false, node('aaaa', '10.0.0.2'), { addresses: null }, []],
     ['named, not registered, without a machine-id', false, null, { machineId: '' }, []],
   ])('%s', (_, isProven, found, change, codes) => {
-    expect(judge(isProven, found, change)).toEqual(codes);
+    expect(validate(isProven, found, change)).toEqual(codes);
   });
 });
 

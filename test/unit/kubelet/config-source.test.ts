@@ -24,10 +24,10 @@ const IDENTITY = { ...SOURCE, uid: 'u', resourceVersion: '7' };
 
 describe('parseConfigSource', () => {
   it('takes what an API server takes, and gives it back', () => {
-    expect(parseConfigSource({ configMap: SOURCE })).toEqual({ source: SOURCE, trouble: null });
+    expect(parseConfigSource({ configMap: SOURCE })).toEqual({ source: SOURCE, issue: null });
     expect(formatConfigSource(SOURCE)).toEqual({ configMap: SOURCE });
-    expect(parseConfigSource(undefined)).toEqual({ source: null, trouble: null });
-    expect(parseConfigSource(null)).toEqual({ source: null, trouble: null });
+    expect(parseConfigSource(undefined)).toEqual({ source: null, issue: null });
+    expect(parseConfigSource(null)).toEqual({ source: null, issue: null });
   });
 
   const map = (change: Json) => ({ configMap: { ...SOURCE, ...(change as object) } }) as Json;
@@ -41,8 +41,8 @@ describe('parseConfigSource', () => {
     [map({ namespace: '../baz' }), 'configMap.namespace: "../baz" is no name of a namespace'],
     [map({ name: '../bar' }), 'configMap.name: "../bar" is no name of a ConfigMap'],
     [map({ kubeletConfigKey: '../qux' }), 'configMap.kubeletConfigKey: "../qux" is no key of a ConfigMap'],
-  ])('refuses %j', (value, trouble) => {
-    expect(parseConfigSource(value)).toEqual({ source: null, trouble });
+  ])('refuses %j', (value, issue) => {
+    expect(parseConfigSource(value)).toEqual({ source: null, issue });
   });
 });
 
@@ -56,8 +56,8 @@ describe('annotations', () => {
     expect(CONFIG_SOURCE_ANNOTATION).toBe('kubeletadm.dev/config-source');
     expect(formatSourceAnnotation(SOURCE)).toBe('{"configMap":{"kubeletConfigKey":"kubelet","name":"a","namespace":"kube-system"}}');
     expect(parseSourceAnnotation(formatSourceAnnotation(SOURCE)).source).toEqual(SOURCE);
-    expect(parseSourceAnnotation('{')).toEqual({ source: null, trouble: 'not valid JSON' });
-    expect(parseSourceAnnotation(' ')).toEqual({ source: null, trouble: null });
+    expect(parseSourceAnnotation('{')).toEqual({ source: null, issue: 'not valid JSON' });
+    expect(parseSourceAnnotation(' ')).toEqual({ source: null, issue: null });
     expect(parseStatusAnnotation(JSON.stringify(formatConfigStatus(LOCAL_STATUS)))).toEqual(LOCAL_STATUS);
     expect(parseStatusAnnotation('[')).toBeNull();
   });
@@ -71,7 +71,7 @@ describe('parseSourceArgument', () => {
     expect(describeIdentity(IDENTITY)).toBe('kube-system/a/kubelet@7');
   });
   it.each(['a', 'a/b/c/d', '/b', 'a/', 'a/b/', 'A/b', 'a/B', 'a/b/..'])('refuses %s', (text) => {
-    expect(parseSourceArgument(text).trouble).not.toBeNull();
+    expect(parseSourceArgument(text).issue).not.toBeNull();
   });
 });
 

@@ -149,9 +149,9 @@ describe('whatever is given', () => {
             const flag = catalogue.flag(name, from);
             return flag !== null && flag.field === null && flag.entry.field !== null ? [flag.entry.field] : [];
           });
-          const said = [...fieldless, ...steps.map(({ what }) => what.replace(/^featureGates\.(.*)$/, 'featureGates[$1]'))];
+          const reported = [...fieldless, ...steps.map(({ what }) => what.replace(/^featureGates\.(.*)$/, 'featureGates[$1]'))];
           const silent = differences.filter(
-            ({ path }) => !said.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`)),
+            ({ path }) => !reported.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`)),
           );
           expect(silent.map(({ path, before, after }) => [path, before.value, after.value])).toEqual([]);
         }),

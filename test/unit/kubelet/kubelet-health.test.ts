@@ -77,7 +77,7 @@ describe('waitForHealthyKubelet', () => {
   it.each([
     ['an answer that is not 200', { status: 500, body: '[-]syncloop failed' }, 'healthz answers 500'],
     ['no answer', { error: 'connection refused' }, 'healthz: connection refused'],
-  ])('gives up on %s when the time is up', async (_, answer, said) => {
+  ])('gives up on %s when the time is up', async (_, answer, reported) => {
     const { host, clock, reporter, wait } = world();
     host.http = () => answer;
     const error = await failureOf(wait({ url: URL, timeoutMs: 15_000 }));
@@ -86,7 +86,7 @@ describe('waitForHealthyKubelet', () => {
       'node1: kubelet-start: the kubelet is not healthy after 15s: the unit is active (running). See journalctl -u kubelet on the host, then run the same command again. [KUBELET_UNHEALTHY]',
     );
     expect(clock.elapsedMs).toBe(15_000);
-    expect(reporter.messages('WAITING')[0]).toContain(said);
+    expect(reporter.messages('WAITING')[0]).toContain(reported);
   });
 
   it('looks for the cause in the journal, and keeps the journal for -v 5', async () => {
@@ -105,10 +105,10 @@ describe('waitForHealthyKubelet', () => {
     const it = world();
     crashLoop(it, SWAP, 2);
     const asked: (readonly string[])[] = [];
-    const ask = it.host.ask;
-    it.host.ask = (questions, options) => {
-      if (questions.journal?.kind === 'command') asked.push(questions.journal.argv);
-      return ask(questions, options);
+    const query = it.host.query;
+    it.host.query = (queries, options) => {
+      if (queries.journal?.kind === 'command') asked.push(queries.journal.argv);
+      return query(queries, options);
     };
     await failureOf(it.wait());
     expect(asked).toEqual([expect.arrayContaining(['--unit=kubelet', '--since=-25s'])]);
@@ -135,10 +135,10 @@ describe('waitForHealthyKubelet', () => {
       healthy(it.host)();
     });
     let journals = 0;
-    const ask = it.host.ask;
-    it.host.ask = (questions, options) => {
-      if ('journal' in questions) journals++;
-      return ask(questions, options);
+    const query = it.host.query;
+    it.host.query = (queries, options) => {
+      if ('journal' in queries) journals++;
+      return query(queries, options);
     };
     await it.wait();
     expect(it.clock.elapsedMs).toBe(45_000);

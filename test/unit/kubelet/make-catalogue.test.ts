@@ -53,9 +53,9 @@ describe('make-catalogue', () => {
     ['a field gone missing', [FIELD], 'is missing'],
     ['something else than a list', { maxPods: FIELD }, 'fields: not a list'],
   ])('ends with an error at %s and writes nothing', (_, fields, message) => {
-    const said = run(fields);
-    expect(said).toMatch(/^make-catalogue: /);
-    expect(said).toContain(message);
+    const reported = run(fields);
+    expect(reported).toMatch(/^make-catalogue: /);
+    expect(reported).toContain(message);
   });
 
   it('wants a directory', () => {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
+  checkHostKey,
   type HostKey,
   hostKeyFingerprint,
   hostKeyFromBytes,
   hostKeyTypeName,
   indexKnownHosts,
-  judgeHostKey,
   knownHostsNames,
   orderHostKeyAlgorithms,
   parseKnownHosts,
@@ -37,7 +37,7 @@ const text = ({ type, blob }: HostKey): string => `${type} ${blob}`;
 const known = (...lines: string[]) => indexKnownHosts(parseKnownHosts(lines.join('\n'), 'kh'));
 const at = (hostName: string, port = 22, hostKeyAlias: string | null = null) => knownHostsNames({ hostName, port, hostKeyAlias });
 
-describe('judgeHostKey', () => {
+describe('checkHostKey', () => {
   it.each([
     ['a plain name', [`n1 ${text(ED)}`], at('n1'), 'known'],
     ['one of several names', [`n0,n1,10.0.0.1 ${text(ED)} comment here`], at('10.0.0.1'), 'known'],
@@ -69,13 +69,13 @@ describe('judgeHostKey', () => {
     ['a broken key', ['n1 ssh-ed25519 AAAA', 'n1 ssh-ed25519'], at('n1'), 'unknown'],
     ['no line', [], at('n1'), 'unknown'],
   ])('%s: %s', (_, lines, names, verdict) => {
-    expect(judgeHostKey(known(...lines), names, ED).kind).toBe(verdict);
+    expect(checkHostKey(known(...lines), names, ED).kind).toBe(verdict);
   });
 
   it('points at the line with the other key, of the same type where there is one', () => {
     const lines = ['# first', `n1 ${text(RSA)}`, `n1 ${text(ED_OTHER)}`];
-    expect(judgeHostKey(known(...lines), at('n1'), ED)).toMatchObject({ kind: 'mismatch', entry: { file: 'kh', line: 3 } });
-    expect(judgeHostKey(known(...lines), at('n1'), ECDSA)).toMatchObject({ kind: 'mismatch', entry: { line: 2 } });
+    expect(checkHostKey(known(...lines), at('n1'), ED)).toMatchObject({ kind: 'mismatch', entry: { file: 'kh', line: 3 } });
+    expect(checkHostKey(known(...lines), at('n1'), ECDSA)).toMatchObject({ kind: 'mismatch', entry: { line: 2 } });
   });
 });
 

@@ -40,7 +40,7 @@ export function atApiServer<Whole extends MakesApiServer, Part>(
       if (context.cluster === null && !input.staged) throw notUp(context.host.name);
       await selected.ready(context, input);
     },
-    look: async (context, input) => (context.cluster === null && !input.assumeEmptyCluster ? WAITING : selected.look(context, input)),
+    inspect: async (context, input) => (context.cluster === null && !input.assumeEmptyCluster ? WAITING : selected.inspect(context, input)),
   };
 }
 

@@ -9,7 +9,7 @@ import { clientIdentity } from '../../../kubelet/facts/kubelet-identity.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 
 /** How far a host is on its way to be a control plane. */
-export type PlaneState =
+export type ControlPlaneState =
   /** It has no static pod of an API server. */
   | 'none'
   /** It has one, and whoever made it did not come to the end: the kubelet is no node yet, or the Node is not marked. */
@@ -25,11 +25,11 @@ const FACTS = combineFacts({ identity: clientIdentity, files: fileFacts([API_SER
  * Credentials that may not look at Nodes leave it at what the host has.
  * @throws what `host.ask` and `Cluster.get` throw
  */
-export async function observePlaneState(host: Host, cluster: Cluster, signal?: AbortSignal): Promise<PlaneState> {
+export async function observeControlPlaneState(host: Host, cluster: Cluster, signal?: AbortSignal): Promise<ControlPlaneState> {
   const { identity, files } = await observe(host, FACTS, signal);
-  const isThere = (path: string): boolean => (files.get(path) ?? null) !== null;
-  if (!isThere(API_SERVER)) return 'none';
-  if (identity.state === 'missing' || isThere(BOOTSTRAP_CONF)) return 'unfinished';
+  const exists = (path: string): boolean => (files.get(path) ?? null) !== null;
+  if (!exists(API_SERVER)) return 'none';
+  if (identity.state === 'missing' || exists(BOOTSTRAP_CONF)) return 'unfinished';
   const [, name] = /^system:node:(.+)$/.exec(identity.commonName ?? '') ?? [];
   if (name !== undefined) return (await isMarked(cluster, name)) ? 'present' : 'unfinished';
   // Credentials that are no certificate name nobody; a certificate that cannot be read was never there.
@@ -37,10 +37,14 @@ export async function observePlaneState(host: Host, cluster: Cluster, signal?: A
 }
 
 /** The same over a connection of its own. */
-export async function planeStateOver(connect: () => Promise<Host>, cluster: Cluster, signal?: AbortSignal): Promise<PlaneState> {
+export async function controlPlaneStateOver(
+  connect: () => Promise<Host>,
+  cluster: Cluster,
+  signal?: AbortSignal,
+): Promise<ControlPlaneState> {
   const host = await connect();
   try {
-    return await observePlaneState(host, cluster, signal);
+    return await observeControlPlaneState(host, cluster, signal);
   } finally {
     await host.close();
   }

@@ -218,14 +218,14 @@ function endpointsOf(node: ControlPlaneNode): readonly ComponentEndpoint[] {
 const ONLY_AT_FIRST = ['--initial-cluster=', '--initial-cluster-state='];
 
 /** The manifest as it is on the host, where it differs in nothing but what counts at the very first start of a member. */
-function startedManifest(wanted: WriteFilesInput, { host }: ObservedControlPlane): WriteFilesInput {
-  const [file] = wanted.files;
-  const there = host.manifests.get(manifestPath('etcd'))?.content;
-  if (file === undefined || there === undefined || typeof file.content !== 'string') return wanted;
+function startedManifest(desired: WriteFilesInput, { host }: ObservedControlPlane): WriteFilesInput {
+  const [file] = desired.files;
+  const existing = host.manifests.get(manifestPath('etcd'))?.content;
+  if (file === undefined || existing === undefined || typeof file.content !== 'string') return desired;
   const lasting = (text: string): string =>
     text
       .split('\n')
       .filter((line) => !ONLY_AT_FIRST.some((flag) => line.includes(flag)))
       .join('\n');
-  return lasting(there) === lasting(file.content) ? { ...wanted, files: [{ ...file, content: there }] } : wanted;
+  return lasting(existing) === lasting(file.content) ? { ...desired, files: [{ ...file, content: existing }] } : desired;
 }

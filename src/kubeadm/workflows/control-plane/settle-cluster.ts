@@ -57,8 +57,8 @@ async function settleVersion(input: SettleClusterInput): Promise<{ version: stri
   const { declared, found, kubelet, releaseOf } = input;
   const written = declared.kubernetesVersion === undefined ? null : parseKubernetesVersion(declared.kubernetesVersion);
   if (written?.kind === 'release') return { version: keptVersion(declared.kubernetesVersion ?? ''), warnings: [] };
-  const there = found.kubernetesVersion === undefined ? null : parseKubernetesVersion(found.kubernetesVersion);
-  if (there?.kind === 'release') return { version: keptVersion(found.kubernetesVersion ?? ''), warnings: [] };
+  const existing = found.kubernetesVersion === undefined ? null : parseKubernetesVersion(found.kubernetesVersion);
+  if (existing?.kind === 'release') return { version: keptVersion(found.kubernetesVersion ?? ''), warnings: [] };
   if (written === null) return { version: kubeletRelease(kubelet) ?? NEWEST_RELEASE, warnings: [] };
   const inBucket = (version: string): string => `${written.ci ? 'ci/' : ''}${version}`;
   const release = parseKubernetesVersion((await releaseOf(written.label, written.ci)) ?? '');

@@ -61,8 +61,8 @@ export async function discoverByKubeconfig(
   const caPem = ownCa ?? named?.caPem;
   if (caPem === undefined) throw mistake(problems.noAuthority(kubeconfig.file));
   const { server, tlsServerName, proxyUrl } = cluster;
-  const way = { ...(tlsServerName === undefined ? {} : { tlsServerName }), ...(proxyUrl === undefined ? {} : { proxyUrl }) };
-  return { apiServer: { server, caPem, ...way }, credentials };
+  const route = { ...(tlsServerName === undefined ? {} : { tlsServerName }), ...(proxyUrl === undefined ? {} : { proxyUrl }) };
+  return { apiServer: { server, caPem, ...route }, credentials };
 }
 
 /** The text of cluster-info, over TLS that is verified; null when it is not for us. */
@@ -80,7 +80,7 @@ async function refresh(
     authority: ownCa === null ? 'an authority that this machine trusts' : `the CA in ${kubeconfig.file}`,
     ...(cluster.tlsServerName === undefined ? {} : { serverName: cluster.tlsServerName }),
     ...(cluster.proxyUrl === undefined ? {} : { proxyUrl: cluster.proxyUrl }),
-    there: null,
+    remote: null,
     forOthers,
   });
   switch (reading.kind) {

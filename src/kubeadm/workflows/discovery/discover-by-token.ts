@@ -49,7 +49,7 @@ export async function discoverByToken(context: DiscoveryContext, deadline: Deadl
   }
   const pinned = pinnedCertificates(found, pins, endpoint);
   requireValidNow(pinned, endpoint, first.clock);
-  const second = await waitFor(context, deadline, () => verifiedClusterInfo(context, deadline, input, pinned, first.clock.there));
+  const second = await waitFor(context, deadline, () => verifiedClusterInfo(context, deadline, input, pinned, first.clock.remote));
   if (second.kubeconfig !== first.info.kubeconfig) throw refusal(problems.clusterInfoChanged(endpoint));
   return found;
 }
@@ -71,7 +71,7 @@ function signedClusterInfo(
   let wrong = 0;
   let refused = 0;
   return async () => {
-    const question = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, authority: PINNED, there: null } as const;
+    const question = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, authority: PINNED, remote: null } as const;
     const { reading, clock } = await readClusterInfo(context, deadline, { ...input, ...question });
     if (reading.kind !== 'found') return settle(reading);
     const { info } = reading;
@@ -104,7 +104,7 @@ async function isAccepted(
   if (input.pins.length === 0) return null;
   const pinned = pinnedCertificates(readFoundCluster(info.kubeconfig, input.endpoint), input.pins, input.endpoint);
   requireValidNow(pinned, input.endpoint, clock);
-  const verified = await verifiedClusterInfo(context, deadline, input, pinned, clock.there);
+  const verified = await verifiedClusterInfo(context, deadline, input, pinned, clock.remote);
   return 'wait' in verified ? null : input.acceptsToken({ server: `https://${input.endpoint}`, caPem: bundle(pinned) });
 }
 
@@ -114,10 +114,10 @@ async function verifiedClusterInfo(
   deadline: Deadline,
   input: TokenDiscovery,
   pinned: readonly Certificate[],
-  there: Date | null,
+  remote: Date | null,
 ): Promise<Attempt<ClusterInfo>> {
   const trust = { kind: 'authorities', pem: bundle(pinned) } as const;
-  const question = { ...input, server: `https://${input.endpoint}`, trust, authority: PINNED, there };
+  const question = { ...input, server: `https://${input.endpoint}`, trust, authority: PINNED, remote };
   const { reading } = await readClusterInfo(context, deadline, question);
   return reading.kind === 'found' ? { done: reading.info } : settle(reading);
 }

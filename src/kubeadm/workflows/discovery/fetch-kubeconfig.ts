@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../../../base/errors.ts';
 import { documentUnavailable } from '../../discovery/discovery-problems.ts';
-import { explainTrouble } from '../../discovery/explain-trouble.ts';
+import { explainFailure } from '../../discovery/explain-failure.ts';
 import { type Attempt, type Deadline, type DiscoveryContext, requestTimeoutMs, waitFor } from './wait-for.ts';
 
 const MAX_REDIRECTS = 10;
@@ -33,8 +33,8 @@ async function fetchOnce(
   const request = { url, trust: { kind: 'machine' }, timeoutMs: requestTimeoutMs(deadline, clock), maxBytes: MAX_BYTES } as const;
   const answer = await web.get({ ...request, ...(signal === undefined ? {} : { signal }) });
   if (answer.kind === 'failed') {
-    const about = { endpoint: shown, authority: 'an authority that this machine trusts', clock: { here: clock.now(), there: null } };
-    const { kind, problem } = explainTrouble(answer.trouble, about);
+    const about = { endpoint: shown, authority: 'an authority that this machine trusts', clock: { local: clock.now(), remote: null } };
+    const { kind, problem } = explainFailure(answer.issue, about);
     if (kind === 'wait') return { wait: problem };
     throw refusal(problem);
   }

@@ -5,7 +5,7 @@ import { CLUSTER_INFO_PATH } from '../../discovery/cluster-info.ts';
 import { type ClusterInfoReading, readClusterInfoAnswer } from '../../discovery/read-cluster-info.ts';
 import { type Deadline, type DiscoveryContext, requestTimeoutMs } from './wait-for.ts';
 
-export interface ClusterInfoQuestion {
+export interface ClusterInfoRequest {
   /** e.g. `https://10.0.0.1:6443`. */
   readonly server: string;
   /** The server in messages. */
@@ -16,7 +16,7 @@ export interface ClusterInfoQuestion {
   readonly serverName?: string;
   readonly proxyUrl?: string;
   /** The server's clock as it was told before: a certificate that is refused hides it. */
-  readonly there: Date | null;
+  readonly remote: Date | null;
   /** The API server is asked from here for hosts elsewhere. */
   readonly forOthers: boolean;
 }
@@ -25,9 +25,9 @@ export interface ClusterInfoQuestion {
 export async function readClusterInfo(
   { web, clock, signal }: DiscoveryContext,
   deadline: Deadline,
-  question: ClusterInfoQuestion,
+  question: ClusterInfoRequest,
 ): Promise<{ readonly reading: ClusterInfoReading; readonly clock: ClockReading }> {
-  const { server, endpoint, trust, authority, serverName, proxyUrl, there, forOthers } = question;
+  const { server, endpoint, trust, authority, serverName, proxyUrl, remote, forOthers } = question;
   const answer = await web.get({
     url: `${server}${CLUSTER_INFO_PATH}`,
     trust,
@@ -36,8 +36,8 @@ export async function readClusterInfo(
     ...(proxyUrl === undefined ? {} : { proxyUrl }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const told = answer.kind === 'answer' ? answer.date : null;
-  const clocks = { here: clock.now(), there: told ?? there };
+  const reported = answer.kind === 'answer' ? answer.date : null;
+  const clocks = { local: clock.now(), remote: reported ?? remote };
   const reading = readClusterInfoAnswer(answer, { endpoint, authority, clock: clocks });
   if (reading.kind === 'found' || !forOthers) return { reading, clock: clocks };
   return { reading: { ...reading, problem: fromHere(reading.problem) }, clock: clocks };

@@ -44,7 +44,7 @@ export function requestTimeoutMs({ endsAt }: Deadline, clock: Clock): number {
 export async function waitFor<T>(context: DiscoveryContext, deadline: Deadline, attempt: () => Promise<Attempt<T>>): Promise<T> {
   const { clock, reporter, signal } = context;
   const started = clock.now().getTime();
-  let said = { message: '', at: 0 };
+  let reported = { message: '', at: 0 };
   for (let tries = 0; ; tries++) {
     signal?.throwIfAborted();
     const result = await attempt();
@@ -53,8 +53,8 @@ export async function waitFor<T>(context: DiscoveryContext, deadline: Deadline, 
     const now = clock.now().getTime();
     const pause = Math.min(PAUSES_MS[tries] ?? 5_000, deadline.endsAt - now);
     if (pause <= 0) throw new AppError({ ...problem, message: `${problem.message} (asked for ${duration(now - started)})` });
-    if (problem.message !== said.message || now - said.at >= PROGRESS_MS) {
-      said = { message: problem.message, at: now };
+    if (problem.message !== reported.message || now - reported.at >= PROGRESS_MS) {
+      reported = { message: problem.message, at: now };
       const message = `${problem.message}; asking again, for ${duration(deadline.endsAt - now)} at most`;
       reporter.report({ level: 'info', code: 'WAITING', message });
     }

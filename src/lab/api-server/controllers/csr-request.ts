@@ -43,9 +43,9 @@ export function requestProblem({ signerName, usages, request }: ParsedCsr): stri
   if (!serving && ipAddresses.length > 0) return 'IP subjectAltNames are not allowed';
   if (otherNames.length > 0) return 'Email and URI subjectAltNames are not allowed';
   if (!commonName.startsWith('system:node:')) return 'subject common name does not begin with system:node:';
-  const wanted = ['digital signature', 'key encipherment', serving ? 'server auth' : 'client auth'];
+  const desired = ['digital signature', 'key encipherment', serving ? 'server auth' : 'client auth'];
   const given = new Set(usages);
   const fits =
-    wanted.every((usage) => usage === 'key encipherment' || given.has(usage)) && [...given].every((usage) => wanted.includes(usage));
-  return fits ? null : `usages did not match [${wanted.join(' ')}]`;
+    desired.every((usage) => usage === 'key encipherment' || given.has(usage)) && [...given].every((usage) => desired.includes(usage));
+  return fits ? null : `usages did not match [${desired.join(' ')}]`;
 }

@@ -15,8 +15,8 @@ export function startNodeTaints(context: ControllerContext): void {
     const tainted = taints.some((taint) => taint.key === NOT_READY && taint.effect === 'NoSchedule');
     if (ready === undefined || tainted === (ready !== 'True')) return;
     const others = taints.filter((taint) => taint.key !== NOT_READY || taint.effect !== 'NoSchedule');
-    const wanted = ready === 'True' ? others : [...others, { key: NOT_READY, effect: 'NoSchedule' }];
+    const desired = ready === 'True' ? others : [...others, { key: NOT_READY, effect: 'NoSchedule' }];
     const at = { namespace: '', name: node.metadata.name };
-    context.registry.update(NODES, at, { ...node, spec: { ...memberOf(node, 'spec'), taints: wanted } }, { user: CONTROLLER });
+    context.registry.update(NODES, at, { ...node, spec: { ...memberOf(node, 'spec'), taints: desired } }, { user: CONTROLLER });
   });
 }

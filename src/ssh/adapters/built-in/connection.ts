@@ -11,7 +11,7 @@ import { SHA1_MACS } from '../../policy.ts';
 import type { SshTarget } from '../../target.ts';
 import { type Authentication, authentication } from './authentication.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
-import { type HostKeyPolicy, hostKeyVerifier, rememberHostKey, type VerifyHostKey } from './host-key-check.ts';
+import { type HostKeyPolicy, hostKeyVerifier, saveHostKey, type VerifyHostKey } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
 
@@ -68,7 +68,7 @@ export async function openConnection(
     const known = await options.hostKeys.knownHosts(target);
     const keys = await options.identities.candidates(target, options.askPassphrase);
     const verify = options.verifyHostKey ?? hostKeyVerifier(target, known);
-    const remember = (key: HostKey): Promise<void> => rememberHostKey(target, key, options);
+    const save = (key: HostKey): Promise<void> => saveHostKey(target, key, options);
     const algorithms = algorithmsFor(target, known);
     let turnedAway: unknown = null;
     for (let attempt = 0; ; attempt++) {
@@ -77,7 +77,7 @@ export async function openConnection(
       let socket: Duplex | null = null;
       try {
         socket = await open();
-        return await handshake({ progress, socket, deadline, verify, remember, algorithms });
+        return await handshake({ progress, socket, deadline, verify, save, algorithms });
       } catch (error) {
         // That the host has refused logins says more than that the time is over.
         if (deadline.signal.aborted) throw signal?.aborted === true ? error : (turnedAway ?? error);
@@ -117,11 +117,11 @@ interface Handshake {
   readonly socket: Duplex;
   readonly deadline: Deadline;
   readonly verify: VerifyHostKey;
-  readonly remember: (key: HostKey) => Promise<void>;
+  readonly save: (key: HostKey) => Promise<void>;
   readonly algorithms: ssh2.Algorithms;
 }
 
-function handshake({ progress, socket, deadline, verify, remember, algorithms }: Handshake): Promise<SshConnection> {
+function handshake({ progress, socket, deadline, verify, save, algorithms }: Handshake): Promise<SshConnection> {
   const { target, auth } = progress;
   const ssh = new NodeSSH();
   let isSettled = false;
@@ -163,11 +163,11 @@ function handshake({ progress, socket, deadline, verify, remember, algorithms }:
       progress.received += chunk.toString('latin1', 0, 300);
       if (progress.received.length > 300 || /^SSH-/m.test(progress.received)) socket.off('data', listen);
     });
-    let remembered: Promise<void> = Promise.resolve();
+    let saved: Promise<void> = Promise.resolve();
     client.once('handshake', () => {
       progress.isEncrypted = true;
       // Not before: the host has proved only now that it owns the key.
-      if (progress.acceptedKey?.isNew) remembered = remember(progress.acceptedKey.key);
+      if (progress.acceptedKey?.isNew) saved = save(progress.acceptedKey.key);
     });
     client.on('change password', () => fail(auth.failure('the password has expired and has to be changed on the host', undefined)));
     client.on('error', (error: ClientError) => {
@@ -183,7 +183,7 @@ function handshake({ progress, socket, deadline, verify, remember, algorithms }:
       isSettled = true;
       forget();
       const connection = establish({ ssh, client, socket, progress });
-      void remembered.then(() => resolve(connection));
+      void saved.then(() => resolve(connection));
     });
   });
 }
@@ -262,10 +262,10 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login was done`);
   if (isEncrypted) return auth.failure(describeFailure(error), error ?? undefined);
   const isSsh = /^SSH-/m.test(received);
-  const said = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
+  const reported = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
   if (isSsh) return unreachable(`the key exchange failed: ${describeFailure(error)}`);
-  if (said === '') return unreachable('it accepts connections and closes them at once', REFUSES_AT_ONCE);
-  return unreachable(`it says "${said}", which is not SSH`, isTurnedAway({ received }) ? BUSY : 'Check address and port');
+  if (reported === '') return unreachable('it accepts connections and closes them at once', REFUSES_AT_ONCE);
+  return unreachable(`it says "${reported}", which is not SSH`, isTurnedAway({ received }) ? BUSY : 'Check address and port');
 }
 
 const BUSY = 'The host refuses logins while many are in progress: try again, or raise MaxStartups of its sshd';

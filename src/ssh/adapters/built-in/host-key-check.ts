@@ -1,7 +1,7 @@
 import type { Problem } from '../../../base/errors.ts';
 import { hostKeyMismatch, hostKeyRevoked, hostKeyTooShort, hostKeyUnknown } from '../../../host/host-problems.ts';
 import type { HostKeyStore } from '../../host-key-store.ts';
-import { type HostKey, hostKeyFingerprint, hostKeyTypeName, judgeHostKey, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
+import { checkHostKey, type HostKey, hostKeyFingerprint, hostKeyTypeName, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
 import { MINIMAL_RSA_BITS } from '../../policy.ts';
 import { rsaBits } from '../../public-key-form.ts';
 import type { SshTarget } from '../../target.ts';
@@ -30,7 +30,7 @@ export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHos
   return (key) => {
     const bits = rsaBits(Buffer.from(key.blob, 'base64'));
     if (bits !== null && bits < minimalBits) throw hostKeyTooShort({ host, knownAs, shown: describeKey(key), bits, minimalBits });
-    const verdict = judgeHostKey(known, names, key);
+    const verdict = checkHostKey(known, names, key);
     if (verdict.kind === 'known') return 'known';
     const shown = describeKey(key);
     switch (verdict.kind) {
@@ -59,10 +59,10 @@ function howToMakeKnown(target: SshTarget): string {
 }
 
 /** Adds an accepted key to known_hosts. Like ssh, goes on when the file cannot be written. */
-export async function rememberHostKey(target: SshTarget, key: HostKey, { hostKeys, notice }: HostKeyPolicy): Promise<void> {
+export async function saveHostKey(target: SshTarget, key: HostKey, { hostKeys, notice }: HostKeyPolicy): Promise<void> {
   const shown = describeKey(key);
   try {
-    const file = await hostKeys.remember(target, key);
+    const file = await hostKeys.save(target, key);
     const where = file === null ? 'no file to remember it in is configured' : `now in ${file}`;
     notice?.({ code: 'HOST_KEY_ADDED', severity: 'warning', host: target.name, message: `accepted the new ${shown}; ${where}` });
   } catch (error) {

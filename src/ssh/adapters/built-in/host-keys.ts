@@ -1,6 +1,6 @@
 import { untilAborted } from '../../../base/abort.ts';
 import type { HostKeys } from '../../host-keys.ts';
-import { type HostKey, judgeHostKey, knownHostsNames } from '../../known-hosts.ts';
+import { checkHostKey, type HostKey, knownHostsNames } from '../../known-hosts.ts';
 import type { SshConfig, SshOverrides } from '../../resolve-target.ts';
 import type { SshTarget } from '../../target.ts';
 import { type ConnectOptions, openConnection } from './connection.ts';
@@ -8,7 +8,7 @@ import { type Identities, identities } from './identities.ts';
 import { type JumpHosts, jumpHosts } from './jump-hosts.ts';
 
 /** Ends the handshake once the key is seen. */
-class Seen extends Error {
+class Observed extends Error {
   readonly key: HostKey;
   constructor(key: HostKey) {
     super('the host key has been seen');
@@ -32,12 +32,12 @@ export function sshHostKeys(
   return {
     config,
     overrides,
-    look: async (target, signal) => {
+    inspect: async (target, signal) => {
       const known = await options.hostKeys.knownHosts(target);
       const key = await shownKey(target, { jumps, options: connectOptions, signal });
-      return { key, verdict: judgeHostKey(known, knownHostsNames(target), key) };
+      return { key, verdict: checkHostKey(known, knownHostsNames(target), key) };
     },
-    remember: (target, key) => options.hostKeys.remember(target, key),
+    save: (target, key) => options.hostKeys.save(target, key),
   };
 }
 
@@ -51,15 +51,15 @@ interface Looking {
 async function shownKey(target: SshTarget, { jumps, options, signal }: Looking): Promise<HostKey> {
   const lease = target.proxyJump.length === 0 ? null : jumps.lease(target.proxyJump, options, target.name);
   const verifyHostKey = (key: HostKey): never => {
-    throw new Seen(key);
+    throw new Observed(key);
   };
   try {
     const via = lease === null ? null : await untilAborted(lease.connection, signal);
-    const way = { via, ...(signal === undefined ? {} : { signal }) };
-    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, way);
+    const route = { via, ...(signal === undefined ? {} : { signal }) };
+    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, route);
     throw new Error('a connection was made without its key being looked at');
   } catch (error) {
-    if (error instanceof Seen) return error.key;
+    if (error instanceof Observed) return error.key;
     throw error;
   } finally {
     lease?.release();

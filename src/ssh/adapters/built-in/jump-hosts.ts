@@ -1,6 +1,6 @@
 import { untilAborted } from '../../../base/abort.ts';
 import { throughJumpHost } from '../../../host/host-problems.ts';
-import { type SshTarget, wayKey } from '../../target.ts';
+import { routeKey, type SshTarget } from '../../target.ts';
 import { type ConnectOptions, openConnection, type SshConnection } from './connection.ts';
 
 /** A share in the connection to a jump host, which may still be in the making. */
@@ -32,7 +32,7 @@ export function jumpHosts(): JumpHosts {
   const entries = new Map<string, Entry>();
 
   const acquire = (hops: readonly SshTarget[], options: ConnectOptions): Lease => {
-    const key = wayKey(hops);
+    const key = routeKey(hops);
     const present = entries.get(key);
     const entry = present !== undefined && !present.connection?.lost ? present : connect(hops, options);
     entries.set(key, entry);

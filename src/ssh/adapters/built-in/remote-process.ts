@@ -37,8 +37,8 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
   const host = target.name;
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not end`, timeoutMs })), timeoutMs);
-  const forgetSignal = onAbort(options.signal, (reason) => stop.abort(reason));
-  const forgetLoss = connection.onLost((why) => stop.abort(why()));
+  const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
+  const removeLossListener = connection.onLost((why) => stop.abort(why()));
   const remote = startRemote(connection, run, stop);
   try {
     const channel = await untilAborted(remote.opened, stop.signal);
@@ -53,8 +53,8 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
     throw error;
   } finally {
     clearTimeout(timer);
-    forgetSignal();
-    forgetLoss();
+    removeSignalListener();
+    removeLossListener();
   }
 }
 
@@ -169,7 +169,7 @@ function readFailure({ target: { name: host, user }, command, exit, stdout, stde
   if (stderr.note === 'missing') return hostCommandNotFound({ host, command });
   if (exit === null) return hostConnectionLost({ host, why: `${command} ended without an exit status` });
   if (stdout.note !== null) return null;
-  return hostNoShell({ host, user, said: printable(`${stdout.noise()} ${stderr.noise()}`) });
+  return hostNoShell({ host, user, reported: printable(`${stdout.noise()} ${stderr.noise()}`) });
 }
 
 /**

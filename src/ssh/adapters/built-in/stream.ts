@@ -126,7 +126,7 @@ function channelRefused(host: string, cause: unknown): Error {
   const error = cause instanceof Error ? cause : new Error(String(cause));
   const reason = 'reason' in error ? error.reason : undefined;
   if (reason === CONNECT_FAILED) return Object.assign(error, { code: 'ECONNREFUSED' });
-  return hostForwardRefused({ host, said: printable(error.message.replace(/^.*open failure: /, '')), cause: error });
+  return hostForwardRefused({ host, reported: printable(error.message.replace(/^.*open failure: /, '')), cause: error });
 }
 
 /** Reasons as RFC 4254, 5.1 numbers them. */
@@ -136,12 +136,12 @@ const CONNECT_FAILED = 2;
 function forwardRefused(target: SshTarget, cause: unknown): AppError {
   const error = cause instanceof Error ? cause : new Error(String(cause));
   const reason = 'reason' in error ? error.reason : undefined;
-  const said = printable(error.message.replace(/^.*open failure: /, ''));
+  const reported = printable(error.message.replace(/^.*open failure: /, ''));
   const why =
     reason === PROHIBITED
       ? 'the jump host forbids forwarding (see AllowTcpForwarding and PermitOpen of its sshd_config)'
       : reason === CONNECT_FAILED
-        ? `the jump host cannot connect to it: ${said}`
-        : `the jump host did not forward: ${said}`;
+        ? `the jump host cannot connect to it: ${reported}`
+        : `the jump host did not forward: ${reported}`;
   return hostUnreachable({ host: target.name, address: addressOf(target), why, cause: error });
 }

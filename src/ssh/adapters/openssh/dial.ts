@@ -14,10 +14,10 @@ export function dialThrough(master: Master, address: DialAddress, signal?: Abort
   signal?.throwIfAborted();
   const to = `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
   const child = spawn('ssh', [...throughSocket(master.socket), '-W', to, 'host'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
-  let said = '';
-  let isHeard = false;
+  let reported = '';
+  let isReceived = false;
   child.stderr.on('data', (chunk: Buffer) => {
-    said = `${said}${chunk.toString()}`.slice(-MAX_SAID);
+    reported = `${reported}${chunk.toString()}`.slice(-MAX_MESSAGE);
   });
   const stream = new Duplex({
     read: () => void child.stdout.resume(),
@@ -29,7 +29,7 @@ export function dialThrough(master: Master, address: DialAddress, signal?: Abort
     },
   });
   child.stdout.on('data', (chunk: Buffer) => {
-    isHeard = true;
+    isReceived = true;
     if (!stream.push(chunk)) child.stdout.pause();
   });
   // What it says about a failure is told by the stream that is destroyed for it.
@@ -39,15 +39,15 @@ export function dialThrough(master: Master, address: DialAddress, signal?: Abort
   // The end of its output alone does not tell whether there was a connection.
   child.once('close', (code) => {
     forget();
-    if (!isHeard && code !== 0) stream.destroy(failure(said));
+    if (!isReceived && code !== 0) stream.destroy(failure(reported));
     else stream.push(null);
   });
   return stream;
 }
 
-const MAX_SAID = 2_000;
+const MAX_MESSAGE = 2_000;
 
 /** The control socket does not tell who refused: what the host would connect to, or the host itself. */
-function failure(said: string): Error {
-  return Object.assign(new Error(printable(said.trim().split('\n')[0] ?? '', 300) || 'ssh ended'), { code: 'ECONNREFUSED' });
+function failure(reported: string): Error {
+  return Object.assign(new Error(printable(reported.trim().split('\n')[0] ?? '', 300) || 'ssh ended'), { code: 'ECONNREFUSED' });
 }

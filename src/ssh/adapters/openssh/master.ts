@@ -34,7 +34,7 @@ export interface MasterOptions {
 
 const READY = 'kubeletadm: connected';
 /** What ssh says of one login; more is noise. */
-const MAX_SAID = 20_000;
+const MAX_MESSAGE = 20_000;
 const GRACE_MS = 2000;
 
 /**
@@ -57,9 +57,9 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
   });
   // A process group of its own: an interruption on the terminal is ours to handle.
   const child = execa('ssh', args, { reject: false, buffer: false, stdin: 'ignore', detached: true, forceKillAfterDelay: GRACE_MS });
-  let said = '';
+  let reported = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    said = `${said}${chunk.toString()}`.slice(-MAX_SAID);
+    reported = `${reported}${chunk.toString()}`.slice(-MAX_MESSAGE);
   });
   const ended = child.then((result) => result);
   const kill = (): void => void child.kill('SIGTERM');
@@ -76,12 +76,12 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
           ),
         timeoutMs,
       );
-      let heard = '';
+      let received = '';
       child.stdout.on('data', (chunk: Buffer) => {
-        heard = `${heard}${chunk.toString()}`.slice(-MAX_SAID);
-        if (heard.includes(READY)) resolve();
+        received = `${received}${chunk.toString()}`.slice(-MAX_MESSAGE);
+        if (received.includes(READY)) resolve();
       });
-      void ended.then((result) => reject(cannotConnect(target, said, result.cause)));
+      void ended.then((result) => reject(cannotConnect(target, reported, result.cause)));
     });
   } catch (error) {
     kill();
@@ -91,10 +91,10 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
     clearTimeout(timer);
     forget();
   }
-  return establish(target, { socket, keysFile, ended, kill, said: () => said });
+  return establish(target, { socket, keysFile, ended, kill, reported: () => reported });
 }
 
-function cannotConnect(target: SshTarget, said: string, cause: unknown): AppError {
+function cannotConnect(target: SshTarget, reported: string, cause: unknown): AppError {
   if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')
     return hostUnreachable({
       host: target.name,
@@ -103,7 +103,7 @@ function cannotConnect(target: SshTarget, said: string, cause: unknown): AppErro
       hint: 'Install the OpenSSH client',
       cause,
     });
-  return readOpensshFailure(target, said);
+  return readOpensshFailure(target, reported);
 }
 
 function addressOf({ hostName, port }: SshTarget): string {
@@ -115,15 +115,15 @@ interface Established {
   readonly keysFile: string;
   readonly ended: Promise<unknown>;
   readonly kill: () => void;
-  readonly said: () => string;
+  readonly reported: () => string;
 }
 
-function establish(target: SshTarget, { socket, keysFile, ended, kill, said }: Established): Master {
+function establish(target: SshTarget, { socket, keysFile, ended, kill, reported }: Established): Master {
   const listeners = new Set<(error: AppError) => void>();
   let lost: AppError | null = null;
   let isEnding = false;
   const gone = ended.then(async () => {
-    const last = printable(said().trim().split('\n').at(-1) ?? '');
+    const last = printable(reported().trim().split('\n').at(-1) ?? '');
     lost = hostConnectionLost({ host: target.name, why: isEnding ? 'it was closed' : last || 'ssh ended' });
     for (const listener of listeners) listener(lost);
     listeners.clear();

@@ -34,7 +34,7 @@ export async function runSession(
   const { name: host } = target;
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
   const mark = `kubeletadm-${randomUUID()}`;
-  const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { tellsEnd: true });
+  const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { reportsEnd: true });
   const stdout = markedOutput(mark);
   const stderr = markedOutput(mark);
   const stop = new AbortController();
@@ -58,8 +58,8 @@ export async function runSession(
   child.stdout.on('data', take('stdout', stdout, onStdout));
   child.stderr.on('data', take('stderr', stderr));
   const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not end`, timeoutMs })), timeoutMs);
-  const forgetSignal = onAbort(options.signal, (reason) => stop.abort(reason));
-  const forgetLoss = master.onLost((error) => stop.abort(error));
+  const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
+  const removeLossListener = master.onLost((error) => stop.abort(error));
   try {
     const stopped = new Promise<never>((_, reject) => onAbort(stop.signal, reject));
     const { exitCode } = await Promise.race([child, stopped]);
@@ -74,8 +74,8 @@ export async function runSession(
     throw error;
   } finally {
     clearTimeout(timer);
-    forgetSignal();
-    forgetLoss();
+    removeSignalListener();
+    removeLossListener();
   }
 }
 
@@ -92,10 +92,10 @@ function readOutcome({ target, command, mark, exitCode, stdout, stderr }: Ending
   const { name: host, user } = target;
   if (stderr.note === 'missing') throw hostCommandNotFound({ host, command });
   if (stdout.note === null || stderr.note === null) {
-    const said = stderr.noise();
-    if (/session request failed|Session open refused|open failed/i.test(said)) return { kind: 'refused', why: printable(said) };
-    if (exitCode === 255 && /control socket|mux_client|Connection (closed|reset)/i.test(said)) return { kind: 'gone' };
-    throw hostNoShell({ host, user, said: printable(`${stdout.noise()} ${said}`) });
+    const reported = stderr.noise();
+    if (/session request failed|Session open refused|open failed/i.test(reported)) return { kind: 'refused', why: printable(reported) };
+    if (exitCode === 255 && /control socket|mux_client|Connection (closed|reset)/i.test(reported)) return { kind: 'gone' };
+    throw hostNoShell({ host, user, reported: printable(`${stdout.noise()} ${reported}`) });
   }
   const content = stderr.content();
   const at = content.lastIndexOf(`\n${mark} end `);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { answer } from '../../../../src/cli/agent.ts';
 import { checkpointStore } from '../../../../src/dynamic/checkpoint-store.ts';
-import { judgeNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
+import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/cluster.ts';
 import { agentRightsName } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
@@ -14,8 +14,8 @@ afterEach(() => world.stop());
 const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
 const stored = async () => (await checkpointStore(world.host, AGENT_DIRECTORY).load()).access;
 const readyz = () => answer('/readyz', { state: world.state, isNodeKnown: true, access: world.access });
-const judged = async () => {
-  const [node] = await judgeNodes(world.cluster, [NODE], { now: world.clock.now() });
+const validated = async () => {
+  const [node] = await assessNodes(world.cluster, [NODE], { now: world.clock.now() });
   if (node === undefined) throw new Error('no node');
   return node;
 };
@@ -25,7 +25,7 @@ const begin = async (): Promise<void> => {
   await world.push('a', payload(50));
   await world.assign('a');
   await world.until('a is good', phase('good'));
-  await world.until('that is reported', async () => (await judged()).verdict.state === 'good');
+  await world.until('that is reported', async () => (await validated()).verdict.state === 'good');
   expect(readyz()?.status).toBe(200);
 };
 
@@ -42,7 +42,7 @@ describe('an agent that the API server refuses', () => {
       status: 503,
       body: expect.stringMatching(/refuses the agent to read Node since 2030-\S+: .*Unauthorized/),
     });
-    const { verdict } = await judged();
+    const { verdict } = await validated();
     expect(verdict).toMatchObject({ state: 'waiting', why: expect.stringMatching(/no report since 2030-01-01T00:\d\d:\d\dZ$/) });
     expect(verdict.hint).toContain('dynamic inspect');
     world.refuse(false);
@@ -66,8 +66,8 @@ describe('an agent that the API server refuses', () => {
     await world.until('kept', async () => (await stored()).length > 0);
     expect(await stored()).toEqual([expect.objectContaining({ request: 'read ConfigMap', code: 'CLUSTER_FORBIDDEN' })]);
     expect(readyz()).toMatchObject({ status: 503, body: expect.stringContaining('read ConfigMap') });
-    await world.until('reported', async () => (await judged()).verdict.state === 'not-synced');
-    const { verdict } = await judged();
+    await world.until('reported', async () => (await validated()).verdict.state === 'not-synced');
+    const { verdict } = await validated();
     expect(verdict.why).toContain(`system:node:${NODE}`);
     const errorSince = verdict.since?.getTime() ?? 0;
     expect(errorSince).toBeGreaterThan(Date.parse('2030-01-01T00:00:30Z'));
@@ -111,7 +111,7 @@ describe('the report of an agent', () => {
       'bad is reported',
       async () => (await world.condition()).message?.toString().endsWith('runs the last known good configuration') === true,
     );
-    await world.until('all is seen', async () => (await judged()).verdict.state === 'fell-back');
+    await world.until('all is seen', async () => (await validated()).verdict.state === 'fell-back');
     controller.abort();
     await watching;
     expect(seen).toContain('reporting');

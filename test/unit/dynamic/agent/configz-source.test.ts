@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
-import { type ConfigzNotToldError, configzSource } from '../../../../src/dynamic/agent/configz-source.ts';
+import { type ConfigzUnavailableError, configzSource } from '../../../../src/dynamic/agent/configz-source.ts';
 import { clientCertificateFileKubeconfig, clientCertificateKubeconfig, tokenKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
@@ -66,7 +66,7 @@ function world({
   });
   const web = fakeWeb({ servers: { [url]: { certificate, reply: () => reply ?? { text: JSON.stringify(OWN) } } } });
   const source = configzSource({ host, web, kubeconfig: CONF, signal: new AbortController().signal });
-  return { host, web, ask: () => source.ask(kubelet(how)) };
+  return { host, web, query: () => source.query(kubelet(how)) };
 }
 
 describe('configz', () => {
@@ -83,8 +83,8 @@ describe('configz', () => {
     ],
     ['by one in its --cert-dir', { flags: ['cert-dir=/srv/pki'], file: '/srv/pki/kubelet.crt' }],
   ])('is asked of the kubelet itself, %s', async (_, how) => {
-    const { ask, web } = world(how);
-    expect(await ask()).toEqual(OWN);
+    const { query, web } = world(how);
+    expect(await query()).toEqual(OWN);
     expect(web.requests).toMatchObject([{ trust: { kind: 'certificate', pem: PEM }, proxyUrl: null }]);
   });
 
@@ -93,8 +93,8 @@ describe('configz', () => {
     ['relative files', CLIENT, KEY],
     ['data', CLIENT, KEY],
   ])('is asked with the client certificate of the kubelet, from %s, and without a token', async (kubeconfig, certificate, key) => {
-    const { ask, web } = world({ kubeconfig });
-    await ask();
+    const { query, web } = world({ kubeconfig });
+    await query();
     const [request] = web.requests;
     expect(request?.clientCertificate?.certificate).toBe(certificate);
     expect(request?.clientCertificate?.key.reveal()).toBe(key);
@@ -102,22 +102,22 @@ describe('configz', () => {
   });
 
   it('is asked with the certificate as it is after its rotation', async () => {
-    const { host, ask, web } = world({});
-    await ask();
+    const { host, query, web } = world({});
+    await query();
     const rotated = CLIENT.replace('B', 'D') + KEY;
     host.files.set(CURRENT, { type: 'file', mode: 0o600, owner: 'root:root', content: rotated });
-    await ask();
+    await query();
     expect(web.requests.map(({ clientCertificate }) => clientCertificate?.certificate)).toEqual([CLIENT + KEY, rotated]);
   });
 
   it('is asked with the token of a kubelet that has no certificate, once the server proved itself', async () => {
-    const { ask, web } = world({ kubeconfig: 'token' });
-    await ask();
+    const { query, web } = world({ kubeconfig: 'token' });
+    await query();
     expect(web.requests[0]?.bearerToken?.reveal()).toBe(TOKEN);
     expect(web.requests[0]?.trust).toEqual({ kind: 'certificate', pem: PEM });
   });
 
-  it.each<[string, World, ConfigzNotToldError['credential'], RegExp]>([
+  it.each<[string, World, ConfigzUnavailableError['credential'], RegExp]>([
     ['it serves none', { yaml: 'enableServer: false\n' }, 'refused', /it serves no API \(enableServer: false\)/],
     ['it does not know the CA any more', { reply: { status: 401, text: 'Unauthorized\n' } }, 'refused', /10250 answers 401: Unauthorized/],
     ['it is older than 1.33', { reply: { status: 403, text: 'Forbidden (user=x)\n' } }, 'accepted', /answers 403: Forbidden \(user=x\)/],
@@ -129,8 +129,8 @@ describe('configz', () => {
     ['the client certificate is gone', { current: null }, null, /kubelet-client-current\.pem can't be read/],
     ['it logs in by a plugin', { kubeconfig: 'plugin' }, null, /neither a client certificate nor a token/],
   ])('is not told where %s', async (_, how, credential, text) => {
-    const { ask, web } = world(how);
-    const error = (await ask().catch((error: unknown) => error)) as ConfigzNotToldError;
+    const { query, web } = world(how);
+    const error = (await query().catch((error: unknown) => error)) as ConfigzUnavailableError;
     expect(error.message).toMatch(text);
     expect(error.message).not.toContain(TOKEN);
     expect(error.credential).toBe(credential);

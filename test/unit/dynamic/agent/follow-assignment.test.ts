@@ -63,11 +63,11 @@ describe('followAssignment', () => {
   it('follows the ConfigMap a Node names, and prepares each version once on the same terms', async () => {
     const { follower, followed, prepared } = world();
     expect(await follower.nodeIs(assigned(A))).toBeNull();
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
     expect(await follower.nodeIs(assigned(A))).toBeNull();
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
     expect(await follower.nodeIs(assigned(A, { spec: { unschedulable: true } }))).toEqual({ ...ASSIGNED, nodeUid: null });
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('2') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('2') })).toEqual({ ...ASSIGNED, nodeUid: null });
     expect(prepared).toEqual(['1', '1 cordoned', '2 cordoned']);
     expect(followed).toHaveLength(1);
   });
@@ -78,8 +78,8 @@ describe('followAssignment', () => {
     await follower.nodeIs(assigned(A));
     await follower.nodeIs(assigned(other));
     expect(followed.map(({ signal }) => signal.aborted)).toEqual([true, false]);
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
-    expect(await follower.hear({ kind: 'config-map-trouble', source: A, error: new Error('gone') })).toBeNull();
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
+    expect(await follower.handle({ kind: 'config-map-trouble', source: A, error: new Error('gone') })).toBeNull();
     expect(await follower.nodeIs(node(null))).toEqual({ kind: 'unassigned' });
     expect(followed[1]?.signal.aborted).toBe(true);
     expect(prepared).toEqual([]);
@@ -92,31 +92,31 @@ describe('followAssignment', () => {
   ])('says why it can do nothing with %s, and what it followed before has no say any more', async (annotation, code) => {
     const { follower, followed, prepared } = world();
     await follower.nodeIs(assigned(A));
-    expect(await follower.nodeIs(node(annotation))).toMatchObject({ kind: 'unavailable', trouble: { code } });
+    expect(await follower.nodeIs(node(annotation))).toMatchObject({ kind: 'unavailable', issue: { code } });
     expect(followed[0]?.signal.aborted).toBe(true);
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
     expect(prepared).toEqual([]);
   });
 
   it('tells a ConfigMap that can be had again anew, and not before it was heard of', async () => {
     const { follower, prepared } = world();
     await follower.nodeIs(assigned(A));
-    await follower.hear({ kind: 'config-map', source: A, object: version('1') });
-    const lost = await follower.hear({ kind: 'config-map-trouble', source: A, error: new Error('forbidden') });
-    expect(lost).toMatchObject({ kind: 'unavailable', trouble: { code: 'DOWNLOAD_FAILED', cause: expect.stringContaining('forbidden') } });
+    await follower.handle({ kind: 'config-map', source: A, object: version('1') });
+    const lost = await follower.handle({ kind: 'config-map-trouble', source: A, error: new Error('forbidden') });
+    expect(lost).toMatchObject({ kind: 'unavailable', issue: { code: 'DOWNLOAD_FAILED', cause: expect.stringContaining('forbidden') } });
     expect(await follower.nodeIs(assigned(A))).toBeNull();
-    expect(await follower.hear({ kind: 'config-map', source: A, object: null })).toMatchObject({ kind: 'unavailable' });
+    expect(await follower.handle({ kind: 'config-map', source: A, object: null })).toMatchObject({ kind: 'unavailable' });
     expect(await follower.nodeIs(assigned(A))).toBeNull();
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
     expect(prepared).toEqual(['1', '1']);
   });
 
   it('lets an edit wait for its turn, also one that was made while the API server was away, and an assignment not', async () => {
     const { follower, clock, now } = world({ spreadMs: 10_000 });
     await follower.nodeIs(assigned(A));
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
-    await follower.hear({ kind: 'config-map-trouble', source: A, error: new Error('away') });
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('2') })).toBeNull();
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    await follower.handle({ kind: 'config-map-trouble', source: A, error: new Error('away') });
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('2') })).toBeNull();
     expect(follower.wakeAt).toBe(now() + 5_000);
     expect(await follower.wake()).toBeNull();
     await clock.sleep(5_000);
@@ -128,9 +128,9 @@ describe('followAssignment', () => {
     const { follower, clock, now, prepared } = one;
     one.fails = true;
     await follower.nodeIs(assigned(A));
-    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({
+    expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toEqual({
       kind: 'unavailable',
-      trouble: { code: 'SYNC_INTERNAL_FAILURE', cause: 'the disk is full' },
+      issue: { code: 'SYNC_INTERNAL_FAILURE', cause: 'the disk is full' },
     });
     one.fails = false;
     expect(follower.wakeAt).toBe(now() + 10_000);

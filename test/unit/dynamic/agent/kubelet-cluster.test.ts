@@ -13,7 +13,7 @@ function begin() {
     text: 'a' as string | Error,
     reads: 0,
     made: [] as (FakeCluster & { text: string; isClosed: boolean })[],
-    troubles: [] as string[],
+    issues: [] as string[],
   };
   const cluster = kubeletCluster({
     clock,
@@ -33,7 +33,7 @@ function begin() {
       };
       return { text, connect };
     },
-    onTrouble: (message) => world.troubles.push(message),
+    onIssue: (message) => world.issues.push(message),
   });
   return { world, cluster };
 }
@@ -71,7 +71,7 @@ describe("the API server by the kubelet's own kubeconfig", () => {
     world.text = new Error('no such file');
     world.clock.advance(31_000);
     expect(await cluster.get(NODE)).not.toBeNull();
-    expect(world.troubles.join()).toContain('no such file');
+    expect(world.issues.join()).toContain('no such file');
     world.text = 'b';
     await cluster.get(NODE);
     expect(world.made.length).toBe(2);

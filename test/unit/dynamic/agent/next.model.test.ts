@@ -63,10 +63,10 @@ function send(world: World, event: AgentEvent): void {
 
 function check(world: World, before: AgentState): void {
   const { state } = world;
-  const wanted = wantedHash(state);
+  const desired = wantedHash(state);
   const rejected = new Set(state.rejected.map(({ hash }) => hash));
   // The kubelet never runs a payload that was rejected.
-  expect(rejected.has(wanted ?? '')).toBe(false);
+  expect(rejected.has(desired ?? '')).toBe(false);
   expect(rejected.has(state.lastKnownGood?.hash ?? '')).toBe(false);
   // What fails is remembered.
   expect([...world.failed].filter((hash) => !rejected.has(hash))).toEqual([]);
@@ -75,22 +75,22 @@ function check(world: World, before: AgentState): void {
   if (good !== null && good !== (before.lastKnownGood?.hash ?? null)) expect(world.proven.has(good)).toBe(true);
   // What is wanted runs, or is on its way: nothing is forgotten.
   if (state.switching === null) {
-    expect(wanted).toBe(world.pointer);
+    expect(desired).toBe(world.pointer);
     expect(state.active?.hash ?? null).toBe(world.pointer);
   } else {
-    expect(state.switching.to).toBe(wanted);
-    expect(state.switching.againAt !== null || world.asked.at(-1)?.to === wanted).toBe(true);
+    expect(state.switching.to).toBe(desired);
+    expect(state.switching.againAt !== null || world.asked.at(-1)?.to === desired).toBe(true);
   }
   // What is reported to run was seen, and nothing else.
   expect(state.seen?.hash ?? null).toBe(world.shown);
   expect(statusOf(state).active).toEqual(state.seen?.identity ?? null);
   // Something is always due while anything but the local configuration runs, or is not known to.
-  if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(wanted === null && world.isShown);
+  if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(desired === null && world.isShown);
   if (world.isShown) expect(state.unseen).toBeNull();
   else if (state.switching === null) expect(state.unseen).not.toBeNull();
 }
 
-function look(world: World, seen: Observation): void {
+function inspect(world: World, seen: Observation): void {
   const { state } = world;
   const isTrial = state.phase === 'trial' && state.switching === null;
   if (isTrial) {
@@ -101,10 +101,10 @@ function look(world: World, seen: Observation): void {
     world.lastLookAt = world.nowMs;
     if (world.healthyMs >= TIMING.trialMs) world.proven.add(wantedHash(state) ?? '');
   }
-  const wanted = wantedHash(state);
-  const isShown = wanted === null ? seen.runs === 'local' : seen.runs === wanted && seen.isProven;
+  const desired = wantedHash(state);
+  const isShown = desired === null ? seen.runs === 'local' : seen.runs === desired && seen.isProven;
   if (state.switching === null) world.isShown = isShown;
-  if (state.switching === null && isShown) world.shown = wanted;
+  if (state.switching === null && isShown) world.shown = desired;
   send(world, { kind: 'observed', seen });
 }
 
@@ -166,7 +166,7 @@ const COMMANDS = [
     }),
   ),
   fc.constant(command('unassign', (world) => send(world, { kind: 'unassigned' }))),
-  fc.constant(command('unavailable', (world) => send(world, { kind: 'unavailable', trouble: { code: 'DOWNLOAD_FAILED', cause: 'gone' } }))),
+  fc.constant(command('unavailable', (world) => send(world, { kind: 'unavailable', issue: { code: 'DOWNLOAD_FAILED', cause: 'gone' } }))),
   fc
     .constantFrom('done' as const, 'done' as const, 'done' as const, 'full' as const, 'damaged' as const)
     .map((how) => command(`answer ${how}`, (world) => answer(world, how))),
@@ -174,7 +174,7 @@ const COMMANDS = [
     command(`healthy for ${seconds}`, (world) => {
       for (let i = 0; i < seconds; i++) {
         world.nowMs += 1000;
-        look(world, healthy(world.pointer));
+        inspect(world, healthy(world.pointer));
       }
     }),
   ),
@@ -182,14 +182,14 @@ const COMMANDS = [
     command(`bad ${JSON.stringify(bad)} for ${seconds}`, (world) => {
       for (let i = 0; i < seconds; i++) {
         world.nowMs += 1000;
-        look(world, healthy(world.pointer, bad));
+        inspect(world, healthy(world.pointer, bad));
       }
     }),
   ),
   fc.constant(
     command('the API server is away', (world) => {
       world.nowMs += 1000;
-      look(world, healthy(world.pointer, { ready: null, differing: null }));
+      inspect(world, healthy(world.pointer, { ready: null, differing: null }));
     }),
   ),
   fc.integer({ min: -100_000, max: 100_000 }).map((ms) =>
@@ -214,7 +214,7 @@ function failAll(world: World): void {
     if (world.state.switching === null) {
       if (wantedHash(world.state) === null) return;
       world.nowMs += 1000;
-      look(world, healthy(world.pointer, { unit: { activeState: 'failed', subState: 'failed', restarts: 9 } }));
+      inspect(world, healthy(world.pointer, { unit: { activeState: 'failed', subState: 'failed', restarts: 9 } }));
     } else if (world.asked.length > 0) answer(world, 'done');
     else {
       world.nowMs += 60_000;
@@ -252,7 +252,7 @@ describe('the state machine, whatever happens', () => {
         }
         expect(world.state).toMatchObject({ phase: 'local', switching: null });
         expect(world.pointer).toBeNull();
-        look(world, healthy(null));
+        inspect(world, healthy(null));
         expect(statusOf(world.state)).toEqual({ assigned: null, active: null, lastKnownGood: null, error: null });
       }),
       { numRuns: 250 },

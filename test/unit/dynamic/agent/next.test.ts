@@ -106,7 +106,7 @@ describe('a trial', () => {
     const agent = testAgent();
     agent.send({ kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null });
     const wasWrong = healthy(null, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] });
-    agent.state = { ...agent.state, switching: { id: 99, to: 'a', trouble: null, failures: 0, againAt: null } };
+    agent.state = { ...agent.state, switching: { id: 99, to: 'a', issue: null, failures: 0, againAt: null } };
     agent.send({ kind: 'switched', id: 99, before: wasWrong, restarts: 0, runs: 'a' });
     agent.run(120, (hash) => healthy(hash, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] }));
     expect(agent.state.phase).toBe('trial');
@@ -187,13 +187,13 @@ describe('a switch that fails', () => {
     // Done by hand: this disk is full.
     const step = agent.send(start);
     expect(step.effects[0]).toMatchObject({ kind: 'switch', to: 'a' });
-    agent.state = { ...step.state, switching: { id: 99, to: 'a', trouble: null, failures: 0, againAt: null } };
+    agent.state = { ...step.state, switching: { id: 99, to: 'a', issue: null, failures: 0, againAt: null } };
     for (let i = 0; i < 8; i++) {
       agent.send(failing);
       const due = dueAt(agent.state);
       expect(due?.kind).toBe('switch');
       waits.push((due?.at ?? 0) - agent.nowMs);
-      agent.state = { ...agent.state, switching: { id: 99, to: 'a', trouble: 'x', failures: i + 1, againAt: null } };
+      agent.state = { ...agent.state, switching: { id: 99, to: 'a', issue: 'x', failures: i + 1, againAt: null } };
     }
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
     expect(conditionOf(agent.state)).toMatchObject({ status: 'False', reason: 'Unavailable' });

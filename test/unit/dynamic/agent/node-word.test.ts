@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { minorOfNode, readNodeWord } from '../../../../src/dynamic/agent/node-word.ts';
+import { minorOfNode, readNodeReport } from '../../../../src/dynamic/agent/node-word.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 
 const AT = Date.parse('2030-01-01T00:00:10.900Z');
@@ -18,7 +18,7 @@ const ready = (status: string, second: string): JsonObject => ({
   lastHeartbeatTime: `2030-01-01T00:00:${second}Z`,
 });
 
-describe('readNodeWord', () => {
+describe('readNodeReport', () => {
   it.each([
     ['nothing while the Node is not known', null, null],
     ['Ready of the kubelet that runs', node(ready('True', '10')), { is: true, why: '' }],
@@ -32,7 +32,7 @@ describe('readNodeWord', () => {
     ],
     ['nothing of a Node that has said nothing', node(), null],
   ])('takes %s', (_, object, expected) => {
-    expect(readNodeWord(object, AT).ready).toEqual(expected);
+    expect(readNodeReport(object, AT).ready).toEqual(expected);
   });
 
   it('names pressures, and no other troubles', () => {
@@ -43,7 +43,7 @@ describe('readNodeWord', () => {
       pressure('PIDPressure', 'False'),
       pressure('KubeletConfigOk', 'True'),
     );
-    expect(readNodeWord(object, AT).pressures).toEqual(['DiskPressure']);
+    expect(readNodeReport(object, AT).pressures).toEqual(['DiskPressure']);
   });
 
   it('tells the minor, and the newest where there is none', () => {

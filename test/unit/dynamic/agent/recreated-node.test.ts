@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { judgeNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
+import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
 import type { KubeObject } from '../../../../src/kube/cluster.ts';
 import { NODE, newWorld, payload, type World } from './world.ts';
 
@@ -31,9 +31,9 @@ describe('an agent whose Node was deleted and created again', () => {
     expect((await world.condition()).message).toMatch(
       /^runs the local configuration, nothing is assigned: the Node was re-created at \S+, and its assignment kubeletadm-system\/a\/kubelet was deleted with the old Node\. Assign it again with dynamic assign NODE --configmap kubeletadm-system\/a\/kubelet/,
     );
-    const [judged] = await judgeNodes(world.cluster, [NODE], { now: world.clock.now() });
+    const [validated] = await assessNodes(world.cluster, [NODE], { now: world.clock.now() });
     await world.until('an Event', async () => (await world.events()).some((text) => text.startsWith('KubeletConfigAssignmentLost: ')));
-    expect(judged?.verdict).toMatchObject({ state: 'local', why: expect.stringContaining('was deleted with the old Node') });
+    expect(validated?.verdict).toMatchObject({ state: 'local', why: expect.stringContaining('was deleted with the old Node') });
     await world.assign('a');
     await world.until('a is good again', phase('good'));
     await world.assign(null);

@@ -76,8 +76,8 @@ describe('an agent', () => {
     const seen: string[] = [];
     await world.until('it is told', async () => {
       const { active } = await world.status();
-      const { reason: told } = await world.condition();
-      seen.push(`${active === undefined ? 'local' : 'a'} ${String(told)} ${world.runs()}`);
+      const { reason: reported } = await world.condition();
+      seen.push(`${active === undefined ? 'local' : 'a'} ${String(reported)} ${world.runs()}`);
       return active !== undefined;
     });
     expect(seen.filter((line) => line.startsWith('a') && !line.endsWith(' 50'))).toEqual([]);

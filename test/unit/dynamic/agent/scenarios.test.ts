@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fault, SyncTrouble } from '../../../../src/dynamic/agent/state.ts';
+import type { Fault, SyncFailure } from '../../../../src/dynamic/agent/state.ts';
 import { type TestAgent, testAgent } from './support.ts';
 
 const E1 = 'failed to load config, see Kubelet log for details';
@@ -7,9 +7,9 @@ const E2 = 'failed to validate config, see Kubelet log for details';
 const E4 = 'failed to sync: failed to download config, see Kubelet log for details';
 const BAD: { refusal: Fault } = { refusal: { code: 'LOAD_FAILED', cause: 'it is no configuration' } };
 const INVALID: { refusal: Fault } = { refusal: { code: 'VALIDATION_FAILED', cause: 'kubeAPIQPS: -1' } };
-const GONE: SyncTrouble = { code: 'DOWNLOAD_FAILED', cause: 'there is no such ConfigMap' };
+const GONE: SyncFailure = { code: 'DOWNLOAD_FAILED', cause: 'there is no such ConfigMap' };
 const good = (agent: TestAgent): void => agent.run(605);
-const gone = (agent: TestAgent): void => void agent.send({ kind: 'unavailable', trouble: GONE });
+const gone = (agent: TestAgent): void => void agent.send({ kind: 'unavailable', issue: GONE });
 
 /**
  * The conformance scenarios of the kubelet's own dynamic configuration, by number, as far as they are about what is assigned and not about how an API server

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/dynamic/agent/health.ts';
 import { type AgentEffect, type AgentEvent, next, type Step } from '../../../../src/dynamic/agent/next.ts';
-import { type AgentState, type Candidate, type Fault, newAgentState, wantedPayload } from '../../../../src/dynamic/agent/state.ts';
+import { type AgentState, type Candidate, desiredPayload, type Fault, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { statusOf } from '../../../../src/dynamic/agent/status.ts';
 import { formatConfigStatus } from '../../../../src/kubelet/config-source.ts';
@@ -113,5 +113,5 @@ export function testAgent(timing: Timing = DEFAULT_TIMING): TestAgent {
 
 /** The payload the state wants, as a hash. */
 export function wantedHash(state: AgentState): string | null {
-  return wantedPayload(state)?.hash ?? null;
+  return desiredPayload(state)?.hash ?? null;
 }

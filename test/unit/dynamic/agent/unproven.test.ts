@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_TIMING, lookAtTrial, NEW_WATCH, type Observation, type Watch } from '../../../../src/dynamic/agent/health.ts';
+import { assessTrial, DEFAULT_TIMING, NEW_WATCH, type Observation, type Watch } from '../../../../src/dynamic/agent/health.ts';
 import { newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { conditionOf } from '../../../../src/dynamic/agent/status.ts';
 
@@ -21,7 +21,7 @@ const identity = { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', ku
 function looks(watch: Watch, seen: Observation, seconds: number): Watch {
   let after = watch;
   const from = watch.lastAt ?? 0;
-  for (let i = 1; i <= seconds; i++) after = lookAtTrial(after, HASH, seen, from + i * 1000, DEFAULT_TIMING).watch;
+  for (let i = 1; i <= seconds; i++) after = assessTrial(after, HASH, seen, from + i * 1000, DEFAULT_TIMING).watch;
   return after;
 }
 const messageOf = (watch: Watch): string =>

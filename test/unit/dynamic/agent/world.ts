@@ -213,7 +213,7 @@ export function newWorld(options: WorldOptions = {}): World {
     if (silent) {
       clock.at(clock.elapsedMs + 40_000, () => {
         const unknown = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' };
-        if (pid === process) tell([unknown]);
+        if (pid === process) notify([unknown]);
       });
       return;
     }
@@ -232,15 +232,15 @@ export function newWorld(options: WorldOptions = {}): World {
         lastHeartbeatTime: time,
       })),
     ];
-    tell(conditions);
+    notify(conditions);
   }
-  function tell(conditions: readonly JsonObject[]): void {
+  function notify(conditions: readonly JsonObject[]): void {
     void cluster
       .patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'strategic', { status: { conditions } }, { subresource: 'status' })
       .catch(() => undefined);
   }
   const answerConfigz = ({ clientCertificate }: WebRequest): FakeReply => {
-    if (isCrashed) return { trouble: { kind: 'refused' } };
+    if (isCrashed) return { issue: { kind: 'refused' } };
     if (clientCertificate === undefined || behaviour().lockedOut === true) return { status: 401, text: 'Unauthorized' };
     if (Number(/^v1\.(\d+)/.exec(version)?.[1]) < 33)
       return { status: 403, text: `Forbidden (user=system:node:${NODE}, verb=get, resource=nodes, subresource=proxy)` };

@@ -14,7 +14,7 @@ const source = { configMap: { namespace: 'kube-system', name: 'a', kubeletConfig
 it('tells of nodes as they change, by one watch of Nodes and one of Events', async () => {
   const cluster = fakeCluster({ objects: [node('n1'), node('n2')] });
   const stop = new AbortController();
-  const told: string[] = [];
+  const reported: string[] = [];
   const watching = watchNodes([], {
     cluster,
     // Time stands still.
@@ -24,21 +24,21 @@ it('tells of nodes as they change, by one watch of Nodes and one of Events', asy
     },
     random: () => 0.5,
     signal: stop.signal,
-    onNodes: (nodes) => told.push(nodes.map(({ config, verdict }) => `${config.name} ${verdict.state}`).join(', ')),
-    onTrouble: (error) => told.push(String(error)),
+    onNodes: (nodes) => reported.push(nodes.map(({ config, verdict }) => `${config.name} ${verdict.state}`).join(', ')),
+    onIssue: (error) => reported.push(String(error)),
   });
   const turn = async (): Promise<void> => {
     for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
   };
   await turn();
-  expect(told.at(-1)).toBe('n1 off, n2 off');
+  expect(reported.at(-1)).toBe('n1 off, n2 off');
   const annotations = { [CONFIG_SOURCE_ANNOTATION]: JSON.stringify(source), [CONFIG_STATUS_ANNOTATION]: '{}' };
   await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n2' }, 'merge', { metadata: { annotations } });
   await turn();
-  expect(told.at(-1)).toBe('n1 off, n2 waiting');
+  expect(reported.at(-1)).toBe('n1 off, n2 waiting');
   await cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'n1' });
   await turn();
-  expect(told.at(-1)).toBe('n2 waiting');
+  expect(reported.at(-1)).toBe('n2 waiting');
   expect(cluster.calls.filter((call) => /^(list|watch)/.test(call)).sort()).toEqual([
     'list Event in default',
     'list Node',

@@ -6,32 +6,32 @@ import type { HostChange } from '../../../../src/host/plan/change.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { fieldsNotInForce, fieldsToShow } from '../../../../src/kubelet/fields-in-force.ts';
 
-const because = 'a test';
+const reason = 'a test';
 const reader = { minor: 36, catalogue: await loadCatalogue() };
 const yaml = (...lines: readonly string[]): string =>
   ['apiVersion: kubelet.config.k8s.io/v1beta1', 'kind: KubeletConfiguration', ...lines, ''].join('\n');
 
 describe('checkpointOf', () => {
   it('names what has to be kept, once', () => {
-    const file = { mode: 0o644, owner: 'root:root', because };
+    const file = { mode: 0o644, owner: 'root:root', reason };
     const changes: readonly HostChange[] = [
       { kind: 'make-directory', path: '/d', ...file },
       { kind: 'write-file', path: '/d/f', action: 'create', content: 'x\n', before: null, ...file },
       { kind: 'write-file', path: '/d/f', action: 'create', content: 'y\n', before: null, ...file },
-      { kind: 'move-file', path: '/a', to: '/b', because },
-      { kind: 'remove-file', path: '/c', before: null, because },
-      { kind: 'daemon-reload', because },
-      { kind: 'enable-unit', unit: 'kubelet', because },
-      { kind: 'restart-unit', unit: 'kubelet', because },
+      { kind: 'move-file', path: '/a', to: '/b', reason },
+      { kind: 'remove-file', path: '/c', before: null, reason },
+      { kind: 'daemon-reload', reason },
+      { kind: 'enable-unit', unit: 'kubelet', reason },
+      { kind: 'restart-unit', unit: 'kubelet', reason },
     ];
     expect(checkpointOf(changes)).toEqual({ paths: ['/d', '/d/f', '/a', '/b', '/c'], units: ['kubelet'], reload: true });
   });
 
   it.each<HostChange>([
-    { kind: 'empty-directory', path: '/d', because },
-    { kind: 'unmount-below', path: '/d', flags: [], because },
-    { kind: 'remove-pods', criSocket: 'unix:///x', because },
-    { kind: 'remove-file', path: '/a\n/b', before: null, because },
+    { kind: 'empty-directory', path: '/d', reason },
+    { kind: 'unmount-below', path: '/d', flags: [], reason },
+    { kind: 'remove-pods', criSocket: 'unix:///x', reason },
+    { kind: 'remove-file', path: '/a\n/b', before: null, reason },
   ])('is none for %j', (change) => {
     expect(checkpointOf([change])).toBeNull();
   });
@@ -50,7 +50,7 @@ describe('what a host tells', () => {
       timeoutSeconds: 300,
       why: null,
       revertedAt: null,
-      trouble: null,
+      issue: null,
     });
     expect(describeCommit(record)).toBe(
       'the change of al [31mice of 2030-01-01T00:00:00Z is not confirmed: the host rolls back at 2030-01-01T00:05:00Z',
@@ -88,20 +88,26 @@ describe('the fields a kubelet has to show', () => {
   const OLD = yaml('maxPods: 110', 'syncFrequency: 60s', 'clusterDomain: a');
 
   it('are those in which the file puts something else in force', () => {
-    const wanted = yaml('maxPods: 50', 'syncFrequency: 1m', 'clusterDomain: a', 'evictionHard: {memory.available: 5%}', 'podPidsLimit: -1');
-    const fields = fieldsToShow(OLD, wanted, [], reader);
+    const desired = yaml(
+      'maxPods: 50',
+      'syncFrequency: 1m',
+      'clusterDomain: a',
+      'evictionHard: {memory.available: 5%}',
+      'podPidsLimit: -1',
+    );
+    const fields = fieldsToShow(OLD, desired, [], reader);
     expect(fields).toContain('maxPods');
     expect(fields.some((field) => field.startsWith('evictionHard'))).toBe(true);
     expect(fields.filter((field) => /syncFrequency|clusterDomain|podPidsLimit/.test(field))).toEqual([]);
     const shown = { maxPods: 50, syncFrequency: '1m0s', clusterDomain: 'a', evictionHard: { 'memory.available': '5%' } };
-    expect(fieldsNotInForce(shown, wanted, fields, reader)).toEqual([]);
-    expect(fieldsNotInForce({ ...shown, maxPods: 110 }, wanted, fields, reader)).toEqual(['maxPods']);
+    expect(fieldsNotInForce(shown, desired, fields, reader)).toEqual([]);
+    expect(fieldsNotInForce({ ...shown, maxPods: 110 }, desired, fields, reader)).toEqual(['maxPods']);
   });
 
   it('are not those that a flag decides, and none where fragments may decide any', () => {
-    const wanted = yaml('maxPods: 50', 'clusterDomain: b');
-    expect(fieldsToShow(OLD, wanted, ['--max-pods=70', '--node-ip=10.0.0.1'], reader)).toEqual(['clusterDomain']);
-    expect(fieldsToShow(OLD, wanted, ['--config-dir=/etc/kubelet.d'], reader)).toEqual([]);
+    const desired = yaml('maxPods: 50', 'clusterDomain: b');
+    expect(fieldsToShow(OLD, desired, ['--max-pods=70', '--node-ip=10.0.0.1'], reader)).toEqual(['clusterDomain']);
+    expect(fieldsToShow(OLD, desired, ['--config-dir=/etc/kubelet.d'], reader)).toEqual([]);
   });
 
   it('are none where one of the files is not to be read', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultDevice4, defaultDevice6, defaultRoute } from '../../../../src/host/facts/default-route.ts';
-import type { Answers, Questions } from '../../../../src/host/facts/question.ts';
+import type { Answers, FactQueries } from '../../../../src/host/facts/query.ts';
 
 const ROUTES = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 eth1	0000FEA9	00000000	0001	0	0	0	0000FFFF	0	0	0
@@ -29,7 +29,7 @@ const routeOf = (answers: { readonly route4?: string | null; readonly ip?: strin
     inet6: file(INET6),
     addresses: answers.ip === null ? { exitCode: 127, stdout: '', stderr: '' } : { exitCode: 0, stdout: answers.ip ?? IP, stderr: '' },
     source: { exitCode: 0, stdout: '192.0.2.2 fd00::2 \n', stderr: '' },
-  } as unknown as Answers<Questions>);
+  } as unknown as Answers<FactQueries>);
 
 describe('the default route', () => {
   it('has the first address of its interface, for each family', () => {

@@ -4,7 +4,7 @@ import { fileFacts } from '../../../../src/host/facts/file-facts.ts';
 import { initSystem } from '../../../../src/host/facts/init-system.ts';
 import { listeningPorts, parseProcNetTcp } from '../../../../src/host/facts/listening-ports.ts';
 import { operatingSystem, parseOsRelease } from '../../../../src/host/facts/operating-system.ts';
-import { questionKey } from '../../../../src/host/facts/question.ts';
+import { queryKey } from '../../../../src/host/facts/query.ts';
 import { criSockets, KNOWN_CRI_SOCKETS } from '../../../../src/kubelet/facts/cri-socket.ts';
 import { hostFacts } from '../../../../src/kubelet/facts/host-facts.ts';
 import { kubeletBinary, parseKubeletVersion } from '../../../../src/kubelet/facts/kubelet-version.ts';
@@ -215,7 +215,7 @@ describe('criSockets', () => {
     ['unix:///run/k3s/containerd.sock', '/run/k3s/containerd.sock'],
     ['unix:/run/k3s/containerd.sock', '/run/k3s/containerd.sock'],
   ])('looks at the declared %s, too', (declared, path) => {
-    expect(criSockets(declared).questions[declared]).toMatchObject({ kind: 'file', path });
+    expect(criSockets(declared).queries[declared]).toMatchObject({ kind: 'file', path });
     expect(parseFact(criSockets(declared), { [declared]: socket })).toEqual([declared]);
     expect(parseFact(criSockets(declared), {})).toEqual([]);
   });
@@ -228,8 +228,8 @@ describe('combineFacts', () => {
 
   it('asks what several want to know once, and parses each for itself', () => {
     const all = combineFacts({ a: greeting, b: combineFacts({ inner: greeting, other: parting }), c: parting });
-    const [hi, bye] = ['hi', 'bye'].map((word) => questionKey({ kind: 'command', argv: ['echo', word] })) as [string, string];
-    expect(Object.keys(all.questions)).toEqual([hi, bye]);
+    const [hi, bye] = ['hi', 'bye'].map((word) => queryKey({ kind: 'command', argv: ['echo', word] })) as [string, string];
+    expect(Object.keys(all.queries)).toEqual([hi, bye]);
     expect(parseFact(all, { [hi]: commandOutput('1'), [bye]: commandOutput('2') })).toEqual({
       a: '1',
       b: { inner: '1', other: '2' },
@@ -241,7 +241,7 @@ describe('combineFacts', () => {
 describe('fileFacts', () => {
   it('is a map by path, absent ones included', () => {
     const file = textFile('x');
-    expect(parseFact(fileFacts(['/a', '/b']), { [questionKey({ kind: 'file', path: '/a' })]: file })).toEqual(
+    expect(parseFact(fileFacts(['/a', '/b']), { [queryKey({ kind: 'file', path: '/a' })]: file })).toEqual(
       new Map([
         ['/a', file],
         ['/b', null],

@@ -74,7 +74,7 @@ describe('parseUnitState', () => {
 
 describe('unitState', () => {
   it('asks for what it parses', () => {
-    const { show: question } = unitState('kubelet').questions;
+    const { show: question } = unitState('kubelet').queries;
     expect(question).toMatchObject({ kind: 'command', argv: ['systemctl', 'show', 'kubelet', expect.stringContaining('NRestarts')] });
   });
 

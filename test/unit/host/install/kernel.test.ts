@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { describeChange } from '../../../../src/host/apply.ts';
-import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
 import {
   MODULES_FILE,
   moduleFacts,
@@ -56,8 +56,8 @@ describe('kernel parameters', () => {
         path: SYSCTLS_FILE,
         content: 'net.ipv4.ip_forward = 1\nnet.ipv4.ip_local_port_range = 1024 65000\nnet.bridge.bridge-nf-call-iptables = 1\n',
       }),
-      { kind: 'set-sysctl', name: 'net.ipv4.ip_forward', value: '1', because: 'it is 0' },
-      { kind: 'set-sysctl', name: 'net.bridge.bridge-nf-call-iptables', value: '1', because: 'it is not there yet' },
+      { kind: 'set-sysctl', name: 'net.ipv4.ip_forward', value: '1', reason: 'it is 0' },
+      { kind: 'set-sysctl', name: 'net.bridge.bridge-nf-call-iptables', value: '1', reason: 'it is not there yet' },
     ]);
   });
 
@@ -87,7 +87,7 @@ UUID=1 / ext4 defaults 0 1
         path: '/etc/fstab',
         content: FSTAB.replace('/swap.img', '# /swap.img').replace('\tLABEL=x', '# \tLABEL=x'),
       }),
-      { kind: 'turn-off-swap', because: '/swap.img: swapped to' },
+      { kind: 'turn-off-swap', reason: '/swap.img: swapped to' },
     ]);
     expect(warnings).toBeUndefined();
   });

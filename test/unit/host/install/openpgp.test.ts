@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { judgeKeyFile } from '../../../../src/host/install/judge-key.ts';
 import { readPublicKeys } from '../../../../src/host/install/openpgp.ts';
+import { validateKeyFile } from '../../../../src/host/install/validate-key.ts';
 
 const file = (name: string): string => readFileSync(new URL(`./fixtures/${name}.asc`, import.meta.url), 'utf8');
 
@@ -41,7 +41,7 @@ describe('readPublicKeys', () => {
   });
 });
 
-describe('judgeKeyFile', () => {
+describe('validateKeyFile', () => {
   it.each([
     ['the pinned key', file('rsa-forever'), [FOREVER.fingerprint], null],
     ['one of several pins', file('rsa-forever'), [ED25519.fingerprint, FOREVER.fingerprint], null],
@@ -55,6 +55,6 @@ describe('judgeKeyFile', () => {
     ['an expired key', file('rsa-expired'), [EXPIRED.fingerprint], `the key ${EXPIRED.fingerprint} expired on 2026-11-21`],
     ['no key', 'not found', [FOREVER.fingerprint], 'it is no file of OpenPGP public keys in ASCII armour'],
   ])('%s', (_, text, pins, why) => {
-    expect(judgeKeyFile(text, pins, NOW)).toBe(why);
+    expect(validateKeyFile(text, pins, NOW)).toBe(why);
   });
 });

@@ -32,7 +32,7 @@ const shown = (changes: readonly unknown[]): readonly string[] => (changes as re
 function facts(over: Partial<BinaryFacts> = {}): BinaryFacts {
   return { sums: new Map(), modes: new Map(), unpacked: new Map([['containerd.tar.gz', '']]), units: new Map(), ...over };
 }
-const THERE = facts({
+const EXISTING = facts({
   sums: new Map([
     ['/usr/bin/kubelet', A],
     ['/usr/local/bin/crictl', B],
@@ -61,8 +61,8 @@ describe('planBinaries', () => {
   });
 
   it('has nothing to do when all is there', () => {
-    expect(filesToInstall(INSTALL, THERE)).toEqual([]);
-    expect(planBinaries(INSTALL, THERE, { contents: new Map(), host: 'n1' })).toEqual({
+    expect(filesToInstall(INSTALL, EXISTING)).toEqual([]);
+    expect(planBinaries(INSTALL, EXISTING, { contents: new Map(), host: 'n1' })).toEqual({
       changes: [],
       noop: 'kubelet, crictl, containerd.tar.gz: as declared',
     });
@@ -70,9 +70,9 @@ describe('planBinaries', () => {
 
   it('replaces what differs, and restarts a kubelet that runs', () => {
     const found = {
-      ...THERE,
-      sums: new Map([...THERE.sums, ['/usr/bin/kubelet', C]]),
-      units: new Map([...THERE.units, ['kubelet', unit('active')]]),
+      ...EXISTING,
+      sums: new Map([...EXISTING.sums, ['/usr/bin/kubelet', C]]),
+      units: new Map([...EXISTING.units, ['kubelet', unit('active')]]),
     };
     expect(planBinaries(INSTALL, found, { contents, host: 'n1' }).changes).toEqual([
       {
@@ -81,13 +81,13 @@ describe('planBinaries', () => {
         mode: 0o755,
         owner: 'root:root',
         content: contents.get('kubelet'),
-        because: 'it is another one',
+        reason: 'it is another one',
       },
-      { kind: 'restart-unit', unit: 'kubelet', because: 'its program is another one' },
+      { kind: 'restart-unit', unit: 'kubelet', reason: 'its program is another one' },
     ]);
-    const loose = { ...THERE, modes: new Map([...THERE.modes, ['/usr/local/bin/crictl', 0o777]]) };
+    const loose = { ...EXISTING, modes: new Map([...EXISTING.modes, ['/usr/local/bin/crictl', 0o777]]) };
     expect(planBinaries(INSTALL, loose, { contents, host: 'n1' }).changes).toMatchObject([
-      { kind: 'download-file', because: 'its mode differs' },
+      { kind: 'download-file', reason: 'its mode differs' },
     ]);
   });
 

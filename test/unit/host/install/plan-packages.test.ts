@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { describeChange } from '../../../../src/host/apply.ts';
-import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { UnitState } from '../../../../src/host/facts/unit.ts';
 import { KUBERNETES_KEY_FINGERPRINT, kubernetesRepositoryUrl, type PackageInstall } from '../../../../src/host/install/model.ts';
 import { installPackages } from '../../../../src/host/install/operations.ts';
 import { parsePackages } from '../../../../src/host/install/package-facts.ts';
-import { judgeInstalled, type PackageSituation, planPackages } from '../../../../src/host/install/plan-packages.ts';
+import { type PackageSituation, planPackages, validateInstalled } from '../../../../src/host/install/plan-packages.ts';
 import { isVersion, packageArgument } from '../../../../src/host/install/versions.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 
@@ -65,11 +65,11 @@ describe('planPackages', () => {
         manager: 'apt',
         packages: ['kubelet=1.36.*', 'cri-tools', 'containerd'],
         repositories: ['kubernetes'],
-        because: 'kubelet, cri-tools, containerd are not installed',
+        reason: 'kubelet, cri-tools, containerd are not installed',
       },
-      { kind: 'hold-packages', packages: ['kubelet'], because: 'an upgrade of the system must not take it to another version' },
-      { kind: 'enable-unit', unit: 'containerd', because: 'it is to run after a boot' },
-      { kind: 'start-unit', unit: 'containerd', because: 'it is not running' },
+      { kind: 'hold-packages', packages: ['kubelet'], reason: 'an upgrade of the system must not take it to another version' },
+      { kind: 'enable-unit', unit: 'containerd', reason: 'it is to run after a boot' },
+      { kind: 'start-unit', unit: 'containerd', reason: 'it is not running' },
     ]);
   });
 
@@ -165,9 +165,9 @@ describe('planPackages', () => {
   });
 
   it('tells when what came is not what was declared', () => {
-    expect(judgeInstalled(install(), parsePackages(DONE))).toBeNull();
-    expect(judgeInstalled(install(), parsePackages('manager apt\n'))).toBe('kubelet is not installed');
-    expect(judgeInstalled(install({ version: '1.35' }), parsePackages(DONE))).toBe(
+    expect(validateInstalled(install(), parsePackages(DONE))).toBeNull();
+    expect(validateInstalled(install(), parsePackages('manager apt\n'))).toBe('kubelet is not installed');
+    expect(validateInstalled(install({ version: '1.35' }), parsePackages(DONE))).toBe(
       'kubelet 1.36.2-1.1 is installed, not 1.35: is that the right repository?',
     );
   });
@@ -182,8 +182,8 @@ describe('versions of packages', () => {
     ['1.36.20-1.1', '1.36.2', false],
     ['1.3.6-1.1', '1.36', false],
     ['1.36.2-1.10', '1.36.2-1.1', false],
-  ])('%s is %s: %s', (installed, wanted, is) => {
-    expect(isVersion(installed, wanted)).toBe(is);
+  ])('%s is %s: %s', (installed, desired, is) => {
+    expect(isVersion(installed, desired)).toBe(is);
   });
 
   it.each([

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
-import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
 import { type HostChange, isClusterChange } from '../../../../src/host/plan/change.ts';
-import { diffDirectory, diffFile, formatMode, type WantedFile } from '../../../../src/host/plan/diff-file.ts';
+import { type DesiredFile, diffDirectory, diffFile, formatMode } from '../../../../src/host/plan/diff-file.ts';
 import { revertChanges } from '../../../../src/host/plan/revert.ts';
 import { textFile } from '../../../support/answers.ts';
 
-const CONFIG: WantedFile = { path: '/var/lib/kubelet/config.yaml', content: 'maxPods: 5\n', mode: 0o644, owner: 'root:root' };
-const because = 'a test';
+const CONFIG: DesiredFile = { path: '/var/lib/kubelet/config.yaml', content: 'maxPods: 5\n', mode: 0o644, owner: 'root:root' };
+const reason = 'a test';
 
 describe('diffFile', () => {
   it.each<[string, FileFact | null, Partial<HostChange> | null]>([
@@ -15,39 +15,39 @@ describe('diffFile', () => {
     [
       'is missing',
       null,
-      { action: 'create', before: null, mode: 0o644, owner: 'root:root', because: 'it is missing' } as Partial<HostChange>,
+      { action: 'create', before: null, mode: 0o644, owner: 'root:root', reason: 'it is missing' } as Partial<HostChange>,
     ],
     [
       'has other content',
       textFile('maxPods: 4\n'),
       {
         action: 'update',
-        because: 'its content differs',
+        reason: 'its content differs',
         before: { content: 'maxPods: 4\n', mode: 0o644, owner: 'root:root' },
       } as Partial<HostChange>,
     ],
-    ['is too open', textFile('maxPods: 5\n', { mode: 0o666 }), { mode: 0o644, because: 'its mode is 0666' } as Partial<HostChange>],
+    ['is too open', textFile('maxPods: 5\n', { mode: 0o666 }), { mode: 0o644, reason: 'its mode is 0666' } as Partial<HostChange>],
     ['is stricter than wanted', textFile('maxPods: 5\n', { mode: 0o600 }), null],
     [
       'is stricter and differs: it stays strict',
       textFile('x', { mode: 0o400 }),
-      { mode: 0o400, because: 'its content differs' } as Partial<HostChange>,
+      { mode: 0o400, reason: 'its content differs' } as Partial<HostChange>,
     ],
     ['is executable', textFile('maxPods: 5\n', { mode: 0o755 }), { mode: 0o644 } as Partial<HostChange>],
     [
       'is strict in another way',
       textFile('maxPods: 5\n', { mode: 0o610 }),
-      { mode: 0o644, because: 'its mode is 0610' } as Partial<HostChange>,
+      { mode: 0o644, reason: 'its mode is 0610' } as Partial<HostChange>,
     ],
     [
       'belongs to somebody else',
       textFile('maxPods: 5\n', { owner: 'kube:kube' }),
-      { owner: 'root:root', because: 'its owner is kube:kube' } as Partial<HostChange>,
+      { owner: 'root:root', reason: 'its owner is kube:kube' } as Partial<HostChange>,
     ],
     [
       'differs in everything',
       textFile('', { mode: 0o777, owner: '0:12' }),
-      { because: 'its content differs, its mode is 0777, its owner is 0:12' } as Partial<HostChange>,
+      { reason: 'its content differs, its mode is 0777, its owner is 0:12' } as Partial<HostChange>,
     ],
     ['is empty', textFile(''), { action: 'update', before: { content: '', mode: 0o644, owner: 'root:root' } } as Partial<HostChange>],
   ])('a file that %s', (_, found, expected) => {
@@ -70,9 +70,9 @@ describe('diffFile', () => {
   });
 
   it('compares what a secret reveals and shows nothing of it', () => {
-    const wanted = { ...CONFIG, content: new SensitiveText(['token: ', new Secret('hush'), '\n']) };
-    expect(diffFile(textFile('token: hush\n'), wanted)).toBeNull();
-    expect(JSON.stringify(diffFile(null, wanted))).not.toContain('hush');
+    const desired = { ...CONFIG, content: new SensitiveText(['token: ', new Secret('hush'), '\n']) };
+    expect(diffFile(textFile('token: hush\n'), desired)).toBeNull();
+    expect(JSON.stringify(diffFile(null, desired))).not.toContain('hush');
   });
 });
 
@@ -83,7 +83,7 @@ describe('diffDirectory', () => {
       path: '/d',
       mode: 0o700,
       owner: 'root:root',
-      because: 'it is missing',
+      reason: 'it is missing',
     });
     expect(diffDirectory({ type: 'directory', mode: 0o777, owner: 'a:b' }, '/d', 0o700)).toBeNull();
   });
@@ -109,7 +109,7 @@ describe('revertChanges', () => {
     action: 'update',
     content: 'new',
     before,
-    because,
+    reason,
   };
   const create: HostChange = { ...update, path: '/b', action: 'create', before: null };
 
@@ -122,15 +122,15 @@ describe('revertChanges', () => {
 
   it.each<[HostChange, readonly Partial<HostChange>[]]>([
     [
-      { kind: 'remove-file', path: '/c', before, because },
+      { kind: 'remove-file', path: '/c', before, reason },
       [{ kind: 'write-file', path: '/c', ...before, action: 'create' } as Partial<HostChange>],
     ],
-    [{ kind: 'remove-file', path: '/c', before: null, because }, []],
-    [{ kind: 'move-file', path: '/c', to: '/d/c', because }, [{ kind: 'move-file', path: '/d/c', to: '/c' } as Partial<HostChange>]],
-    [{ kind: 'make-directory', path: '/d', mode: 0o755, owner: 'root:root', because }, []],
-    [{ kind: 'restart-unit', unit: 'kubelet', because }, []],
-    [{ kind: 'daemon-reload', because }, []],
-    [{ kind: 'empty-directory', path: '/e', because }, []],
+    [{ kind: 'remove-file', path: '/c', before: null, reason }, []],
+    [{ kind: 'move-file', path: '/c', to: '/d/c', reason }, [{ kind: 'move-file', path: '/d/c', to: '/c' } as Partial<HostChange>]],
+    [{ kind: 'make-directory', path: '/d', mode: 0o755, owner: 'root:root', reason }, []],
+    [{ kind: 'restart-unit', unit: 'kubelet', reason }, []],
+    [{ kind: 'daemon-reload', reason }, []],
+    [{ kind: 'empty-directory', path: '/e', reason }, []],
   ])('undoes %j', (change, expected) => {
     expect(revertChanges([change])).toMatchObject(expected);
     expect(revertChanges([change])).toHaveLength(expected.length);
@@ -141,11 +141,11 @@ describe('isClusterChange', () => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } };
 
   it.each([
-    [{ kind: 'create-object', object, because } as const, true],
-    [{ kind: 'update-object', object, before: object, because } as const, true],
-    [{ kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, patch: {}, because } as const, true],
-    [{ kind: 'delete-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, because } as const, true],
-    [{ kind: 'daemon-reload', because } as const, false],
+    [{ kind: 'create-object', object, reason } as const, true],
+    [{ kind: 'update-object', object, before: object, reason } as const, true],
+    [{ kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, patch: {}, reason } as const, true],
+    [{ kind: 'delete-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, reason } as const, true],
+    [{ kind: 'daemon-reload', reason } as const, false],
   ])('%j', (change, expected) => {
     expect(isClusterChange(change)).toBe(expected);
   });

@@ -4,7 +4,7 @@ import type { HostChange, PhasePlan } from '../../../../src/host/plan/change.ts'
 import { fileDiff, maskObject, planDocument, planIsEmpty } from '../../../../src/host/plan/document.ts';
 
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
-const because = 'a test';
+const reason = 'a test';
 const CONFIG: WriteFile = {
   kind: 'write-file',
   path: '/var/lib/kubelet/config.yaml',
@@ -13,7 +13,7 @@ const CONFIG: WriteFile = {
   action: 'update',
   content: 'maxPods: 5\n',
   before: { content: 'maxPods: 4\n', mode: 0o644, owner: 'root:root' },
-  because,
+  reason,
 };
 const KUBECONFIG: WriteFile = {
   ...CONFIG,
@@ -56,7 +56,7 @@ describe('planDocument', () => {
         action: 'update',
         content: 'maxPods: 5\n',
         diff: `--- ${CONFIG.path}\n+++ ${CONFIG.path}\n@@ -1 +1 @@\n-maxPods: 4\n+maxPods: 5\n`,
-        because,
+        reason,
         origin: { maxPods: 'set: --set' },
       },
     ]);
@@ -64,30 +64,30 @@ describe('planDocument', () => {
 
   it.each<[HostChange, object]>([
     [
-      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', because },
+      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', reason },
       { path: '/d', mode: '0700', owner: 'root:root' },
     ],
     [
-      { kind: 'remove-file', path: '/f', before: { content: 'token: older-secret\n', mode: 0o600, owner: 'root:root' }, because },
+      { kind: 'remove-file', path: '/f', before: { content: 'token: older-secret\n', mode: 0o600, owner: 'root:root' }, reason },
       { path: '/f' },
     ],
     [
-      { kind: 'move-file', path: '/f', to: '/g', because },
+      { kind: 'move-file', path: '/f', to: '/g', reason },
       { path: '/f', to: '/g' },
     ],
-    [{ kind: 'restart-unit', unit: 'kubelet', because }, { unit: 'kubelet' }],
-    [{ kind: 'daemon-reload', because }, {}],
+    [{ kind: 'restart-unit', unit: 'kubelet', reason }, { unit: 'kubelet' }],
+    [{ kind: 'daemon-reload', reason }, {}],
     [
-      { kind: 'unmount-below', path: '/m', flags: ['-f'], because },
+      { kind: 'unmount-below', path: '/m', flags: ['-f'], reason },
       { path: '/m', flags: ['-f'] },
     ],
-    [{ kind: 'remove-pods', criSocket: 'unix:///x', because }, { criSocket: 'unix:///x' }],
+    [{ kind: 'remove-pods', criSocket: 'unix:///x', reason }, { criSocket: 'unix:///x' }],
   ])('shows %j', (change, members) => {
-    expect(one({ changes: [change] }).hosts[0]?.changes).toEqual([{ kind: change.kind, phase: 'p', because, ...members }]);
+    expect(one({ changes: [change] }).hosts[0]?.changes).toEqual([{ kind: change.kind, phase: 'p', reason, ...members }]);
   });
 
   it('shows no secret, whichever side of a diff it is on', () => {
-    const text = JSON.stringify(one({ changes: [KUBECONFIG, { kind: 'remove-file', path: '/k', before: KUBECONFIG.before, because }] }));
+    const text = JSON.stringify(one({ changes: [KUBECONFIG, { kind: 'remove-file', path: '/k', before: KUBECONFIG.before, reason }] }));
     expect(text).toContain('[secret]');
     expect(text).not.toMatch(/hush|older-secret/);
   });
@@ -95,9 +95,9 @@ describe('planDocument', () => {
   it('shows cluster changes apart from those of hosts, once though several hosts plan them', () => {
     const plan: PhasePlan = {
       changes: [
-        { kind: 'create-object', object: CONFIG_MAP, because },
-        { kind: 'update-object', object: CONFIG_MAP, before: CONFIG_MAP, because },
-        { kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n1' }, patch: { metadata: { labels: { a: 'b' } } }, because },
+        { kind: 'create-object', object: CONFIG_MAP, reason },
+        { kind: 'update-object', object: CONFIG_MAP, before: CONFIG_MAP, reason },
+        { kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n1' }, patch: { metadata: { labels: { a: 'b' } } }, reason },
       ],
     };
     const document = planDocument(
@@ -123,7 +123,7 @@ describe('planIsEmpty', () => {
     ['nothing', { changes: [], noop: 'n' }, true],
     ['only deferred', { changes: [], deferred: 'd' }, true],
     ['a change of the host', { changes: [CONFIG] }, false],
-    ['a change of the cluster', { changes: [{ kind: 'create-object', object: CONFIG_MAP, because }] }, false],
+    ['a change of the cluster', { changes: [{ kind: 'create-object', object: CONFIG_MAP, reason }] }, false],
   ])('%s', (_, plan, expected) => {
     expect(planIsEmpty(one(plan))).toBe(expected);
   });

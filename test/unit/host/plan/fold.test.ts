@@ -12,7 +12,7 @@ function plan(name: string, content: string, own: Record<string, string> = {}): 
     owner: 'root:root',
     action: 'create',
     before: null,
-    because: 'it is missing',
+    reason: 'it is missing',
   } as const;
   return { name, own: { node: name, ...own }, phases: [{ phase: 'p', plan: { changes: [{ ...change, content }] } }] };
 }

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import { explainEtcdError } from '../../../../src/kubeadm/adapters/etcd-failure.ts';
 import { etcdMembers } from '../../../../src/kubeadm/adapters/etcd-members.ts';
-import { explainEtcdError } from '../../../../src/kubeadm/adapters/etcd-trouble.ts';
 import type { EtcdCredentials } from '../../../../src/kubeadm/control-plane/etcd-credentials.ts';
 import { ETCD_MEMBER } from '../../../../src/kubeadm/control-plane/etcd-member.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../../../src/lab/api-server/pki.ts';
@@ -43,7 +43,7 @@ describe('etcdMembers', () => {
   });
 
   /** Asks a server that wants client certificates of the authority; over connections that somebody else opens too. */
-  async function ask({ server, caPem, client }: Material): Promise<readonly [string, unknown, unknown]> {
+  async function query({ server, caPem, client }: Material): Promise<readonly [string, unknown, unknown]> {
     const options = { cert: server.certPem, key: server.keyPem, ca: authority.certPem, requestCert: true, rejectUnauthorized: true };
     const etcd = createServer(options, (_, response) => void response.end('{"members":[{"ID":"1","name":"cp-1"}]}'));
     servers.push(etcd);
@@ -52,18 +52,18 @@ describe('etcdMembers', () => {
     const credentials: EtcdCredentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
     const dial = async (): Promise<Duplex> => connect(port, '127.0.0.1');
     const clock = fakeClock(new Date());
-    const said = [{}, { dial }].map((way) => {
-      const members = etcdMembers({ endpoints: [endpoint], ...credentials, clock, ...way }).list(ETCD_MEMBER);
+    const reported = [{}, { dial }].map((route) => {
+      const members = etcdMembers({ endpoints: [endpoint], ...credentials, clock, ...route }).list(ETCD_MEMBER);
       return members.then(
         ({ items }) => items.map(({ metadata }) => metadata.name),
         (error: unknown) => error,
       );
     });
-    return [endpoint, await said[0], await said[1]];
+    return [endpoint, await reported[0], await reported[1]];
   }
 
   it('lists members', async () => {
-    const [, here, elsewhere] = await ask(good);
+    const [, here, elsewhere] = await query(good);
     expect([here, elsewhere]).toEqual([['cp-1'], ['cp-1']]);
   });
 
@@ -125,7 +125,7 @@ describe('etcdMembers', () => {
       async () => ({ client: { ...good.client, keyPem: good.server.keyPem } }),
     ],
   ])('says which file is to blame where %s', async (_, why, hint, broken) => {
-    const [endpoint, ...errors] = await ask({ ...good, ...(await broken()) });
+    const [endpoint, ...errors] = await query({ ...good, ...(await broken()) });
     for (const error of errors) {
       expect(error).toMatchObject({ code: 'ETCD_TLS_FAILED', problems: [{ message: `etcd cannot be asked: ${endpoint}: ${why}` }] });
       expect(error).toMatchObject({ problems: [{ hint: expect.stringContaining(hint) }] });

@@ -97,7 +97,7 @@ describe.each([
     await run(any, cluster, inputOf());
     const other = 'imageRepository: registry.example.org\n';
     const { changes } = await plan(any, cluster, inputOf(other));
-    expect(changes.map(({ because }) => because)).toEqual(['its spec.template.spec.containers[0].image differs']);
+    expect(changes.map(({ reason }) => reason)).toEqual(['its spec.template.spec.containers[0].image differs']);
     await run(any, cluster, inputOf(other));
     expect((await plan(any, cluster, inputOf(other))).noop).toBe(current);
   });

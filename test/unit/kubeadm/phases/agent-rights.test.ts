@@ -18,7 +18,7 @@ function clusterWith(...objects: readonly KubeObject[]): FakeCluster {
 
 describe('the removal of the rights of an agent', () => {
   const removal = async (cluster: FakeCluster, isOptional = false) =>
-    (await agentRightsRemoval.look(contextOf(cluster), { nodeName: 'n1', namespace: 'edge', isOptional })).plan;
+    (await agentRightsRemoval.inspect(contextOf(cluster), { nodeName: 'n1', namespace: 'edge', isOptional })).plan;
   const deleted = async (cluster: FakeCluster): Promise<readonly string[]> =>
     (await removal(cluster)).changes.map((change) =>
       change.kind === 'delete-object' ? `${change.ref.kind} ${change.ref.namespace ?? ''}/${change.ref.name}` : change.kind,
@@ -46,7 +46,7 @@ describe('the removal of the rights of an agent', () => {
       { apiVersion: RBAC, kind: 'ClusterRole', metadata: { name }, rules: [] },
       { apiVersion: RBAC, kind: 'ClusterRoleBinding', metadata: { name }, roleRef, subjects },
     );
-    const plan = (await agentRightsRemoval.look(contextOf(cluster), { nodeName: 'n1', namespace: AGENT_NAMESPACE, isOptional: false }))
+    const plan = (await agentRightsRemoval.inspect(contextOf(cluster), { nodeName: 'n1', namespace: AGENT_NAMESPACE, isOptional: false }))
       .plan;
     expect(plan.changes.map((change) => (change.kind === 'delete-object' ? change.ref.kind : change.kind))).toEqual([
       'ServiceAccount',
@@ -71,7 +71,7 @@ describe('the removal of the rights of an agent', () => {
 describe('the rights of an agent', () => {
   it('are planned with the namespace where that is missing, and with the Node as their owner', async () => {
     const cluster = clusterWith();
-    const { plan } = await agentRightsPhase.look(contextOf(cluster), { nodeName: 'n1', namespace: 'configs' });
+    const { plan } = await agentRightsPhase.inspect(contextOf(cluster), { nodeName: 'n1', namespace: 'configs' });
     expect(plan.changes.map((change) => (change.kind === 'create-object' ? `create ${change.object.kind}` : `${change.kind}`))).toEqual([
       'create Namespace',
       'create Role',

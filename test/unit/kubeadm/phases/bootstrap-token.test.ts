@@ -72,7 +72,7 @@ describe('bootstrap-token', () => {
     const cluster = fakeCluster();
     const { changes } = await plan(cluster, inputOf());
     expect(changes).toHaveLength(11);
-    expect(new Set(changes.map(({ kind, because }) => `${kind}: ${because}`))).toEqual(new Set(['create-object: it is missing']));
+    expect(new Set(changes.map(({ kind, reason }) => `${kind}: ${reason}`))).toEqual(new Set(['create-object: it is missing']));
     await run(cluster, inputOf());
     expect(await plan(cluster, inputOf({ now: hoursLater(23) }))).toEqual({
       changes: [],
@@ -95,10 +95,10 @@ describe('bootstrap-token', () => {
     ['a description', 'of another description', { token: { description: 'mine' } }],
     ['a token for ever', 'of another expiration', { token: { ttl: '0s' } }],
     ['a declared end', 'of another expiration', { token: { expires: '2031-01-01T00:00:00Z' } }],
-  ])('brings %s to what is declared', async (_, because, change) => {
+  ])('brings %s to what is declared', async (_, reason, change) => {
     const cluster = await prepared();
     const input = inputOf(change);
-    expect((await plan(cluster, input)).changes).toMatchObject([{ kind: 'update-object', because }]);
+    expect((await plan(cluster, input)).changes).toMatchObject([{ kind: 'update-object', reason }]);
     await run(cluster, input);
     expect(decoded(await cluster.get(SECRET))).toEqual(decoded(input.tokens[0]?.secret as KubeObject));
     expect((await plan(cluster, input)).changes).toEqual([]);
@@ -120,13 +120,13 @@ describe('bootstrap-token', () => {
   it.each([
     ['a declared address', { apiServer: { ...API, server: 'https://lb:6443' }, replaceAddress: true }, 'it names another address'],
     ['another authority', { apiServer: { ...API, caPem: 'another CA\n' } }, 'it names another certificate authority'],
-  ])('puts %s into cluster-info, takes the old signatures off and leaves what others added', async (_, change, because) => {
+  ])('puts %s into cluster-info, takes the old signatures off and leaves what others added', async (_, change, reason) => {
     const cluster = await prepared();
     await cluster.patch(CLUSTER_INFO, 'merge', {
       metadata: { labels: { a: 'b' } },
       data: { 'jws-kubeconfig-abcdef': 'old', more: 'theirs' },
     });
-    expect((await plan(cluster, inputOf(change))).changes).toMatchObject([{ kind: 'update-object', because }]);
+    expect((await plan(cluster, inputOf(change))).changes).toMatchObject([{ kind: 'update-object', reason }]);
     await run(cluster, inputOf(change));
     const found = await cluster.get(CLUSTER_INFO);
     expect(found?.metadata.labels).toEqual({ a: 'b' });
@@ -155,7 +155,7 @@ describe('bootstrap-token', () => {
   it('overwrites nothing that somebody changed meanwhile', async () => {
     const cluster = await prepared();
     const input = inputOf({ token: { description: 'mine' } });
-    const observed = await bootstrapToken.look(contextOf(cluster), input);
+    const observed = await bootstrapToken.inspect(contextOf(cluster), input);
     await cluster.patch(SECRET, 'merge', { metadata: { labels: { theirs: 'x' } } });
     const [change] = observed.plan.changes;
     if (change?.kind !== 'update-object') throw new Error('no update was planned');

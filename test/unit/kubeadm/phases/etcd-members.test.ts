@@ -37,7 +37,7 @@ const contextWith = (cluster: FakeEtcd | null, files = {}): PhaseContext => ({
   clock: fakeClock(),
   reporter: recordingReporter(),
 });
-const planOf = async (phase: typeof etcdJoin, context: PhaseContext, own = input) => (await phase.look(context, own)).plan;
+const planOf = async (phase: typeof etcdJoin, context: PhaseContext, own = input) => (await phase.inspect(context, own)).plan;
 
 describe('etcd-join', () => {
   it('announces the member first, then writes what starts it', async () => {
@@ -66,17 +66,17 @@ describe('etcd-join', () => {
 
   it('has the kubelet take over a manifest that was made for other members', async () => {
     const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
-    const there = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content } };
+    const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content } };
     const etcd = fakeEtcd([FIRST, member('cp-3', '10.0.0.3'), member('', '10.0.0.2', { isLearner: true })]);
-    const { changes } = await planOf(etcdJoin, contextWith(etcd, there));
+    const { changes } = await planOf(etcdJoin, contextWith(etcd, existing));
     expect(changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file', 'restart-unit']);
   });
 
   it('has nothing to do a second time', async () => {
     const directory = { type: 'directory', mode: 0o700, owner: 'root:root' };
     const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
-    const there = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content }, '/var/lib/etcd': directory };
-    const context = contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2')]), there);
+    const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content }, '/var/lib/etcd': directory };
+    const context = contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2')]), existing);
     expect(await planPhases([etcdJoin, etcdPromote, checkEtcd], context, input)).toMatchObject([
       { plan: { changes: [], noop: 'the member is announced and its manifest is there' } },
       { plan: { changes: [], noop: 'member cp-2 votes' } },
@@ -89,10 +89,10 @@ describe('etcd-join', () => {
     // What is there in place of etcd's members is not asked.
     const silent = { ...fakeEtcd([]), list: () => Promise.reject(new Error('asked')), getRaw: () => Promise.reject(new Error('asked')) };
     for (const phase of [checkEtcd, etcdJoin, etcdPromote]) {
-      const looked = await phase.look(contextWith(silent), own);
-      expect(looked.plan).toEqual({ changes: [], noop: 'etcd is external' });
+      const inspected = await phase.inspect(contextWith(silent), own);
+      expect(inspected.plan).toEqual({ changes: [], noop: 'etcd is external' });
       await phase.ready(contextWith(silent), own);
-      await looked.verify([]);
+      await inspected.verify([]);
     }
   });
 });
@@ -113,7 +113,7 @@ describe('etcd-join/promote', () => {
 });
 
 describe('check-etcd', () => {
-  const check = async (etcd: FakeEtcd) => (await checkEtcd.look(contextWith(etcd), input)).verify([]);
+  const check = async (etcd: FakeEtcd) => (await checkEtcd.inspect(contextWith(etcd), input)).verify([]);
 
   it('passes a cluster that is well, with the member that joins on its way', async () => {
     await check(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
-import type { FileFact, HttpFact } from '../../../../src/host/facts/question.ts';
+import type { FileFact, HttpFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import type { Change } from '../../../../src/host/plan/change.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
@@ -64,7 +64,7 @@ async function run(context: PhaseContext, input: KubeletStartInput = INPUT): Pro
 /** A change as a line: what is planned and why. */
 function line(change: Change): string {
   const what = 'path' in change ? change.path : 'unit' in change ? change.unit : '';
-  return `${change.kind} ${what}: ${change.because}`.replace(' :', ':');
+  return `${change.kind} ${what}: ${change.reason}`.replace(' :', ':');
 }
 
 describe('kubelet-start plans', () => {

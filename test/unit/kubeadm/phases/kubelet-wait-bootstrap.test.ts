@@ -35,8 +35,8 @@ function world(user?: { name: string; groups: readonly string[] }) {
 }
 
 function saying(why: string) {
-  const said = `Failed while requesting a signed certificate from the control plane: cannot create certificate signing request: ${why}\n`;
-  const commands = { journalctl: { stdout: said }, date: { stdout: '0\n' } };
+  const reported = `Failed while requesting a signed certificate from the control plane: cannot create certificate signing request: ${why}\n`;
+  const commands = { journalctl: { stdout: reported }, date: { stdout: '0\n' } };
   return fakeHost({ units: {}, files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF }, commands });
 }
 

@@ -72,7 +72,7 @@ describe('mark-control-plane', () => {
         isRecorded: false,
         ref: REF,
         patch: { metadata: { labels: LABELS }, spec: { taints: [CONTROL_PLANE_TAINT] } },
-        because: expect.stringContaining('taint node-role.kubernetes.io/control-plane:NoSchedule is missing'),
+        reason: expect.stringContaining('taint node-role.kubernetes.io/control-plane:NoSchedule is missing'),
       },
     ]);
   });

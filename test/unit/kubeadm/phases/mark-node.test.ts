@@ -25,7 +25,7 @@ const WRITE: HostChange = {
   owner: 'root:root',
   content: 'maxPods: 50\n',
   before: null,
-  because: 'it does not exist',
+  reason: 'it does not exist',
 };
 
 type Rights = Readonly<Record<string, readonly string[]>>;
@@ -34,7 +34,7 @@ type Rights = Readonly<Record<string, readonly string[]>>;
 const writeKubeletFile = definePhase<MarkNodeInput, boolean>({
   name: 'kubelet-start',
   short: 'Write the configuration of the kubelet',
-  observe: async ({ host }) => (await host.ask({ file: { kind: 'file', path: CONFIG } })).file !== null,
+  observe: async ({ host }) => (await host.query({ file: { kind: 'file', path: CONFIG } })).file !== null,
   plan: (isWritten) => ({ changes: isWritten ? [] : [WRITE] }),
 });
 
@@ -61,7 +61,7 @@ function world() {
   const inputFor = (admin: FakeCluster): MarkNodeInput => ({
     nodeName: 'w1',
     ...MARKS,
-    remembered: { labels: {}, taints: [] },
+    saved: { labels: {}, taints: [] },
     admin,
     check: null,
   });
@@ -145,7 +145,7 @@ describe('mark-node, where the API server refuses the credentials (403) after th
     const { context, inputFor, limited } = world();
     const plans = await planPhases([markNode], context, inputFor(await limited(without('nodes', 'get'))));
     expect(plans[0]?.plan.changes).toMatchObject([
-      { kind: 'mark-node', because: expect.stringMatching(/could not be compared: cannot get Node w1/) },
+      { kind: 'mark-node', reason: expect.stringMatching(/could not be compared: cannot get Node w1/) },
     ]);
   });
 });

@@ -15,7 +15,7 @@ const IMAGES = ['registry.k8s.io/kube-apiserver:v1.36.2', 'registry.k8s.io/etcd:
 
 async function planWith(crictl: { readonly exitCode: number; readonly stdout?: string }, policy: PullPolicy = 'IfNotPresent') {
   const context = { host: fakeHost({ commands: { sh: crictl } }), cluster: null, clock: fakeClock(), reporter: recordingReporter() };
-  return (await pullImages.look(context, { images: IMAGES, criSocket: 'unix:///run/x.sock', policy })).plan;
+  return (await pullImages.inspect(context, { images: IMAGES, criSocket: 'unix:///run/x.sock', policy })).plan;
 }
 
 describe('preflight/pull-images', () => {
@@ -36,7 +36,7 @@ describe('preflight/pull-images', () => {
       reporter: recordingReporter(),
     };
     const input = { images: IMAGES, criSocket: 'unix:///run/x.sock', policy: 'Always', ignored: true } as const;
-    expect((await pullImages.look(context, input)).plan).toEqual({ changes: [], noop: 'ImagePull is ignored' });
+    expect((await pullImages.inspect(context, input)).plan).toEqual({ changes: [], noop: 'ImagePull is ignored' });
   });
 
   it('leaves it to the kubelet where the runtime cannot be asked', async () => {
@@ -60,6 +60,6 @@ describe('preflight/pull-images', () => {
     const host = fakeHost({ commands: { sh: { exitCode: 0, stdout: 'docker.io/library/pause:3\ndocker.io/me/etcd:1\n' } } });
     const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
     const input = { images: ['pause:3', 'me/etcd:1'], criSocket: 'unix:///run/x.sock', policy: 'IfNotPresent' } as const;
-    expect((await pullImages.look(context, input)).plan).toEqual({ changes: [], noop: 'the images are there' });
+    expect((await pullImages.inspect(context, input)).plan).toEqual({ changes: [], noop: 'the images are there' });
   });
 });

@@ -65,7 +65,7 @@ describe('upload-config/kubeadm', () => {
     const cluster = fakeCluster({ objects: [foundMap(), ...kubeadmConfigRbac()] });
     const before = await settingsIn(cluster);
     const plan = await run(cluster, inputOf(FOUND, { controlPlaneEndpoint: 'lb:6443', networking: { dnsDomain: 'example.test' } }));
-    expect(plan?.changes).toMatchObject([{ kind: 'update-object', because: 'other settings were declared' }]);
+    expect(plan?.changes).toMatchObject([{ kind: 'update-object', reason: 'other settings were declared' }]);
     expect(await settingsIn(cluster)).toEqual({
       ...before,
       controlPlaneEndpoint: 'lb:6443',

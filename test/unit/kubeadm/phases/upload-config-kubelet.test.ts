@@ -43,7 +43,7 @@ describe('upload-config/kubelet', () => {
   it('creates the ConfigMap, Role and RoleBinding in an empty cluster, and plans nothing the second time', async () => {
     const cluster = fakeCluster();
     const { changes } = await plan(cluster);
-    expect(changes.map(({ kind, because }) => [kind, because])).toEqual(Array(3).fill(['create-object', 'it is missing']));
+    expect(changes.map(({ kind, reason }) => [kind, reason])).toEqual(Array(3).fill(['create-object', 'it is missing']));
     const uploaded = await run(cluster);
     expect(uploaded.data).toEqual({ kubelet: YAML });
     expect(isGenerated(uploaded)).toBe(true);
@@ -78,7 +78,7 @@ describe('upload-config/kubelet', () => {
       metadata: { ...old.metadata, labels: { theirs: 'x' }, annotations: { ...old.metadata.annotations, note: 'y' } },
     };
     const cluster = fakeCluster({ objects: [found, ...RBAC] });
-    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', because: 'it was generated from other settings' }]);
+    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'it was generated from other settings' }]);
     const uploaded = await run(cluster);
     expect(uploaded.data).toEqual({ kubelet: YAML });
     expect(uploaded.metadata).toMatchObject({ labels: { theirs: 'x' }, annotations: { note: 'y' } });
@@ -109,7 +109,7 @@ describe('upload-config/kubelet', () => {
 
     it('replaces it when it is told to, but for keys that are not ours', async () => {
       const cluster = fakeCluster({ objects: [edited, ...RBAC] });
-      expect((await plan(cluster, { forceUpload: true })).changes).toMatchObject([{ because: 'it differs, and --force-upload was given' }]);
+      expect((await plan(cluster, { forceUpload: true })).changes).toMatchObject([{ reason: 'it differs, and --force-upload was given' }]);
       expect((await run(cluster, { forceUpload: true })).data).toEqual({ kubelet: YAML, more: 'theirs' });
     });
 
@@ -140,7 +140,7 @@ describe('upload-config/kubelet', () => {
   it('corrects a Role that somebody changed', async () => {
     const [role, binding] = RBAC;
     const cluster = fakeCluster({ objects: [GENERATED, { ...role, rules: [] }, binding] });
-    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', because: 'its rules differ' }]);
+    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'its rules differ' }]);
     await run(cluster);
     expect(await plan(cluster)).toMatchObject({ changes: [] });
   });
@@ -159,11 +159,11 @@ describe('upload-config/kubelet', () => {
 
   it('overwrites nothing that changed since it was looked at', async () => {
     const cluster = fakeCluster({ objects: [kubeletConfigMap('kubelet-config', OTHER, true), ...RBAC] });
-    const look = await uploadConfigKubelet.look(contextOf(cluster), INPUT);
-    const [change] = look.plan.changes;
+    const inspect = await uploadConfigKubelet.inspect(contextOf(cluster), INPUT);
+    const [change] = inspect.plan.changes;
     await cluster.patch(REF, 'merge', { data: { kubelet: 'theirs: true\n' } });
     expect(change).toMatchObject({ kind: 'update-object', before: { metadata: { resourceVersion: expect.any(String) } } });
-    const stale = { ...uploadConfigKubelet, look: async () => look };
+    const stale = { ...uploadConfigKubelet, inspect: async () => inspect };
     await expect(applyPhases([stale], contextOf(cluster), INPUT, [])).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
     expect((await cluster.get(REF))?.data).toEqual({ kubelet: 'theirs: true\n' });
   });

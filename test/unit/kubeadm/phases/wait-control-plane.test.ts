@@ -39,7 +39,7 @@ function world(answers: Readonly<Record<string, readonly number[]>>, logs: Reado
   });
   const reporter = recordingReporter();
   const context = { host, cluster: null, clock: fakeClock(), reporter };
-  return { asked, reporter, wait: async () => (await waitControlPlane.look(context, INPUT)).verify([]), context };
+  return { asked, reporter, wait: async () => (await waitControlPlane.inspect(context, INPUT)).verify([]), context };
 }
 
 describe('wait-control-plane', () => {
@@ -79,6 +79,6 @@ describe('wait-control-plane', () => {
   it('is put off where nothing runs', async () => {
     const host = fakeHost({ units: null });
     const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
-    expect((await waitControlPlane.look(context, INPUT)).plan.deferred).toContain('when the host boots');
+    expect((await waitControlPlane.inspect(context, INPUT)).plan.deferred).toContain('when the host boots');
   });
 });

@@ -132,7 +132,7 @@ describe('mark-node', () => {
     nodeName: 'w1',
     labels: { 'node-role.kubernetes.io/worker': '', pool: 'edge' },
     taints: [{ key: 'gpu', value: 'a', effect: 'NoSchedule' }],
-    remembered: null,
+    saved: null,
     admin: null,
     check: null,
   };
@@ -186,7 +186,7 @@ describe('mark-node', () => {
     const inFleet = (admin: Cluster, more: Partial<MarkNodeInput> = {}): MarkNodeInput => ({
       ...MARK,
       ...NONE,
-      remembered: NONE,
+      saved: NONE,
       admin,
       ...more,
     });
@@ -230,11 +230,11 @@ describe('mark-node', () => {
         spec: { taints: [{ key: 'quarantine', effect: 'NoExecute' }] },
       });
       const w = world([quarantined], NOBODY);
-      expect((await plan(w.context, inFleet(w.admin, { remembered: forged })))?.changes).toEqual([]);
-      await apply(w, { remembered: forged });
+      expect((await plan(w.context, inFleet(w.admin, { saved: forged })))?.changes).toEqual([]);
+      await apply(w, { saved: forged });
       expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
-      await apply(w, { remembered: forged, labels: { zone: 'a' } });
-      await apply(w, { remembered: forged });
+      await apply(w, { saved: forged, labels: { zone: 'a' } });
+      await apply(w, { saved: forged });
       expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
     });
 
@@ -266,12 +266,12 @@ describe('mark-node', () => {
 
     it('warns of marks that only the host remembers', async () => {
       const w = world([marked()], NOBODY);
-      const [warning] = (await plan(w.context, inFleet(w.admin, { remembered: POOL })))?.warnings ?? [];
+      const [warning] = (await plan(w.context, inFleet(w.admin, { saved: POOL })))?.warnings ?? [];
       expect(warning).toMatchObject({
         code: 'NODE_MARKS_NOT_REMOVED',
         message: expect.stringContaining('label pool=edge, taint gpu=a:NoSchedule'),
       });
-      expect((await plan(w.context, inFleet(w.admin, { ...POOL, remembered: POOL })))?.warnings).toBeUndefined();
+      expect((await plan(w.context, inFleet(w.admin, { ...POOL, saved: POOL })))?.warnings).toBeUndefined();
     });
 
     it('records marks that a Node already has, and removes none of before', async () => {

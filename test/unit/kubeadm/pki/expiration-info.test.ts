@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { expirationDocument, expirationInfo, expirationTables } from '../../../../src/kubeadm/pki/expiration-info.ts';
-import { judgeControlPlane } from '../../../../src/kubeadm/pki/judge-control-plane.ts';
+import { validateControlPlane } from '../../../../src/kubeadm/pki/judge-control-plane.ts';
 import { findCertificates } from '../../../../src/kubeadm/pki/renewable.ts';
 import { makePki, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
@@ -16,7 +16,7 @@ await makePki(pkiContext(host, fakeClock(MADE)), pkiOptions(node));
 const other = fakeHost();
 await makePki(pkiContext(other, fakeClock(MADE)), pkiOptions(node));
 
-function there(change: Readonly<Record<string, string | null>> = {}) {
+function existing(change: Readonly<Record<string, string | null>> = {}) {
   const files: Readonly<Record<string, string | null>> = { ...host.texts(), ...change };
   const found = (path: string): string | null => files[path] ?? null;
   return { ...findCertificates(places, found), found };
@@ -46,7 +46,7 @@ front-proxy-ca          Nov 18, 2036 23:16 UTC   9y              yes${' '.repeat
 
 describe('when certificates of a control plane end', () => {
   it('is shown as kubeadm shows it', () => {
-    const info = expirationInfo(there(WITHOUT), later(2));
+    const info = expirationInfo(existing(WITHOUT), later(2));
     expect(expirationTables(info)).toBe(KUBEADM);
     const document = expirationDocument(info) as Record<string, readonly object[]>;
     expect(document).toMatchObject({ apiVersion: 'output.kubeadm.k8s.io/v1alpha3', kind: 'CertificateExpirationInfo' });
@@ -92,17 +92,17 @@ describe('when certificates of a control plane end', () => {
 
 describe('the verdict on the certificates of a control plane', () => {
   const notes = (change: Readonly<Record<string, string | null>>, now = later(60), withinMs = 0) =>
-    judgeControlPlane(there(change), { now, withinMs }).flatMap((one) => one.notes.map((note) => `${one.role}: ${note}`));
+    validateControlPlane(existing(change), { now, withinMs }).flatMap((one) => one.notes.map((note) => `${one.role}: ${note}`));
 
   it('is good, of all that is there', () => {
     expect(notes({})).toEqual([]);
     expect(notes(WITHOUT)).toEqual([]);
-    expect(judgeControlPlane(there(), { now: later(60), withinMs: 0 })).toHaveLength(13);
+    expect(validateControlPlane(existing(), { now: later(60), withinMs: 0 })).toHaveLength(13);
   });
 
   it('is nothing on a host that is none', () => {
     const found = (path: string): string | null => (path === '/etc/kubernetes/pki/ca.crt' ? 'x' : null);
-    expect(judgeControlPlane({ ...findCertificates(places, found), found }, { now: MADE, withinMs: 0 })).toEqual([]);
+    expect(validateControlPlane({ ...findCertificates(places, found), found }, { now: MADE, withinMs: 0 })).toEqual([]);
   });
 
   it('tells what is wrong', () => {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../../src/base/errors.ts';
-import { type Finding, judgeFindings } from '../../../../src/kubeadm/preflight/check.ts';
+import { type Finding, validateFindings } from '../../../../src/kubeadm/preflight/check.ts';
 
 const SWAP: Finding = { id: 'Swap', severity: 'error', message: 'swap is on', hint: 'Run swapoff -a' };
 const PORT: Finding = { id: 'Port-10250', severity: 'error', message: 'port 10250 is in use' };
 const HOSTNAME: Finding = { id: 'Hostname', severity: 'warning', message: 'the name is odd' };
 const ALL = [SWAP, PORT, HOSTNAME];
 
-describe('judgeFindings', () => {
+describe('validateFindings', () => {
   it.each([
     ['nothing', [], ['Swap', 'Port-10250'], ['Hostname']],
     ['one id', ['Swap'], ['Port-10250'], ['Swap', 'Hostname']],
@@ -16,19 +16,19 @@ describe('judgeFindings', () => {
     ['ALL', ['ALL'], [], ['Swap', 'Port-10250', 'Hostname']],
     ['an id nobody found', ['Mem'], ['Swap', 'Port-10250'], ['Hostname']],
   ])('with %s ignored', (_, ignored, errors, warnings) => {
-    const verdict = judgeFindings(ALL, ignored, 'worker-2');
+    const verdict = validateFindings(ALL, ignored, 'worker-2');
     expect(verdict.errors.map(({ code }) => code)).toEqual(errors);
     expect(verdict.warnings.map(({ id }) => id)).toEqual(warnings);
   });
 
   it('says for each error who, what, how to fix and how to ignore it', () => {
-    expect(judgeFindings(ALL, [], 'worker-2').errors.map(formatProblem)).toEqual([
+    expect(validateFindings(ALL, [], 'worker-2').errors.map(formatProblem)).toEqual([
       'worker-2: preflight: swap is on. Run swapoff -a. To go on all the same: --ignore-preflight-errors=Swap. [Swap]',
       'worker-2: preflight: port 10250 is in use. To go on all the same: --ignore-preflight-errors=Port-10250. [Port-10250]',
     ]);
   });
 
   it('finds nothing wrong where nothing was found', () => {
-    expect(judgeFindings([], [], 'h')).toEqual({ errors: [], warnings: [] });
+    expect(validateFindings([], [], 'h')).toEqual({ errors: [], warnings: [] });
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { ControlPlaneHost } from '../../../../src/kubeadm/facts/control-plane-host.ts';
 import { type ControlPlaneCheckInput, controlPlaneFindings } from '../../../../src/kubeadm/preflight/control-plane-checks.ts';
 
 const MANIFESTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'].map(
   (name) => `/etc/kubernetes/manifests/${name}.yaml`,
 );
-const wanted = MANIFESTS.map((path) => ({ path, content: `wanted ${path}\n`, mode: 0o600, owner: 'root:root' }));
+const desired = MANIFESTS.map((path) => ({ path, content: `wanted ${path}\n`, mode: 0o600, owner: 'root:root' }));
 const NOW = Date.UTC(2026, 10, 21);
 
 function manifests(content: (path: string) => string | null): ReadonlyMap<string, FileFact | null> {
@@ -35,7 +35,7 @@ const INPUT: ControlPlaneCheckInput = {
   advertiseAddress: '10.0.0.1',
   bindPort: 6443,
   etcdDataDir: '/var/lib/etcd',
-  manifests: wanted,
+  manifests: desired,
   etcdClientFiles: [],
   now: NOW,
 };
@@ -58,7 +58,7 @@ describe('controlPlaneFindings', () => {
       ['Port-6443', 'Port-10259', 'Port-10257', 'Port-2379', 'Port-2380'],
     ],
     ['the port that was chosen', { ports: new Set([7443, 6443]), bindPort: 7443 }, ['Port-7443']],
-    ['ports of etcd, which is external', { ports: new Set([2379, 2380]), etcdDataDir: null, manifests: wanted.slice(0, 3) }, []],
+    ['ports of etcd, which is external', { ports: new Set([2379, 2380]), etcdDataDir: null, manifests: desired.slice(0, 3) }, []],
     [
       'manifests of another control plane',
       hostWith({ manifests: manifests((path) => (path.includes('etcd') ? null : 'other\n')) }),
@@ -69,7 +69,7 @@ describe('controlPlaneFindings', () => {
       {
         ...hostWith({ manifests: manifests((path) => (path.includes('etcd') ? 'other\n' : null)) }),
         etcdDataDir: null,
-        manifests: wanted.slice(0, 3),
+        manifests: desired.slice(0, 3),
       },
       ['FileAvailable--etc-kubernetes-manifests-etcd.yaml'],
     ],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
 import { UNIT_DIRECTORIES, UNIT_FILE_PATHS } from '../../../../src/host/systemd/kubelet-unit-paths.ts';
 import { designUnitFiles, type UnitFilesInput } from '../../../../src/kubeadm/render/unit-files.ts';
 import { textFile } from '../../../support/answers.ts';

@@ -32,30 +32,30 @@ describe('isSignedBy', () => {
   const { token, server, caPem, signature } = KUBEADM_DRY_RUN;
   const payload = clusterInfoKubeconfig({ server, caPem });
   const [header = '', mac = ''] = signature.split('..');
-  const judge = (given: string, { id = token.id as string, secret = token.secret as string, text = payload } = {}) =>
+  const validate = (given: string, { id = token.id as string, secret = token.secret as string, text = payload } = {}) =>
     isSignedBy(given, id, new Secret(secret), text);
   const headerOf = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
   it('knows the signature of the bootstrap signer', () => {
-    expect(judge(signature)).toBe(true);
+    expect(validate(signature)).toBe(true);
   });
 
   it.each([
-    ['of another secret', judge(signature, { secret: 'abcdef0123456780' })],
-    ['of another id', judge(signature, { id: 'abcdee' })],
-    ['of another text', judge(signature, { text: `${payload} ` })],
-    ['cut short', judge(signature.slice(0, -1))],
-    ['with one character changed', judge(`${signature.slice(0, -1)}N`)],
-    ['that is empty', judge('')],
-    ['without a MAC', judge(`${header}..`)],
-    ['without a header', judge(`..${mac}`)],
-    ['that says there is no algorithm', judge(`${headerOf({ alg: 'none', kid: token.id })}..`)],
-    ['with another algorithm and the same MAC', judge(`${headerOf({ alg: 'HS512', kid: token.id })}..${mac}`)],
-    ['with the members of the header in another order', judge(`${headerOf({ kid: token.id, alg: 'HS256' })}..${mac}`)],
-    ['with the text inside', judge(`${header}.${Buffer.from(payload).toString('base64url')}.${mac}`)],
-    ['with padding', judge(`${signature}=`)],
-    ['in the other base64', judge(signature.replaceAll('-', '+').replaceAll('_', '/'))],
-    ['with a blank', judge(`${signature} `)],
+    ['of another secret', validate(signature, { secret: 'abcdef0123456780' })],
+    ['of another id', validate(signature, { id: 'abcdee' })],
+    ['of another text', validate(signature, { text: `${payload} ` })],
+    ['cut short', validate(signature.slice(0, -1))],
+    ['with one character changed', validate(`${signature.slice(0, -1)}N`)],
+    ['that is empty', validate('')],
+    ['without a MAC', validate(`${header}..`)],
+    ['without a header', validate(`..${mac}`)],
+    ['that says there is no algorithm', validate(`${headerOf({ alg: 'none', kid: token.id })}..`)],
+    ['with another algorithm and the same MAC', validate(`${headerOf({ alg: 'HS512', kid: token.id })}..${mac}`)],
+    ['with the members of the header in another order', validate(`${headerOf({ kid: token.id, alg: 'HS256' })}..${mac}`)],
+    ['with the text inside', validate(`${header}.${Buffer.from(payload).toString('base64url')}.${mac}`)],
+    ['with padding', validate(`${signature}=`)],
+    ['in the other base64', validate(signature.replaceAll('-', '+').replaceAll('_', '/'))],
+    ['with a blank', validate(`${signature} `)],
   ])('refuses one %s', (_, verdict) => {
     expect(verdict).toBe(false);
   });

@@ -63,8 +63,8 @@ describe('the CA that hosts prove their Nodes by', () => {
 
   it('is that of the kubeconfig where none is published, or it may not be read', async () => {
     expect(await subjects(trustIn(fakeCluster(), CLIENT_CA_PEM))).toEqual([CLIENT_CA_PEM.trim()]);
-    const nobody = fakeCluster({ objects: [published('x')], user: { name: 'nobody', groups: [] } });
-    expect(await subjects(trustIn(nobody, CLIENT_CA_PEM))).toEqual([CLIENT_CA_PEM.trim()]);
+    const nodes = fakeCluster({ objects: [published('x')], user: { name: 'nobody', groups: [] } });
+    expect(await subjects(trustIn(nodes, CLIENT_CA_PEM))).toEqual([CLIENT_CA_PEM.trim()]);
     expect(await subjects(trustIn(fakeCluster(), null))).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe('identifyNode', () => {
 });
 
 describe('a phase that changes a Node after its kubelet has joined', () => {
-  const marks = { nodeName: 'w1', labels: { pool: 'edge' }, taints: [], remembered: null };
+  const marks = { nodeName: 'w1', labels: { pool: 'edge' }, taints: [], saved: null };
   const check = () => ownNodeCheck({ trust: testTrust(), named: null, expected: 'w1' });
   const labels = async ({ cluster }: ReturnType<typeof world>) =>
     (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.labels;
@@ -146,9 +146,9 @@ describe('a phase that changes a Node after its kubelet has joined', () => {
   it('holds for the marks of a control plane, and for the annotation of the CRI socket', async () => {
     const annotations = { 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///x' };
     const w = world([node({ metadata: { name: 'w1', annotations } })], null);
-    const plane = { nodeName: 'w1', taints: [], timeoutMs: 1, assumeEmptyCluster: false, check: check() };
-    expect((await planPhases([markControlPlane], w.context, plane))[0]?.plan.changes).toEqual([]);
-    await expect(applyPhases([markControlPlane], w.context, plane, [])).rejects.toMatchObject({ code: 'NODE_NOT_PROVEN' });
+    const controlPlane = { nodeName: 'w1', taints: [], timeoutMs: 1, assumeEmptyCluster: false, check: check() };
+    expect((await planPhases([markControlPlane], w.context, controlPlane))[0]?.plan.changes).toEqual([]);
+    await expect(applyPhases([markControlPlane], w.context, controlPlane, [])).rejects.toMatchObject({ code: 'NODE_NOT_PROVEN' });
     await applyPhases([removeSocketAnnotation], w.context, { nodeName: 'w1', check: check() }, []);
     expect((await w.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.annotations).toEqual(annotations);
   });

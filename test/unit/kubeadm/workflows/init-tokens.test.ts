@@ -17,37 +17,39 @@ const stored = (id: string, more: Partial<CompleteToken> = {}) =>
   );
 
 async function settle(
-  there: readonly ReturnType<typeof stored>[],
+  existing: readonly ReturnType<typeof stored>[],
   written: readonly BootstrapToken[] = [],
   change: Partial<InitTokenOptions> = {},
 ) {
   const reporter = recordingReporter();
-  const cluster = fakeCluster({ objects: there, now: () => NOW });
+  const cluster = fakeCluster({ objects: existing, now: () => NOW });
   const freshTokens = [new Secret('fresh0.0123456789abcdef'), new Secret('fresh1.0123456789abcdef')];
   const context = { host: fakeHost(), cluster, clock: fakeClock(NOW), reporter };
   const tokens = await settleTokens(context, { bootstrapTokens: written, freshTokens, apiServer: {}, makesTokens: true, ...change });
   return {
-    wanted: tokens.wanted.map(({ secret }) => secret.metadata.name),
+    desired: tokens.desired.map(({ secret }) => secret.metadata.name),
     joining: tokens.joining.map((token) => token.reveal().slice(0, 6)),
-    said: reporter.messages('TOKEN_USED'),
+    reported: reporter.messages('TOKEN_USED'),
     calls: cluster.calls,
   };
 }
 
 describe('the tokens of init', () => {
   it('makes one when none was written and none is there', async () => {
-    expect(await settle([])).toMatchObject({ wanted: ['bootstrap-token-fresh0'], joining: ['fresh0'], said: [] });
+    expect(await settle([])).toMatchObject({ desired: ['bootstrap-token-fresh0'], joining: ['fresh0'], reported: [] });
   });
 
   it('uses one that is there, the longest-lived, and says so', async () => {
-    const { wanted, joining, said } = await settle([
+    const { desired, joining, reported } = await settle([
       stored('aaaaaa'),
       stored('bbbbbb', { ttl: '0s' }),
       stored('cccccc', { ttl: '9h0m0s' }),
     ]);
-    expect([wanted, joining]).toEqual([[], ['bbbbbb']]);
-    expect(said).toEqual(['uses token bbbbbb, which is there and never expires']);
-    expect((await settle([stored('aaaaaa')])).said).toEqual(['uses token aaaaaa, which is there and is good until 2030-01-01T01:00:00Z']);
+    expect([desired, joining]).toEqual([[], ['bbbbbb']]);
+    expect(reported).toEqual(['uses token bbbbbb, which is there and never expires']);
+    expect((await settle([stored('aaaaaa')])).reported).toEqual([
+      'uses token aaaaaa, which is there and is good until 2030-01-01T01:00:00Z',
+    ]);
   });
 
   it.each([
@@ -61,24 +63,24 @@ describe('the tokens of init', () => {
   });
 
   it('makes those that were written as they were written, and looks at no others', async () => {
-    const { wanted, joining, calls } = await settle([stored('aaaaaa')], [{ token: new Secret('mine00.0123456789abcdef') }]);
-    expect([wanted, joining]).toEqual([['bootstrap-token-mine00'], ['mine00']]);
+    const { desired, joining, calls } = await settle([stored('aaaaaa')], [{ token: new Secret('mine00.0123456789abcdef') }]);
+    expect([desired, joining]).toEqual([['bootstrap-token-mine00'], ['mine00']]);
     expect(calls).toEqual([]);
   });
 
   it('finds the token that an earlier run made for an entry without one', async () => {
     const entry = { description: 'rack 7', groups: [GROUP, 'system:bootstrappers:rack'] };
-    expect((await settle([], [entry])).wanted).toEqual(['bootstrap-token-fresh0']);
-    expect(await settle([stored('aaaaaa'), stored('bbbbbb', entry)], [entry])).toMatchObject({ wanted: [], joining: ['bbbbbb'] });
+    expect((await settle([], [entry])).desired).toEqual(['bootstrap-token-fresh0']);
+    expect(await settle([stored('aaaaaa'), stored('bbbbbb', entry)], [entry])).toMatchObject({ desired: [], joining: ['bbbbbb'] });
   });
 
   it('gives no token for joining that nodes could not join by', async () => {
     const entry = { token: new Secret('mine00.0123456789abcdef'), usages: ['signing'] };
-    expect(await settle([], [entry])).toMatchObject({ wanted: ['bootstrap-token-mine00'], joining: [] });
+    expect(await settle([], [entry])).toMatchObject({ desired: ['bootstrap-token-mine00'], joining: [] });
   });
 
   it('makes up none when the phase that makes them does not run, but uses one that is there', async () => {
-    expect(await settle([], [], { makesTokens: false })).toMatchObject({ wanted: [], joining: [] });
+    expect(await settle([], [], { makesTokens: false })).toMatchObject({ desired: [], joining: [] });
     expect((await settle([stored('aaaaaa')], [], { makesTokens: false })).joining).toEqual(['aaaaaa']);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
-import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import { planPhases } from '../../../../src/host/run-workflow.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
@@ -171,7 +171,7 @@ describe('a plan of it', () => {
       mode: '0600',
       owner: 'root:root',
       action: 'create',
-      because: 'it is missing',
+      reason: 'it is missing',
     });
     expect(change('/etc/kubernetes/admin.conf')).toEqual({
       kind: 'write-file',
@@ -199,7 +199,7 @@ describe('a plan of it', () => {
         publicKey: 'id-ecPublicKey',
         bits: 256,
       },
-      because: 'it is missing',
+      reason: 'it is missing',
     });
     const text = JSON.stringify(document);
     expect(text).not.toMatch(/PRIVATE KEY/);
@@ -388,8 +388,8 @@ describe('what is there and not good is refused in one line', () => {
       `/etc/kubernetes/admin.conf needs the authority ${PKI}/ca.crt, which is missing. Run the phase certs/ca first`,
     ]);
     expect(certificates.get('apiserver')?.files).toEqual([]);
-    const there = fakeHost({ files: without(`${PKI}/ca.crt`, '/etc/kubernetes/admin.conf') });
-    expect((await preparePki(pkiContext(there), pkiOptions(pkiNode(), { makes }))).problems.map(({ code }) => code)).toEqual([
+    const existing = fakeHost({ files: without(`${PKI}/ca.crt`, '/etc/kubernetes/admin.conf') });
+    expect((await preparePki(pkiContext(existing), pkiOptions(pkiNode(), { makes }))).problems.map(({ code }) => code)).toEqual([
       'PKI_AUTHORITY_MISSING',
       'PKI_AUTHORITY_MISSING',
     ]);

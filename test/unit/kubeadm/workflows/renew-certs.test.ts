@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import { runWorkflow } from '../../../../src/host/run-workflow.ts';
-import { clientCertificateOf } from '../../../../src/kubeadm/pki/judge-kubeconfig.ts';
 import { RENEWABLE_NAMES } from '../../../../src/kubeadm/pki/renewable.ts';
+import { clientCertificateOf } from '../../../../src/kubeadm/pki/validate-kubeconfig.ts';
 import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
 import { renewCertsWorkflow } from '../../../../src/kubeadm/workflows/renew-certs.ts';
 import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
@@ -105,9 +105,9 @@ describe('certs renew', () => {
     const { host } = await renew(fakeHost({ files: made }), { dryRun: true });
     const text = JSON.stringify(planDocument([host], []));
     expect(text).not.toMatch(/PRIVATE KEY|client-key-data/);
-    const because = planDocument([host], []).hosts[0]?.changes.map((change) => String(change.because)) ?? [];
-    expect(because).toHaveLength(18);
-    expect(because.filter((reason) => !reason.startsWith('it is renewed'))).toEqual([]);
+    const reason = planDocument([host], []).hosts[0]?.changes.map((change) => String(change.reason)) ?? [];
+    expect(reason).toHaveLength(18);
+    expect(reason.filter((reason) => !reason.startsWith('it is renewed'))).toEqual([]);
   });
 
   it.each([

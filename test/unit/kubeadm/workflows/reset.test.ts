@@ -27,7 +27,7 @@ interface PrepareOptions {
   readonly credentials?: Awaited<ReturnType<typeof kubeletCredentials>>;
   readonly etcd?: FakeEtcd;
   /** What asking etcd ends with. */
-  readonly trouble?: AppError;
+  readonly issue?: AppError;
   readonly sh?: FakeCommand;
 }
 
@@ -63,7 +63,7 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
     connect: async () => fakeCluster(),
     connectEtcd: async () => {
       if (options.etcd !== undefined) return options.etcd;
-      throw options.trouble ?? new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer' });
+      throw options.issue ?? new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer' });
     },
     opened: () => undefined,
     ...(options.cluster === undefined
@@ -88,8 +88,8 @@ describe('prepareReset', () => {
     const message = `preflight: 3 processes of pods run on the host, and ${why}`;
     expect(refusals).toEqual(why === null ? [] : [expect.objectContaining({ code: 'ContainersRunning', message })]);
     expect(input.cleanup.podsMayStay).toBe(false);
-    const told = await prepare({}, { sh, ignore: ['containersrunning'] });
-    expect([told.refusals, told.input.cleanup.podsMayStay]).toEqual([[], true]);
+    const reported = await prepare({}, { sh, ignore: ['containersrunning'] });
+    expect([reported.refusals, reported.input.cleanup.podsMayStay]).toEqual([[], true]);
   });
 
   it('names the host where it cannot tell the runtime', async () => {
@@ -128,13 +128,13 @@ describe('prepareReset', () => {
 
   it('goes on as kubeadm does where certificates are broken, and says which and what is left to do', async () => {
     const message = 'etcd cannot be asked: https://10.0.0.1:2379: its certificate has expired';
-    const trouble = new AppError({ code: 'ETCD_TLS_FAILED', message, hint: 'Renew it on its host: certs renew etcd-server' });
-    const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { trouble });
+    const issue = new AppError({ code: 'ETCD_TLS_FAILED', message, hint: 'Renew it on its host: certs renew etcd-server' });
+    const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { issue });
     const why = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${message}`;
     const hint = 'before the reset, or remove the member at another control plane: etcdctl member remove';
     expect(refusals).toEqual([]);
     expect(warnings).toEqual([{ code: 'EtcdMember', message: `${why}. Renew it on its host: certs renew etcd-server ${hint}` }]);
-    const { plan } = await removeEtcdMember.look(
+    const { plan } = await removeEtcdMember.inspect(
       { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() },
       input.removeMember,
     );
@@ -152,7 +152,7 @@ describe('prepareReset', () => {
     expect(refusals).toEqual([]);
     expect(input.removeMember.peerURL).toBe(PEER);
     const context = { host: fakeHost(), cluster: etcd, clock: fakeClock(), reporter: recordingReporter() };
-    expect((await removeEtcdMember.look(context, input.removeMember)).plan.changes).toMatchObject(changes);
+    expect((await removeEtcdMember.inspect(context, input.removeMember)).plan.changes).toMatchObject(changes);
   });
 
   describe('with --delete-node', () => {
@@ -164,7 +164,7 @@ describe('prepareReset', () => {
     });
     const flags = { '/var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS="--hostname-override=w1"\n' };
     const memory = {
-      '/var/lib/kubelet/kubeletadm-node.yaml': 'kind: NodeMemory\nnodeRegistration:\n  criSocket: x\n  name: w1\noverlays: []\n',
+      '/var/lib/kubelet/kubeletadm-node.yaml': 'kind: NodeSettings\nnodeRegistration:\n  criSocket: x\n  name: w1\noverlays: []\n',
     };
     const ids = (id: string) => ({ '/etc/machine-id': `${id}\n` });
 

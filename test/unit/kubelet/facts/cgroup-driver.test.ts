@@ -125,7 +125,7 @@ describe('runtimeCgroupDriver', () => {
   });
 
   it('asks only the tools of that runtime', () => {
-    expect(Object.keys(runtimeCgroupDriver(CRIO).questions)).toEqual(['crictl runtime-config', 'crio status config', 'crio config']);
+    expect(Object.keys(runtimeCgroupDriver(CRIO).queries)).toEqual(['crictl runtime-config', 'crio status config', 'crio config']);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
-import { flagsToAskWith, kubeletAcceptance } from '../../../../src/kubelet/facts/kubelet-acceptance.ts';
+import { flagsForQuery, kubeletAcceptance } from '../../../../src/kubelet/facts/kubelet-acceptance.ts';
 import { commandOutput, parseFact } from '../../../support/answers.ts';
 
 const catalogue = await loadCatalogue();
@@ -51,18 +51,18 @@ describe('kubeletAcceptance', () => {
     ['silent', '', { verdict: 'unknown', why: 'it said nothing within 20 s' }],
     ['not to be started', 'timeout: kubelet: Permission denied\n', { verdict: 'unknown', why: 'timeout: kubelet: Permission denied' }],
   ])('%s', (_, output, expected) => {
-    expect(parseFact(fact, { said: commandOutput(output) })).toMatchObject(expected as object);
+    expect(parseFact(fact, { reported: commandOutput(output) })).toMatchObject(expected as object);
   });
 });
 
-describe('flagsToAskWith', () => {
+describe('flagsForQuery', () => {
   it('takes away what is not to be asked with, however it is written', () => {
     const words = [
       ...['--config=/x', '--cert-dir', '/pki', '--root-dir=/r', '--lock-file=/l', '--lock_file=/l', '--exit-on-lock-contention=false'],
       ...['--kubeconfig=/k', '--bootstrap-kubeconfig=/b', '--version', '-h', '--log-file=/f', '--logtostderr=false'],
       ...['--node-ip=10.0.0.1', '--max-pods', '5', '-v4', '--feature-gates=A=true,B=false', '--config-dir=/d'],
     ];
-    expect(flagsToAskWith(words, { catalogue, minor: 30 })).toEqual([
+    expect(flagsForQuery(words, { catalogue, minor: 30 })).toEqual([
       { name: 'node-ip', value: '10.0.0.1' },
       { name: 'max-pods', value: '5' },
       { name: 'v', value: '4' },

@@ -265,8 +265,8 @@ describe('migrateKubelet', () => {
   });
 
   it('says what follows from a flag that is a field now', () => {
-    const { steps: said } = migrate(HEADER, [36, 36], ['--node-status-update-frequency=20s', '--tls-cert-file=node.crt']);
-    expect(said.map(stepText)).toEqual([
+    const { steps: reported } = migrate(HEADER, [36, 36], ['--node-status-update-frequency=20s', '--tls-cert-file=node.crt']);
+    expect(reported.map(stepText)).toEqual([
       'moved: --node-status-update-frequency: to nodeStatusUpdateFrequency: 20s',
       'moved: --tls-cert-file: to tlsCertFile: node.crt',
       "changes: tlsCertFile: node.crt is a relative path: the flag had it below the kubelet's working directory, in a file it is beside the file",
@@ -290,8 +290,8 @@ describe('migrateKubelet', () => {
 
   it('tells which defaults are others, and writes the old ones down when asked', () => {
     const text = `${HEADER}kubeAPIQPS: 20\n`;
-    const told = migrate(text, [26, 27]).steps.map(({ did, what }) => `${did} ${what}`);
-    expect(told).toEqual(['changes eventBurst', 'changes eventRecordQPS', 'changes kubeAPIBurst', 'changes memoryThrottlingFactor']);
+    const outcome = migrate(text, [26, 27]).steps.map(({ did, what }) => `${did} ${what}`);
+    expect(outcome).toEqual(['changes eventBurst', 'changes eventRecordQPS', 'changes kubeAPIBurst', 'changes memoryThrottlingFactor']);
     const pinned = migrate(text, [26, 27], [], { keepDefaults: true });
     expect(body(pinned)).toBe('kubeAPIQPS: 20\neventBurst: 10\neventRecordQPS: 5\nkubeAPIBurst: 10\nmemoryThrottlingFactor: 0.8\n');
   });

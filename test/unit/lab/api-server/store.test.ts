@@ -71,13 +71,13 @@ describe('createStore', () => {
 describe('openWatch', () => {
   const watching = (
     store: ReturnType<typeof createStore>,
-    options: { resourceVersion?: string; namespace?: string; sendInitialEvents?: boolean; wanted?: (object: KubeObject) => boolean } = {},
+    options: { resourceVersion?: string; namespace?: string; sendInitialEvents?: boolean; desired?: (object: KubeObject) => boolean } = {},
   ) => {
     const seen: string[] = [];
-    const { resourceVersion = '', namespace = '', wanted = () => true, sendInitialEvents = false } = options;
+    const { resourceVersion = '', namespace = '', desired = () => true, sendInitialEvents = false } = options;
     const watch = openWatch(
       store,
-      { type: CM, namespace, selector: wanted, resourceVersion, sendInitialEvents },
+      { type: CM, namespace, selector: desired, resourceVersion, sendInitialEvents },
       {
         send: (type, object) => {
           const { name = '', resourceVersion: version = '' } = (object.metadata ?? {}) as { name?: string; resourceVersion?: string };
@@ -137,7 +137,7 @@ describe('openWatch', () => {
 
   it('adds what comes into view and deletes what leaves it, with its last content', () => {
     const store = createStore();
-    const { seen } = watching(store, { wanted: ({ metadata }) => metadata.labels?.show === 'yes' });
+    const { seen } = watching(store, { desired: ({ metadata }) => metadata.labels?.show === 'yes' });
     store.put(CM, configMap('a', '1', { show: 'no' }));
     store.put(CM, configMap('a', '2', { show: 'yes' }));
     store.put(CM, configMap('a', '3', { show: 'yes' }));

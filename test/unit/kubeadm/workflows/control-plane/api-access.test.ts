@@ -10,7 +10,7 @@ import { fakeHost } from '../../../../support/fake-host.ts';
 import { recordingReporter } from '../../../../support/recording-reporter.ts';
 
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
-const wayOf = (cluster: Cluster | null): ApiAccess => ({ reach: async () => cluster, close: async () => undefined });
+const routeOf = (cluster: Cluster | null): ApiAccess => ({ reach: async () => cluster, close: async () => undefined });
 
 describe('the way of an administrator', () => {
   const context: PhaseContext = { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() };
@@ -18,13 +18,13 @@ describe('the way of an administrator', () => {
   it('is another one until the API server knows him', async () => {
     const root = fakeCluster();
     const admin = fakeCluster({ sharedWith: root, user: { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins'] } });
-    const access = onceAdministrator(wayOf(admin), wayOf(root));
+    const access = onceAdministrator(routeOf(admin), routeOf(root));
     expect(await access.reach(context)).toBe(root);
     await root.create(BINDING);
     expect(await access.reach(context)).toBe(admin);
   });
 
   it('is none while there is no API server', async () => {
-    expect(await onceAdministrator(wayOf(null), wayOf(null)).reach(context)).toBeNull();
+    expect(await onceAdministrator(routeOf(null), routeOf(null)).reach(context)).toBeNull();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { observePlaneState } from '../../../../../src/kubeadm/workflows/control-plane/plane-state.ts';
+import { observeControlPlaneState } from '../../../../../src/kubeadm/workflows/control-plane/plane-state.ts';
 import { createAuthority } from '../../../../../src/lab/api-server/pki.ts';
 import { fakeCluster } from '../../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';
@@ -38,17 +38,17 @@ describe('how far a host is on its way to be a control plane', () => {
     ['all of it', DONE, LABEL, 'present'],
   ])('%s', async (_, files, labels, state) => {
     const { host, cluster } = stateOf(files, labels);
-    expect(await observePlaneState(host, cluster)).toBe(state);
+    expect(await observeControlPlaneState(host, cluster)).toBe(state);
   });
 
   it('is no other when the certificate of its kubelet expired', async () => {
     const { host, cluster } = stateOf(DONE, LABEL, 20);
-    expect(await observePlaneState(host, cluster)).toBe('present');
+    expect(await observeControlPlaneState(host, cluster)).toBe('present');
   });
 
   it('is what the host has, where nobody may look at its Node', async () => {
     const { host, cluster } = stateOf(DONE, null);
     const other = fakeCluster({ sharedWith: cluster, user: { name: 'nobody', groups: [] } });
-    expect(await observePlaneState(host, other)).toBe('present');
+    expect(await observeControlPlaneState(host, other)).toBe('present');
   });
 });

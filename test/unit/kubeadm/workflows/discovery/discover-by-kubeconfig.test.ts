@@ -87,10 +87,10 @@ describe('discoverByKubeconfig', () => {
   });
 
   it('waits for a server that is not up yet', async () => {
-    const { found, clock } = await attempt({ replies: [{ trouble: { kind: 'refused' } }, status(503), info()] });
+    const { found, clock } = await attempt({ replies: [{ issue: { kind: 'refused' } }, status(503), info()] });
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(3_000);
-    const late = await attempt({ replies: [{ trouble: { kind: 'refused' } }] });
+    const late = await attempt({ replies: [{ issue: { kind: 'refused' } }] });
     expect([late.message, late.exitCode]).toEqual([
       expect.stringMatching(/^discovery: 10\.0\.0\.1:6443: connection refused \(asked for 1m0s\)\./),
       1,

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../../../../src/base/errors.ts';
 import { Secret } from '../../../../../src/base/text/secret.ts';
-import type { WebTrouble } from '../../../../../src/kube/web-answer.ts';
+import type { WebFailureCause } from '../../../../../src/kube/web-answer.ts';
 import { describeClocks } from '../../../../../src/kubeadm/discovery/clock-reading.ts';
 import { caPinsOf } from '../../../../../src/kubeadm/token/ca-pin.ts';
 import { discoverByToken, type TokenDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-token.ts';
@@ -254,10 +254,10 @@ describe('the CA', () => {
       /the CA of the cluster \(CN=kubernetes\) expired on 2029-12-31T00:00:00Z: .* The cluster needs a new CA .*\[DISCOVERY_CA_EXPIRED\]$/,
     ],
     ['expired for a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s earlier\. Set the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
-  ])('is %s', async (_, from, to, there, expected) => {
+  ])('is %s', async (_, from, to, remote, expected) => {
     const at = (ms: number) => new Date(NOW.getTime() + ms);
     const other = await createAuthority('kubernetes', { notBefore: at(from), notAfter: at(to) });
-    const reply = { text: JSON.stringify(clusterInfoObject({ caPem: other.certPem })), date: there === null ? null : at(there) };
+    const reply = { text: JSON.stringify(clusterInfoObject({ caPem: other.certPem })), date: remote === null ? null : at(remote) };
     for (const pins of [[], caPinsOf(other.certPem) as string[]]) {
       const { message, exitCode, requests } = await attempt({ pins, replies: [reply], server: { authority: other.certPem } });
       expect(message).toMatch(expected);
@@ -302,9 +302,9 @@ describe('the certificate of the server', () => {
     ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:00.000Z', ''],
     ['2030-01-01T00:00:00.400Z', '2030-01-01T00:00:00.600Z', ''],
     ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ', 1s later'],
-  ])('describes the clocks %s and %s by the seconds that are shown', (here, there, expected) => {
+  ])('describes the clocks %s and %s by the seconds that are shown', (local, remote, expected) => {
     expect(
-      describeClocks({ here: new Date(here), there: new Date(there) })
+      describeClocks({ local: new Date(local), remote: new Date(remote) })
         .split('that of the API server ')[1]
         ?.slice(20),
     ).toBe(expected);
@@ -474,7 +474,7 @@ describe('who answers', () => {
 });
 
 describe('the way there', () => {
-  it.each<[WebTrouble, RegExp]>([
+  it.each<[WebFailureCause, RegExp]>([
     [
       { kind: 'refused' },
       /connection refused \(asked for 1m0s\)\. Check that the API server runs, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
@@ -493,14 +493,14 @@ describe('the way there', () => {
       /refused the connection with status 503/,
     ],
     [{ kind: 'other', code: 'EWHATEVER' }, /the connection failed \(EWHATEVER\)/],
-  ])('$kind may pass', async (trouble, expected) => {
-    const { message, exitCode, clock } = await attempt({ replies: [{ trouble }] });
+  ])('$kind may pass', async (issue, expected) => {
+    const { message, exitCode, clock } = await attempt({ replies: [{ issue }] });
     expect(message).toMatch(expected);
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
-    expect((await attempt({ replies: [{ trouble }, info()] })).found).not.toBeNull();
+    expect((await attempt({ replies: [{ issue }, info()] })).found).not.toBeNull();
   });
 
-  it.each<[WebTrouble, RegExp]>([
+  it.each<[WebFailureCause, RegExp]>([
     [{ kind: 'not-tls', speaks: 'ssh' }, /an SSH server answers there\..*\[DISCOVERY_NOT_API_SERVER\]$/],
     [{ kind: 'not-tls', speaks: 'http' }, /what answers speaks HTTP without TLS\./],
     [{ kind: 'not-tls', speaks: null }, /what answers does not speak TLS\./],
@@ -520,14 +520,14 @@ describe('the way there', () => {
       /HTTPS_PROXY is not the URL of a proxy\. Correct HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
     ],
     [{ kind: 'too-large', maxBytes: 5 }, /larger than 5 bytes/],
-  ])('$kind will not', async (trouble, expected) => {
-    const { message, exitCode, clock } = await attempt({ replies: [{ trouble }] });
+  ])('$kind will not', async (issue, expected) => {
+    const { message, exitCode, clock } = await attempt({ replies: [{ issue }] });
     expect(message).toMatch(expected);
     expect([exitCode, clock.elapsedMs]).toEqual([3, 0]);
   });
 
   it('is asked from here for hosts elsewhere: that is said', async () => {
-    const { message } = await attempt({ forOthers: true, replies: [{ trouble: { kind: 'timed-out' } }] });
+    const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
       'discovery: 10.0.0.1:6443: no answer in time (asked for 1m0s). Check that the API server runs, its address, and firewalls. With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
@@ -536,7 +536,7 @@ describe('the way there', () => {
   it('says what it waits for at once, when it changes, and twice a minute', async () => {
     const { reporter } = await attempt({
       timeoutMs: 90_000,
-      replies: [{ trouble: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
+      replies: [{ issue: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
     });
     expect(reporter.messages('WAITING')).toEqual([
       'discovery: 10.0.0.1:6443: connection refused; asking again, for 1m30s at most',
@@ -547,9 +547,9 @@ describe('the way there', () => {
   });
 
   it('asks at least once, and no longer than it has time', async () => {
-    const { requests } = await attempt({ timeoutMs: 0, replies: [{ trouble: { kind: 'refused' } }] });
+    const { requests } = await attempt({ timeoutMs: 0, replies: [{ issue: { kind: 'refused' } }] });
     expect(requests).toHaveLength(1);
-    const slow = await attempt({ timeoutMs: 4_000, replies: [{ trouble: { kind: 'timed-out' } }] });
+    const slow = await attempt({ timeoutMs: 4_000, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(slow.requests.map(({ timeoutMs }) => timeoutMs)).toEqual([4_000, 3_000, 1_000, 1_000]);
   });
 });

@@ -1,0 +1,66 @@
+import type { Secret } from '../base/text/secret.ts';
+import type { FleetMember } from '../fleet/fleet.ts';
+import { type WorkflowMember, workflowMember } from '../fleet/workflow-member.ts';
+import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
+import type { JoinOptions } from '../kubeadm/workflows/join.ts';
+import {
+  type JoinControlPlaneInput,
+  type JoinControlPlaneOptions,
+  joinControlPlaneWorkflow,
+} from '../kubeadm/workflows/join-control-plane.ts';
+import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
+import { connectOver } from './init-control-plane.ts';
+import { durationMs, isForKubelet } from './node-options.ts';
+import type { Services } from './services.ts';
+
+export interface JoiningMemberInput {
+  readonly common: Omit<WorkflowMember<JoinControlPlaneOptions, JoinControlPlaneInput>, 'workflow' | 'options'>;
+  readonly join: JoinOptions;
+  /** What is declared for all control planes; what is declared for the host goes over it. */
+  readonly settings: ControlPlaneSettings;
+  /** Opens the certificates that were uploaded. */
+  readonly certificateKey: Secret;
+}
+
+/** A host of a fleet that joins as one more control plane. */
+export async function joiningMember(
+  services: Services,
+  { common, join, settings, certificateKey }: JoiningMemberInput,
+): Promise<FleetMember> {
+  const accesses: ApiAccess[] = [];
+  const { localAPIEndpoint: { bindPort } = {}, timeouts = {} } = settings.init;
+  const patches = settings.patches ?? [];
+  const options: JoinControlPlaneOptions = {
+    ...join,
+    controlPlane: true,
+    nodeRegistration: registrationOf(settings.init, join.nodeRegistration),
+    patches: patches.filter(isForKubelet),
+    staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
+    localAPIEndpoint: bindPort === undefined ? {} : { bindPort },
+    advertisesNodeIP: true,
+    timeouts,
+    kubeletHealthCheckMs: durationMs(timeouts.kubeletHealthCheck, join.kubeletHealthCheckMs),
+    tlsBootstrapMs: durationMs(timeouts.tlsBootstrap, join.tlsBootstrapMs),
+    kubeProxy: null,
+    proxyEnvironment: [],
+    issuer: await services.certificateIssuer(),
+    selects: () => true,
+    routeHere: {},
+    connect: connectOver(services),
+    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    certificateKey,
+    opened: (access) => accesses.push(access),
+  };
+  const member = workflowMember({ ...common, workflow: joinControlPlaneWorkflow, options });
+  return {
+    ...member,
+    open: async (ports) => {
+      const open = await member.open(ports);
+      const close = async (): Promise<void> => {
+        for (const access of accesses) await access.close();
+        await open.close();
+      };
+      return { ...open, close };
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import type { Problem } from '../base/errors.ts';
+import { isJsonObject } from '../base/json.ts';
+import { parseSource, type SourceDocument } from '../codec/source.ts';
+import { FIRST_GATED_MINOR } from '../kubeadm/node-agent/native-flags.ts';
+import { type Catalogue, formatMinor, type Minor, nearestKnownMinor } from '../kubelet/catalogue.ts';
+import { decodeKubeletConfiguration, syntaxOf } from '../kubelet/decode.ts';
+import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
+import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
+import { isStartupRule, type ValidationOptions, validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
+import { asKubeletDocument, isOverlayDocument } from './agent/overlay.ts';
+
+export interface PayloadValidationOptions {
+  /** Of the kubelets that are to read it; what is said by several is said once. */
+  readonly minors: readonly Minor[];
+  readonly catalogue: Catalogue;
+  /** The kubelet itself reads it, and nothing brings it back when it does not come up. */
+  readonly native: boolean;
+  /** Unknown and duplicate fields are warnings, as to the kubelet itself. */
+  readonly lenient?: boolean;
+}
+
+/**
+ * Judges a payload for the kubelets of some minors: what `config validate` says, and what only counts where a ConfigMap is the source.
+ * @returns errors and warnings, in order of position for each minor
+ */
+export async function validatePayload(
+  text: string,
+  file: string,
+  { minors, catalogue, native, lenient = false }: PayloadValidationOptions,
+): Promise<readonly Problem[]> {
+  if (text.trim() === '') return [{ code: 'CONFIG_NO_DOCUMENT', message: `${file}: there is nothing in it` }];
+  const overlay = overlayIn(text, file);
+  if (overlay !== null && native) return [notForNative(file)];
+  const reported = new Map<string, { problem: Problem; minors: Minor[] }>();
+  for (const minor of minors) {
+    const found =
+      overlay === null
+        ? validateKubeletFile(text, file, { minor, catalogue, lenient })
+        : validateOverlay(overlay, { minor, catalogue, lenient, syntax: syntaxOf(text) });
+    if (found === null) return [notForKubelets(file)];
+    for (const problem of [...found, ...(native ? ownFindings(text, file, { minor, catalogue }) : [])]) {
+      const key = JSON.stringify([problem.code, problem.path, problem.message, problem.severity]);
+      const before = reported.get(key);
+      if (before === undefined) reported.set(key, { problem: native ? withoutRollback(problem) : problem, minors: [minor] });
+      else before.minors.push(minor);
+    }
+  }
+  return [...reported.values()].map(({ problem, minors: of }) =>
+    of.length === minors.length || problem.code === OTHER_MINOR_CODE
+      ? problem
+      : { ...problem, message: `${problem.message} (to kubelet ${of.map(formatMinor).join(', ')})` },
+  );
+}
+
+/**
+ * Validates a file that holds one KubeletConfigurationOverlay.
+ * @returns null when the file holds something else
+ */
+export function validateOverlayFile(text: string, file: string, options: ValidationOptions): readonly Problem[] | null {
+  const overlay = overlayIn(text, file);
+  return overlay === null ? null : validateOverlay(overlay, { ...options, syntax: syntaxOf(text) });
+}
+
+function overlayIn(text: string, file: string): SourceDocument | null {
+  const { documents, problems } = parseSource(text, file);
+  const [document] = documents;
+  return problems.length === 0 && documents.length === 1 && document !== undefined && isOverlayDocument(document) ? document : null;
+}
+
+/** Fields that are not read as they are written are errors. What rules say of them counts with the fields of the node: the agent judges that. */
+function validateOverlay(document: SourceDocument, options: ValidationOptions): readonly Problem[] {
+  const { decoded, problems } = validateKubeletConfiguration(asKubeletDocument(document), options);
+  const unread = new Set(decoded.problems);
+  return problems.map((problem) =>
+    unread.has(problem) || problem.code === OTHER_MINOR_CODE
+      ? problem
+      : { ...problem, severity: 'warning', message: `${problem.message} (where the node says nothing else)` },
+  );
+}
+
+/** A payload that turns off what its kubelet is started for. From 1.22 on that kubelet has the gate as a flag, which wins. */
+function ownFindings(text: string, file: string, options: { readonly minor: Minor; readonly catalogue: Catalogue }): readonly Problem[] {
+  const document = parseSource(text, file).documents[0];
+  if (document === undefined || options.minor >= FIRST_GATED_MINOR) return [];
+  const decoded = decodeKubeletConfiguration(document, {
+    ...options,
+    minor: nearestKnownMinor(options.minor),
+    lenient: true,
+    syntax: syntaxOf(text),
+  });
+  const gates = decoded.value.featureGates;
+  if (!isJsonObject(gates) || gates.DynamicKubeletConfig !== false) return [];
+  const position = decoded.fields.get('featureGates[DynamicKubeletConfig]');
+  return [
+    {
+      code: 'DYNAMIC_TURNS_ITSELF_OFF',
+      path: 'featureGates[DynamicKubeletConfig]',
+      ...(position === undefined ? {} : { position }),
+      message: 'the kubelet would accept this and then refuse its flag --dynamic-config-dir at each start: a crash loop',
+      hint: 'Remove the gate',
+    },
+  ];
+}
+
+function withoutRollback(problem: Problem): Problem {
+  if (!isStartupRule(problem.code)) return problem;
+  return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not roll back from that but stays in a crash loop` };
+}
+
+function notForNative(file: string): Problem {
+  const message = `${file}: a kubelet up to 1.23 reads a whole KubeletConfiguration, and no overlay`;
+  return { code: 'CONFIG_WRONG_KIND', message, hint: 'Push a KubeletConfiguration, or have the agent on the node' };
+}
+
+function notForKubelets(file: string): Problem {
+  const hint = 'Give one document of kind KubeletConfiguration';
+  return { code: 'CONFIG_WRONG_KIND', message: `${file}: expected a document of kind KubeletConfiguration`, hint };
+}

@@ -1,0 +1,44 @@
+import type { Reporter } from '../base/reporter.ts';
+import type { FactQuery } from './facts/query.ts';
+import type { Host } from './host.ts';
+import type { Operation } from './plan/operation.ts';
+
+/** A Host that tells with `-v 2` what it asks and does. Contents of files are never told. */
+export function loggingHost(host: Host, reporter: Reporter): Host {
+  if (reporter.verbosity !== undefined && reporter.verbosity < VERBOSITY) return host;
+  const notify = (code: string, message: string): void =>
+    reporter.report({ level: 'debug', code, host: host.name, verbosity: VERBOSITY, message });
+  return {
+    name: host.name,
+    query: (queries, options) => {
+      for (const question of Object.values(queries)) notify('HOST_ASKED', describeQuery(question));
+      return host.query(queries, options);
+    },
+    perform: (operations, options) => {
+      for (const operation of operations) notify('HOST_DOES', describeOperation(operation));
+      return host.perform(operations, options);
+    },
+    ...(host.dial === undefined ? {} : { dial: host.dial }),
+    close: () => host.close(),
+  };
+}
+
+const VERBOSITY = 2;
+
+function describeQuery(question: FactQuery): string {
+  switch (question.kind) {
+    case 'file':
+      return `reads ${question.path}`;
+    case 'list':
+      return `lists ${question.path}`;
+    case 'http':
+      return `GET ${question.url}`;
+    case 'command':
+      return `runs ${question.argv.join(' ')}`;
+  }
+}
+
+function describeOperation(operation: Operation): string {
+  if (operation.kind === 'run') return `runs ${operation.argv.join(' ')}`;
+  return 'path' in operation ? `${operation.kind} ${operation.path}` : operation.kind;
+}

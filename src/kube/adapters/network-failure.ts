@@ -1,0 +1,100 @@
+import { ProxyError } from './proxy-error.ts';
+
+/** Why a connection failed, in words, and what to look at. */
+export interface NetworkFailure {
+  readonly why: string;
+  readonly hint: string;
+  /** False when the request may have reached the server although no answer came. */
+  readonly neverSent: boolean;
+}
+
+const CHECK_SERVER = 'Check that the API server runs, and the address and port in the kubeconfig';
+const CHECK_NETWORK = 'Check address, network and firewall';
+const CHECK_CA = "The kubeconfig needs the cluster's own CA in certificate-authority-data (on a control plane: /etc/kubernetes/pki/ca.crt)";
+const CHECK_CERTIFICATE = 'Renew the certificate of the API server, or check the clocks of both machines';
+
+const BY_CODE: Readonly<Record<string, readonly [why: string, hint: string]>> = {
+  ECONNREFUSED: ['connection refused', CHECK_SERVER],
+  EHOSTUNREACH: ['no route to the host', CHECK_NETWORK],
+  ENETUNREACH: ['the network is unreachable', CHECK_NETWORK],
+  ETIMEDOUT: ['the connection timed out', CHECK_NETWORK],
+  ENOTFOUND: ['its name is not known to DNS', 'Check the server address in the kubeconfig and the DNS of this machine'],
+  EAI_AGAIN: ['DNS does not answer', 'Check the DNS of this machine'],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ['its certificate is signed by an unknown authority', CHECK_CA],
+  UNABLE_TO_GET_ISSUER_CERT: ['its certificate is signed by an unknown authority', CHECK_CA],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ['its certificate is signed by an unknown authority', CHECK_CA],
+  SELF_SIGNED_CERT_IN_CHAIN: ['its certificate is signed by an unknown authority', CHECK_CA],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ['its certificate is self-signed', CHECK_CA],
+  CERT_SIGNATURE_FAILURE: ['its certificate is signed by another authority of the same name', CHECK_CA],
+  CERT_HAS_EXPIRED: ['its certificate has expired', CHECK_CERTIFICATE],
+  CERT_NOT_YET_VALID: ['its certificate is not valid yet', CHECK_CERTIFICATE],
+  HOSTNAME_MISMATCH: ['its certificate is for another name', ''],
+  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'Check the port, or whether the address must begin with http://'],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: ['it does not speak TLS', 'Check the port, or whether the address must begin with http://'],
+};
+
+const NEVER_SENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
+
+/** Explains an error of node:http, node:https or a proxy agent. Nothing of what was sent gets into the words. */
+export function explainNetworkError(error: unknown): NetworkFailure {
+  if (error instanceof ProxyError) return explainProxyError(error);
+  const { code, message } = describe(error);
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return { ...explainWrongName(error), neverSent: true };
+  const known = BY_CODE[code];
+  if (known) return { why: known[0], hint: known[1], neverSent: NEVER_SENT.has(code) || isTls(code) };
+  if (/wrong version number|http request/i.test(message))
+    return { why: 'it does not speak TLS', hint: 'Check the port, or whether the address must begin with http://', neverSent: true };
+  if (code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close/i.test(message)) {
+    return {
+      why: 'the connection was closed before an answer came',
+      hint: 'Check the API server and what stands before it (proxy, load balancer)',
+      neverSent: false,
+    };
+  }
+  if (/^ERR_(?:OSSL|SSL)|EPROTO/.test(code))
+    return {
+      why: `the TLS handshake failed (${code})`,
+      hint: 'Check the client certificate and key, and that this is the API server',
+      neverSent: true,
+    };
+  return { why: code === '' ? 'the connection failed' : `the connection failed (${code})`, hint: CHECK_NETWORK, neverSent: false };
+}
+
+const CHECK_PROXY = 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig';
+
+function explainProxyError({ proxy, refusal, cause, message }: ProxyError): NetworkFailure {
+  if (refusal === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, hint: CHECK_PROXY, neverSent: true };
+  const hint = refusal.kind === 'login' ? `${CHECK_PROXY}: it wants a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
+  return { why: message, hint, neverSent: true };
+}
+
+/** True when the connection broke without an answer: the same request may be sent again if it only reads. */
+export function isBrokenConnection(error: unknown): boolean {
+  const { code, message } = describe(error);
+  return code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up/i.test(message);
+}
+
+function isTls(code: string): boolean {
+  return /CERT|SSL|VERIFY|ISSUER/.test(code);
+}
+
+function explainWrongName(error: unknown): Omit<NetworkFailure, 'neverSent'> {
+  const { host, names } = certificateNames(error);
+  const hint = 'Use one of those in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs)';
+  return { why: `its certificate is not for ${host}${names === '' ? '' : ` but for ${names}`}`, hint };
+}
+
+function certificateNames(error: unknown): { readonly host: string; readonly names: string } {
+  const holder = error as { readonly host?: unknown; readonly cert?: { readonly subjectaltname?: unknown } };
+  const names = typeof holder.cert?.subjectaltname === 'string' ? holder.cert.subjectaltname : '';
+  return {
+    host: typeof holder.host === 'string' ? holder.host : 'this address',
+    names: names.replaceAll('IP Address:', '').replaceAll('DNS:', ''),
+  };
+}
+
+function describe(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  const holder = error as { readonly code?: unknown; readonly message?: unknown };
+  return { code: typeof holder?.code === 'string' ? holder.code : '', message: typeof holder?.message === 'string' ? holder.message : '' };
+}

@@ -1,0 +1,91 @@
+import type { X509Certificate } from 'node:crypto';
+import { parseCertificates } from '../../x509/certificate.ts';
+import type { PeerCertificate, WebFailureCause } from '../web-answer.ts';
+import { explainNetworkError } from './network-failure.ts';
+import { ProxyError } from './proxy-error.ts';
+
+/** Went wrong, and this is how. */
+export class WebError extends Error {
+  readonly issue: WebFailureCause;
+
+  constructor(issue: WebFailureCause, cause?: unknown) {
+    super(issue.kind, cause === undefined ? undefined : { cause });
+    this.issue = issue;
+  }
+}
+
+/** What an error of node:net, node:tls or node:http means. */
+export function failureOf(error: unknown): WebFailureCause {
+  if (error instanceof WebError) return error.issue;
+  if (error instanceof ProxyError) return proxyFailure(error);
+  const { code, message } = describe(error);
+  return (
+    BY_CODE[code] ??
+    tlsFailure(code, message) ??
+    (isClosed(code, message)
+      ? { kind: 'closed' }
+      : code.startsWith('HPE_')
+        ? { kind: 'not-http' }
+        : { kind: 'other', code: code || 'no code' })
+  );
+}
+
+const BY_CODE: Readonly<Record<string, WebFailureCause>> = {
+  ECONNREFUSED: { kind: 'refused' },
+  EHOSTUNREACH: { kind: 'no-route' },
+  ENETUNREACH: { kind: 'no-route' },
+  EADDRNOTAVAIL: { kind: 'no-route' },
+  EHOSTDOWN: { kind: 'no-route' },
+  ETIMEDOUT: { kind: 'timed-out' },
+  ENOTFOUND: { kind: 'dns', temporary: false },
+  EAI_AGAIN: { kind: 'dns', temporary: true },
+};
+
+/** Names of OpenSSL's errors, as Node gives them in `code`, or inside the message of an EPROTO. */
+function tlsFailure(code: string, message: string): WebFailureCause | null {
+  const text = `${code} ${message}`.toUpperCase().replaceAll(' ', '_');
+  if (!/SSL|TLS|EPROTO/.test(text)) return null;
+  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST/.test(text)) return { kind: 'not-tls', speaks: null };
+  if (/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW/.test(text)) return { kind: 'tls-version' };
+  if (/CERTIFICATE_REQUIRED|ALERT_BAD_CERTIFICATE/.test(text)) return { kind: 'wants-client-certificate' };
+  return /^ERR_SSL|EPROTO/.test(code) ? { kind: 'tls-handshake', why: code } : null;
+}
+
+function isClosed(code: string, message: string): boolean {
+  return code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close|disconnected before secure/i.test(message);
+}
+
+/** Why a certificate was not accepted. `code` is Node's `authorizationError`. */
+export function certificateFailure(code: string, host: string, peer: PeerCertificate | null): WebFailureCause {
+  switch (code) {
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return { kind: 'wrong-name', host, peer };
+    case 'CERT_HAS_EXPIRED':
+      return { kind: 'certificate-expired', peer };
+    case 'CERT_NOT_YET_VALID':
+      return { kind: 'certificate-not-yet-valid', peer };
+    default:
+      return { kind: 'unknown-authority', peer };
+  }
+}
+
+/** What is told of the certificate of the other side. */
+export function peerOf(certificate: X509Certificate | undefined): PeerCertificate | null {
+  const [read] = certificate === undefined ? [] : (parseCertificates(certificate.toString()) ?? []);
+  if (certificate === undefined || read === undefined) return null;
+  const { subject, issuer, notBefore, notAfter } = read;
+  const names = (certificate.subjectAltName ?? '').split(', ').flatMap((name) => /^(?:DNS|IP Address):(.+)$/.exec(name)?.[1] ?? []);
+  return { subject, issuer, notBefore, notAfter, names };
+}
+
+function proxyFailure({ proxy, refusal, cause }: ProxyError): WebFailureCause {
+  return refusal === null
+    ? { kind: 'proxy-unreachable', proxy, why: explainNetworkError(cause).why }
+    : { kind: 'proxy-refused', proxy, refusal };
+}
+
+function describe(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  const holder = error as { readonly code?: unknown; readonly message?: unknown };
+  return { code: typeof holder?.code === 'string' ? holder.code : '', message: typeof holder?.message === 'string' ? holder.message : '' };
+}

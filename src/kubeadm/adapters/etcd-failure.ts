@@ -1,0 +1,27 @@
+import { explainNetworkError } from '../../kube/adapters/network-failure.ts';
+import { type EtcdCredentials, type EtcdFailure, validateEtcdCredentials } from '../control-plane/etcd-credentials.ts';
+
+const SERVER_EXPIRED = 'Renew it on its host (certs renew etcd-server), or set the clocks right';
+
+/**
+ * Explains why a member of etcd could not be asked.
+ * @returns `isTls`: its or our certificates are to blame, which waiting does not fix
+ */
+export function explainEtcdError(error: unknown, credentials: EtcdCredentials, now: Date): EtcdFailure & { readonly isTls: boolean } {
+  const { code = '', message = '' } = error as { readonly code?: string; readonly message?: string };
+  const { files } = credentials;
+  const plain = explainNetworkError(error);
+  const own = validateEtcdCredentials(credentials, now);
+  // Whoever does not like a certificate says so with an alert, or hangs up.
+  if (/ALERT/i.test(`${code} ${message}`) || (own !== null && /ECONNRESET|EPIPE/.test(code))) {
+    const why = `it refuses the client certificate${own === null ? ` ${files.certificate}` : `: ${own.why}`}`;
+    return { why, hint: own?.hint ?? 'Have etcd trust the authority that signed it (--trusted-ca-file)', isTls: true };
+  }
+  if (!/CERT|VERIFY|ISSUER|OSSL/.test(code)) return { ...plain, isTls: false };
+  if (own !== null) return { ...own, isTls: true };
+  if (/OSSL/.test(code)) return { ...plain, isTls: false };
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) return { why: plain.why, hint: SERVER_EXPIRED, isTls: true };
+  if (/ALTNAME|HOSTNAME/.test(code)) return { why: plain.why, hint: 'Renew it on its host: certs renew etcd-server', isTls: true };
+  const hint = `Put the authority of the etcd cluster into ${files.ca}`;
+  return { why: `its certificate is not signed by ${files.ca}`, hint, isTls: true };
+}

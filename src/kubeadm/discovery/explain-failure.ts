@@ -1,0 +1,91 @@
+import type { Problem } from '../../base/errors.ts';
+import type { ProxyRefusal } from '../../kube/proxy.ts';
+import type { WebFailureCause } from '../../kube/web-answer.ts';
+import type { ClockReading } from './clock-reading.ts';
+import * as problems from './discovery-problems.ts';
+
+/** What is known besides the trouble itself. */
+export interface FailureContext {
+  /** Who was asked, for messages. */
+  readonly endpoint: string;
+  /** Whose certificate was expected, as a noun: `the pinned CA`. */
+  readonly authority: string;
+  readonly clock: ClockReading;
+}
+
+/** Why no answer came: `wait` when it may pass by itself, as a server does that is starting up. */
+export interface ExplainedFailure {
+  readonly kind: 'wait' | 'refuse';
+  readonly problem: Problem;
+}
+
+/**
+ * Explains why a server did not answer.
+ * @see kubeadm 1.36 discovery, which waits for the end of `timeouts.discovery` whatever the trouble is
+ */
+export function explainFailure(issue: WebFailureCause, { endpoint, authority, clock }: FailureContext): ExplainedFailure {
+  const wait = (problem: Problem): ExplainedFailure => ({ kind: 'wait', problem });
+  const refuse = (problem: Problem): ExplainedFailure => ({ kind: 'refuse', problem });
+  switch (issue.kind) {
+    case 'refused':
+      return wait(problems.unreachable(endpoint, 'connection refused'));
+    case 'no-route':
+      return wait(problems.unreachable(endpoint, 'there is no route to it', 'Check the address and the network'));
+    case 'dns':
+      return wait(
+        issue.temporary
+          ? problems.unreachable(endpoint, 'DNS does not answer', 'Check the DNS of this machine')
+          : problems.unreachable(endpoint, 'its name is not known to DNS', 'Check the address and the DNS of this machine'),
+      );
+    case 'timed-out':
+      return wait(problems.unreachable(endpoint, 'no answer in time'));
+    case 'closed':
+      return wait(
+        problems.unreachable(
+          endpoint,
+          'the connection was closed before an answer came',
+          'Check the API server, and what stands before it (load balancer, firewall)',
+        ),
+      );
+    case 'not-tls':
+      return refuse(problems.notAnApiServer(endpoint, NOT_TLS[issue.speaks ?? 'other']));
+    case 'not-http':
+      return refuse(problems.notAnApiServer(endpoint, 'what answers speaks TLS, but not HTTP'));
+    case 'wants-client-certificate':
+      return refuse(problems.notAnApiServer(endpoint, 'what answers wants a client certificate before it talks, as etcd does'));
+    case 'tls-version':
+      return refuse(problems.tlsFailed(endpoint, 'it speaks no TLS newer than 1.1, or no version in common'));
+    case 'tls-handshake':
+      return refuse(problems.tlsFailed(endpoint, `the TLS handshake failed (${issue.why})`));
+    case 'unknown-authority':
+    case 'other-certificate':
+      return refuse(problems.untrustedServer(endpoint, authority, issue.peer));
+    case 'wrong-name':
+      return refuse(problems.wrongServerName(endpoint, issue.host, issue.peer));
+    case 'certificate-expired':
+      return refuse(problems.serverCertificateTime(endpoint, { peer: issue.peer, when: 'expired', clock }));
+    case 'certificate-not-yet-valid':
+      return refuse(problems.serverCertificateTime(endpoint, { peer: issue.peer, when: 'early', clock }));
+    case 'proxy-refused':
+      return explainProxy(endpoint, issue);
+    case 'proxy-unreachable':
+      return wait(problems.proxyInTheWay(endpoint, `the proxy ${issue.proxy}: ${issue.why}`, null));
+    case 'proxy-unusable':
+      return refuse(problems.proxyInTheWay(endpoint, issue.why, null));
+    case 'too-large':
+      return refuse(problems.notAnApiServer(endpoint, `the answer is larger than ${issue.maxBytes} bytes`));
+    case 'other':
+      return wait(problems.unreachable(endpoint, `the connection failed (${issue.code})`));
+  }
+}
+
+const NOT_TLS = {
+  ssh: 'an SSH server answers there',
+  http: 'what answers speaks HTTP without TLS',
+  other: 'what answers does not speak TLS',
+} as const;
+
+function explainProxy(endpoint: string, { proxy, refusal }: { readonly proxy: string; readonly refusal: ProxyRefusal }): ExplainedFailure {
+  const problem = problems.proxyInTheWay(endpoint, `the proxy ${proxy} refused the connection ${refusal.why}`, refusal.kind);
+  return { kind: refusal.kind === 'failure' ? 'wait' : 'refuse', problem };
+}

@@ -1,0 +1,125 @@
+import * as z from 'zod';
+import { AppError, type Problem } from '../../base/errors.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
+import { identityOf, Memo, TextMemo } from '../../base/memo.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
+import type { KubeletPatch } from '../../kubelet/patch-files.ts';
+import type { FieldSetting } from '../../kubelet/setting.ts';
+import type { NodeRegistration } from '../config/model.ts';
+
+/** Where a host keeps what was declared for its node. kubeadm does not know the file; `reset`, ours and kubeadm's, empties the directory. */
+export const NODE_SETTINGS_PATH = '/var/lib/kubelet/kubeletadm-node.yaml';
+
+/** A KubeletConfiguration for one node alone, and the file it came from. */
+export interface SavedOverlay {
+  readonly source: string;
+  readonly content: JsonObject;
+}
+
+/** What was declared for one node by `init`, `join` or `upgrade node`: enough to make its files again. No secrets. */
+export interface NodeSettings {
+  readonly nodeRegistration: Pick<NodeRegistration, 'name' | 'criSocket' | 'taints' | 'kubeletExtraArgs'>;
+  readonly overlays: readonly SavedOverlay[];
+  /** Per-host flags such as `--resolv-conf`. */
+  readonly declared: readonly FieldSetting[];
+  /** `--set`, as given. */
+  readonly settings: readonly string[];
+  readonly patches: readonly KubeletPatch[];
+}
+
+/** Nothing was declared, or nobody remembers. */
+export const NO_SETTINGS: NodeSettings = { nodeRegistration: {}, overlays: [], declared: [], settings: [], patches: [] };
+
+const API_VERSION = 'kubeletadm.dev/v1alpha1';
+const KIND = 'NodeSettings';
+
+const json = z.json() as unknown as z.ZodType<Json>;
+const optional = z.exactOptional;
+const SCHEMA = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal(KIND),
+  nodeRegistration: z.strictObject({
+    name: optional(z.string()),
+    criSocket: optional(z.string()),
+    taints: optional(
+      z.array(
+        z.strictObject({
+          key: z.string(),
+          value: optional(z.string()),
+          effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+          timeAdded: optional(z.string()),
+        }),
+      ),
+    ),
+    kubeletExtraArgs: optional(z.array(z.strictObject({ name: z.string(), value: z.string() }))),
+  }),
+  overlays: z.array(z.strictObject({ source: z.string(), content: z.record(z.string(), json) as unknown as z.ZodType<JsonObject> })),
+  declared: z.array(z.strictObject({ path: z.array(z.string()), value: json, source: z.string() })),
+  settings: z.array(z.string()),
+  patches: z.array(z.strictObject({ source: z.string(), type: z.enum(['json', 'merge', 'strategic']), patch: json })),
+});
+
+/** The memory as the text of its file. The same memory gives the same bytes. */
+export function encodeNodeSettings({ nodeRegistration, overlays, declared, settings, patches }: NodeSettings): string {
+  const { name, criSocket, taints, kubeletExtraArgs } = nodeRegistration;
+  // Piece by piece, the keys in their order: what hosts of a group have in common is put into words once.
+  const own = {
+    apiVersion: API_VERSION,
+    declared: declared.map(({ path, value, source }) => ({ path, value, source })),
+    kind: KIND,
+    nodeRegistration: {
+      ...(name === undefined ? {} : { name }),
+      ...(criSocket === undefined ? {} : { criSocket }),
+      ...(taints === undefined ? {} : { taints: taints.map((taint) => ({ ...taint })) }),
+      ...(kubeletExtraArgs === undefined
+        ? {}
+        : { kubeletExtraArgs: kubeletExtraArgs.map((arg) => ({ name: arg.name, value: arg.value })) }),
+    },
+  };
+  return encodeYaml(own as unknown as YamlValue) + encodeOverlays(overlays) + encodeGiven(settings, patches);
+}
+
+function encodeOverlays(overlays: readonly SavedOverlay[]): string {
+  const key = overlays.map(({ source, content }) => `${identityOf(content)} ${source}`).join('\0');
+  return OVERLAYS.get(key, () =>
+    encodeYaml({ overlays: overlays.map(({ source, content }) => ({ source, content })) } as unknown as YamlValue),
+  );
+}
+
+/** By the identity of what they hold. */
+const OVERLAYS = new TextMemo<string>();
+
+function encodeGiven(settings: NodeSettings['settings'], patches: readonly KubeletPatch[]): string {
+  return GIVEN.get(patches, settings.join('\0'), () =>
+    encodeYaml({ patches: patches.map(({ source, type, patch }) => ({ source, type, patch })), settings } as unknown as YamlValue),
+  );
+}
+
+const GIVEN = new Memo<readonly KubeletPatch[], string>();
+
+/**
+ * Reads a memory file.
+ * @param file its name in problems
+ * @throws AppError NODE_MEMORY_INVALID (exit code 3: nothing was touched) with all that is wrong
+ */
+export function decodeNodeSettings(text: string, file: string): NodeSettings {
+  const { documents, problems } = parseSource(text, file);
+  const root = documents[0]?.root ?? null;
+  if (problems.length > 0 || root === null)
+    throw invalid(file, problems.length > 0 ? problems.map(({ message }) => message) : ['it is empty']);
+  const read = SCHEMA.safeParse(sourceToJson(root));
+  if (!read.success) throw invalid(file, read.error.issues.map(describeIssue));
+  const { apiVersion: _, kind: __, ...memory } = read.data;
+  return memory;
+}
+
+function describeIssue({ path, message }: z.core.$ZodIssue): string {
+  return path.length === 0 ? message : `${path.join('.')}: ${message}`;
+}
+
+function invalid(file: string, reasons: readonly string[]): AppError {
+  const hint = 'Delete the file and give the overlays, patches and settings of this node again';
+  const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${file}: ${why}`, hint }));
+  return new AppError(problems, { exitCode: 3 });
+}

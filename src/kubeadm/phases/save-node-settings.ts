@@ -1,0 +1,35 @@
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/query.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import { diffFile } from '../../host/plan/diff-file.ts';
+import { encodeNodeSettings, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
+
+export interface SaveNodeSettingsInput {
+  readonly memory: NodeSettings;
+  /** False for a user who may not chown (an unprivileged `--rootfs`). */
+  readonly mayChown: boolean;
+}
+
+/**
+ * Keeps on the host what was declared for its node, so that `upgrade node` needs none of it again. It comes after the kubelet was found healthy with it: what
+ * was rolled back is never remembered. A child of the phase that writes the kubelet's files: the two are run and skipped together.
+ */
+function saveNodeSettings(parent: string) {
+  return definePhase<SaveNodeSettingsInput, FileFact | null>({
+    name: `${parent}/remember`,
+    short: 'Store the declared node settings on the host for upgrades',
+    observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH) ?? null,
+    plan: (found, { memory, mayChown }) => {
+      const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(memory), mode: 0o600, owner: 'root:root' };
+      const change = diffFile(found, desired, { mayChown });
+      return change === null ? { changes: [], noop: 'what was declared for this node is remembered' } : { changes: [change] };
+    },
+  });
+}
+
+/** Of init and join. */
+export const saveStartedNodeSettings = saveNodeSettings('kubelet-start');
+
+/** Of upgrade node. */
+export const saveUpgradedNodeSettings = saveNodeSettings('kubelet-config');

@@ -1,0 +1,144 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import type { FoundCertificate, NodeCertificates } from '../../kubelet/facts/node-certificates.ts';
+import { certificateBlocks, privateKeyBlock } from '../../x509/pem-blocks.ts';
+
+export type CertificateState = 'ok' | 'warning' | 'error';
+
+/** A certificate of a host and what is to be said of it. */
+export interface CertificateVerdict {
+  /** `client`, `serving` and `ca` are the kubelet's; others are named as `certs renew` names them. */
+  readonly role: string;
+  readonly path: string;
+  readonly subject: string | null;
+  readonly issuer: string | null;
+  readonly notBefore: Date | null;
+  readonly notAfter: Date | null;
+  /** Until it ends, by the host's clock; negative: it ended. */
+  readonly residualMs: number | null;
+  readonly state: CertificateState;
+  readonly notes: readonly string[];
+}
+
+export interface ValidationOptions {
+  /** Certificates that end sooner than this are errors. */
+  readonly withinMs: number;
+  /** For hosts whose clock is not known. */
+  readonly now: Date;
+}
+
+/** From this part of its life on a kubelet should have renewed its certificate: it does between 70 and 90 per cent. */
+const OVERDUE = 0.9;
+const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
+const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
+
+/** Judges the certificates of a host: times, names, purposes, keys and who issued them. */
+export function validateCertificates(found: NodeCertificates, options: ValidationOptions): readonly CertificateVerdict[] {
+  const now = found.now ?? options.now;
+  const authorities = found.certificates.filter(({ role }) => role.startsWith('ca')).flatMap(({ pem }) => readAll(pem ?? ''));
+  const readable = found.certificates.map((each) => ({ each, read: readAll(each.pem ?? '')[0] ?? null }));
+  return readable.map(({ each, read }) => {
+    if (read === null) return unreadable(each);
+    const [notBefore, notAfter] = [new Date(read.validFrom), new Date(read.validTo)];
+    const errors = [
+      ...timeIssues(notBefore, notAfter, now, options.withinMs),
+      ...keyIssues(read, each),
+      ...nameIssues(read, each),
+      ...issuerIssues(read, each, authorities),
+    ];
+    const warnings = errors.length > 0 ? [] : [...overdue(each, notBefore, notAfter, now), ...selfSigned(read, each)];
+    return {
+      role: each.role,
+      path: each.path,
+      subject: oneLine(read.subject),
+      issuer: oneLine(read.issuer),
+      notBefore,
+      notAfter,
+      residualMs: notAfter.getTime() - now.getTime(),
+      state: errors.length > 0 ? 'error' : warnings.length > 0 ? 'warning' : 'ok',
+      notes: [...errors, ...warnings],
+    };
+  });
+}
+
+function unreadable({ role, path, pem }: FoundCertificate): CertificateVerdict {
+  const note = pem === null ? 'it is missing' : 'it holds no certificate';
+  const nothing = { subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null };
+  return { role, path, ...nothing, state: 'error', notes: [note] };
+}
+
+/** What is wrong with the times of a certificate, as clauses. */
+export function timeIssues(notBefore: Date, notAfter: Date, now: Date, withinMs: number): readonly string[] {
+  if (notAfter < now) return [`it expired on ${notAfter.toISOString()}`];
+  if (notBefore > now) return [`it is valid only from ${notBefore.toISOString()}: is the clock of the host right?`];
+  return notAfter.getTime() - now.getTime() < withinMs ? [`it expires on ${notAfter.toISOString()}`] : [];
+}
+
+function keyIssues(read: X509Certificate, { key }: FoundCertificate): readonly string[] {
+  if (key === undefined) return [];
+  if (key === null) return ['its private key is missing'];
+  try {
+    const pem = privateKeyBlock(key.reveal())?.pem ?? '';
+    return read.checkPrivateKey(createPrivateKey(pem)) ? [] : ['the private key with it is another one'];
+  } catch {
+    return ['its private key can not be read'];
+  }
+}
+
+function nameIssues(read: X509Certificate, { role }: FoundCertificate): readonly string[] {
+  const purposes = read.keyUsage as readonly string[] | undefined;
+  if (role === 'client') {
+    const parts = read.subject.split('\n');
+    const isNode = parts.some((part) => part.startsWith('CN=system:node:')) && parts.includes('O=system:nodes');
+    return [
+      ...(isNode ? [] : [`its subject is ${oneLine(read.subject)}, not that of a node`]),
+      ...(purposes === undefined || purposes.includes(CLIENT_AUTH) ? [] : ['it is not for clients']),
+    ];
+  }
+  if (role === 'serving') return purposes === undefined || purposes.includes(SERVER_AUTH) ? [] : ['it is not for servers'];
+  return read.ca ? [] : ['it is no authority'];
+}
+
+/** The client certificate has to be of the cluster's authority, or the API server refuses it; so has a serving one that is not the kubelet's own. */
+function issuerIssues(read: X509Certificate, { role }: FoundCertificate, authorities: readonly X509Certificate[]): readonly string[] {
+  if ((role !== 'client' && role !== 'serving') || authorities.length === 0 || isSelfIssued(read, role)) return [];
+  const isIssued = authorities.some((authority) => read.checkIssued(authority) && read.verify(authority.publicKey));
+  return isIssued
+    ? []
+    : [`it was not issued by the cluster's authority on this host (${authorities.map(({ subject }) => oneLine(subject)).join('; ')})`];
+}
+
+function overdue({ role }: FoundCertificate, notBefore: Date, notAfter: Date, now: Date): readonly string[] {
+  if (role !== 'client') return [];
+  const used = (now.getTime() - notBefore.getTime()) / (notAfter.getTime() - notBefore.getTime());
+  return used < OVERDUE ? [] : [`${Math.floor(used * 100)}% of its time are over, and the kubelet has not renewed it`];
+}
+
+function selfSigned(read: X509Certificate, { role }: FoundCertificate): readonly string[] {
+  return role === 'serving' && isSelfIssued(read, role)
+    ? ['self-signed by the kubelet: clients cannot verify it (serverTLSBootstrap: true requests one from the cluster)']
+    : [];
+}
+
+/** The kubelet signs with an authority of its own, `NAME-ca@TIME`, that it puts behind the certificate. */
+function isSelfIssued(read: X509Certificate, role: FoundCertificate['role']): boolean {
+  return role === 'serving' && /-ca@\d+$/.test(oneLine(read.issuer));
+}
+
+/** More than any chain has. */
+const MAX_CERTIFICATES = 100;
+
+function readAll(pem: string): readonly X509Certificate[] {
+  return certificateBlocks(pem)
+    .slice(0, MAX_CERTIFICATES)
+    .flatMap((block) => {
+      try {
+        return [new X509Certificate(block.pem)];
+      } catch {
+        return [];
+      }
+    });
+}
+
+function oneLine(name: string): string {
+  return name.split('\n').filter(Boolean).join(', ');
+}

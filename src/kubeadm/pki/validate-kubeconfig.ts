@@ -1,0 +1,104 @@
+import { isAppError, type Problem } from '../../base/errors.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { decodeDataField, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { formatName } from '../../x509/describe-certificate.ts';
+import { type CertificateContent, readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
+import { isSameCertificate, leadsTo } from './certificate-checks.ts';
+import type { KubeconfigDefinition } from './kubeconfig-list.ts';
+import { pkiExpired, pkiKubeconfigUnusable } from './pki-problems.ts';
+
+/** What is on a host at a path; null: nothing. */
+export type FoundText = (path: string) => string | null;
+
+export interface ValidatedKubeconfig {
+  readonly definition: KubeconfigDefinition;
+  readonly path: string;
+  readonly action: 'keep' | 'make' | 'leave';
+}
+
+export interface ExistingKubeconfig {
+  readonly definition: KubeconfigDefinition;
+  readonly path: string;
+  readonly text: string;
+  readonly expected: { readonly server: string; readonly user: string };
+  /** The cluster's authorities; empty: they are still to be made. */
+  readonly authorities: readonly CertificateContent[];
+  readonly caPath: string;
+  readonly now: Date;
+  readonly found: FoundText;
+}
+
+interface Verdict {
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Warning[];
+  /** It trusts another authority: that is its problem. */
+  readonly isForeign?: true;
+}
+
+/**
+ * Judges a kubeconfig that is there: it must be readable and trust the cluster's authority, and an embedded client certificate must be of that authority and
+ * not have ended; kubelet.conf must be of this node. Another server is only worth a warning.
+ * @see kubeadm 1.36 kubeconfig
+ */
+export function validateKubeconfig(existing: ExistingKubeconfig): Verdict {
+  const { path, text, expected } = existing;
+  const refuse = (why: string): Verdict => ({ problems: [pkiKubeconfigUnusable(path, why)], warnings: [] });
+  const target = readTarget(text, path);
+  if (typeof target === 'string') return refuse(target);
+  const trusted = trustedBy(target, existing);
+  if (trusted === null) return refuse('it holds no certificate of a certificate authority');
+  if (!existing.authorities.some((authority) => isSameCertificate(authority, trusted))) {
+    const why = `it is of another cluster: it trusts ${formatName(trusted.subject)}, which is not the authority in ${existing.caPath}`;
+    return { ...refuse(why), isForeign: true };
+  }
+  const problem = validateClient(target, existing);
+  if (problem !== null) return { problems: [problem], warnings: [] };
+  if (target.cluster.server === expected.server) return { problems: [], warnings: [] };
+  const message = `${path} is of ${target.cluster.server}, not of ${expected.server}: it is left as it is`;
+  return { problems: [], warnings: [{ code: 'PKI_OTHER_SERVER', message }] };
+}
+
+function readTarget(text: string, path: string): KubeconfigTarget | string {
+  try {
+    return resolveContext(parseKubeconfig(text, path));
+  } catch (error) {
+    if (isAppError(error)) return error.problems[0]?.message ?? 'it cannot be read';
+    throw error;
+  }
+}
+
+/** As kubeadm: the first of its authorities. */
+function trustedBy({ cluster }: KubeconfigTarget, { found }: ExistingKubeconfig): CertificateContent | null {
+  const pem = cluster.caData !== undefined ? decodeDataField(cluster.caData) : cluster.caFile === undefined ? null : found(cluster.caFile);
+  return pem === null ? null : (readCertificateChain(pem)?.[0] ?? null);
+}
+
+function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig): Problem | null {
+  const { definition, path, now, expected, authorities } = existing;
+  // A kubelet's own certificate is a file, and the kubelet's business.
+  if (user?.certData === undefined) return null;
+  const chain = readCertificateChain(decodeDataField(user.certData));
+  if (chain === null) return pkiKubeconfigUnusable(path, 'its client certificate cannot be read');
+  const [client, ...between] = chain;
+  if (!authorities.some((authority) => leadsTo(client, between, authority))) {
+    return pkiKubeconfigUnusable(path, `its client certificate is not signed by the authority in ${existing.caPath}`);
+  }
+  if (now > client.notAfter) {
+    const renew = definition.name === 'kubelet' ? '' : `Renew it with certs renew ${definition.file}, or `;
+    return pkiExpired(
+      `the client certificate in ${path}`,
+      client.notAfter,
+      `${renew}${renew === '' ? 'Remove' : 'remove'} the file to have it made anew`,
+    );
+  }
+  const name = client.subject.find(({ type }) => type === 'CN')?.value;
+  return definition.name === 'kubelet' && name !== expected.user
+    ? pkiKubeconfigUnusable(path, `it is of ${name}, and this node is ${expected.user}`)
+    : null;
+}
+
+/** The embedded client certificate of a kubeconfig; null when there is none. */
+export function clientCertificateOf(text: string, path: string): CertificateContent | null {
+  const target = readTarget(text, path);
+  return typeof target === 'string' || target.user?.certData === undefined ? null : readCertificate(decodeDataField(target.user.certData));
+}

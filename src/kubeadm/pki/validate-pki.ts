@@ -1,0 +1,333 @@
+import type { KeyObject } from 'node:crypto';
+import type { Problem } from '../../base/errors.ts';
+import { formatRfc3339 } from '../../base/text/rfc3339.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { formatName } from '../../x509/describe-certificate.ts';
+import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
+import type { PkiConfiguration } from './alt-names.ts';
+import { leadsTo, missingNames } from './certificate-checks.ts';
+import { type AuthorityName, type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, termsOf } from './certificate-list.ts';
+import { type KubeconfigDefinition, serverOf } from './kubeconfig-list.ts';
+import {
+  pkiAuthorityLost,
+  pkiAuthorityMissing,
+  pkiAuthorityReplaced,
+  pkiExpired,
+  pkiExternalIncomplete,
+  pkiForeign,
+  pkiKeyMismatch,
+  pkiKeyMissing,
+  pkiNamesMissing,
+  pkiNotAuthority,
+  pkiNotYetValid,
+  pkiSharedMissing,
+  pkiUnreadable,
+} from './pki-problems.ts';
+import { publicKeyFits, readPrivateKey } from './private-key.ts';
+import type { FoundText } from './validate-kubeconfig.ts';
+import { type ValidatedKubeconfig, validateKubeconfig } from './validate-kubeconfig.ts';
+
+/** Which certificates and kubeconfigs a control-plane node is to have. */
+export interface DesiredPki {
+  readonly node: PkiConfiguration;
+  /** Where kubeconfigs are. */
+  readonly kubernetesDir: string;
+  readonly kubeconfigs: readonly KubeconfigDefinition[];
+  /** Whether the phase that makes a certificate, the keys `sa`, or a kubeconfig is going to run. */
+  readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
+  /** A further control plane: authorities and the keys `sa` are those of the others, never made. */
+  readonly joins?: boolean;
+  readonly now: Date;
+}
+
+/** keep: it is there and good · make: with its key · certify: for the key that is there · leave: neither is it there, nor is it to be made. */
+export type PkiAction = 'keep' | 'make' | 'certify' | 'leave';
+
+export interface ValidatedCertificate {
+  readonly definition: CertificateDefinition;
+  readonly crt: string;
+  readonly key: string;
+  readonly action: PkiAction;
+  /** What is there, and after it the authorities between it and its own. */
+  readonly chain: readonly CertificateContent[];
+}
+
+export interface ValidatedPki {
+  readonly certificates: readonly ValidatedCertificate[];
+  /** The keys of service accounts; publish: the private one is there. */
+  readonly serviceAccount: 'keep' | 'make' | 'publish' | 'leave';
+  readonly kubeconfigs: readonly ValidatedKubeconfig[];
+  /** The certificate of the cluster's authority is there, its key is not. */
+  readonly externalCA: boolean;
+  readonly externalFrontProxyCA: boolean;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Judges what is there of a control plane's certificates, keys and kubeconfigs, and says what is to be made. What is there is kept: never is a file replaced.
+ * Where something is not good it is a problem.
+ *
+ * Checked as kubeadm 1.36 does: authorities are authorities; certificates lead to theirs, are valid now and good for all names; kubeconfigs trust the cluster's
+ * authority. Beyond it: keys fit, and authorities are valid now. A key without a certificate gets one: so goes on what was broken off.
+ * @throws AppError CONFIG_INVALID_SUBNET as `specOf`
+ */
+export function validatePki(desired: DesiredPki, found: FoundText): ValidatedPki {
+  const notes: Notes = { problems: [], warnings: [], orphans: [], foreign: [], belongs: new Set() };
+  const authorities = new Map<AuthorityName, ValidatedCertificate>();
+  const certificates = certificatesOf(desired.node.cluster).map((definition) => {
+    const by = definition.authority === null ? null : (authorities.get(definition.authority) ?? null);
+    const validated = validateOne({ definition, by, desired, found, notes });
+    if (definition.authority === null) authorities.set(definition.name as AuthorityName, validated);
+    return validated;
+  });
+  const ca = authorities.get('ca') as ValidatedCertificate;
+  if (desired.joins === true) notes.problems.push(...missingShared(desired, found));
+  const external = (name: AuthorityName): boolean => isExternal(authorities.get(name), found);
+  const serviceAccount = validateServiceAccount(desired, found, external('ca'), notes);
+  const kubeconfigs = validateKubeconfigs(desired, found, ca, notes);
+  return {
+    ...{ certificates, serviceAccount, kubeconfigs },
+    externalCA: external('ca'),
+    externalFrontProxyCA: external('front-proxy-ca'),
+    problems: [...lostAuthorities(notes), ...withReplacedAuthorities(notes)],
+    warnings: notes.warnings,
+  };
+}
+
+function lostAuthorities({ orphans }: Notes): readonly Problem[] {
+  const authorities = [...new Set(orphans.map(({ authority }) => authority))];
+  return authorities.map((lost) =>
+    pkiAuthorityLost(
+      lost,
+      orphans.filter(({ authority }) => authority === lost).map(({ path }) => path),
+    ),
+  );
+}
+
+/** Where several things are of another authority than the one that is there, and nothing is of that, it is the authority that is wrong. */
+function withReplacedAuthorities({ problems, foreign, belongs }: Notes): readonly Problem[] {
+  const authorities = [...new Set(foreign.map(({ authority }) => authority))].filter((ca) => !belongs.has(ca));
+  const replaced = authorities.map((ca) => foreign.filter(({ authority }) => authority === ca)).filter(({ length }) => length > 1);
+  const theirs = new Set(replaced.flat().map(({ problem }) => problem));
+  const causes = new Map(
+    replaced.map((all) => [
+      all[0]?.problem,
+      pkiAuthorityReplaced(
+        all[0]?.authority ?? '',
+        all.map(({ path }) => path),
+      ),
+    ]),
+  );
+  return problems.flatMap((problem) => causes.get(problem) ?? (theirs.has(problem) ? [] : problem));
+}
+
+/** All paths `validatePki` asks for. */
+export function pkiPaths({
+  node,
+  kubernetesDir,
+  kubeconfigs,
+}: Pick<DesiredPki, 'node' | 'kubernetesDir' | 'kubeconfigs'>): readonly string[] {
+  const { certificatesDir } = node.cluster;
+  return [
+    ...certificatesOf(node.cluster).flatMap(({ baseName }) => [
+      pkiPath(certificatesDir, baseName, 'crt'),
+      pkiPath(certificatesDir, baseName, 'key'),
+    ]),
+    pkiPath(certificatesDir, 'sa', 'key'),
+    pkiPath(certificatesDir, 'sa', 'pub'),
+    ...kubeconfigs.map(({ file }) => `${kubernetesDir}/${file}`),
+  ];
+}
+
+/** Keys of authorities may be elsewhere; their certificates and the keys of service accounts must be there. */
+function missingShared({ node }: DesiredPki, found: FoundText): readonly Problem[] {
+  const { certificatesDir } = node.cluster;
+  const authorities = certificatesOf(node.cluster).filter(({ authority }) => authority === null);
+  const paths = [
+    ...authorities.map(({ baseName }) => pkiPath(certificatesDir, baseName, 'crt')),
+    pkiPath(certificatesDir, SERVICE_ACCOUNT, 'key'),
+    pkiPath(certificatesDir, SERVICE_ACCOUNT, 'pub'),
+  ];
+  const missing = paths.filter((path) => found(path) === null);
+  return missing.length === 0 ? [] : [pkiSharedMissing(missing)];
+}
+
+interface Notes {
+  readonly problems: Problem[];
+  readonly warnings: Warning[];
+  /** What is there of an authority that is not. */
+  readonly orphans: { readonly path: string; readonly authority: string }[];
+  /** What is there of another authority than the one that is there. */
+  readonly foreign: { readonly path: string; readonly authority: string; readonly problem: Problem }[];
+  /** Paths of authorities that something is of. */
+  readonly belongs: Set<string>;
+}
+
+interface OneCertificate {
+  readonly definition: CertificateDefinition;
+  readonly by: ValidatedCertificate | null;
+  readonly desired: DesiredPki;
+  readonly found: FoundText;
+  readonly notes: Notes;
+}
+
+function isExternal(authority: ValidatedCertificate | undefined, found: FoundText): boolean {
+  return authority !== undefined && authority.chain.length > 0 && found(authority.key) === null;
+}
+
+function validateOne(one: OneCertificate): ValidatedCertificate {
+  const { definition, desired, found } = one;
+  const { certificatesDir } = desired.node.cluster;
+  const [crt, key] = [pkiPath(certificatesDir, definition.baseName, 'crt'), pkiPath(certificatesDir, definition.baseName, 'key')];
+  const [crtText, keyText] = [found(crt), found(key)];
+  const base = { definition, crt, key };
+  if (crtText !== null) {
+    const chain = readCertificateChain(crtText);
+    if (chain === null) one.notes.problems.push(pkiUnreadable(crt, 'certificate'));
+    else validateExisting(one, { crt, key, chain, keyText });
+    return { ...base, action: 'keep', chain: chain ?? [] };
+  }
+  const isShared = desired.joins === true && definition.authority === null;
+  if (isShared || !desired.makes.certificate(definition.name)) return { ...base, action: 'leave', chain: [] };
+  const readable = keyText === null || readPrivateKey(keyText) !== null;
+  if (!readable) one.notes.problems.push(pkiUnreadable(key, 'private key'));
+  validateSigner(one, crt);
+  return { ...base, action: keyText === null ? 'make' : 'certify', chain: [] };
+}
+
+interface Existing {
+  readonly crt: string;
+  readonly key: string;
+  readonly chain: readonly [CertificateContent, ...CertificateContent[]];
+  readonly keyText: string | null;
+}
+
+function validateExisting(one: OneCertificate, existing: Existing): void {
+  const { definition, by, desired, notes } = one;
+  const { crt, key, chain, keyText } = existing;
+  const [certificate, ...between] = chain;
+  const isAuthority = definition.authority === null;
+  if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotAuthority(crt, formatName(certificate.subject)));
+  const renew = isAuthority
+    ? 'All that it signed has to be made anew with another one'
+    : `Renew it with certs renew ${definition.name}, or remove ${crt} and ${key} to have them made anew`;
+  if (desired.now > certificate.notAfter) notes.problems.push(pkiExpired(crt, certificate.notAfter, renew));
+  if (desired.now < certificate.notBefore) notes.problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
+  if (keyText !== null) validateKey({ crt, key, certificate, keyText, isAuthority }, notes);
+  else if (!isAuthority) notes.problems.push(pkiKeyMissing(crt, key));
+  if (by === null) return;
+  const [authority] = by.chain;
+  // An authority that is still to be made did not sign what is there.
+  if (by.action === 'leave' && desired.joins !== true && desired.makes.certificate(definition.name)) {
+    notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
+  }
+  if (isMade(by)) notes.orphans.push({ path: crt, authority: by.crt });
+  else if (authority !== undefined && leadsTo(certificate, between, authority)) notes.belongs.add(by.crt);
+  else if (authority !== undefined)
+    noteForeign(notes, { path: crt, authority: by.crt, problem: pkiForeign(crt, key, formatName(certificate.issuer), by.crt) });
+  const missing = missingNames(certificate, definition.names(desired.node));
+  if (missing.length > 0) notes.problems.push(pkiNamesMissing(crt, key, missing));
+}
+
+function noteForeign(notes: Notes, one: Notes['foreign'][number]): void {
+  notes.foreign.push(one);
+  notes.problems.push(one.problem);
+}
+
+function isMade({ action }: ValidatedCertificate): boolean {
+  return action === 'make' || action === 'certify';
+}
+
+interface ExistingKey {
+  readonly crt: string;
+  readonly key: string;
+  readonly certificate: CertificateContent;
+  readonly keyText: string;
+  readonly isAuthority: boolean;
+}
+
+function validateKey({ crt, key, certificate, keyText, isAuthority }: ExistingKey, { problems }: Notes): void {
+  const read = readPrivateKey(keyText);
+  if (read === null) problems.push(pkiUnreadable(key, 'private key'));
+  else if (!certificate.x509.checkPrivateKey(read)) {
+    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Put the key of this authority there') : pkiKeyMismatch(crt, key));
+  }
+}
+
+/** Whether a certificate that is to be made can be. */
+function validateSigner({ definition, by, desired, found, notes }: OneCertificate, crt: string): void {
+  if (by === null) return;
+  if (by.action === 'leave' && desired.joins === true) return;
+  if (by.action === 'leave') notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
+  else if (isExternal(by, found)) notes.problems.push(pkiExternalIncomplete(crt, by.key));
+  else warnOfShortAuthority({ made: definition.name, authority: by, desired, notes });
+}
+
+function warnOfShortAuthority(one: {
+  readonly made: string;
+  readonly authority: ValidatedCertificate;
+  readonly desired: DesiredPki;
+  readonly notes: Notes;
+}): void {
+  const { made, authority, desired, notes } = one;
+  const end = authority.chain[0]?.notAfter;
+  // Of one that ended already it is said what is wrong with it.
+  if (end === undefined || end < desired.now || end.getTime() >= desired.now.getTime() + termsOf(desired.node.cluster, desired.now).validMs)
+    return;
+  const message = `${authority.crt} ends on ${formatRfc3339(end)}, before the certificate ${made} that it signs: from then on neither is good`;
+  notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
+}
+
+function validateServiceAccount(
+  desired: DesiredPki,
+  found: FoundText,
+  external: boolean,
+  { problems }: Notes,
+): ValidatedPki['serviceAccount'] {
+  const { certificatesDir } = desired.node.cluster;
+  const [key, pub] = [pkiPath(certificatesDir, 'sa', 'key'), pkiPath(certificatesDir, 'sa', 'pub')];
+  const [keyText, pubText] = [found(key), found(pub)];
+  const makes = desired.makes.certificate(SERVICE_ACCOUNT) && desired.joins !== true;
+  if (keyText === null) {
+    if (pubText !== null) problems.push(pkiKeyMissing(pub, key));
+    else if (makes && external) problems.push(pkiExternalIncomplete(key, pkiPath(certificatesDir, 'ca', 'key')));
+    return makes ? 'make' : 'leave';
+  }
+  const read: KeyObject | null = readPrivateKey(keyText);
+  if (read === null) problems.push(pkiUnreadable(key, 'private key'));
+  if (pubText === null) return makes ? 'publish' : 'leave';
+  if (read !== null && !publicKeyFits(pubText, read)) problems.push(pkiKeyMismatch(pub, key, `Remove ${pub} to have it made anew`));
+  return 'keep';
+}
+
+function validateKubeconfigs(
+  desired: DesiredPki,
+  found: FoundText,
+  ca: ValidatedCertificate,
+  notes: Notes,
+): readonly ValidatedKubeconfig[] {
+  return desired.kubeconfigs.map((definition) => {
+    const path = `${desired.kubernetesDir}/${definition.file}`;
+    const text = found(path);
+    const base = { definition, path };
+    if (text !== null) {
+      if (isMade(ca)) notes.orphans.push({ path, authority: ca.crt });
+      if (ca.chain.length === 0) return { ...base, action: 'keep' };
+      const expected = { server: serverOf(definition, desired.node), user: definition.user(desired.node) };
+      const verdict = validateKubeconfig({ ...base, text, expected, authorities: ca.chain, caPath: ca.crt, now: desired.now, found });
+      for (const problem of verdict.problems) {
+        if (verdict.isForeign) noteForeign(notes, { path, authority: ca.crt, problem });
+        else notes.problems.push(problem);
+      }
+      if (!verdict.isForeign) notes.belongs.add(ca.crt);
+      notes.warnings.push(...verdict.warnings);
+      return { ...base, action: 'keep' };
+    }
+    if (!desired.makes.kubeconfig(definition.name)) return { ...base, action: 'leave' };
+    if (ca.action === 'leave') notes.problems.push(...(desired.joins === true ? [] : [pkiAuthorityMissing(path, ca.crt, 'certs/ca')]));
+    else if (isExternal(ca, found)) notes.problems.push(pkiExternalIncomplete(path, ca.key));
+    else warnOfShortAuthority({ made: `of ${definition.file}`, authority: ca, desired, notes });
+    return { ...base, action: 'make' };
+  });
+}

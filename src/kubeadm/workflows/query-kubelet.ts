@@ -1,0 +1,70 @@
+import type { Arg } from '../../base/arg.ts';
+import { AppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { flagsForQuery, type KubeletAcceptance, kubeletAcceptance, queriedKubelet } from '../../kubelet/facts/kubelet-acceptance.ts';
+import { observeKubelet } from './observe-kubelet.ts';
+
+/** A kubelet that can be asked about configurations, and what it would run them with. */
+export interface KubeletToQuery {
+  readonly host: Host;
+  readonly path: string;
+  /** e.g. `v1.36.2`. */
+  readonly version: string;
+  readonly minor: Minor;
+  readonly flags: readonly Arg[];
+  /** What the kubelet that runs there has in force; null where none runs or it is not looked at. */
+  readonly running: JsonObject | null;
+  /** Null: not known. */
+  readonly cgroupVersion: 1 | 2 | null;
+}
+
+export interface FindOptions {
+  readonly catalogue: Catalogue;
+  /** The binary; default: the host's kubelet. */
+  readonly path?: string;
+  /** Look at how the kubelet of the host is started, and at what it runs with. */
+  readonly asNode: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Finds the kubelet to ask. Nothing is started but `kubelet --version`.
+ * @throws AppError KUBELET_NOT_ASKED with exit code 2 where there is none, or one older than those known
+ */
+export async function findKubelet(host: Host, { catalogue, path = 'kubelet', asNode, signal }: FindOptions): Promise<KubeletToQuery> {
+  const { version, cgroupVersion } = await observe(host, queriedKubelet(path), signal);
+  const minor = version === null ? null : parseMinor(version);
+  if (version === null || minor === null) throw notQueried(host, `${path} --version names no version of a kubelet`, 'Check the path');
+  if (minor < OLDEST_KNOWN_MINOR) throw notQueried(host, `${path} is ${version}, too old to be known`);
+  const node = asNode ? await observeNode(host, catalogue, signal) : { flags: [], running: null };
+  return { host, path, version, minor, cgroupVersion, ...node };
+}
+
+/** A host whose kubelet was never set up has no flags and runs nothing: that keeps nobody from asking its binary. */
+async function observeNode(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<Pick<KubeletToQuery, 'flags' | 'running'>> {
+  try {
+    const { flags, unit, running } = await observeKubelet(host, catalogue, signal);
+    return { flags, running: unit?.activeState === 'active' ? running.layered.config : null };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code.startsWith('HOST_CONNECTION')) throw error;
+    return { flags: [], running: null };
+  }
+}
+
+/** Lets a kubelet read a configuration, with the flags it is started with. One round trip. */
+export function queryKubelet(
+  { host, path, flags, minor }: KubeletToQuery,
+  config: string,
+  { catalogue, signal }: Pick<FindOptions, 'catalogue' | 'signal'>,
+): Promise<KubeletAcceptance> {
+  const words = flags.map(({ name, value }) => `--${name}=${value}`);
+  const queryWith = flagsForQuery(words, { catalogue, minor: Math.min(minor, NEWEST_MINOR) });
+  return observe(host, kubeletAcceptance({ kubeletPath: path, config, flags: queryWith }), signal);
+}
+
+function notQueried(host: Host, message: string, hint?: string): AppError {
+  return new AppError({ host: host.name, code: 'KUBELET_NOT_ASKED', message, ...(hint === undefined ? {} : { hint }) }, { exitCode: 2 });
+}

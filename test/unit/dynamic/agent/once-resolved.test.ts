@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigzUnavailableError } from '../../../../src/dynamic/agent/configz-source.ts';
+import { onceResolved } from '../../../../src/dynamic/agent/once-resolved.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+
+function begin(answers: (number | Error)[]) {
+  const clock = fakeClock();
+  const world = { clock, asked: 0, once: onceResolved<number>(clock, () => undefined) };
+  const query = async (): Promise<number> => {
+    const answer = answers[world.asked++];
+    if (typeof answer === 'number') return answer;
+    throw answer ?? new Error('asked too often');
+  };
+  return { ...world, of: (pid: number) => world.once.of(pid, query), count: () => world.asked };
+}
+
+describe('onceResolved', () => {
+  it('asks a process once, and a new one again', async () => {
+    const { of, once, count } = begin([50, 40, 50]);
+    expect(await of(7)).toBe(50);
+    expect(await of(7)).toBe(50);
+    expect(count()).toBe(1);
+    expect(await of(8)).toBe(40);
+    once.forget();
+    expect(await of(8)).toBe(50);
+  });
+
+  it('asks again at once after the first failure, then every 5 s, and says why it is not told', async () => {
+    const { of, once, clock, count } = begin([new Error('the disk is gone'), new ConfigzUnavailableError('it refuses', 'refused'), 50]);
+    expect(await of(7)).toBeNull();
+    expect(once.issue).toMatchObject({ isRefusal: false, why: 'the disk is gone' });
+    expect(await of(7)).toBeNull();
+    expect(once.issue).toMatchObject({ isRefusal: true, why: 'it refuses' });
+    expect(await of(7)).toBeNull();
+    expect(count()).toBe(2);
+    await clock.sleep(5_000);
+    expect(await of(7)).toBe(50);
+    expect(once.issue).toBeNull();
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { assessNodeConfig } from '../../../src/dynamic/assess-node-config.ts';
+import type { ConfigEvent } from '../../../src/dynamic/config-event.ts';
+import { readNodeConfig } from '../../../src/dynamic/node-config.ts';
+import { type ConfigIdentity, formatConfigSource, formatConfigStatus, LOCAL_STATUS } from '../../../src/kubelet/config-source.ts';
+
+const at = (minutes: number): Date => new Date(Date.parse('2030-01-01T00:00:00Z') + minutes * 60_000);
+const identity = (name: string): ConfigIdentity => ({
+  namespace: 'ns',
+  name,
+  kubeletConfigKey: 'kubelet',
+  uid: `uid-${name}`,
+  resourceVersion: '7',
+});
+const A = identity('a');
+const B = identity('b');
+const restartFor = (target: ConfigIdentity | null, minutes: number): ConfigEvent => ({ at: at(minutes), identity: target, message: '' });
+
+interface Reported {
+  readonly assigned: ConfigIdentity | null;
+  readonly status: ConfigIdentity | null;
+  readonly isReady?: boolean;
+  /** Minutes. */
+  readonly heartbeat?: number;
+}
+
+function validate({ assigned, status, isReady = true, heartbeat = 0 }: Reported, event: ConfigEvent | null, now: number) {
+  const config = { ...LOCAL_STATUS, assigned: status, active: status };
+  const ready = { type: 'Ready', status: isReady ? 'True' : 'Unknown', lastHeartbeatTime: at(heartbeat).toISOString() };
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'n1' },
+    spec: assigned === null ? {} : { configSource: formatConfigSource(assigned) },
+    status: { conditions: [ready], config: formatConfigStatus(config), nodeInfo: { kubeletVersion: 'v1.21.14' } },
+  };
+  return assessNodeConfig(readNodeConfig(node), event, at(now));
+}
+
+describe('the state of a node whose kubelet reports its configuration itself', () => {
+  it('waits for a new status after the kubelet announced a restart', () => {
+    const verdict = validate({ assigned: A, status: A }, restartFor(B, 10), 10.5);
+    expect(verdict).toMatchObject({
+      state: 'waiting',
+      why: 'no report from the kubelet since it restarted at 2030-01-01T00:10:00Z to use ns/b/kubelet@7',
+    });
+    expect(validate({ assigned: null, status: null }, restartFor(B, 10), 10.5).state).toBe('waiting');
+  });
+
+  it('is looping when none comes', () => {
+    expect(validate({ assigned: A, status: A }, restartFor(B, 10), 11.5)).toMatchObject({ state: 'looping' });
+  });
+
+  it('is believed when the status names what the kubelet restarted for', () => {
+    expect(validate({ assigned: B, status: B }, restartFor(B, 10), 10.5).state).toBe('trial');
+    expect(validate({ assigned: A, status: A }, null, 10.5).state).toBe('trial');
+  });
+
+  it('is not blamed on a payload that the kubelet has reported without since', () => {
+    // Repaired at 12, healthy until 30; then it fails for another reason.
+    const later = validate({ assigned: null, status: null, isReady: false, heartbeat: 30 }, restartFor(B, 10), 40);
+    expect(later).toMatchObject({ state: 'local', why: expect.stringContaining('Ready is Unknown') });
+  });
+});

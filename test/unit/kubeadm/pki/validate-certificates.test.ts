@@ -1,0 +1,108 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { validateCertificates } from '../../../../src/kubeadm/pki/validate-certificates.ts';
+import type { FoundCertificate } from '../../../../src/kubelet/facts/node-certificates.ts';
+import { type CertificateAuthority, createAuthority, type Validity } from '../../../../src/lab/api-server/pki.ts';
+
+const NOW = new Date('2026-06-01T00:00:00Z');
+const YEAR: Required<Validity> = { notBefore: new Date('2026-05-01T00:00:00Z'), notAfter: new Date('2027-05-01T00:00:00Z') };
+const NODE = { commonName: 'system:node:w1', organizations: ['system:nodes'] };
+
+describe('validateCertificates', () => {
+  let authority: CertificateAuthority;
+  let ca: FoundCertificate;
+  beforeAll(async () => {
+    authority = await createAuthority('kubernetes', { notBefore: new Date('2026-01-01T00:00:00Z') });
+    ca = { role: 'ca', path: 'ca.crt', pem: authority.certPem };
+  });
+  const client = async (
+    validity: Validity = YEAR,
+    subject: { commonName: string; organizations?: readonly string[] } = NODE,
+    by = authority,
+  ) => {
+    const { certPem, keyPem } = await by.issueClient(subject, validity);
+    return { role: 'client', path: 'p', pem: certPem + keyPem, key: new Secret(certPem + keyPem) } as const;
+  };
+  const validate = (found: FoundCertificate, options: { readonly now?: Date | null; readonly withinMs?: number } = {}) => {
+    const { now = NOW, withinMs = 0 } = options;
+    const [verdict] = validateCertificates({ certificates: [found, ca], now, issue: null }, { withinMs, now: NOW });
+    return verdict;
+  };
+
+  it('takes a client certificate that is right', async () => {
+    expect(validate(await client())).toMatchObject({
+      state: 'ok',
+      notes: [],
+      subject: 'O=system:nodes, CN=system:node:w1',
+      issuer: 'CN=kubernetes',
+      residualMs: YEAR.notAfter.getTime() - NOW.getTime(),
+    });
+  });
+
+  it.each<[string, () => Promise<FoundCertificate>, 'error' | 'warning', RegExp]>([
+    [
+      'one that ended',
+      () => client({ ...YEAR, notAfter: new Date('2026-05-31T00:00:00Z') }),
+      'error',
+      /^it expired on 2026-05-31T00:00:00.000Z$/,
+    ],
+    [
+      'one of tomorrow',
+      () => client({ ...YEAR, notBefore: new Date('2026-06-02T00:00:00Z') }),
+      'error',
+      /^it is valid only from 2026-06-02.*clock/,
+    ],
+    [
+      'one that should have been renewed',
+      () => client({ ...YEAR, notAfter: new Date('2026-06-02T00:00:00Z') }),
+      'warning',
+      /^96% of its time are over/,
+    ],
+    [
+      'somebody else',
+      () => client(YEAR, { commonName: 'admin', organizations: ['system:masters'] }),
+      'error',
+      /^its subject is O=system:masters, CN=admin, not that of a node$/,
+    ],
+    [
+      'one of another authority',
+      async () => client(YEAR, NODE, await createAuthority('kubernetes')),
+      'error',
+      /^it was not issued by the cluster's authority/,
+    ],
+    ['one without a key', async () => ({ ...(await client()), key: null }), 'error', /^its private key is missing$/],
+    [
+      'one with the key of another',
+      async () => ({ ...(await client()), key: (await client()).key }),
+      'error',
+      /^the private key with it is another one$/,
+    ],
+    ['one with a broken key', async () => ({ ...(await client()), key: new Secret('x') }), 'error', /^its private key can not be read$/],
+    ['none', async () => ({ role: 'client', path: 'p', pem: null }), 'error', /^it is missing$/],
+    ['no certificate', async () => ({ role: 'client', path: 'p', pem: 'x' }), 'error', /^it holds no certificate$/],
+    ['a client that serves', async () => ({ ...(await client()), role: 'serving' }), 'error', /^it is not for servers$/],
+    ['a leaf as authority', async () => ({ role: 'ca', path: 'p', pem: (await client()).pem }), 'error', /^it is no authority$/],
+  ])('%s', async (_, found, state, note) => {
+    const verdict = validate(await found());
+    expect(verdict?.state).toBe(state);
+    expect(verdict?.notes.join('\n')).toMatch(note);
+    expect(verdict?.notes).toHaveLength(1);
+  });
+
+  it('takes what ends soon for bad when told to, and our clock where the host has none', async () => {
+    const found = await client();
+    expect(validate(found, { withinMs: 365 * 86_400_000 })?.notes).toEqual(['it expires on 2027-05-01T00:00:00.000Z']);
+    expect(validate(found, { now: null })?.state).toBe('ok');
+    expect(validate(found, { now: new Date('2030-01-01T00:00:00Z') })?.state).toBe('error');
+  });
+
+  it('knows the certificate a kubelet made for itself', async () => {
+    const own = await createAuthority('w1-ca@1780000000', { notBefore: YEAR.notBefore });
+    const { certPem, keyPem } = await own.issueServer(['w1'], { ...YEAR, commonName: 'w1@1780000000' });
+    const verdict = validate({ role: 'serving', path: 'kubelet.crt', pem: certPem + own.certPem, key: new Secret(keyPem) });
+    expect(verdict).toMatchObject({
+      state: 'warning',
+      notes: [expect.stringContaining('self-signed by the kubelet: clients cannot verify it')],
+    });
+  });
+});
