@@ -268,7 +268,7 @@ function readChecking(
   overrides: SshOverrides,
 ): { readonly checking: StrictHostKeyChecking; readonly warnings: readonly Problem[] } {
   if (overrides.strictHostKeyChecking !== undefined) return { checking: overrides.strictHostKeyChecking, warnings: [] };
-  const words = { yes: 'yes', true: 'yes', query: 'ask', 'accept-new': 'accept-new', no: 'no', off: 'no', false: 'no' } as const;
+  const words = { yes: 'yes', true: 'yes', ask: 'ask', 'accept-new': 'accept-new', no: 'no', off: 'no', false: 'no' } as const;
   const value = readChoice(settings, 'stricthostkeychecking', words, 'ask');
   if (value !== 'no') return { checking: value, warnings: [] };
   const line = settings.first.get('stricthostkeychecking');

@@ -139,7 +139,7 @@ describe('ssh_config, compared with ssh -G', () => {
       identityAgent: first('identityagent') ?? 'none',
       jumps: jump !== undefined && jump !== 'none',
       userKnownHostsFiles: first('userknownhostsfile'),
-      strictHostKeyChecking: { true: 'yes', false: 'accept-new', query: 'ask', 'accept-new': 'accept-new' }[checking],
+      strictHostKeyChecking: { true: 'yes', false: 'accept-new', ask: 'ask', 'accept-new': 'accept-new' }[checking],
       hostKeyAlias: first('hostkeyalias'),
       hashKnownHosts: first('hashknownhosts') === 'yes',
       connectTimeoutMs: first('connecttimeout') === 'none' ? 20_000 : Number(first('connecttimeout')) * 1000,
