@@ -1,9 +1,8 @@
-/** A TypeScript source, read without a compiler: enough to know its imports and its exported functions. */
+/** A TypeScript source, read without a compiler: enough to find its imports and regular expressions. */
 export interface ScannedSource {
   /** The text with comments and the insides of strings, templates and regular expressions blanked; places stay the same. */
   readonly code: string;
   readonly imports: readonly SourceImport[];
-  readonly functions: readonly ExportedFunction[];
   readonly regexes: readonly RegexLiteral[];
   lineOf(offset: number): number;
 }
@@ -23,12 +22,6 @@ export interface RegexLiteral {
   readonly line: number;
 }
 
-export interface ExportedFunction {
-  readonly name: string;
-  readonly line: number;
-  readonly hasDocstring: boolean;
-}
-
 /** Scans a source file. */
 export function scanSource(text: string): ScannedSource {
   const { code, regexes } = blankOut(text);
@@ -37,7 +30,6 @@ export function scanSource(text: string): ScannedSource {
   return {
     code,
     imports: findImports(text, code, lineOf),
-    functions: findFunctions(text, code, lineOf),
     regexes: regexes.map(({ offset, ...regex }) => ({ ...regex, line: lineOf(offset) })),
     lineOf,
   };
@@ -53,33 +45,6 @@ function findImports(text: string, code: string, lineOf: (offset: number) => num
     found.push({ specifier, line: lineOf(match.index), typeOnly: match[2] !== undefined, clause: (match[3] ?? '').trim() });
   }
   return found;
-}
-
-function findFunctions(text: string, code: string, lineOf: (offset: number) => number): readonly ExportedFunction[] {
-  const found: ExportedFunction[] = [];
-  for (const match of code.matchAll(/^export (?:async )?function\*? ?(\w+)/gm)) found.push(describe(match));
-  for (const match of code.matchAll(/^export const (\w+)[^=;]*=\s*(?:async\s*)?(?:<[^=]*>\s*)?\(/gm)) {
-    if (isArrow(code, match.index + match[0].length)) found.push(describe(match));
-  }
-  return found;
-
-  function describe(match: RegExpMatchArray): ExportedFunction {
-    const at = match.index as number;
-    const name = match[1] as string;
-    const overloadOf = new RegExp(`export (?:async )?function ${name}\\b[^{}]*;\\s*$`).test(code.slice(0, at));
-    return { name, line: lineOf(at), hasDocstring: overloadOf || /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*$/.test(text.slice(0, at)) };
-  }
-}
-
-/** Whether what begins behind this bracket are the parameters of an arrow function. */
-function isArrow(code: string, from: number): boolean {
-  let depth = 1;
-  let at = from;
-  for (; at < code.length && depth > 0; at++) {
-    if (code[at] === '(') depth++;
-    else if (code[at] === ')') depth--;
-  }
-  return /^\s*(?::[^=;]*)?=>/.test(code.slice(at));
 }
 
 /** Characters after which a slash begins a regular expression, and words that do the same. */

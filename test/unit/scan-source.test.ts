@@ -27,32 +27,4 @@ describe('scanSource', () => {
   ])('finds the imports of %j', (text, imports) => {
     expect(scanSource(text).imports).toEqual(imports);
   });
-
-  it.each([
-    ['/** Does. */\nexport function a(): void {}', [['a', true]]],
-    ['export function a(): void {}', [['a', false]]],
-    [
-      '/** Does. */\nexport async function a() {}\nexport function* b() {}',
-      [
-        ['a', true],
-        ['b', false],
-      ],
-    ],
-    ['/* no docstring */\nexport function a() {}', [['a', false]]],
-    ['/** Of another. */\nconst x = 1;\nexport function a() {}', [['a', false]]],
-    ['/** Does. */\nexport const a = (x: number): string => f(x);', [['a', true]]],
-    ['export const a: Check = async ({ b }) => [];', [['a', false]]],
-    ['export const a = (1 + 2) * 3;\nexport const b = [() => 1];', []],
-    [
-      '/** Does. */\nexport function a(x: string): void;\nexport function a(x: number): void;\nexport function a(x: unknown) {}',
-      [
-        ['a', true],
-        ['a', true],
-        ['a', true],
-      ],
-    ],
-    ['function a() {}\n  export const s = `\nexport function no() {}\n`;', []],
-  ])('finds the exported functions of %j', (text, functions) => {
-    expect(scanSource(text).functions.map(({ name, hasDocstring }) => [name, hasDocstring])).toEqual(functions);
-  });
 });
