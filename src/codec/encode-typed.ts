@@ -11,7 +11,7 @@ import { encodeYaml, type YamlValue } from './yaml-encode.ts';
  * Zero durations are printed `0s`, structs without content `{}`, fields without `omitempty` always; empty strings, lists and maps, zeros and
  * false are dropped where Go does not keep them behind a pointer. Durations, quantities and times are normalised. Fields the type does not
  * know are left out, as its struct could not hold them. A whole number beyond ±(2^53 - 1) is its decimal text, as in decoded values:
- * `renderTyped` prints it as the number it is.
+ * `printableTyped` gives it as the number it is.
  * @returns keys in code unit order; objects have no prototype
  * @throws AppError CONFIG_WRONG_TYPE and its like, exit code 2, when a value does not have its field's type
  */
@@ -19,9 +19,14 @@ export function encodeTyped(type: ObjectNode, value: JsonObject): JsonObject {
   return encode(type, value, (text) => text) as JsonObject;
 }
 
+/** The same for `encodeYaml` and `documentOfValue`: numbers beyond ±(2^53 - 1) are bigint. */
+export function printableTyped(type: ObjectNode, value: JsonObject): YamlValue {
+  return encode(type, value, BigInt);
+}
+
 /** The same as YAML text, byte for byte as Kubernetes components write it. */
 export function renderTyped(type: ObjectNode, value: JsonObject): string {
-  return encodeYaml(encode(type, value, BigInt));
+  return encodeYaml(printableTyped(type, value));
 }
 
 function encode(type: ObjectNode, value: JsonObject, bigInteger: Context['bigInteger']): YamlValue {

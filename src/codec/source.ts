@@ -49,6 +49,8 @@ export interface SourceDocument {
   /** 0-based place in the file, empty documents counted. */
   readonly index: number;
   readonly root: SourceNode | null;
+  /** The document was made of a value (`documentOfValue`): `positionAt` gives an order, and no place that a user could look up. */
+  readonly isValue?: true;
   positionAt(offset: number): Position;
 }
 
@@ -67,13 +69,11 @@ export interface SourceLimits {
 }
 
 /** Limits of a configuration file: several times what the largest KubeletConfiguration has. */
-const CONFIG_LIMITS: SourceLimits = {
+export const CONFIG_LIMITS: SourceLimits = {
   characters: 64 * 1024,
   nodes: 20_000,
   hint: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
 };
-/** Limits of a text that this program encoded itself, from values that were read within the limits of their files. */
-export const ENCODED_LIMITS: SourceLimits = { characters: 1024 * 1024, nodes: 200_000, hint: 'Use smaller configuration files' };
 const MAX_DEPTH = 200;
 
 /**

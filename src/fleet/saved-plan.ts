@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { AppError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import { digestOf } from '../codec/canonical-json.ts';
-import { ENCODED_LIMITS, parseSource, type SourceDocument, sourceToJson } from '../codec/source.ts';
-import { encodeYaml, type YamlValue } from '../codec/yaml-encode.ts';
+import { documentOfValue } from '../codec/document-of-value.ts';
+import { type SourceDocument, sourceToJson } from '../codec/source.ts';
 import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
@@ -268,9 +268,7 @@ export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly 
   const documents = new Map<string, SourceDocument>();
   const documentOf = (key: string): { readonly document: SourceDocument } => {
     const overlay = overlays[key] ?? { source: 'plan', content: {} };
-    const document =
-      documents.get(key) ??
-      (parseSource(encodeYaml(overlay.content as YamlValue), overlay.source, ENCODED_LIMITS).documents[0] as SourceDocument);
+    const document = documents.get(key) ?? documentOfValue(overlay.content, overlay.source);
     documents.set(key, document);
     return { document };
   };

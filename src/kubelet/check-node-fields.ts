@@ -1,7 +1,6 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { identityOf, Memo } from '../base/memo.ts';
-import { ENCODED_LIMITS, parseSource } from '../codec/source.ts';
-import { encodeYaml } from '../codec/yaml-encode.ts';
+import { documentOfValue } from '../codec/document-of-value.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { withBigIntegers } from './big-integers.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
@@ -24,15 +23,9 @@ export function checkNodeFields(layered: LayeredConfig, kubelet: KubeletToCheck)
 const CHECKED = new Memo<LayeredConfig, readonly Warning[]>();
 
 function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
-  const source = parseSource(
-    encodeYaml(withBigIntegers(layered.config, { minor, catalogue })),
-    '/var/lib/kubelet/config.yaml',
-    ENCODED_LIMITS,
-  );
-  const [document] = source.documents;
-  const found = document === undefined ? source.problems : validateKubeletConfiguration(document, { minor, catalogue }).problems;
-  const problems = found
-    .filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
+  const document = documentOfValue(withBigIntegers(layered.config, { minor, catalogue }), '/var/lib/kubelet/config.yaml');
+  const problems = validateKubeletConfiguration(document, { minor, catalogue })
+    .problems.filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));
   const errors = assumed ? problems.filter(({ code }) => !isRule(code)) : problems;
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
@@ -48,8 +41,8 @@ function isRule(code: string): boolean {
   return code.startsWith('KUBELET_');
 }
 
-/** A line of the rendered file means nothing to the user: the layer does. */
-function withOrigin({ position: _, ...problem }: Problem, { history }: LayeredConfig): Problem {
+/** Where a value came from: the configuration is not a file yet. */
+function withOrigin(problem: Problem, { history }: LayeredConfig): Problem {
   const origin = problem.path === undefined ? undefined : stepsOf(leafPath(problem.path), history)?.at(-1)?.origin;
   return origin === undefined ? problem : { ...problem, message: `${problem.message} (${formatOrigin(origin)})` };
 }

@@ -27,10 +27,17 @@ export type DecodedKubeletConfiguration = DecodedDocument;
  *
  * Codes: CONFIG_MISSING_HEADER, CONFIG_WRONG_KIND (then nothing else is looked at), CONFIG_UNKNOWN_FIELD, CONFIG_DUPLICATE_FIELD,
  * CONFIG_WRONG_TYPE, CONFIG_OUT_OF_RANGE, CONFIG_INVALID_DURATION, CONFIG_INVALID_QUANTITY, CONFIG_INVALID_TIMESTAMP. What a problem stands
- * at is not in `value`.
+ * at is not in `value`. In a document of a value (`documentOfValue`) neither fields nor problems have positions.
  * @see Kubernetes 1.20 to 1.36 pkg/kubelet/kubeletconfig/util/codec: strict decode, then lenient; sigs.k8s.io/yaml, sigs.k8s.io/json
  */
 export function decodeKubeletConfiguration(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
+  const decoded = decodeInOrder(document, options);
+  if (document.isValue !== true) return decoded;
+  return { value: decoded.value, fields: new Map(), problems: decoded.problems.map(withoutPosition) };
+}
+
+/** The same, but what it finds in a document of a value has positions, by which further findings can be sorted in. They are not for users. */
+export function decodeInOrder(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
   const { catalogue, minor, lenient = false, syntax = 'yaml' } = options;
   return decodeTyped(document, {
     type: kubeletConfigurationType(catalogue, minor),
@@ -40,6 +47,11 @@ export function decodeKubeletConfiguration(document: SourceDocument, options: De
     syntax,
     confidential: ['staticPodURLHeader'],
   });
+}
+
+/** A problem of a document that no user can look up. */
+export function withoutPosition({ position: _, ...problem }: Problem): Problem {
+  return problem;
 }
 
 /** How the kubelet reads a file: as JSON when its first character that is no white space is `{`, else as YAML. */

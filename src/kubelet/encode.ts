@@ -1,5 +1,6 @@
 import type { JsonObject } from '../base/json.ts';
-import { encodeTyped, renderTyped } from '../codec/encode-typed.ts';
+import { encodeTyped, printableTyped } from '../codec/encode-typed.ts';
+import { encodeYaml, type YamlValue } from '../codec/yaml-encode.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
 import { kubeletConfigurationType } from './type.ts';
@@ -20,9 +21,14 @@ export function encodeKubeletConfiguration(value: JsonObject, { catalogue, minor
   return encodeTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
 }
 
+/** The same for `encodeYaml` and `documentOfValue`: numbers beyond ±(2^53 - 1) are bigint. */
+export function printableKubeletConfiguration(value: JsonObject, { catalogue, minor }: EncodeOptions): YamlValue {
+  return printableTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
+}
+
 /** The same as YAML text, byte for byte as kubeadm writes it. */
-export function renderKubeletConfiguration(value: JsonObject, { catalogue, minor }: EncodeOptions): string {
-  return renderTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
+export function renderKubeletConfiguration(value: JsonObject, options: EncodeOptions): string {
+  return encodeYaml(printableKubeletConfiguration(value, options));
 }
 
 function withHeader(value: JsonObject): JsonObject {

@@ -1,14 +1,14 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { parseSource } from '../../codec/source.ts';
 import type { Host } from '../../host/host.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { type CheckpointFiles, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
+import { PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
 import { healthzUrl } from '../../kubeadm/render/node-design.ts';
 import { observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
+import { type ReadHostText, readHostText } from '../../kubelet/effective/running-config.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import { assessProcess } from './assess-process.ts';
 import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
@@ -47,21 +47,23 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
   let switchedAt = clock.now().getTime();
   /** The kubelet of before accepted the credential of the node: one that refuses it does so because of its configuration. */
   let wasAccepted = false;
-  let cached: { readonly hash: string; readonly files: CheckpointFiles } | null = null;
+  let cached: { readonly hash: string; readonly payload: ReadHostText } | null = null;
   const compared = onceResolved<readonly string[]>(clock, onIssue);
   const proven = onceResolved<true>(clock, onIssue);
 
-  const payloadText = async (hash: string): Promise<string> => {
-    const files = cached?.hash === hash ? cached.files : await store.readCheckpoint(hash);
-    if (files !== null) cached = { hash, files };
-    return files?.[PAYLOAD_FILE] ?? '';
+  const readPayload = async (hash: string | null): Promise<ReadHostText> => {
+    if (hash !== null && cached?.hash === hash) return cached.payload;
+    const files = hash === null ? null : await store.readCheckpoint(hash);
+    const payload = readHostText({ path: PAYLOAD_FILE, text: files?.[PAYLOAD_FILE] ?? '' });
+    if (hash !== null && files !== null) cached = { hash, payload };
+    return payload;
   };
 
   /** The fields of what it runs that are not as the payload wants them. */
-  const compare = async (text: string): Promise<readonly string[]> => {
+  const compare = async (payload: ReadHostText): Promise<readonly string[]> => {
     const kubelet = await observeKubelet(host, catalogue, signal);
     const reader = { minor: kubelet.minor, catalogue };
-    return differingFields(readConfigz(await configz.query(kubelet), nodeName, reader), expectedOf(text, kubelet, catalogue), reader);
+    return differingFields(readConfigz(await configz.query(kubelet), nodeName, reader), expectedOf(payload, kubelet, catalogue), reader);
   };
 
   /** Why the process is not shown to have read that payload, as an error. */
@@ -90,9 +92,9 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
 
   const inspect = async (state: AgentState): Promise<Observation> => {
     const desired = desiredPayload(state)?.hash ?? null;
-    const text = desired === null ? '' : await payloadText(desired);
+    const payload = await readPayload(desired);
     const { pid, ageMs, ...seen } = await inspectKubelet(host, {
-      healthzUrl: healthzUrl(configOf(text, catalogue, minorOfNode(node))),
+      healthzUrl: healthzUrl(configOf(payload, catalogue, minorOfNode(node))),
       restarts: state.watch.restarts,
       sinceSeconds: switchedAt / 1000,
       signal,
@@ -100,7 +102,7 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     const isDesired = desired !== null && seen.runs === desired && pid !== null;
     const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
     const isAsked = isDesired && seen.healthz?.ok !== false && node !== null;
-    const differing = isAsked ? await compared.of(pid, () => compare(text)) : null;
+    const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
     const lockedOut = isAsked ? lockOut(differing) : null;
     // What the Node said since this process was started is about it, also where the agent was started after that.
     const word = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
@@ -133,7 +135,7 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
   };
 }
 
-function configOf(text: string, catalogue: Catalogue, minor: Minor): JsonObject {
-  const document = parseSource(text, PAYLOAD_FILE).documents[0];
+function configOf({ source }: ReadHostText, catalogue: Catalogue, minor: Minor): JsonObject {
+  const document = source.documents[0];
   return document === undefined ? {} : decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;
 }

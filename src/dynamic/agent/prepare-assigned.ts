@@ -7,7 +7,7 @@ import { type ObservedKubelet, observeKubelet } from '../../kubeadm/workflows/ob
 import { queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue.ts';
 import type { ConfigSource } from '../../kubelet/config-source.ts';
-import type { HostText } from '../../kubelet/effective/running-config.ts';
+import type { HostText, ReadHostText } from '../../kubelet/effective/running-config.ts';
 import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
 import type { NodeTerms } from './node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
@@ -89,9 +89,9 @@ async function driverIssue(
 }
 
 /** What the configz of the kubelet that runs has to show of a payload. */
-export function expectedOf(text: string, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
+export function expectedOf(payload: ReadHostText, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
   const { minor, flags } = kubelet;
-  return expectedConfigz(text, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
+  return expectedConfigz(payload, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
 }
 
 function dropInsOf({ files }: ObservedKubelet): readonly HostText[] {

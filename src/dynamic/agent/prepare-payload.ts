@@ -1,6 +1,8 @@
 import { formatProblem, isAppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { documentOfValue } from '../../codec/document-of-value.ts';
+import { CONFIG_LIMITS, type SourceDocument, sourceToJson } from '../../codec/source.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { MAX_FILE_BYTES } from '../../host/facts/query.ts';
 import {
   type CheckpointFiles,
@@ -12,15 +14,17 @@ import {
 } from '../../kubeadm/node-agent/layout.ts';
 import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue.ts';
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
-import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/decode.ts';
+import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import {
   type HostText,
   layerRunningConfig,
   type PlacedFlag,
+  type ReadHostText,
   type RunningConfig,
+  readHostText,
   withoutNulls,
 } from '../../kubelet/effective/running-config.ts';
-import { renderKubeletConfiguration } from '../../kubelet/encode.ts';
+import { printableKubeletConfiguration } from '../../kubelet/encode.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
@@ -97,12 +101,13 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const key = identity.kubeletConfigKey;
   if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
   const keys = [key, `${key}.group.${node.group ?? ''}`, `${key}.node.${node.name}`].filter((name) => Object.hasOwn(data, name));
+  const local = readHostText(node.local);
   let config: JsonObject = {};
   for (const name of keys) {
-    const layer = readLayer(data[name] as string, name, node);
+    const layer = readLayer(readHostText({ path: name, text: data[name] as string }), node);
     if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
     if (!layer.isOverlay && name !== key) return refuse('LOAD_FAILED', `${name}: a layer is of kind ${OVERLAY_KIND}`);
-    const below = name === key && layer.isOverlay ? readLayer(node.local.text, node.local.path, node) : { value: config };
+    const below = name === key && layer.isOverlay ? readLayer(local, node) : { value: config };
     if ('issue' in below) return refuse('LOAD_FAILED', below.issue);
     config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
   }
@@ -116,9 +121,11 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   if (large !== undefined) return refuse('LOAD_FAILED', `the file ${large[0]} is larger than ${MAX_FILE_BYTES / 1024} KiB`);
   const hash = hashOfFiles(files);
 
-  const verdict = validate(rendered.text, node);
+  const verdict = validate(rendered.document, node);
   if (verdict !== null) return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, hash);
-  const found = changesOf({ path: `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`, text: rendered.text }, node);
+  const path = `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`;
+  const configFile: ReadHostText = { path, source: { documents: [rendered.document], problems: [] }, syntax: 'yaml' };
+  const found = changesOf(configFile, local, node);
   const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
@@ -127,13 +134,12 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
 
 /**
  * What the configz of a kubelet has to show of a payload: the fields that no flag and no fragment wins over.
- * @param text the payload as the kubelet reads it
+ * @param configFile the payload as the kubelet reads it
  */
-export function expectedConfigz(text: string, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
-  const document = parseSource(text, PAYLOAD_FILE).documents[0];
+export function expectedConfigz(configFile: ReadHostText, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
+  const document = configFile.source.documents[0];
   if (document === undefined) return {};
   const { apiVersion: _version, kind: _kind, ...fields } = decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;
-  const configFile = { path: PAYLOAD_FILE, text };
   return withoutShadowed(fields, shadowsOf(layerRunningConfig({ catalogue, minor, flags, dropIns, dynamicConfig: null, configFile })));
 }
 
@@ -149,8 +155,8 @@ export function differingFields(
 type Layer = { readonly value: JsonObject; readonly reported: JsonObject; readonly isOverlay: boolean } | { readonly issue: string };
 
 /** Reads leniently, as the kubelet does: unknown fields and duplicates are passed over. */
-function readLayer(text: string, name: string, { minor, catalogue }: PayloadNode): Layer {
-  const { documents, problems } = parseSource(text, name);
+function readLayer({ path: name, source, syntax }: ReadHostText, { minor, catalogue }: PayloadNode): Layer {
+  const { documents, problems } = source;
   const broken = problems.find(isError);
   if (broken !== undefined) return { issue: formatProblem(broken) };
   const [document] = documents;
@@ -161,7 +167,7 @@ function readLayer(text: string, name: string, { minor, catalogue }: PayloadNode
     minor,
     catalogue,
     lenient: true,
-    syntax: syntaxOf(text),
+    syntax,
   });
   const error = decoded.problems.find(isError);
   if (error !== undefined) return { issue: formatProblem(error) };
@@ -173,9 +179,20 @@ function isError({ severity }: Problem): boolean {
   return severity !== 'warning';
 }
 
-function render(config: JsonObject, node: PayloadNode): { readonly text: string } | { readonly issue: string } {
+/** The payload as its file is written, and as that file reads. */
+interface Rendered {
+  readonly text: string;
+  readonly document: SourceDocument;
+}
+
+function render(config: JsonObject, node: PayloadNode): Rendered | { readonly issue: string } {
   try {
-    return { text: renderKubeletConfiguration(config, node) };
+    const value = printableKubeletConfiguration(config, node);
+    const text = encodeYaml(value);
+    // The file is read back when the kubelet that runs it is observed.
+    if (text.length > CONFIG_LIMITS.characters)
+      return { issue: `the configuration has ${text.length} characters with all layers, more than ${CONFIG_LIMITS.characters}` };
+    return { text, document: documentOfValue(value, PAYLOAD_FILE) };
   } catch (error) {
     if (!isAppError(error)) throw error;
     return { issue: error.message };
@@ -200,9 +217,7 @@ function siblingsOf(config: JsonObject, data: Readonly<Record<string, string>>):
 }
 
 /** Why its kubelet would not take it, or take it and not start; null when nothing speaks against it. */
-function validate(text: string, { minor, kubeletMinor = minor, catalogue, cgroupVersion }: PayloadNode): string | null {
-  const document = parseSource(text, PAYLOAD_FILE).documents[0];
-  if (document === undefined) return 'it is empty';
+function validate(document: SourceDocument, { minor, kubeletMinor = minor, catalogue, cgroupVersion }: PayloadNode): string | null {
   const { problems } = validateKubeletConfiguration(document, {
     minor: kubeletMinor,
     catalogue,
@@ -226,9 +241,9 @@ interface FoundChanges {
   readonly shadowedBy: (path: string) => string | null;
 }
 
-function changesOf(configFile: HostText, node: PayloadNode): FoundChanges {
-  const { minor, catalogue, flags, dropIns, local } = node;
-  const input = { catalogue, minor, flags, dropIns, dynamicConfig: null };
+function changesOf(configFile: ReadHostText, local: ReadHostText, node: PayloadNode): FoundChanges {
+  const { minor, catalogue, flags } = node;
+  const input = { catalogue, minor, flags, dropIns: node.dropIns.map(readHostText), dynamicConfig: null };
   const running = layerRunningConfig({ ...input, configFile });
   const desired = running.layered.config;
   const before = layerRunningConfig({ ...input, configFile: local }).layered.config;

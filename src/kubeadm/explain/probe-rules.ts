@@ -1,6 +1,6 @@
 import type { Problem } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
-import { parseSource } from '../../codec/source.ts';
+import { documentOfValue } from '../../codec/document-of-value.ts';
 import type { Catalogue, Field, Minor } from '../../kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { setAt } from '../../kubelet/kubeadm-defaults.ts';
@@ -35,8 +35,7 @@ export function probeRules(
   if (field === null || path.includes('[]')) return [];
   const words = (PROBES[field.type] ?? []).flatMap((probe) => {
     const header = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
-    const document = parseSource(JSON.stringify(setAt(header, path.split('.'), probe)), 'probe').documents[0];
-    if (document === undefined) return [];
+    const document = documentOfValue(setAt(header, path.split('.'), probe), 'probe');
     return validateKubeletConfiguration(document, { minor, catalogue })
       .problems.filter((problem) => problem.path === path || problem.path?.startsWith(`${path}[`))
       .flatMap((problem) => ruleOf(problem, problem.path === path ? '' : field.type.startsWith('map') ? 'each name ' : 'each item '));

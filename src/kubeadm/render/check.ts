@@ -1,21 +1,11 @@
 import { AppError } from '../../base/errors.ts';
-import { type Json, jsonEqual } from '../../base/json.ts';
-import { ENCODED_LIMITS, parseSource, sourceToExactJson } from '../../codec/source.ts';
 import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.ts';
 import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 
 /**
- * Re-reads rendered YAML with the reader of Kubernetes components and compares it with what was to be written.
+ * Re-reads kubeadm-flags.env as systemd does: each flag must come out as one word.
  * @throws AppError RENDER_CHECK_FAILED: the file would not say what was meant
  */
-export function checkYaml(path: string, text: string, desired: Json): void {
-  const { documents, problems } = parseSource(text, path, ENCODED_LIMITS);
-  const root = documents[0]?.root ?? null;
-  if (problems.length === 0 && documents.length === 1 && root !== null && jsonEqual(sourceToExactJson(root), desired)) return;
-  throw checkFailed(path, problems[0]?.message ?? 'it reads back as something else');
-}
-
-/** Re-reads kubeadm-flags.env as systemd does: each flag must come out as one word. */
 export function checkFlagsEnv(path: string, text: string, flagNames: readonly string[]): void {
   const words = readFlagsEnv(text);
   if (words.length !== flagNames.length || !flagNames.every((name, i) => words[i]?.startsWith(`--${name}=`)))

@@ -10,7 +10,7 @@ import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { buildKubeletFlags, isSocketFlag } from '../../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { shadowedFields } from '../../kubelet/shadowed-fields.ts';
-import { checkFlagsEnv, checkUnitFile, checkYaml } from './check.ts';
+import { checkFlagsEnv, checkUnitFile } from './check.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
 import { renderTemplate, type Templates } from './template.ts';
 import { designUnitFiles, type UnitFilesDesign } from './unit-files.ts';
@@ -106,15 +106,11 @@ const CONFIGS = new Memo<JsonObject, DesiredFile>();
 function renderConfig(input: NodeDesignInput, config: JsonObject): DesiredFile {
   const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
   const content = String(renderTemplate(input.templates, CONFIG_YAML, { config: sorted }));
-  checkYaml(CONFIG_YAML, content, config);
   return desired(CONFIG_YAML, content);
 }
 
 function renderInstanceConfig({ templates, criSocket }: NodeDesignInput): DesiredFile {
-  const content = render(templates, INSTANCE_CONFIG, { criSocket }, (text) =>
-    checkYaml(INSTANCE_CONFIG, text, { containerRuntimeEndpoint: criSocket }),
-  );
-  return desired(INSTANCE_CONFIG, content);
+  return desired(INSTANCE_CONFIG, String(renderTemplate(templates, INSTANCE_CONFIG, { criSocket })));
 }
 
 function renderFlags({ templates }: NodeDesignInput, flags: readonly Arg[]): DesiredFile {

@@ -1,7 +1,7 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { ENCODED_LIMITS, parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
-import { encodeYaml } from '../../codec/yaml-encode.ts';
+import { documentOfValue } from '../../codec/document-of-value.ts';
+import { parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
@@ -179,7 +179,7 @@ function redeclared(
 
 /** A remembered overlay as if it had been given. */
 function readOverlay({ source, content }: NodeSettings['overlays'][number]): SourceDocument {
-  return parseSource(encodeYaml(content), source, ENCODED_LIMITS).documents[0] as SourceDocument;
+  return documentOfValue(content, source);
 }
 
 /**

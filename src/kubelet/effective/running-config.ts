@@ -1,7 +1,7 @@
 import type { Arg } from '../../base/arg.ts';
 import { AppError, type Position, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
-import { parseSource, type SourceNode, sourceToJson } from '../../codec/source.ts';
+import { parseSource, type Source, type SourceNode, sourceToJson } from '../../codec/source.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf } from '../decode.ts';
 import { defaultKubeletConfiguration, fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
@@ -18,6 +18,18 @@ export interface HostText {
   readonly text: string;
 }
 
+/** The same, read: for one that is looked at more than once. */
+export interface ReadHostText {
+  readonly path: string;
+  readonly source: Source;
+  readonly syntax: 'yaml' | 'json';
+}
+
+/** Reads a file of a host; what is wrong with it is in `source.problems`. */
+export function readHostText({ path, text }: HostText): ReadHostText {
+  return { path, source: parseSource(text, path), syntax: syntaxOf(text) };
+}
+
 /** A flag of a kubelet's command line, and where on the host it is written. */
 export interface PlacedFlag extends Arg {
   readonly source: string;
@@ -28,11 +40,11 @@ export interface RunningConfigInput {
   /** Of the kubelet that runs there. */
   readonly minor: Minor;
   /** What `--config` names; null without that flag: then other defaults count. */
-  readonly configFile: HostText | null;
+  readonly configFile: HostText | ReadHostText | null;
   /** The checkpoint of the dynamic configuration, which takes the place of the file (kubelets up to 1.23). */
-  readonly dynamicConfig: HostText | null;
+  readonly dynamicConfig: HostText | ReadHostText | null;
   /** Fragments of `--config-dir`, in the order they are merged. */
-  readonly dropIns: readonly HostText[];
+  readonly dropIns: readonly (HostText | ReadHostText)[];
   readonly flags: readonly PlacedFlag[];
 }
 
@@ -75,7 +87,7 @@ function addFlagsOnlyDefaults(current: LayeredConfig): LayeredConfig {
 /** A file replaces all that was there: what it leaves out has its default again. */
 function addFile(
   current: LayeredConfig,
-  file: HostText,
+  file: HostText | ReadHostText,
   layer: LayerName,
   { minor, catalogue }: RunningConfigInput,
   problems: Problem[],
@@ -116,7 +128,7 @@ function onlyPrinted(config: JsonObject, printed: Json | undefined): JsonObject 
 
 function addDropIn(
   current: LayeredConfig,
-  file: HostText,
+  file: HostText | ReadHostText,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
   problems: Problem[],
 ): LayeredConfig {
@@ -155,13 +167,17 @@ interface ReadFile {
 }
 
 /** The first document: the kubelet reads no other. */
-function readFile(file: HostText, options: { readonly minor: Minor; readonly catalogue: Catalogue }, problems: Problem[]): ReadFile {
-  const source = parseSource(file.text, file.path);
+function readFile(
+  file: HostText | ReadHostText,
+  options: { readonly minor: Minor; readonly catalogue: Catalogue },
+  problems: Problem[],
+): ReadFile {
+  const { source, syntax } = 'source' in file ? file : readHostText(file);
   const document = source.documents[0];
   if (source.problems.length > 0) throw new AppError(source.problems);
   if (document === undefined)
     throw new AppError({ code: 'CONFIG_NO_DOCUMENT', message: `${file.path} is empty: the kubelet does not start with it` });
-  const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax: syntaxOf(file.text) });
+  const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax });
   const errors = decoded.problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors);
   problems.push(...decoded.problems);
@@ -175,7 +191,7 @@ function inForce(given: JsonObject, config: JsonObject): ReadonlySet<string> {
 }
 
 /** Decoded values have positions by `kubeReserved[cpu]`, leaves are `kubeReserved.cpu`. */
-function placeIn(fields: ReadonlyMap<string, Position>, path: string, { path: file }: HostText): string {
+function placeIn(fields: ReadonlyMap<string, Position>, path: string, { path: file }: Pick<HostText, 'path'>): string {
   const position = fields.get(path) ?? fields.get(path.replace(/\.([^.[\]]+)$/, '[$1]'));
   return position === undefined ? file : `${file}:${position.line}`;
 }

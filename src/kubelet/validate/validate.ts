@@ -5,7 +5,7 @@ import { closestName } from '../../base/text/closest-name.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import { NEWEST_MINOR, nearestKnownMinor } from '../catalogue.ts';
-import { type DecodedKubeletConfiguration, decodeKubeletConfiguration } from '../decode.ts';
+import { type DecodedKubeletConfiguration, decodeInOrder, withoutPosition } from '../decode.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/default-kubelet-configuration.ts';
 import { enclosingPaths } from '../enclosing-paths.ts';
 import { type GateFault, resolveFeatureGates } from '../feature-gates.ts';
@@ -41,7 +41,7 @@ export interface Verdict {
   readonly effective: JsonObject;
   /** True: the kubelet accepts it. Warnings do not count. */
   readonly ok: boolean;
-  /** All at once, in order of position. Each has path, position and, in `code`, the rule it comes from. */
+  /** All at once, in order of position. Each has path, position (none in a document of a value) and, in `code`, its rule. */
   readonly problems: readonly Problem[];
 }
 
@@ -55,7 +55,7 @@ export function validateKubeletConfiguration(document: SourceDocument, options: 
   const minor = nearestKnownMinor(options.minor);
   const isNewer = options.minor > NEWEST_MINOR;
   const lenient = options.lenient === true || isNewer;
-  const decoded = decodeKubeletConfiguration(document, { minor, catalogue, lenient, ...(options.syntax && { syntax: options.syntax }) });
+  const decoded = decodeInOrder(document, { minor, catalogue, lenient, ...(options.syntax && { syntax: options.syntax }) });
   const gates = resolveFeatureGates(gatesOf(decoded.value), minor, catalogue);
   const effective = fillKubeletDefaults(decoded.value, { minor, catalogue, gates });
   const facts: RuleFacts = { config: effective, given: decoded.value, minor, gates, catalogue, cgroupVersion: options.cgroupVersion ?? 2 };
@@ -72,7 +72,10 @@ export function validateKubeletConfiguration(document: SourceDocument, options: 
     ...decoded.problems,
     ...found.map((finding) => place(finding, isWarning(finding))).filter((problem) => problem !== null),
   ].sort(byPosition);
-  return { decoded, effective, ok: problems.every(({ severity }) => severity === 'warning'), problems };
+  const ok = problems.every(({ severity }) => severity === 'warning');
+  if (document.isValue !== true) return { decoded, effective, ok, problems };
+  const unplaced = { ...decoded, fields: new Map<string, Position>(), problems: decoded.problems.map(withoutPosition) };
+  return { decoded: unplaced, effective, ok, problems: problems.map(withoutPosition) };
 }
 
 type Named = Finding & { readonly id: string; readonly kind: 'error' | 'warning' };

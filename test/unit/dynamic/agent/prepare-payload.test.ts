@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { differingFields, expectedConfigz, type PayloadNode, preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { readHostText } from '../../../../src/kubelet/effective/running-config.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -130,11 +131,35 @@ describe('a payload is refused before the node is touched', () => {
   });
 });
 
+describe('a payload of several layers', () => {
+  const layer = (name: string) => `allowedUnsafeSysctls: [${Array.from({ length: 1500 }, (_, i) => `${name}.number${i}.*`).join(', ')}]\n`;
+  const labels = (name: string) =>
+    `systemReserved: {${Array.from({ length: 1600 }, (_, i) => `hugepages-${name}-${i}: "1"`).join(', ')}}\n`;
+
+  it('is refused when it is larger than a configuration that can be read back', () => {
+    const { refusal, files } = prepare({
+      kubelet: `${HEADER}${layer('kernel')}`,
+      'kubelet.group.edge': `${OVERLAY}${labels('a')}`,
+      'kubelet.node.node-1': `${OVERLAY}kubeReserved: {${Array.from({ length: 600 }, (_, i) => `hugepages-b-${i}: "1"`).join(', ')}}\n`,
+    });
+    expect(files).toBeNull();
+    expect(refusal).toEqual({
+      code: 'LOAD_FAILED',
+      cause: expect.stringMatching(/^the configuration has \d+ characters with all layers, more than 65536$/),
+    });
+  });
+});
+
 describe('a flag', () => {
   it('that wins over the payload is told, and not expected of configz', () => {
     const flags = [{ name: 'max-pods', value: '77', source: '/etc/default/kubelet' }];
     const { candidate, files } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, { flags });
-    const expected = expectedConfigz(files?.['kubelet.yaml'] ?? '', { minor: 36, catalogue, flags, dropIns: [] });
+    const expected = expectedConfigz(readHostText({ path: 'kubelet.yaml', text: files?.['kubelet.yaml'] ?? '' }), {
+      minor: 36,
+      catalogue,
+      flags,
+      dropIns: [],
+    });
     expect(expected).not.toHaveProperty('maxPods');
     expect(expected).toMatchObject({ kubeAPIQPS: 9 });
     expect(candidate.changes.join()).not.toContain('maxPods: 77 to 50');
