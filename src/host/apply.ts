@@ -6,68 +6,10 @@ import { ownerGone } from '../kube/cluster-problems.ts';
 import { applyNodeMarks } from '../kube/mark-node.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { ownerReference } from '../kube/object-ref.ts';
-import { pullImage, removePods } from './cri/runtime-commands.ts';
 import type { Host } from './host.ts';
-import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
+import { describeDone, timeoutMsOf } from './operation-kinds.ts';
 import type { ClusterChange, HostChange } from './plan/change.ts';
-import type { Operation } from './plan/operation.ts';
 import { revertChanges } from './plan/revert.ts';
-
-/** The one table that writes: what each kind of change does to a host. */
-const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostChange, { kind: K }>) => Operation } = {
-  'write-file': ({ path, mode, owner, content }) => ({ kind: 'write-file', path, mode, owner, content }),
-  'put-file': ({ path, mode, owner, content }) => ({ kind: 'put-file', path, mode, owner, content }),
-  'make-directory': ({ path, mode, owner }) => ({ kind: 'make-directory', path, mode, owner }),
-  'remove-file': ({ path }) => ({ kind: 'remove-file', path }),
-  'move-file': ({ path, to }) => ({ kind: 'move-file', path, to }),
-  'empty-directory': ({ path }) => ({ kind: 'empty-directory', path }),
-  'remove-directory': ({ path }) => ({ kind: 'remove-directory', path }),
-  'remove-empty-directory': ({ path }) => ({ kind: 'remove-empty-directory', path }),
-  'unmount-below': ({ path, flags }) => ({ kind: 'unmount-below', path, flags }),
-  'remove-pods': ({ criSocket, mayStay }) => ({
-    kind: 'run',
-    argv: removePods(criSocket, mayStay === true),
-    what: `removing the pods of ${criSocket}`,
-  }),
-  'pull-image': ({ image, criSocket }) => ({
-    kind: 'run',
-    argv: pullImage(criSocket, image),
-    what: `pulling ${image}`,
-  }),
-  'daemon-reload': () => ({ kind: 'run', argv: ['systemctl', 'daemon-reload'] }),
-  'enable-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'enable', '--quiet', unit] }),
-  'restart-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'restart', unit] }),
-  'stop-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'stop', unit] }),
-  'start-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'start', unit] }),
-  'install-packages': ({ manager, packages, repositories }) => installPackages(manager, packages, repositories),
-  'hold-packages': ({ packages }) => ({ kind: 'run', argv: ['apt-mark', 'hold', ...packages] }),
-  'download-file': ({ path, url, sha256, mode }) => downloadFile({ path, url, sha256, mode }),
-  'extract-archive': ({ path, to }) => extractArchive(path, to),
-  'load-module': ({ module }) => ({ kind: 'run', argv: ['modprobe', module] }),
-  'set-sysctl': ({ name, value }) => ({ kind: 'run', argv: ['sysctl', '-q', '-w', `${name}=${value}`] }),
-  'turn-off-swap': () => ({ kind: 'run', argv: ['swapoff', '-a'] }),
-  'confirm-commit': ({ id }) => ({ kind: 'confirm-commit', id }),
-};
-
-/** What a change may take besides the time all of them have: systemd waits 90 s for a unit to stop, and again to start; a node has up to 110 pods. */
-const BASE_MS = 120_000;
-const EXTRA_MS: Partial<Record<HostChange['kind'], number>> = {
-  'restart-unit': 180_000,
-  'stop-unit': 90_000,
-  'unmount-below': 60_000,
-  'remove-pods': 1_200_000,
-  'start-unit': 90_000,
-  'install-packages': 1_200_000,
-  'download-file': 600_000,
-  'extract-archive': 120_000,
-  'turn-off-swap': 300_000,
-  'pull-image': 900_000,
-};
-
-/** The operation a change stands for. */
-export function toOperation(change: HostChange): Operation {
-  return (OPERATIONS[change.kind] as (change: HostChange) => Operation)(change);
-}
 
 export interface ApplyContext {
   readonly reporter: Reporter;
@@ -117,19 +59,15 @@ async function performChanges(
   context: ApplyContext,
   onCount: (done: number) => void = () => {},
 ): Promise<void> {
-  await host.perform(changes.map(toOperation), {
+  await host.perform(changes, {
     timeoutMs: timeoutMsOf(changes),
     onDone: (index) => {
       onCount(index + 1);
-      const message = describeChange(changes[index] as HostChange);
+      const message = describeDone(changes[index] as HostChange);
       const phase = context.phaseOf?.(index) ?? context.phase;
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', host: host.name, phase, message });
     },
   });
-}
-
-function timeoutMsOf(changes: readonly HostChange[]): number {
-  return changes.reduce((sum, { kind }) => sum + (EXTRA_MS[kind] ?? 0), BASE_MS);
 }
 
 /** Errors after which the host still does what it is told. */
@@ -140,7 +78,7 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
   const undo = [...revertChanges(changes.slice(0, done)), ...restartsToRepeat(changes.slice(0, done + 1))];
   if (undo.length === 0) return;
   try {
-    await host.perform(undo.map(toOperation), { timeoutMs: timeoutMsOf(undo) });
+    await host.perform(undo, { timeoutMs: timeoutMsOf(undo) });
     context.reporter.report({
       level: 'warning',
       code: 'CHANGES_REVERTED',
@@ -168,60 +106,6 @@ function restartsToRepeat(tried: readonly HostChange[]): readonly HostChange[] {
   const writes = tried.filter((change) => change.kind === 'write-file');
   if (writes.every((change) => change.before === null)) return [];
   return tried.filter(({ kind }) => kind === 'daemon-reload' || kind === 'restart-unit');
-}
-
-/** One change, said in a line. */
-export function describeChange(change: HostChange): string {
-  switch (change.kind) {
-    case 'write-file':
-      return `${change.action === 'create' ? 'created' : 'updated'} ${change.path}`;
-    case 'put-file':
-      return `put ${change.path} (${(change.content.size / 1e6).toFixed(1)} MB)`;
-    case 'make-directory':
-      return `made directory ${change.path}`;
-    case 'remove-file':
-      return `removed ${change.path}`;
-    case 'move-file':
-      return `moved ${change.path} to ${change.to}`;
-    case 'empty-directory':
-      return `emptied ${change.path}`;
-    case 'remove-directory':
-      return `removed ${change.path} with all that was in it`;
-    case 'remove-empty-directory':
-      return `removed ${change.path}, if it was empty`;
-    case 'unmount-below':
-      return `unmounted what was mounted below ${change.path}`;
-    case 'remove-pods':
-      return `removed the pods of ${change.criSocket}`;
-    case 'pull-image':
-      return `pulled ${change.image}`;
-    case 'daemon-reload':
-      return 'ran systemctl daemon-reload';
-    case 'enable-unit':
-      return `enabled ${change.unit}`;
-    case 'restart-unit':
-      return `restarted ${change.unit}`;
-    case 'stop-unit':
-      return `stopped ${change.unit}`;
-    case 'start-unit':
-      return `started ${change.unit}`;
-    case 'install-packages':
-      return `installed ${change.packages.join(', ')}`;
-    case 'hold-packages':
-      return `keeps ${change.packages.join(', ')} at ${change.packages.length === 1 ? 'its version' : 'their versions'}`;
-    case 'download-file':
-      return `fetched ${change.path}`;
-    case 'extract-archive':
-      return `unpacked ${change.path} in ${change.to}`;
-    case 'load-module':
-      return `loaded the kernel module ${change.module}`;
-    case 'set-sysctl':
-      return `set ${change.name} = ${change.value}`;
-    case 'turn-off-swap':
-      return 'turned swap off';
-    case 'confirm-commit':
-      return 'confirmed the change of an earlier run';
-  }
 }
 
 /**

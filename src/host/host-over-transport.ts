@@ -1,7 +1,7 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { CommitGoneError, HostLockedError, hostShuttingDown } from './commit/commit-problems.ts';
-import { LOCK_FILE, REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
+import { REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
 import { parseLockHolder, parseRecord } from './commit/record.ts';
 import {
   type Answer,
@@ -14,6 +14,7 @@ import {
 } from './facts/query.ts';
 import type { Host, PerformOptions } from './host.ts';
 import { hostAnswerTooLarge } from './host-problems.ts';
+import { describeFailed } from './operation-kinds.ts';
 import type { Operation } from './plan/operation.ts';
 import {
   endOfMark,
@@ -318,9 +319,9 @@ const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
 ];
 
 function operationFailed(host: string, operation: Operation | PieceOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
-  if (operation.kind === 'revert-commit' && exitCode === SHUTDOWN_EXIT) return hostShuttingDown(host, describeOperation(operation));
+  if (operation.kind === 'revert-commit' && exitCode === SHUTDOWN_EXIT) return hostShuttingDown(host, describeFailure(operation));
   const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
-  return refused ?? failed(host, describeOperation(operation), stderr || stdout);
+  return refused ?? failed(host, describeFailure(operation), stderr || stdout);
 }
 
 /** What the host says in place of doing it. */
@@ -334,7 +335,7 @@ function refusal(host: string, operation: Operation | PieceOperation, stdout: st
     case 'check-commit':
     case 'confirm-commit':
     case 'revert-commit':
-      return new CommitGoneError(host, parseRecord(stdout), describeOperation(operation));
+      return new CommitGoneError(host, parseRecord(stdout), describeFailure(operation));
     default:
       return null;
   }
@@ -351,38 +352,6 @@ function failed(host: string, what: string, stderr: string): AppError {
   return new AppError(problem, { detail: stderr });
 }
 
-function describeOperation(operation: Operation | PieceOperation): string {
-  switch (operation.kind) {
-    case 'piece':
-    case 'put-file':
-    case 'write-file':
-      return `cannot write ${operation.path}`;
-    case 'make-directory':
-      return `cannot make directory ${operation.path}`;
-    case 'remove-file':
-      return `cannot remove ${operation.path}`;
-    case 'move-file':
-      return `cannot move ${operation.path} to ${operation.to}`;
-    case 'empty-directory':
-      return `cannot empty ${operation.path}`;
-    case 'remove-directory':
-    case 'remove-empty-directory':
-      return `cannot remove directory ${operation.path}`;
-    case 'unmount-below':
-      return `cannot unmount what is mounted below ${operation.path}`;
-    case 'run':
-      return `${operation.what ?? operation.argv.join(' ')} failed`;
-    case 'take-lock':
-      return `cannot take the lock ${LOCK_FILE}`;
-    case 'release-lock':
-      return `cannot release the lock ${LOCK_FILE}`;
-    case 'arm-revert':
-      return 'cannot have the host take the change back by itself (--no-confirm does without)';
-    case 'check-commit':
-      return 'cannot continue the change';
-    case 'confirm-commit':
-      return 'cannot confirm the change';
-    case 'revert-commit':
-      return 'cannot take the change back';
-  }
+function describeFailure(operation: Operation | PieceOperation): string {
+  return operation.kind === 'piece' ? `cannot write ${operation.path}` : describeFailed(operation);
 }

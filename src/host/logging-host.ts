@@ -1,7 +1,7 @@
 import type { Reporter } from '../base/reporter.ts';
 import type { FactQuery } from './facts/query.ts';
 import type { Host } from './host.ts';
-import type { Operation } from './plan/operation.ts';
+import { describePending } from './operation-kinds.ts';
 
 /** A Host that tells with `-v 2` what it asks and does. Contents of files are never told. */
 export function loggingHost(host: Host, reporter: Reporter): Host {
@@ -15,7 +15,7 @@ export function loggingHost(host: Host, reporter: Reporter): Host {
       return host.query(queries, options);
     },
     perform: (operations, options) => {
-      for (const operation of operations) notify('HOST_DOES', describeOperation(operation));
+      for (const operation of operations) notify('HOST_DOES', describePending(operation));
       return host.perform(operations, options);
     },
     ...(host.dial === undefined ? {} : { dial: host.dial }),
@@ -36,9 +36,4 @@ function describeQuery(question: FactQuery): string {
     case 'command':
       return `runs ${question.argv.join(' ')}`;
   }
-}
-
-function describeOperation(operation: Operation): string {
-  if (operation.kind === 'run') return `runs ${operation.argv.join(' ')}`;
-  return 'path' in operation ? `${operation.kind} ${operation.path}` : operation.kind;
 }

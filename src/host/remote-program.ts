@@ -17,7 +17,8 @@ import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from '
 import type { LockRequest, RevertRequest } from './commit/requests.ts';
 import { revertUnits } from './commit/revert-script.ts';
 import type { FactQuery } from './facts/query.ts';
-import type { Operation } from './plan/operation.ts';
+import { commandOf } from './operation-kinds.ts';
+import type { Operation, RunCommand } from './plan/operation.ts';
 
 /** Exit code of a program that did not arrive whole. */
 export const INCOMPLETE_EXIT = 97;
@@ -169,9 +170,6 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
       return `w_prune ${quoteShell(operation.path)}`;
     case 'unmount-below':
       return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
-    case 'run':
-      // Never one of our functions. A shell around it would cost the host one process more.
-      return `command ${operation.argv.map(quoteShell).join(' ')} </dev/null${okExits(operation.okExit)}`;
     case 'take-lock':
       return takeLock(operation.lock);
     case 'release-lock':
@@ -184,7 +182,14 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
       return `g_confirm ${quoteShell(operation.id)}`;
     case 'revert-commit':
       return `g_revert ${quoteShell(operation.id)} ${quoteShell(printable(operation.why, MAX_REASON))}`;
+    default:
+      return runLine(commandOf(operation));
   }
+}
+
+/** Never one of our functions. A shell around it would cost the host one process more. */
+function runLine({ argv, okExit }: RunCommand): string {
+  return `command ${argv.map(quoteShell).join(' ')} </dev/null${okExits(okExit)}`;
 }
 
 /** Of a reason that is kept on the host. */

@@ -14,7 +14,8 @@ import {
 } from '../../src/host/facts/query.ts';
 import type { Host, PerformOptions } from '../../src/host/host.ts';
 import { hostAnswerTooLarge } from '../../src/host/host-problems.ts';
-import type { Operation } from '../../src/host/plan/operation.ts';
+import { commandOf, isCommand } from '../../src/host/operation-kinds.ts';
+import type { CommandOperation, Operation, RunCommand } from '../../src/host/plan/operation.ts';
 import { type FakeCommits, fakeCommits } from './fake-commits.ts';
 import { type FakeSystemd, type FakeUnit, fakeSystemd } from './fake-units.ts';
 
@@ -126,7 +127,8 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     },
     perform: async (operations, performOptions: PerformOptions = {}) => {
       if (operations.length > 0) state.roundTrips++;
-      for (const [index, operation] of operations.entries()) {
+      for (const [index, given] of operations.entries()) {
+        const operation = isCommand(given) ? commandOf(given) : given;
         performOptions.signal?.throwIfAborted();
         const fault = faults.find(({ at }) => at === 0);
         faults = faults.filter((one) => one !== fault).map((one) => ({ ...one, at: one.at - 1 }));
@@ -172,7 +174,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       host.disk.free += blocksOf(files.get(path)?.content ?? '');
   }
 
-  function execute(operation: Operation): void {
+  function execute(operation: Exclude<Operation, CommandOperation> | RunCommand): void {
     if (commits.execute(operation)) return;
     switch (operation.kind) {
       case 'write-file': {

@@ -1,8 +1,6 @@
 import { formatMode } from '../plan/diff-file.ts';
-import type { Operation } from '../plan/operation.ts';
+import type { RunCommand } from '../plan/operation.ts';
 import type { PackageManager } from './package-facts.ts';
-
-type Run = Extract<Operation, { kind: 'run' }>;
 
 /** Another run of the package manager (a first boot, unattended upgrades) is waited for, for five minutes. */
 const APT = `export DEBIAN_FRONTEND=noninteractive
@@ -19,7 +17,7 @@ const DNF = `r=$1; shift; exec dnf -y --refresh --setopt="disable_excludes=$r" i
 const YUM = `r=$1; shift; exec yum -y --disableexcludes="$r" install "$@"`;
 
 /** Installs packages with what they need and nothing they only recommend; configuration files stay as they are. */
-export function installPackages(manager: PackageManager, packages: readonly string[], repositories: readonly string[]): Run {
+export function installPackages(manager: PackageManager, packages: readonly string[], repositories: readonly string[]): RunCommand {
   const what = `installing ${packages.join(', ')}`;
   if (manager === 'apt') return { kind: 'run', argv: ['sh', '-c', APT, 'sh', ...packages], what };
   return { kind: 'run', argv: ['sh', '-c', manager === 'dnf' ? DNF : YUM, 'sh', repositories.join(','), ...packages], what };
@@ -36,12 +34,12 @@ chmod "$mode" "$part" && chown root:root "$part" || exit 1
 sync "$part" 2>/dev/null; mv -f "$part" "$path"`;
 
 /** The host fetches a file and puts it in its place when its SHA-256 is the one declared. */
-export function downloadFile({ path, url, sha256, mode }: { path: string; url: string; sha256: string; mode: number }): Run {
+export function downloadFile({ path, url, sha256, mode }: { path: string; url: string; sha256: string; mode: number }): RunCommand {
   return { kind: 'run', argv: ['sh', '-c', DOWNLOAD, 'sh', path, url, sha256, formatMode(mode)], what: `fetching ${url}` };
 }
 
 /** Unpacks a tar archive; its files belong to root. */
-export function extractArchive(path: string, to: string): Run {
+export function extractArchive(path: string, to: string): RunCommand {
   const unpack = /\.t?gz$/.test(path) ? '-xzf' : /\.t?xz$/.test(path) ? '-xJf' : '-xf';
   const program = 'mkdir -p "$2" && exec tar -C "$2" --no-same-owner "$3" "$1"';
   return { kind: 'run', argv: ['sh', '-c', program, 'sh', path, to, unpack], what: `unpacking ${path}` };

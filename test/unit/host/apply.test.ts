@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
-import { applyClusterChange, applyHostChanges, applyRevert, describeChange, toOperation } from '../../../src/host/apply.ts';
+import { applyClusterChange, applyHostChanges, applyRevert } from '../../../src/host/apply.ts';
 import type { FileFact } from '../../../src/host/facts/query.ts';
+import { commandOf, describeDone, describeFailed, describePending } from '../../../src/host/operation-kinds.ts';
 import type { ClusterChange, HostChange } from '../../../src/host/plan/change.ts';
+import type { CommandOperation } from '../../../src/host/plan/operation.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
@@ -37,51 +39,43 @@ function withoutTimes(host: FakeHost): Readonly<Record<string, FileFact>> {
   return Object.fromEntries([...host.files].map(([path, { modifiedAt: _, ...file }]) => [path, file]));
 }
 
-describe('toOperation', () => {
-  it.each<[HostChange, object]>([
-    [CONFIG, { kind: 'write-file', path: CONFIG.path, mode: 0o644, owner: 'root:root', content: 'new\n' }],
+describe('operations', () => {
+  it.each<[HostChange, string, string, string]>([
+    [CONFIG, `updated ${CONFIG.path}`, `cannot write ${CONFIG.path}`, `write-file ${CONFIG.path}`],
+    [FLAGS, `created ${FLAGS.path}`, `cannot write ${FLAGS.path}`, `write-file ${FLAGS.path}`],
     [
       { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', reason },
-      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root' },
+      'made directory /d',
+      'cannot make directory /d',
+      'make-directory /d',
     ],
-    [
-      { kind: 'remove-file', path: '/f', before: OLD, reason },
-      { kind: 'remove-file', path: '/f' },
-    ],
-    [
-      { kind: 'move-file', path: '/f', to: '/g', reason },
-      { kind: 'move-file', path: '/f', to: '/g' },
-    ],
-    [
-      { kind: 'empty-directory', path: '/d', reason },
-      { kind: 'empty-directory', path: '/d' },
-    ],
-    [
-      { kind: 'unmount-below', path: '/d', flags: ['-f'], reason },
-      { kind: 'unmount-below', path: '/d', flags: ['-f'] },
-    ],
-    [RELOAD, { kind: 'run', argv: ['systemctl', 'daemon-reload'] }],
-    [
-      { kind: 'enable-unit', unit: 'kubelet', reason },
-      { kind: 'run', argv: ['systemctl', 'enable', '--quiet', 'kubelet'] },
-    ],
-    [RESTART, { kind: 'run', argv: ['systemctl', 'restart', 'kubelet'] }],
-    [
-      { kind: 'stop-unit', unit: 'kubelet', reason },
-      { kind: 'run', argv: ['systemctl', 'stop', 'kubelet'] },
-    ],
-  ])('%j', (change, operation) => {
-    expect(toOperation(change)).toEqual(operation);
-    expect(describeChange(change)).not.toBe('');
+    [{ kind: 'remove-file', path: '/f', before: OLD, reason }, 'removed /f', 'cannot remove /f', 'remove-file /f'],
+    [{ kind: 'move-file', path: '/f', to: '/g', reason }, 'moved /f to /g', 'cannot move /f to /g', 'move-file /f'],
+    [{ kind: 'confirm-commit', id: 'x', reason }, 'confirmed the change of an earlier run', 'cannot confirm the change', 'confirm-commit'],
+    [RELOAD, 'ran systemctl daemon-reload', 'systemctl daemon-reload failed', 'runs systemctl daemon-reload'],
+    [RESTART, 'restarted kubelet', 'systemctl restart kubelet failed', 'runs systemctl restart kubelet'],
+  ])('are described: %j', (change, done, failed, pending) => {
+    expect([describeDone(change), describeFailed(change), describePending(change)]).toEqual([done, failed, pending]);
   });
 
-  it('hands the socket to the shell as an argument, and is named in messages by what it does', () => {
-    const operation = toOperation({ kind: 'remove-pods', criSocket: 'unix:///x; reboot', reason });
-    expect(operation).toMatchObject({
+  it.each<[CommandOperation, readonly string[]]>([
+    [{ kind: 'daemon-reload' }, ['systemctl', 'daemon-reload']],
+    [{ kind: 'enable-unit', unit: 'kubelet' }, ['systemctl', 'enable', '--quiet', 'kubelet']],
+    [{ kind: 'restart-unit', unit: 'kubelet' }, ['systemctl', 'restart', 'kubelet']],
+    [{ kind: 'stop-unit', unit: 'kubelet' }, ['systemctl', 'stop', 'kubelet']],
+    [{ kind: 'run', argv: ['true'] }, ['true']],
+  ])('run commands: %j', (operation, argv) => {
+    expect(commandOf(operation)).toEqual({ kind: 'run', argv });
+  });
+
+  it('hand the socket to the shell as an argument, and are named in messages by what they do', () => {
+    const operation = { kind: 'remove-pods', criSocket: 'unix:///x; reboot' } as const;
+    expect(commandOf(operation)).toMatchObject({
       kind: 'run',
       argv: ['sh', '-c', expect.not.stringContaining('reboot'), 'sh', 'unix:///x; reboot', '0'],
       what: 'removing the pods of unix:///x; reboot',
     });
+    expect(describeFailed(operation)).toBe('removing the pods of unix:///x; reboot failed');
   });
 });
 
@@ -132,7 +126,9 @@ describe('applyHostChanges', () => {
     host.failAt(2);
     await expect(applyHostChanges(host, [CONFIG, RELOAD, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
     expect(host.text(CONFIG.path)).toBe('old\n');
-    expect(host.performed.slice(-2)).toEqual([toOperation(RELOAD), toOperation(RESTART)]);
+    expect(host.performed.slice(-2)).toEqual(
+      ['daemon-reload', 'restart kubelet'].map((words) => ({ kind: 'run', argv: ['systemctl', ...words.split(' ')] })),
+    );
     expect(host.units.get('kubelet')?.starts).toBe(1);
   });
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { describeChange } from '../../../../src/host/apply.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import {
   MODULES_FILE,
@@ -13,11 +12,12 @@ import {
   sysctlPath,
 } from '../../../../src/host/install/kernel.ts';
 import { observe } from '../../../../src/host/observe.ts';
+import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const file = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner: 'root:root', content });
-const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeChange);
+const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeDone);
 
 describe('kernel modules', () => {
   it('are loaded now and at each boot', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { describeChange } from '../../../../src/host/apply.ts';
 import type { UnitState } from '../../../../src/host/facts/unit.ts';
 import type { BinaryInstall } from '../../../../src/host/install/model.ts';
 import { extractArchive } from '../../../../src/host/install/operations.ts';
 import { type BinaryFacts, filesToInstall, planBinaries } from '../../../../src/host/install/plan-binaries.ts';
+import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import type { LargeFile } from '../../../../src/host/plan/large-file.ts';
 
@@ -27,7 +27,7 @@ const INSTALL: BinaryInstall = {
 const unit = (activeState: string, unitFileState = 'enabled'): UnitState => ({ activeState, unitFileState }) as UnitState;
 const large = (sha256: string): LargeFile => ({ sha256, size: 3, head: '', pieces: () => [] });
 const contents = new Map([['kubelet', large(A)]]);
-const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeChange);
+const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeDone);
 
 function facts(over: Partial<BinaryFacts> = {}): BinaryFacts {
   return { sums: new Map(), modes: new Map(), unpacked: new Map([['containerd.tar.gz', '']]), units: new Map(), ...over };

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { describeChange } from '../../../../src/host/apply.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { UnitState } from '../../../../src/host/facts/unit.ts';
 import { KUBERNETES_KEY_FINGERPRINT, kubernetesRepositoryUrl, type PackageInstall } from '../../../../src/host/install/model.ts';
@@ -8,6 +7,7 @@ import { installPackages } from '../../../../src/host/install/operations.ts';
 import { parsePackages } from '../../../../src/host/install/package-facts.ts';
 import { type PackageSituation, planPackages, validateInstalled } from '../../../../src/host/install/plan-packages.ts';
 import { isVersion, packageArgument } from '../../../../src/host/install/versions.ts';
+import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 
 const KEY = readFileSync(new URL('./fixtures/rsa-forever.asc', import.meta.url), 'utf8');
@@ -52,7 +52,7 @@ const FILES = new Map([
   ['/etc/apt/keyrings/kubernetes-apt-keyring.asc', fact(KEY)],
   ['/etc/apt/sources.list.d/kubernetes.list', fact(LIST)],
 ]);
-const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeChange);
+const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeDone);
 
 describe('planPackages', () => {
   it('sets up a Debian host: key, repository, packages, hold, runtime', () => {

@@ -1,0 +1,150 @@
+import { LOCK_FILE } from './commit/commit-program.ts';
+import { pullImage, removePods } from './cri/runtime-commands.ts';
+import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
+import type { CommandOperation, Operation, OperationOf, RunCommand } from './plan/operation.ts';
+
+/** What the program knows of a kind of operation. Texts are clauses for people. */
+interface OperationKind<O> {
+  /** What was done. */
+  readonly done: (operation: O) => string;
+  /** What went wrong; absent: the command failed. */
+  readonly failed?: (operation: O) => string;
+  /** The command that is run; absent: the remote program has functions for it. */
+  readonly command?: (operation: O) => RunCommand;
+  /** Time that it may take beyond what all operations have together. */
+  readonly extraMs?: number;
+}
+
+/** A kind is complete when it has a command or a text for its failure. */
+type CompleteKind<K extends Operation['kind']> =
+  OperationOf<K> extends CommandOperation
+    ? OperationKind<OperationOf<K>> & Required<Pick<OperationKind<OperationOf<K>>, 'command'>>
+    : OperationKind<OperationOf<K>> & Required<Pick<OperationKind<OperationOf<K>>, 'failed'>>;
+
+const systemctl = (...words: readonly string[]): RunCommand => ({ kind: 'run', argv: ['systemctl', ...words] });
+
+/**
+ * The one table of operations: how each is described, how long it may take and, where it is a command of the host, which. systemd waits 90 s for a unit to stop,
+ * and again to start; a node has up to 110 pods.
+ */
+const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = {
+  'write-file': {
+    done: (operation) => `${'action' in operation && operation.action === 'create' ? 'created' : 'updated'} ${operation.path}`,
+    failed: ({ path }) => `cannot write ${path}`,
+  },
+  'put-file': {
+    done: ({ path, content }) => `put ${path} (${(content.size / 1e6).toFixed(1)} MB)`,
+    failed: ({ path }) => `cannot write ${path}`,
+  },
+  'make-directory': { done: ({ path }) => `made directory ${path}`, failed: ({ path }) => `cannot make directory ${path}` },
+  'remove-file': { done: ({ path }) => `removed ${path}`, failed: ({ path }) => `cannot remove ${path}` },
+  'move-file': { done: ({ path, to }) => `moved ${path} to ${to}`, failed: ({ path, to }) => `cannot move ${path} to ${to}` },
+  'empty-directory': { done: ({ path }) => `emptied ${path}`, failed: ({ path }) => `cannot empty ${path}` },
+  'remove-directory': {
+    done: ({ path }) => `removed ${path} with all that was in it`,
+    failed: ({ path }) => `cannot remove directory ${path}`,
+  },
+  'remove-empty-directory': {
+    done: ({ path }) => `removed ${path}, if it was empty`,
+    failed: ({ path }) => `cannot remove directory ${path}`,
+  },
+  'unmount-below': {
+    done: ({ path }) => `unmounted what was mounted below ${path}`,
+    failed: ({ path }) => `cannot unmount what is mounted below ${path}`,
+    extraMs: 60_000,
+  },
+  run: { done: ({ what, argv }) => `ran ${what ?? argv.join(' ')}`, command: (operation) => operation },
+  'remove-pods': {
+    done: ({ criSocket }) => `removed the pods of ${criSocket}`,
+    command: ({ criSocket, mayStay }) => ({
+      kind: 'run',
+      argv: removePods(criSocket, mayStay === true),
+      what: `removing the pods of ${criSocket}`,
+    }),
+    extraMs: 1_200_000,
+  },
+  'pull-image': {
+    done: ({ image }) => `pulled ${image}`,
+    command: ({ image, criSocket }) => ({ kind: 'run', argv: pullImage(criSocket, image), what: `pulling ${image}` }),
+    extraMs: 900_000,
+  },
+  'daemon-reload': { done: () => 'ran systemctl daemon-reload', command: () => systemctl('daemon-reload') },
+  'enable-unit': { done: ({ unit }) => `enabled ${unit}`, command: ({ unit }) => systemctl('enable', '--quiet', unit) },
+  'restart-unit': { done: ({ unit }) => `restarted ${unit}`, command: ({ unit }) => systemctl('restart', unit), extraMs: 180_000 },
+  'stop-unit': { done: ({ unit }) => `stopped ${unit}`, command: ({ unit }) => systemctl('stop', unit), extraMs: 90_000 },
+  'start-unit': { done: ({ unit }) => `started ${unit}`, command: ({ unit }) => systemctl('start', unit), extraMs: 90_000 },
+  'install-packages': {
+    done: ({ packages }) => `installed ${packages.join(', ')}`,
+    command: ({ manager, packages, repositories }) => installPackages(manager, packages, repositories),
+    extraMs: 1_200_000,
+  },
+  'hold-packages': {
+    done: ({ packages }) => `keeps ${packages.join(', ')} at ${packages.length === 1 ? 'its version' : 'their versions'}`,
+    command: ({ packages }) => ({ kind: 'run', argv: ['apt-mark', 'hold', ...packages] }),
+  },
+  'download-file': { done: ({ path }) => `fetched ${path}`, command: downloadFile, extraMs: 600_000 },
+  'extract-archive': {
+    done: ({ path, to }) => `unpacked ${path} in ${to}`,
+    command: ({ path, to }) => extractArchive(path, to),
+    extraMs: 120_000,
+  },
+  'load-module': {
+    done: ({ module }) => `loaded the kernel module ${module}`,
+    command: ({ module }) => ({ kind: 'run', argv: ['modprobe', module] }),
+  },
+  'set-sysctl': {
+    done: ({ name, value }) => `set ${name} = ${value}`,
+    command: ({ name, value }) => ({ kind: 'run', argv: ['sysctl', '-q', '-w', `${name}=${value}`] }),
+  },
+  'turn-off-swap': { done: () => 'turned swap off', command: () => ({ kind: 'run', argv: ['swapoff', '-a'] }), extraMs: 300_000 },
+  'take-lock': { done: () => 'took the lock of the host', failed: () => `cannot take the lock ${LOCK_FILE}` },
+  'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
+  'arm-revert': {
+    done: () => 'armed the rollback',
+    failed: () => 'cannot have the host take the change back by itself (--no-confirm does without)',
+  },
+  'check-commit': { done: () => 'checked that the change still waits', failed: () => 'cannot continue the change' },
+  'confirm-commit': { done: () => 'confirmed the change of an earlier run', failed: () => 'cannot confirm the change' },
+  'revert-commit': { done: () => 'rolled the change back', failed: () => 'cannot take the change back' },
+};
+
+function kindOf<O extends Operation>(operation: O): OperationKind<Operation> {
+  return OPERATION_KINDS[operation.kind] as unknown as OperationKind<Operation>;
+}
+
+/** An operation that was done, in a line: `updated /var/lib/kubelet/config.yaml`. */
+export function describeDone(operation: Operation): string {
+  return kindOf(operation).done(operation);
+}
+
+/** An operation that failed, as the head of an error: `cannot write /var/lib/kubelet/config.yaml`. */
+export function describeFailed(operation: Operation): string {
+  const { failed, command } = kindOf(operation);
+  if (failed !== undefined) return failed(operation);
+  const run = command?.(operation);
+  return `${run?.what ?? run?.argv.join(' ') ?? operation.kind} failed`;
+}
+
+/** An operation that is about to be done, for the log: a command word by word, all else by its kind and path. Never the content of a file. */
+export function describePending(operation: Operation): string {
+  const command = kindOf(operation).command?.(operation);
+  if (command !== undefined) return `runs ${command.argv.join(' ')}`;
+  return 'path' in operation ? `${operation.kind} ${operation.path}` : operation.kind;
+}
+
+/** Tells the operations that are commands of the host. */
+export function isCommand(operation: Operation): operation is CommandOperation {
+  return kindOf(operation).command !== undefined;
+}
+
+/** The command of an operation that is one. */
+export function commandOf(operation: CommandOperation): RunCommand {
+  return kindOf(operation).command?.(operation) as RunCommand;
+}
+
+/** Time for operations that are done in one program. */
+export function timeoutMsOf(operations: readonly Operation[]): number {
+  return operations.reduce((sum, operation) => sum + (kindOf(operation).extraMs ?? 0), BASE_MS);
+}
+
+const BASE_MS = 120_000;
