@@ -34,6 +34,8 @@ export interface FakeHostOptions {
   readonly http?: (url: string) => HttpFact;
   /** What is mounted, by path. */
   readonly mounts?: readonly string[];
+  /** Called for each program of queries, before it is answered. */
+  readonly onAsk?: () => void;
 }
 
 /** A host in memory: it does what operations say and answers questions from what is there. */
@@ -45,6 +47,8 @@ export interface FakeHost extends Host {
   readonly commits: FakeCommits;
   /** Every operation that was done, in order, over all programs. */
   readonly performed: readonly Operation[];
+  /** Every fact query that was answered, in order, over all round trips. */
+  readonly queries: readonly FactQuery[];
   /** How many round trips were made: questions and programs. */
   readonly roundTrips: number;
   readonly isClosed: boolean;
@@ -89,6 +93,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     now: () => ++state.seconds,
   });
   const performed: Operation[] = [];
+  const queries: FactQuery[] = [];
   let faults: { at: number; readonly error: AppError; readonly after: boolean }[] = [];
   const run = (argv: readonly string[], stdin = ''): CommandFact => runCommand(name, { argv, stdin }, commands, systemd);
 
@@ -100,6 +105,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     commits,
     disk: null,
     performed,
+    queries,
     get roundTrips() {
       return state.roundTrips;
     },
@@ -122,6 +128,8 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     query: async <Q extends FactQueries>(queries: Q, queryOptions: { readonly signal?: AbortSignal } = {}) => {
       state.roundTrips++;
       queryOptions.signal?.throwIfAborted();
+      options.onAsk?.();
+      queries.push(...Object.values(queries));
       const answers = Object.entries(queries).map(([key, question]) => [key, answer(question)]);
       return Object.fromEntries(answers) as Answers<Q>;
     },

@@ -38,14 +38,22 @@ beforeAll(async () => {
   [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
 });
 
-/** A bare host whose kubelet starts what stands in /etc/kubernetes/manifests: then there is an API server. */
-function world(): World {
+/** Upper bounds for a whole `init`. The programs that check the health of a component while it starts are included. */
+const MOST_QUERIES = 650;
+const MOST_PROGRAMS = 26;
+
+/**
+ * A bare host whose kubelet starts what stands in /etc/kubernetes/manifests: then there is an API server.
+ * @param options.programMs how long the host takes to answer the queries of one program
+ */
+function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
   const clock = fakeClock();
   const cluster = fakeCluster({ now: clock.now });
   const admin = fakeCluster({ sharedWith: cluster, user: ADMINS, now: clock.now });
   const kubelet = fakeUnit({ activeState: 'inactive' });
   const host: FakeHost = fakeHost({
     name: 'cp-1',
+    onAsk: () => clock.advance(programMs),
     units: { kubelet },
     files: {
       '/var/run/containerd/containerd.sock': { type: 'socket', mode: 0o660, owner: 'root:root' },
@@ -159,6 +167,13 @@ describe('init on a bare host', () => {
     const { run, programsBefore } = world();
     await run();
     expect(programsBefore()).toBeLessThanOrEqual(13);
+  });
+
+  it('sends few fact queries and programs to a slow host', async () => {
+    const { host, run } = world({ programMs: 3_000 });
+    await run();
+    expect(host.queries.length).toBeLessThanOrEqual(MOST_QUERIES);
+    expect(host.roundTrips).toBeLessThanOrEqual(MOST_PROGRAMS);
   });
 
   it('puts in place what starts it before the kubelet starts, and keys before what needs them', async () => {
