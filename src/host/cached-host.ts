@@ -2,46 +2,58 @@ import type { Clock } from '../base/clock.ts';
 import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey } from './facts/query.ts';
 import type { Host } from './host.ts';
 
-/** A host whose answers are held while it is looked at: what several ask is asked once. */
+/**
+ * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. When the run is applied, each phase queries its own facts again
+ * just before it acts, and no others.
+ */
 export interface CachedHost extends Host {
-  /** From now on answers are held. Those that are there and fresh count. */
-  hold(): void;
-  /** From now on every question goes to the host: who waits for something wants to know it anew. What was held is forgotten with the first of them. */
+  /**
+   * Inspecting a phase begins. After `release`, facts older than two seconds are dropped.
+   * @param phase its queries are recorded: the next time they are sent together, in one round trip
+   * @param group phases that are inspected one after the other, with `phase` among them: the recorded queries of all of them are sent together
+   */
+  hold(phase: string, group?: readonly string[]): void;
+  /** From now on each query goes to the host, and drops all facts: a wait needs what is true now. Ends with the next `hold`. */
   release(): void;
 }
 
-/** Answers older than this are asked for again when the host is looked at anew. */
+/** Facts older than this are queried again when a phase is inspected just before it is applied. */
 const FRESH_MS = 2_000;
 
 /**
- * Holds answers from the first question on. With the first one all are asked that are known to come, so that a look takes one round trip; later looks ask again what
- * was asked before. Whatever is done on the host makes all answers void.
- * @param expected what will be asked in any case
+ * Keeps the facts of a run. An operation on the host drops all of them, because each phase queries its own facts again anyway.
+ * @param expected sent together with the first query of the run, so that a plan needs one round trip
  */
 export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuery[] = []): CachedHost {
   let answers: readonly ReadFacts[] = NONE;
-  const known = new Map<string, FactQuery>();
-  const first = byKey(expected);
+  let first: FactQueries | null = byKey(expected);
   let holding = true;
   let askedAt = 0;
-  /** What the host is asked when these are not known: with the first of them all that is known to come. */
-  const batchOf = (missing: readonly Keyed[], fresh: boolean): FactQueries => {
-    const others = missing.filter(({ key }) => first[key] === undefined);
-    // The same object for all hosts: it is put into words once.
-    if (fresh && known.size === 0 && others.length === 0) return first;
-    const batch: Record<string, FactQuery> = fresh ? { ...first } : {};
-    if (fresh) for (const [key, question] of known) if (!isCostly(question)) batch[key] = question;
+  const recorded = new Map<string, Map<string, FactQuery>>();
+  let current: { readonly queries: Map<string, FactQuery>; readonly group: readonly string[] } | null = null;
+  const batchOf = (missing: readonly Keyed[]): FactQueries => {
+    const known = first;
+    first = null;
+    // The same object for all hosts: it is rendered once.
+    if (known !== null && missing.every(({ key }) => known[key] !== undefined)) return known;
+    const batch: Record<string, FactQuery> = { ...known };
     for (const { key, question } of missing) batch[key] = question;
+    for (const phase of current?.group ?? [])
+      for (const [key, question] of recorded.get(phase) ?? []) if (answerTo(key, answers) === undefined) batch[key] = question;
     return batch;
   };
-  const held: CachedHost = {
+  return {
     name: host.name,
-    hold: () => {
+    hold: (phase, group = [phase]) => {
+      if (!holding && clock.now().getTime() - askedAt > FRESH_MS) answers = NONE;
       holding = true;
-      if (clock.now().getTime() - askedAt > FRESH_MS) answers = NONE;
+      const queries = recorded.get(phase) ?? new Map<string, FactQuery>();
+      recorded.set(phase, queries);
+      current = { queries, group };
     },
     release: () => {
       holding = false;
+      current = null;
     },
     query: async <Q extends FactQueries>(queries: Q, options?: Parameters<Host['query']>[1]) => {
       if (!holding) {
@@ -49,14 +61,13 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
         return host.query(queries, options);
       }
       const { asked, areKeys } = keyed(queries);
+      for (const { key, question } of asked) if (!isCostly(question)) current?.queries.set(key, question);
       const missing = asked.filter(({ key }) => answerTo(key, answers) === undefined);
       if (missing.length > 0) {
-        const fresh = answers.length === 0;
-        const given: ReadFacts = await host.query(batchOf(missing, fresh), options);
-        if (fresh) askedAt = clock.now().getTime();
-        for (const { key, question } of missing) if (first[key] === undefined) known.set(key, question);
-        answers = fresh ? [given] : [given, ...answers];
-        // Who asks by key finds what he asked among all that was answered.
+        const given: ReadFacts = await host.query(batchOf(missing), options);
+        if (answers.length === 0) askedAt = clock.now().getTime();
+        answers = [given, ...answers];
+        // Queries named by key find their facts among all that were answered.
         if (areKeys && missing.length === asked.length) return given as Answers<Q>;
       }
       if (areKeys && answers.length === 1) return answers[0] as Answers<Q>;
@@ -71,8 +82,6 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
     ...(host.dial === undefined ? {} : { dial: host.dial }),
     close: () => host.close(),
   };
-  HELD.add(held);
-  return held;
 }
 
 /** What was answered in one round trip, by key. */
@@ -84,13 +93,6 @@ const NONE: readonly ReadFacts[] = [];
 function answerTo(key: string, answers: readonly ReadFacts[]): Answer<FactQuery> | undefined {
   for (const given of answers) if (given[key] !== undefined) return given[key];
   return undefined;
-}
-
-const HELD = new WeakSet<Host>();
-
-/** Whether answers of this host can be held. */
-export function isCachedHost(host: Host): host is CachedHost {
-  return HELD.has(host);
 }
 
 /** What runs with an input of its own runs for one question alone. */

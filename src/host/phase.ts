@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import type { CachedHost } from './cached-host.ts';
 import type { Host } from './host.ts';
 import type { WriterOptions } from './locked-host.ts';
 import type { OwnClaim } from './own-claim.ts';
@@ -9,6 +10,8 @@ import type { Change, HostChange, PhasePlan } from './plan/change.ts';
 /** What every phase may use. `cluster` is null when there is no API server to talk to. */
 export interface PhaseContext {
   readonly host: Host;
+  /** The facts of this run, where they are kept from one phase to the next: `host` is then the same object. */
+  readonly facts?: CachedHost;
   readonly cluster: Cluster | null;
   readonly clock: Clock;
   readonly reporter: Reporter;

@@ -3,7 +3,7 @@ import type { Reporter } from '../base/reporter.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
-import { cacheFacts, isCachedHost } from './cached-host.ts';
+import { cacheFacts } from './cached-host.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import type { FactQuery } from './facts/query.ts';
 import { lockedHost, type Writer } from './locked-host.ts';
@@ -23,7 +23,9 @@ export async function planPhases<Input>(
 ): Promise<readonly NamedPhasePlan[]> {
   const plans: NamedPhasePlan[] = [];
   for (const phase of phases) {
-    const { plan } = await phase.inspect(await phase.contextFor(context, input), input);
+    const own = await phase.contextFor(context, input);
+    context.facts?.hold(phase.name);
+    const { plan } = await phase.inspect(own, input);
     plans.push({ phase: phase.name, plan });
   }
   return plans;
@@ -100,14 +102,16 @@ async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Pro
   const [first, ...others] = group;
   const contextOf = (phase: Phase<Input>): Promise<PhaseContext> => phase.contextFor(run.context, run.input);
   if (others.length === 0) {
-    const { observed, context, notReady } = await observeBefore(first, { ...run, context: await contextOf(first) });
+    const { observed, context, notReady } = await observeBefore(first, { ...run, context: await contextOf(first), group: [first.name] });
     await applyPhase(first, observed, context, run.guard);
     if (notReady !== null) throw notReady.error;
     return [{ phase: first.name, plan: observed.plan }];
   }
   const plans: NamedPhasePlan[] = [];
+  const names = group.map(({ name }) => name);
   for (const phase of group) {
-    const { observed } = await observeBefore(phase, { ...run, context: await contextOf(phase), applied: [...run.applied, ...plans] });
+    const applied = [...run.applied, ...plans];
+    const { observed } = await observeBefore(phase, { ...run, context: await contextOf(phase), applied, group: names });
     const changes = observed.plan.changes.filter((change) => !isMadeBy(change, plans));
     plans.push({ phase: phase.name, plan: { ...observed.plan, changes } });
   }
@@ -134,7 +138,10 @@ interface Inspected {
 }
 
 /** Looks at a phase just before it is applied, and compares what it wants with its plan. */
-async function observeBefore<Input>(phase: Phase<Input>, { context, input, planned, applied, exact }: PhaseRun<Input>): Promise<Inspected> {
+async function observeBefore<Input>(
+  phase: Phase<Input>,
+  { context, input, planned, applied, exact, group }: PhaseRun<Input> & { readonly group: readonly string[] },
+): Promise<Inspected> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
   const notReady = await phase.ready(context, input).then(
@@ -145,7 +152,7 @@ async function observeBefore<Input>(phase: Phase<Input>, { context, input, plann
   // What tidies up is not stopped by the interruption that may be the reason for it.
   const { signal: _, ...uninterrupted } = context;
   const own = notReady === null ? context : uninterrupted;
-  const observed = await observeCached(phase, own, input);
+  const observed = await observeCached(phase, own, { input, group });
   const before = planned.find((plan) => plan.phase === phase.name)?.plan;
   const made = applied.flatMap(({ plan }) => plan.changes);
   if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
@@ -189,15 +196,17 @@ export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppEr
   );
 }
 
-/** What phases ask alike before anything is changed is asked once. */
-async function observeCached<Input>(phase: Phase<Input>, context: PhaseContext, input: Input): Promise<ObservedPhase> {
-  const { host } = context;
-  if (!isCachedHost(host)) return phase.inspect(context, input);
-  host.hold();
+/** Inspects a phase: it queries its own facts again, together with those of its group. */
+async function observeCached<Input>(
+  phase: Phase<Input>,
+  context: PhaseContext,
+  { input, group }: { readonly input: Input; readonly group: readonly string[] },
+): Promise<ObservedPhase> {
+  context.facts?.hold(phase.name, group);
   try {
     return await phase.inspect(context, input);
   } finally {
-    host.release();
+    context.facts?.release();
   }
 }
 
@@ -393,7 +402,7 @@ export async function planWorkflow<Options, Input>(
   const phases = selectPhases(workflow, run);
   const writer = context.writing === undefined ? undefined : lockedHost(context.host, context.writing, context.clock);
   const host = cacheFacts(writer ?? context.host, context.clock, workflow.queries?.(options) ?? []);
-  const held = { ...context, host };
+  const held = { ...context, host, facts: host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;
   for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
@@ -416,7 +425,7 @@ export async function planWorkflow<Options, Input>(
     refusals,
     apply: async (applyContext) => {
       try {
-        return named(await applyPhases(phases, { ...applyContext, host }, input, planned, { writer, exact: run.exact }));
+        return named(await applyPhases(phases, { ...applyContext, host, facts: host }, input, planned, { writer, exact: run.exact }));
       } finally {
         await writer?.end();
       }

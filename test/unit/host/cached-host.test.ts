@@ -32,37 +32,75 @@ describe('a host whose answers are held', () => {
     expect(host.roundTrips).toBe(1);
   });
 
-  it('is asked anew by whoever waits for something, and by the look after that', async () => {
+  it('is queried again by a wait, and by the phase inspected after it', async () => {
     const { host, held, read } = world();
     await read('/a');
     held.release();
     await host.perform([write('/a', 'later')]);
     expect(await read('/a')).toEqual(['later']);
     await host.perform([write('/a', 'last')]);
-    held.hold();
+    held.hold('p');
     expect(await read('/a')).toEqual(['last']);
   });
 
-  it('is asked anew after something was done on it, in one round trip for all that was asked before', async () => {
-    const { host, held, read } = world();
+  it('keeps facts while a run is planned, however long that takes', async () => {
+    const { host, clock, held, read } = world();
+    held.hold('p');
     await read('/a');
-    await read('/b');
-    await held.perform([write('/a', 'new')]);
-    const before = host.roundTrips;
-    expect(await read('/a')).toEqual(['new']);
-    expect(await read('/b')).toEqual(['b']);
-    expect(host.roundTrips).toBe(before + 1);
+    clock.advance(60_000);
+    held.hold('q');
+    await read('/a', '/b');
+    expect(host.queries.map((question) => 'path' in question && question.path)).toEqual(['/a', '/b']);
   });
 
-  it('is asked anew when it is looked at later', async () => {
+  it('is queried again after an operation for what the phase queried before, in one round trip', async () => {
+    const { host, held, read } = world(['/expected']);
+    await read('/c');
+    held.hold('p');
+    await read('/a');
+    await read('/b');
+    held.hold('q');
+    await read('/c');
+    await held.perform([write('/a', 'new')]);
+    held.release();
+    const [trips, queries] = [host.roundTrips, host.queries.length];
+    held.hold('p');
+    expect(await read('/a')).toEqual(['new']);
+    expect(await read('/b')).toEqual(['b']);
+    expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
+  });
+
+  it('is queried in one round trip for a group of phases', async () => {
+    const { host, held, read } = world();
+    for (const [phase, path] of [
+      ['p', '/a'],
+      ['q', '/b'],
+      ['r', '/c'],
+    ] as const) {
+      held.hold(phase);
+      await read(path);
+    }
+    await held.perform([write('/a', 'new'), write('/b', 'newer')]);
+    held.release();
+    const [trips, queries] = [host.roundTrips, host.queries.length];
+    held.hold('p', ['p', 'q']);
+    expect(await read('/a')).toEqual(['new']);
+    held.release();
+    held.hold('q', ['p', 'q']);
+    expect(await read('/b')).toEqual(['newer']);
+    expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
+  });
+
+  it('is queried again two seconds later, once the run is applied', async () => {
     const { host, clock, held, read } = world();
     await read('/a');
     held.release();
     await host.perform([write('/a', 'by hand')]);
-    held.hold();
+    held.hold('p');
     expect(await read('/a')).toEqual(['a']);
+    held.release();
     clock.advance(2_001);
-    held.hold();
+    held.hold('p');
     expect(await read('/a')).toEqual(['by hand']);
   });
 

@@ -3,7 +3,7 @@ import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
@@ -30,6 +30,8 @@ interface World {
   readonly programsBefore: () => number | null;
   readonly reporter: ReturnType<typeof recordingReporter>;
   run(): ReturnType<typeof runWorkflow>;
+  /** Only plans; `apply` applies that plan. */
+  plan(): Promise<{ readonly apply: () => Promise<unknown> }>;
 }
 
 let templates: Awaited<ReturnType<typeof loadTemplates>>;
@@ -39,7 +41,7 @@ beforeAll(async () => {
 });
 
 /** Upper bounds for a whole `init`. The programs that check the health of a component while it starts are included. */
-const MOST_QUERIES = 650;
+const MOST_QUERIES = 250;
 const MOST_PROGRAMS = 26;
 
 /**
@@ -79,8 +81,8 @@ function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
   const context: PhaseContext = { host, cluster: null, clock, reporter };
   const shown: string[] = [];
   let tokens = 0;
-  const run = () => {
-    const options: InitControlPlaneOptions = {
+  const optionsNow = (): InitControlPlaneOptions => {
+    return {
       templates,
       catalogue,
       nodeRegistration: {},
@@ -121,9 +123,14 @@ function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
       withholdCertificateKey: false,
       opened: () => undefined,
     };
-    return runWorkflow(initControlPlaneWorkflow, context, options, { dryRun: false, skipPhases: [] });
   };
-  return { host, cluster, admin, shown, programsBefore: () => programs, reporter, run };
+  const how = { dryRun: false, skipPhases: [] };
+  const run = () => runWorkflow(initControlPlaneWorkflow, context, optionsNow(), how);
+  const plan = async () => {
+    const planned = await planWorkflow(initControlPlaneWorkflow, context, optionsNow(), how);
+    return { apply: () => planned.apply(context) };
+  };
+  return { host, cluster, admin, shown, plan, programsBefore: () => programs, reporter, run };
 }
 
 const COMMANDS = {
@@ -174,6 +181,16 @@ describe('init on a bare host', () => {
     await run();
     expect(host.queries.length).toBeLessThanOrEqual(MOST_QUERIES);
     expect(host.roundTrips).toBeLessThanOrEqual(MOST_PROGRAMS);
+  });
+
+  it('shows what changed on the host between the plan and its application', async () => {
+    const { host, plan, reporter } = world({ programMs: 3_000 });
+    const { apply } = await plan();
+    host.files.set('/var/lib/kubelet/config.yaml', regular('maxPods: 7\n'));
+    await apply();
+    const changed = reporter.events.filter(({ code }) => code === 'PLAN_CHANGED');
+    expect(changed.map(({ phase }) => phase)).toEqual(['kubelet-start']);
+    expect(host.text('/var/lib/kubelet/config.yaml')).toContain('kind: KubeletConfiguration');
   });
 
   it('puts in place what starts it before the kubelet starts, and keys before what needs them', async () => {
