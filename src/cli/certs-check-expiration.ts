@@ -1,11 +1,12 @@
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import { pkiUnreadable } from '../kubeadm/pki/pki-problems.ts';
 import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { type OpenedPkiSettings, openPkiSettings } from './pki-settings.ts';
 import { readHostTargets, verbosityOf } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 interface HostExpiration {

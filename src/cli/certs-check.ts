@@ -3,6 +3,7 @@ import { formatAge } from '../base/text/age.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { observe } from '../host/observe.ts';
 import { validateControlPlane } from '../kubeadm/pki/judge-control-plane.ts';
 import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
@@ -11,7 +12,7 @@ import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.t
 import { nodeCertificates } from '../kubelet/facts/node-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText, readHostTargets } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 interface HostReport {

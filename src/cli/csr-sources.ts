@@ -1,4 +1,5 @@
 import { AppError } from '../base/errors.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { ResolvedFleet, ResolvedHost } from '../fleet/model.ts';
 import { combineFacts } from '../host/facts/fact.ts';
 import { operatingSystem } from '../host/facts/operating-system.ts';
@@ -14,7 +15,7 @@ import { parseSshDestination } from '../ssh/destination.ts';
 import type { CommandOptions } from './command.ts';
 import type { OpenedCluster } from './open-cluster.ts';
 import { flagList, readHostTargets } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 const FACTS = combineFacts({ os: operatingSystem, addresses: ownAddresses });

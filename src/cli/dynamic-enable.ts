@@ -2,6 +2,7 @@ import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Backend } from '../dynamic/node-config.ts';
 import { disableWorkflow } from '../dynamic/workflows/disable-config.ts';
 import { enableWorkflow } from '../dynamic/workflows/enable-config.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { Workflow } from '../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
@@ -13,7 +14,7 @@ import type { CommandOptions } from './command.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagText, readCommandTimeout, readSshOptions, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `dynamic enable HOST...`. */

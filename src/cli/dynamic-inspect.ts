@@ -6,6 +6,7 @@ import { type MetaName, reportStore, type StoreReading, type StoreReport } from 
 import { hasAgent, readAgent } from '../dynamic/workflows/read-agent.ts';
 import { type ReadStore, readStore } from '../dynamic/workflows/read-store.ts';
 import { repairWorkflow } from '../dynamic/workflows/repair-config.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { describeIdentity } from '../kubelet/config-source.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
@@ -13,7 +14,7 @@ import type { CommandOptions } from './command.ts';
 import { findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
 import { flagText, isKubeconfigGiven, readHostTarget, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { type DocumentFormat, formatOf, renderDocument } from './show-document.ts';
 
 /** `dynamic inspect HOST [--repair]`: exit code 1 when something is broken. */

@@ -1,6 +1,7 @@
 import { usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { Secret } from '../base/text/secret.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { FleetCluster, SecretReference } from '../fleet/model.ts';
 import type { Host } from '../host/host.ts';
 import { partsOfToken } from '../kube/bootstrap-token.ts';
@@ -17,7 +18,7 @@ import { besideFleet } from './load-fleet.ts';
 import { type ApiServerRoute, hostNearApiServer } from './near-api-server.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { flagText } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** The cluster of a fleet, and what its nodes need to find it. */

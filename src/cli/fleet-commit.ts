@@ -1,5 +1,6 @@
 import { AppError, type ExitCode, isAppError, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { inParallel } from '../fleet/in-parallel.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { CommitGoneError, commitReverted, describeChangeOf } from '../host/commit/commit-problems.ts';
@@ -13,7 +14,7 @@ import type { CommandOptions } from './command.ts';
 import { fleetTargets } from './fleet-members.ts';
 import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
 import { flagList, flagText, readHostTarget, verbosityOf } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 
 const PARALLEL = 50;
 const HEALTHY_MS = 120_000;

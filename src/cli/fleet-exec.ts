@@ -1,6 +1,7 @@
 import { AppError, type ExitCode, formatProblem, isAppError, type Problem, usageError } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { inParallel } from '../fleet/in-parallel.ts';
 import type { ResolvedHost } from '../fleet/model.ts';
 import { selectHosts } from '../fleet/select.ts';
@@ -10,7 +11,7 @@ import { fleetTargets } from './fleet-members.ts';
 import { readRules } from './fleet-rules.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { flagList, flagText } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 
 interface Executed {
   readonly host: string;

@@ -1,5 +1,6 @@
 import type { Reporter } from '../base/reporter.ts';
 import type { FleetMember } from '../fleet/fleet.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { FleetCluster } from '../fleet/model.ts';
 import { differingOperations, type Operations, operationsOf } from '../fleet/operations.ts';
 import type { PlannedHost } from '../fleet/saved-plan.ts';
@@ -26,7 +27,7 @@ import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-con
 import { type InstallSources, installSources } from './install-sources.ts';
 import { isForKubelet } from './node-options.ts';
 import { ignoredChecks, readCommandTimeout, readSshOptions } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { readWriting } from './writing-options.ts';
 
 /** A host, and where a saved plan is applied what exactly is to be done on it. */

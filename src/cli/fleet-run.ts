@@ -1,6 +1,7 @@
 import { AppError, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FleetMember, FleetResult } from '../fleet/fleet.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { FleetCluster } from '../fleet/model.ts';
 import type { PlannedHost } from '../fleet/saved-plan.ts';
 import { type NodeClaims, nodeClaims } from '../kubeadm/node-claims.ts';
@@ -9,7 +10,7 @@ import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
 import { besideFleet } from './load-fleet.ts';
 import { flagText } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 
 export interface FleetRunInput {
   /** In the order in which outcomes are wanted. */

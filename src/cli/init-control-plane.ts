@@ -1,6 +1,7 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { Secret } from '../base/text/secret.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { type DefaultRoute, defaultRoute } from '../host/facts/default-route.ts';
 import type { Fact } from '../host/facts/fact.ts';
 import { observe } from '../host/observe.ts';
@@ -19,7 +20,7 @@ import { freshTokens, isLeftOut, phaseSelection, placeholderTokens, printJoinCom
 import type { ReadNodeOptions } from './node-options.ts';
 import { readHostTargets } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { formatOf } from './show-document.ts';
 
 export interface InitControlPlaneRun {

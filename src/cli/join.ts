@@ -1,6 +1,7 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { Host } from '../host/host.ts';
 import type { Warning } from '../host/plan/change.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -20,7 +21,7 @@ import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `join [ADDRESS:PORT]`. */

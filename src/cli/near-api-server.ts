@@ -1,8 +1,9 @@
 import type { Reporter } from '../base/reporter.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { Host } from '../host/host.ts';
 import type { Trust } from '../kube/web.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 
 /** An API server, and how its answer is known for its own. */
 export interface ApiServerProbe {

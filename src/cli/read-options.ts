@@ -2,10 +2,12 @@ import { usageError } from '../base/errors.ts';
 import { SECRET_VARIABLES } from '../base/secret-variables.ts';
 import { goDurationMs, isTimeLimit } from '../base/text/go-duration.ts';
 import { Secret } from '../base/text/secret.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
+import type { SshOptions } from '../ssh/options.ts';
 import type { CommandOptions } from './command.ts';
-import type { HostTarget, InputFiles, Services, SshOptions } from './services.ts';
+import type { InputFiles, Services } from './services.ts';
 
 /** The text of an option; undefined when it was not given. */
 export function flagText(options: CommandOptions, name: string): string | undefined {

@@ -1,5 +1,6 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { mergeResetFlags } from '../kubeadm/config/flags.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import { resetWorkflow } from '../kubeadm/workflows/reset.ts';
@@ -9,7 +10,7 @@ import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { flagList, flagText, ignoredChecks, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `reset` and `reset phase NAME...`. */

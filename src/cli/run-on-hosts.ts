@@ -3,6 +3,7 @@ import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '
 import type { Reporter } from '../base/reporter.ts';
 import { type FleetMember, type FleetProgress, type HostOutcome, runFleet } from '../fleet/fleet.ts';
 import { hostBlocks } from '../fleet/host-blocks.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import { type MemberWriting, workflowMember } from '../fleet/workflow-member.ts';
 import type { Host } from '../host/host.ts';
 import type { Warning } from '../host/plan/change.ts';
@@ -15,7 +16,7 @@ import { type InterruptionLog, interruptedMessage, interruptionLog, watchForcedE
 import { summaryLine } from './fleet-report.ts';
 import { progressLog } from './progress-log.ts';
 import { flagList, flagText, verbosityOf } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 import { type PlanFormat, renderPlan } from './show-plan.ts';
 import { readWriting } from './writing-options.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Secret } from '../base/text/secret.ts';
 import type { Text } from '../base/text/styled.ts';
-import type { ResolvedSsh } from '../fleet/model.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { RunJournals } from '../fleet/run-journals.ts';
 import type { Host } from '../host/host.ts';
 import type { LargeFile } from '../host/plan/large-file.ts';
@@ -12,6 +12,7 @@ import type { ClusterTarget, EtcdTarget } from '../kubeadm/cluster-target.ts';
 import type { Lab, LabOptions } from '../lab/lab-options.ts';
 import type { SshConfigFile } from '../ssh/config.ts';
 import type { HostKeys } from '../ssh/host-keys.ts';
+import type { SshOptions } from '../ssh/options.ts';
 import type { CertificateIssuer } from '../x509/certificate-issuer.ts';
 
 /**
@@ -53,40 +54,6 @@ export interface InputFiles {
   exists(path: string): Promise<boolean>;
   /** Links are followed. */
   isDirectory(path: string): Promise<boolean>;
-}
-
-/** Which host, and how to get there. Absent `address` is this machine. */
-export interface HostTarget {
-  /** `user@address[:port]`, `ssh://...` or an alias of the SSH configuration. */
-  readonly address?: string;
-  readonly rootDir?: string;
-  readonly ssh?: SshOptions;
-  /** In place of `address`: a host of a fleet. */
-  readonly member?: FleetHostTarget;
-  /** Maximum time for one command, whatever the fleet file says. Default: a minute; changes that take longer by nature have more. */
-  readonly commandTimeoutMs?: number;
-}
-
-/** A host of a fleet as its file says it is reached. */
-export interface FleetHostTarget {
-  readonly name: string;
-  readonly ssh: ResolvedSsh;
-  /** Of the fleet file: relative key files count from there. */
-  readonly directory: string;
-}
-
-export interface SshOptions {
-  readonly configFile?: string;
-  readonly identityFiles?: readonly string[];
-  readonly knownHostsFile?: string;
-  readonly acceptNewHostKeys?: boolean;
-  readonly connectTimeoutMs?: number;
-  readonly become?: 'auto' | 'sudo' | 'none';
-  /** Who speaks SSH where the fleet file does not say: the built-in client (default), or the system's `ssh`. */
-  readonly transport?: 'builtin' | 'openssh';
-  readonly password?: Secret;
-  readonly sudoPassword?: Secret;
-  readonly passphrase?: Secret;
 }
 
 /** This process, as it is told to hosts it writes to. */

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { HostTarget } from '../fleet/host-target.ts';
 import type { MemberWriting } from '../fleet/workflow-member.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
 import { flagText } from './read-options.ts';
-import type { HostTarget, Services } from './services.ts';
+import type { Services } from './services.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;
 const LEAST_CONFIRM_MS = 10_000;

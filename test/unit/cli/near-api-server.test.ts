@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hostNearApiServer } from '../../../src/cli/near-api-server.ts';
-import type { HostTarget, Services } from '../../../src/cli/services.ts';
+import type { Services } from '../../../src/cli/services.ts';
+import type { HostTarget } from '../../../src/fleet/host-target.ts';
 import type { Host } from '../../../src/host/host.ts';
 import type { Dial } from '../../../src/kube/dial.ts';
 import type { WebRequest } from '../../../src/kube/web.ts';
