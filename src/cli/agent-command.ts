@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
+import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/layout.ts';
 import { KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
-import { addAgentOptions } from './agent-options.ts';
-import type { On } from './command.ts';
+import type { AgentRequest } from './agent.ts';
+import { addAgentOptions, agentPolicy } from './agent-options.ts';
+import type { CommandOptions, On } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { flagText, verbosityOf } from './request-parts.ts';
 
 /** `agent`. */
 export function defineAgent(agent: Command, on: On): void {
@@ -21,9 +24,22 @@ export function defineAgent(agent: Command, on: On): void {
   );
   addAgentOptions(agent);
   addSections(
-    on(agent, async () => (await import('./agent.ts')).runAgentCommand),
+    on(agent, agentRequest, async () => (await import('./agent.ts')).runAgentCommand),
     { notes: NOTES, examples: EXAMPLES },
   );
+}
+
+function agentRequest(args: readonly string[], options: CommandOptions): AgentRequest {
+  if (args.length > 0) throw usageError(`agent takes no arguments: ${args.join(' ')}`);
+  return {
+    policy: agentPolicy(options),
+    kubeconfig: flagText(options, 'kubeconfig') ?? '',
+    nodeName: flagText(options, 'nodeName'),
+    localConfig: flagText(options, 'localConfig') ?? '',
+    namespace: flagText(options, 'namespace') ?? '',
+    directory: flagText(options, 'directory') ?? '',
+    verbosity: verbosityOf(options),
+  };
 }
 
 const NOTES = `The annotation kubeletadm.dev/config-source of the Node holds the assignment, in the format of spec.configSource:

@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { LiveChange } from '../kubelet/catalogue.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
-import { flagText } from './read-options.ts';
+import { flagChoice, flagText } from './request-parts.ts';
 
 const LISTEN = '127.0.0.1:10246';
 const DEFAULTS = { trial: '10m', allow: 'restart-pods', keep: '5', spread: '10s', listen: LISTEN } as const;
@@ -28,15 +29,37 @@ export function addAgentOptions(command: Command): Command {
   );
 }
 
+/** What an agent does, by the options of its command line. */
+export interface AgentPolicy {
+  readonly trialMs: number;
+  readonly allow: LiveChange;
+  /** How many unused checkpoints are kept. */
+  readonly spareCheckpoints: number;
+  readonly spreadMs: number;
+  /** Where it listens; null: nowhere. */
+  readonly listen: Address | null;
+}
+
+/**
+ * The policy of an agent.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function agentPolicy(options: CommandOptions): AgentPolicy {
+  return {
+    trialMs: durationOf(options, 'trial'),
+    allow: flagChoice(options, 'allow', ['safe', 'restart-pods', 'drain', 'unsafe']),
+    spareCheckpoints: countOf(options, 'keep'),
+    spreadMs: spreadOf(options),
+    listen: addressOf(options),
+  };
+}
+
 /**
  * The options of an agent that are not what it does anyway, as words for its command line.
  * @throws AppError (exit code 2) for what it would refuse
  */
-export function checkAgentOptions(options: CommandOptions): readonly string[] {
-  durationOf(options, 'trial');
-  spreadOf(options);
-  countOf(options, 'keep');
-  addressOf(options);
+export function agentWords(options: CommandOptions): readonly string[] {
+  agentPolicy(options);
   return Object.entries(DEFAULTS).flatMap(([name, value]) => {
     const given = flagText(options, name) ?? value;
     return given === value ? [] : [`--${name}=${given}`];
@@ -55,7 +78,7 @@ export interface Address {
 }
 
 /** `--listen`. @throws AppError (exit code 2) */
-export function addressOf(options: CommandOptions): Address | null {
+function addressOf(options: CommandOptions): Address | null {
   const text = flagText(options, 'listen') ?? '';
   if (text === '') return null;
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);
@@ -66,7 +89,7 @@ export function addressOf(options: CommandOptions): Address | null {
 }
 
 /** A duration in milliseconds. @throws AppError (exit code 2) */
-export function durationOf(options: CommandOptions, name: string): number {
+function durationOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
   const nanoseconds = parseGoDuration(text);
   if (nanoseconds === null || nanoseconds < 0n)
@@ -75,7 +98,7 @@ export function durationOf(options: CommandOptions, name: string): number {
 }
 
 /** `--spread` in milliseconds: at most a day. @throws AppError (exit code 2) */
-export function spreadOf(options: CommandOptions): number {
+function spreadOf(options: CommandOptions): number {
   const ms = durationOf(options, 'spread');
   if (ms > SECONDS_OF_A_DAY * 1000)
     throw usageError(`--spread: ${JSON.stringify(flagText(options, 'spread'))} is more than 24h`, 'Write it like 10m or 90s');
@@ -83,7 +106,7 @@ export function spreadOf(options: CommandOptions): number {
 }
 
 /** An integer from 0 to 9999. @throws AppError (exit code 2) */
-export function countOf(options: CommandOptions, name: string): number {
+function countOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
   if (!/^\d{1,4}$/.test(text))
     throw usageError(`--${name}: ${JSON.stringify(text)} is not an integer from 0 to 9999`, `Write it like --${name}=5`);

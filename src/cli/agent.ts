@@ -7,25 +7,32 @@ import { runAgent } from '../dynamic/agent/run-agent.ts';
 import type { AgentState } from '../dynamic/agent/state.ts';
 import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
 import { observeKubelet } from '../kubeadm/workflows/observe-kubelet.ts';
-import { type LiveChange, loadCatalogue } from '../kubelet/catalogue.ts';
-import { type Address, addressOf, countOf, durationOf, spreadOf } from './agent-options.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText, verbosityOf } from './read-options.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
+import type { Address, AgentPolicy } from './agent-options.ts';
 import type { LocalAnswer, LocalServer, Services } from './services.ts';
 
+/** `agent`. */
+export interface AgentRequest {
+  readonly policy: AgentPolicy;
+  /** The kubeconfig of the kubelet. */
+  readonly kubeconfig: string;
+  /** Undefined: from the command line of the kubelet. */
+  readonly nodeName: string | undefined;
+  /** The kubelet configuration while no ConfigMap is assigned. */
+  readonly localConfig: string;
+  readonly namespace: string;
+  /** The directory of state and checkpoints. */
+  readonly directory: string;
+  readonly verbosity: number;
+}
+
 /** `agent`: runs until it is stopped. Exit code 0 when that was asked for by a signal. */
-export async function runAgentCommand(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  if (args.length > 0) throw usageError(`agent takes no arguments: ${args.join(' ')}`);
-  const file = flagText(options, 'kubeconfig') ?? '';
-  const [trialMs, spreadMs, spareCheckpoints, listen] = [
-    durationOf(options, 'trial'),
-    spreadOf(options),
-    countOf(options, 'keep'),
-    addressOf(options),
-  ];
+export async function runAgentCommand(services: Services, request: AgentRequest): Promise<ExitCode> {
+  const { kubeconfig: file, localConfig, namespace, directory } = request;
+  const { trialMs, spreadMs, spareCheckpoints, allow, listen } = request.policy;
   const catalogue = await loadCatalogue();
   const host = await services.connectHost({});
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
   const cluster = kubeletCluster({
     // The kubelet runs what its kubeconfig names as well, on the same host and as root.
     read: async () => ({
@@ -40,7 +47,7 @@ export async function runAgentCommand(services: Services, args: readonly string[
   let access: readonly AccessProblem[] = [];
   let server: LocalServer | null = null;
   try {
-    const nodeName = flagText(options, 'nodeName') ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
+    const nodeName = request.nodeName ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is not known', 'Name it with --node-name');
     server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown, access }));
     const { clock, signal } = services;
@@ -55,10 +62,10 @@ export async function runAgentCommand(services: Services, args: readonly string[
       reporter,
       random,
       catalogue,
-      directory: flagText(options, 'directory') ?? '',
-      localConfig: flagText(options, 'localConfig') ?? '',
-      namespace: flagText(options, 'namespace') ?? '',
-      allow: (flagText(options, 'allow') ?? 'safe') as LiveChange,
+      directory,
+      localConfig,
+      namespace,
+      allow,
       timing: { ...DEFAULT_TIMING, trialMs },
       spareCheckpoints,
       spreadMs,

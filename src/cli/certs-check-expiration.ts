@@ -3,26 +3,31 @@ import type { HostTarget } from '../fleet/host-target.ts';
 import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import { pkiUnreadable } from '../kubeadm/pki/pki-problems.ts';
 import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
-import type { CommandOptions } from './command.ts';
-import { type OpenedPkiSettings, openPkiSettings } from './pki-settings.ts';
-import { readHostTargets, verbosityOf } from './read-options.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import { type OpenedPkiSettings, openPkiSettings, type PkiRequest } from './pki-settings.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type OutputRequest, renderDocument } from './show-document.ts';
 
 interface HostExpiration {
   readonly name: string;
   readonly info: ExpirationInfo;
 }
 
+/** `certs check-expiration`. */
+export interface CheckExpirationRequest extends PkiRequest {
+  readonly hosts: HostsRequest;
+  readonly output: OutputRequest;
+}
+
 /** `certs check-expiration`: for one host as kubeadm prints it, for several one after the other. */
-export async function runCertsCheckExpiration(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const opened = await openPkiSettings(services, options, reporter);
+export async function runCertsCheckExpiration(services: Services, request: CheckExpirationRequest): Promise<ExitCode> {
+  const reporter = services.reporter({ verbosity: request.output.verbosity, format: 'text' });
+  const opened = await openPkiSettings(services, request, reporter);
   for (const { code, message } of opened.warnings) reporter.report({ level: 'warning', code, message });
   const reports: HostExpiration[] = [];
   const failures: Problem[] = [];
   try {
-    for (const target of await readHostTargets(services, options)) {
+    for (const target of await readHostTargets(services, request.hosts)) {
       try {
         reports.push(await checkHost(services, target, opened));
       } catch (error) {
@@ -33,7 +38,7 @@ export async function runCertsCheckExpiration(services: Services, _args: readonl
   } finally {
     await opened.cluster?.close();
   }
-  const format = formatOf(options);
+  const { format } = request.output;
   if (reports.length > 0) services.output.stdout(format === 'text' ? renderText(reports) : renderDocument(documentOf(reports), format));
   if (failures.length > 0) throw new AppError(failures);
   return 0;

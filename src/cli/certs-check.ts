@@ -1,6 +1,5 @@
-import { AppError, type ExitCode, type Problem, usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
-import { parseGoDuration } from '../base/text/go-duration.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
@@ -10,10 +9,9 @@ import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
 import { type CertificateVerdict, validateCertificates } from '../kubeadm/pki/validate-certificates.ts';
 import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
 import { nodeCertificates } from '../kubelet/facts/node-certificates.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText, readHostTargets } from './read-options.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
 
 interface HostReport {
   readonly name: string;
@@ -22,12 +20,19 @@ interface HostReport {
   readonly issue: string | null;
 }
 
+/** `certs check`. */
+export interface CertsCheckRequest {
+  readonly hosts: HostsRequest;
+  readonly format: DocumentFormat;
+  /** Certificates that expire within this time are reported too. */
+  readonly withinMs: number;
+}
+
 /** `certs check`: exit code 1 when a certificate of a host is not good. */
-export async function runCertsCheck(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const withinMs = durationOf(flagText(options, 'expiresWithin'));
+export async function runCertsCheck(services: Services, { hosts, format, withinMs }: CertsCheckRequest): Promise<ExitCode> {
   const reports: HostReport[] = [];
   const failures: Problem[] = [];
-  for (const target of await readHostTargets(services, options)) {
+  for (const target of await readHostTargets(services, hosts)) {
     try {
       reports.push(await checkHost(services, target, withinMs));
     } catch (error) {
@@ -35,7 +40,6 @@ export async function runCertsCheck(services: Services, _args: readonly string[]
       failures.push(...error.problems);
     }
   }
-  const format = formatOf(options);
   if (reports.length > 0) services.output.stdout(format === 'text' ? renderReports(reports) : renderDocument(document(reports), format));
   const problems = [...reports.flatMap(problemsOf), ...failures];
   if (problems.length > 0) throw new AppError(problems);
@@ -56,13 +60,6 @@ async function checkHost(services: Services, target: HostTarget, withinMs: numbe
   } finally {
     await host.close();
   }
-}
-
-function durationOf(text: string | undefined): number {
-  if (text === undefined) return 0;
-  const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--expires-within: invalid duration "${text}"`, 'Write it like 720h');
-  return Number(nanoseconds / 1_000_000n);
 }
 
 function renderReports(reports: readonly HostReport[]): string {

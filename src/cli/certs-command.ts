@@ -1,8 +1,21 @@
+import { isAbsolute, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { On } from './command.ts';
+import { usageError } from '../base/errors.ts';
+import { Secret } from '../base/text/secret.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
+import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
+import type { CertsCheckRequest } from './certs-check.ts';
+import type { CheckExpirationRequest } from './certs-check-expiration.ts';
+import type { GenerateCsrRequest } from './certs-generate-csr.ts';
+import type { RenewKubeletRequest } from './certs-renew.ts';
+import type { RenewCertsRequest } from './certs-renew-control-plane.ts';
+import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addKubeconfigOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
-import { addLockOption } from './writing-options.ts';
+import type { PkiRequest } from './pki-settings.ts';
+import { flagDuration, flagList, flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest } from './request-parts.ts';
+import { addLockOption, writingRequest } from './writing-options.ts';
 
 /** `certs check`, `certs check-expiration`, `certs renew`, `certs generate-csr`, `certs certificate-key`, `certs renew-kubelet`. */
 export function defineCerts(certs: Command, on: On): void {
@@ -10,7 +23,11 @@ export function defineCerts(certs: Command, on: On): void {
   defineRenew(certs, on);
   defineGenerateCsr(certs, on);
   const key = certs.command('certificate-key').description('Generate a key that encrypts the uploaded certificates of control planes');
-  on(key, async () => (await import('./certs-certificate-key.ts')).runCertificateKey);
+  on(
+    key,
+    () => null,
+    async () => (await import('./certs-certificate-key.ts')).runCertificateKey,
+  );
   defineRenewKubelet(certs, on);
 }
 
@@ -20,12 +37,28 @@ function defineCheck(certs: Command, on: On): void {
     .description('Check the certificates of kubelets and control planes; exit code 1 if a certificate is invalid')
     .option('--expires-within <duration>', 'also report certificates that expire within this time, e.g. 720h (default: only expired ones)')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(addHosts(check), async () => (await import('./certs-check.ts')).runCertsCheck);
+  on(
+    addHosts(check),
+    (_, options): CertsCheckRequest => ({
+      hosts: hostsRequest(options),
+      format: outputRequest(options).format,
+      withinMs: withinMs(options) ?? 0,
+    }),
+    async () => (await import('./certs-check.ts')).runCertsCheck,
+  );
   const expiration = certs
     .command('check-expiration')
     .description('Show the expiration of control plane certificates, like kubeadm')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(addHosts(addControlPlaneOptions(expiration)), async () => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration);
+  on(
+    addHosts(addControlPlaneOptions(expiration)),
+    (_, options): CheckExpirationRequest => ({
+      ...pkiRequest(options),
+      hosts: hostsRequest(options),
+      output: outputRequest(options),
+    }),
+    async () => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration,
+  );
 }
 
 function defineRenew(certs: Command, on: On): void {
@@ -36,7 +69,7 @@ function defineRenew(certs: Command, on: On): void {
     .option('--expires-within <duration>', 'renew only certificates that expire within this time, e.g. 720h (default: all named ones)');
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
   addSections(
-    on(addLockOption(renew), async () => (await import('./certs-renew-control-plane.ts')).runCertsRenewControlPlane),
+    on(addLockOption(renew), renewRequest, async () => (await import('./certs-renew-control-plane.ts')).runCertsRenewControlPlane),
     { notes: RENEW_NOTES, examples: RENEW_EXAMPLES },
   );
 }
@@ -50,7 +83,7 @@ function defineGenerateCsr(certs: Command, on: On): void {
     .option('--kubeconfig-dir <dir>', 'directory to write kubeconfig files and their CSRs to (default: /etc/kubernetes)');
   addHosts(addDryRunOptions(generate));
   addSections(
-    on(generate, async () => (await import('./certs-generate-csr.ts')).runCertsGenerateCsr),
+    on(generate, generateRequest, async () => (await import('./certs-generate-csr.ts')).runCertsGenerateCsr),
     { notes: GENERATE_NOTES, examples: GENERATE_EXAMPLES },
   );
 }
@@ -65,7 +98,7 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .option('--force', 'renew a valid certificate as well');
   addHosts(addClusterOptions(addDryRunOptions(renew)));
   addSections(
-    on(addLockOption(renew), async () => (await import('./certs-renew.ts')).runCertsRenew),
+    on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs-renew.ts')).runCertsRenew),
     { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES },
   );
 }
@@ -81,6 +114,83 @@ function addControlPlaneOptions(command: Command): Command {
       .option('--cert-dir <dir>', 'directory of the certificates (default: as configured, otherwise /etc/kubernetes/pki)'),
     'kubeconfig to read the cluster configuration with (default: that of the node)',
   );
+}
+
+function renewRequest(args: readonly string[], options: CommandOptions): RenewCertsRequest {
+  return {
+    ...pkiRequest(options),
+    names: namesOf(args),
+    withinMs: withinMs(options) ?? null,
+    hosts: hostsRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options),
+  };
+}
+
+function namesOf(args: readonly string[]): readonly string[] {
+  if (args.includes('all')) {
+    if (args.length > 1) throw usageError('all stands for every certificate: name no others besides it');
+    return RENEWABLE_NAMES;
+  }
+  const unknown = args.find((name) => !RENEWABLE_NAMES.includes(name));
+  if (unknown === undefined) return args;
+  throw usageError(`a control plane has no certificate ${unknown} that could be renewed`, `There are all, ${RENEWABLE_NAMES.join(', ')}`);
+}
+
+function generateRequest(_: readonly string[], options: CommandOptions): GenerateCsrRequest {
+  return {
+    config: flagText(options, 'config'),
+    certificatesDir: hostDirectory(options, 'certDir', '--cert-dir'),
+    kubeconfigDir: hostDirectory(options, 'kubeconfigDir', '--kubeconfig-dir'),
+    hosts: hostsRequest(options),
+    plan: planRequest(options),
+  };
+}
+
+const RENEW_TIMEOUT_MS = 300_000;
+
+function renewKubeletRequest(_: readonly string[], options: CommandOptions): RenewKubeletRequest {
+  return {
+    token: readToken(flagText(options, 'token')),
+    nodeName: flagText(options, 'nodeName') ?? null,
+    timeoutMs: flagDuration(options, 'timeout', { example: 'Write it like 90s or 5m', least: 1 }) ?? RENEW_TIMEOUT_MS,
+    force: options.force === true,
+    cluster: kubeconfigRequest(options),
+    hosts: hostsRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options),
+  };
+}
+
+function readToken(text: string | undefined): Secret | null {
+  if (text === undefined) return null;
+  if (isBootstrapToken(text)) return new Secret(text);
+  throw usageError('--token: this is no bootstrap token', `It has the form ${TOKEN_FORM}`);
+}
+
+function pkiRequest(options: CommandOptions): PkiRequest {
+  return {
+    config: flagText(options, 'config'),
+    certificatesDir: hostDirectory(options, 'certDir', '--cert-dir') ?? null,
+    cluster: kubeconfigRequest(options),
+  };
+}
+
+/** The time of `--expires-within`. */
+function withinMs(options: CommandOptions): number | undefined {
+  return flagDuration(options, 'expiresWithin', { flag: '--expires-within', example: 'Write it like 720h' });
+}
+
+/**
+ * A directory of the hosts that is given on the command line: on this machine it may be relative to where the command is run.
+ * @param option as commander names it, e.g. `certDir`
+ * @param flag as the user writes it
+ */
+function hostDirectory(options: CommandOptions, option: string, flag: string): string | undefined {
+  const text = flagText(options, option);
+  if (text === undefined || isAbsolute(text)) return text && (trimTrailing(text, '/') || '/');
+  if (flagList(options, 'host').length === 0) return resolve(text);
+  throw usageError(`${flag} ${text}: on other hosts it must be an absolute path`);
 }
 
 const GENERATE_NOTES = `Sign each NAME.csr with the CA. Save the certificates next to the keys as NAME.crt, and add them to the kubeconfig files as client-certificate-data. Save the CA certificate as ca.crt, and add it to the kubeconfig files as certificate-authority-data. Existing keys are kept.`;

@@ -2,33 +2,44 @@ import type { ExitCode } from '../base/errors.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { KUBERNETES_DIR } from '../kubeadm/control-plane/paths.ts';
 import { generateCsrWorkflow } from '../kubeadm/workflows/generate-csr.ts';
-import type { CommandOptions } from './command.ts';
-import { hostDirectory } from './host-directory.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
 
 /** `certs generate-csr`. */
-export async function runCertsGenerateCsr(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const config = mergeInitFlags(await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration']), {});
+export interface GenerateCsrRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Undefined: as configured. */
+  readonly certificatesDir: string | undefined;
+  /** Undefined: `/etc/kubernetes`. */
+  readonly kubeconfigDir: string | undefined;
+  readonly hosts: HostsRequest;
+  readonly plan: PlanRequest;
+}
+
+/** `certs generate-csr`. */
+export async function runCertsGenerateCsr(services: Services, request: GenerateCsrRequest): Promise<ExitCode> {
+  const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
-  const certificatesDir = hostDirectory(options, 'certDir', '--cert-dir');
+  const { certificatesDir, plan } = request;
   return runOnHosts(services, {
     workflow: generateCsrWorkflow,
-    targets: await readHostTargets(services, options),
+    targets: await readHostTargets(services, request.hosts),
     cluster: null,
     workflowOptions: {
       issuer: await services.certificateIssuer(),
       init: config.init ?? {},
       cluster: { ...config.cluster, ...(certificatesDir === undefined ? {} : { certificatesDir }) },
-      kubernetesDir: hostDirectory(options, 'kubeconfigDir', '--kubeconfig-dir') ?? KUBERNETES_DIR,
+      kubernetesDir: request.kubeconfigDir ?? KUBERNETES_DIR,
     },
-    options,
-    reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+    plan,
+    writing: null,
+    reporter: services.reporter({ verbosity: plan.verbosity, format: 'text' }),
     warnings,
-    dryRun: options.dryRun === true,
+    dryRun: plan.dryRun,
     skipPhases: [],
-    takesLock: false,
   });
 }

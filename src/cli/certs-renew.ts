@@ -1,26 +1,40 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
-import { parseGoDuration } from '../base/text/go-duration.ts';
-import { Secret } from '../base/text/secret.ts';
-import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
+import type { Secret } from '../base/text/secret.ts';
 import { renewKubeletWorkflow } from '../kubeadm/workflows/renew-kubelet.ts';
-import type { CommandOptions } from './command.ts';
-import { openCluster } from './open-cluster.ts';
-import { flagList, flagText, readHostTargets, verbosityOf } from './read-options.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import { type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
 import { trustOf } from './trust-of.ts';
 
+/** `certs renew-kubelet`. */
+export interface RenewKubeletRequest {
+  /** The bootstrap token; null: one is created for the run. */
+  readonly token: Secret | null;
+  /** Null: the one that the host proves to be. */
+  readonly nodeName: string | null;
+  /** The time limit for the new certificate. */
+  readonly timeoutMs: number;
+  /** Renew a valid certificate as well. */
+  readonly force: boolean;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+  readonly plan: PlanRequest;
+  readonly writing: WritingRequest;
+}
+
 /** `certs renew-kubelet`. With a token no administrator is needed; without one he makes a token for the run. */
-export async function runCertsRenew(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const token = readToken(flagText(options, 'token'));
-  const targets = await readHostTargets(services, options);
-  const nodeName = flagText(options, 'nodeName') ?? null;
+export async function runCertsRenew(services: Services, request: RenewKubeletRequest): Promise<ExitCode> {
+  const { token, nodeName, plan } = request;
+  const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name is for one host, and several were given', 'Renew them one by one');
-  const dryRun = options.dryRun === true;
-  const named = flagText(options, 'kubeconfig') !== undefined;
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const opened = token !== null && !named ? null : await openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
+  const named = request.cluster.kubeconfig !== undefined;
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const opened =
+    token !== null && !named ? null : await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
   try {
     return await runOnHosts(services, {
       workflow: renewKubeletWorkflow,
@@ -31,35 +45,21 @@ export async function runCertsRenew(services: Services, _args: readonly string[]
         token,
         newToken: () => services.newToken(),
         apiServer: opened?.apiServer ?? null,
-        force: options.force === true,
+        force: request.force,
         trust: opened === null ? null : trustOf(services, opened),
         nodeName,
-        tlsBootstrapMs: timeoutMs(flagText(options, 'timeout')),
+        tlsBootstrapMs: request.timeoutMs,
         kubeletHealthCheckMs: 240_000,
       },
-      options,
+      plan,
+      writing: request.writing,
       reporter,
       warnings: opened?.warnings ?? [],
-      dryRun,
-      skipPhases: flagList(options, 'skipPhases'),
+      dryRun: plan.dryRun,
+      skipPhases: [],
       oneHostPerNode: opened !== null,
     });
   } finally {
     await opened?.cluster?.close();
   }
-}
-
-const TIMEOUT_MS = 300_000;
-
-function timeoutMs(text: string | undefined): number {
-  if (text === undefined) return TIMEOUT_MS;
-  const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds <= 0n) throw usageError(`--timeout: invalid duration "${text}"`, 'Write it like 90s or 5m');
-  return Number(nanoseconds / 1_000_000n);
-}
-
-function readToken(text: string | undefined): Secret | null {
-  if (text === undefined) return null;
-  if (isBootstrapToken(text)) return new Secret(text);
-  throw usageError('--token: this is no bootstrap token', `It has the form ${TOKEN_FORM}`);
 }

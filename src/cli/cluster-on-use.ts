@@ -1,6 +1,6 @@
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import type { CommandOptions } from './command.ts';
+import type { KubeconfigRequest } from './open-cluster.ts';
 import type { Services } from './services.ts';
 
 export interface ClusterOnUse {
@@ -15,13 +15,13 @@ export interface ClusterOnUse {
  */
 export function clusterOnUse(
   services: Services,
-  options: CommandOptions,
+  request: KubeconfigRequest,
   { writes = null }: { readonly writes?: Reporter | null } = {},
 ): ClusterOnUse {
   let opened: Promise<Cluster> | null = null;
   const open = async (): Promise<Cluster> => {
     const { openCluster } = await import('./open-cluster.ts');
-    const { cluster } = await openCluster(services, options, { dryRun: false, staged: false, writes });
+    const { cluster } = await openCluster(services, request, { dryRun: false, staged: false, writes });
     if (cluster === null) throw new Error('a real run has a cluster');
     return cluster;
   };

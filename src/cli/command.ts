@@ -2,8 +2,10 @@ import type { Command } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { Output, Services } from './services.ts';
 
-/** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
-export type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;
+/** Runs a command by its typed request and gives the exit code. Loaded on use, so that help is quick. */
+export type Run<Request> = (services: CommandServices, request: Request) => Promise<ExitCode>;
+
+/** The options of a command line as commander gives them, by name. Only the definitions of commands read them. */
 export type CommandOptions = Readonly<Record<string, unknown>>;
 
 /** What commands get: the services, and other command lines to run. */
@@ -11,5 +13,13 @@ export interface CommandServices extends Services {
   runCommand(argv: readonly string[], output?: Output): Promise<ExitCode>;
 }
 
-/** Says which function runs a command. */
-export type On = (command: Command, load: () => Promise<Run>) => Command;
+/**
+ * Defines how a command is run.
+ * @param readRequest makes the request of the arguments and options; throws AppError USAGE for what they can't mean
+ * @param load loads the function that runs the request
+ */
+export type On = <Request>(
+  command: Command,
+  readRequest: (args: readonly string[], options: CommandOptions) => Request,
+  load: () => Promise<Run<Request>>,
+) => Command;

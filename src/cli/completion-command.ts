@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
 import type { On } from './command.ts';
+import type { CompletionRequest } from './completion.ts';
 import { addSections } from './help-layout.ts';
 
 /** `completion bash|zsh|fish`. */
 export function defineCompletion(completion: Command, on: On): void {
   addSections(completion.argument('<shell>', 'bash, zsh or fish'), { examples: EXAMPLES });
-  on(completion, async () => {
-    const { runCompletion } = await import('./completion.ts');
-    return async (services, [shell]) => runCompletion(completion.parent as Command, services, shell);
-  });
+  on(
+    completion,
+    ([shell]): CompletionRequest => ({ program: completion.parent as Command, shell }),
+    async () => (await import('./completion.ts')).runCompletion,
+  );
 }
 
 const EXAMPLES = `  source <(kubeletadm completion bash)

@@ -11,8 +11,15 @@ interface Node {
 
 type Shell = (root: string, nodes: readonly Node[]) => string;
 
+/** `completion bash|zsh|fish`. */
+export interface CompletionRequest {
+  /** The whole command tree. */
+  readonly program: Command;
+  readonly shell: string | undefined;
+}
+
 /** `completion bash|zsh|fish`: prints a script that completes commands, options and the choices of options. It runs nothing of ours when it is used. */
-export function runCompletion(program: Command, services: Services, shell: string | undefined): ExitCode {
+export async function runCompletion(services: Services, { program, shell }: CompletionRequest): Promise<ExitCode> {
   const render = SHELLS[shell ?? ''];
   if (render === undefined)
     throw usageError(`completion: no script for ${shell ?? 'no shell'}`, `There are those for ${Object.keys(SHELLS).join(', ')}`);

@@ -1,5 +1,10 @@
 import type { Command } from 'commander';
-import type { On } from './command.ts';
+import { usageError } from '../base/errors.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { ListImagesRequest } from './config-images.ts';
+import type { PrintDefaultsRequest } from './config-print.ts';
+import type { ConfigRenderRequest } from './config-render.ts';
+import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
 import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts';
 import {
@@ -13,6 +18,17 @@ import {
   collectList,
   outputOption,
 } from './options.ts';
+import {
+  flagChoice,
+  flagList,
+  flagText,
+  hostsRequest,
+  kubeadmFlags,
+  kubeconfigRequest,
+  nodeRequest,
+  outputRequest,
+  planRequest,
+} from './request-parts.ts';
 
 /** `config` and its subcommands. */
 export function defineConfig(config: Command, on: On): void {
@@ -25,10 +41,11 @@ export function defineConfig(config: Command, on: On): void {
         'component configurations to include: KubeletConfiguration, KubeProxyConfiguration',
         collectList,
       );
-    on(command, async () => {
-      const { runPrintDefaults } = await import('./config-print.ts');
-      return (services, _args, options) => runPrintDefaults(services, action, options);
-    });
+    on(
+      command,
+      (_, options): PrintDefaultsRequest => ({ action, componentConfigs: flagList(options, 'componentConfigs') }),
+      async () => (await import('./config-print.ts')).runPrintDefaults,
+    );
   }
   defineValidate(config, on);
   defineImages(config, on);
@@ -38,7 +55,7 @@ export function defineConfig(config: Command, on: On): void {
     .description('Print the files that init would write to a node')
     .argument('[path...]', 'files to print (default: all)');
   addShowOrigin(render.addOption(outputOption(['text', 'json', 'yaml'])));
-  on(addInitOptions(addHostOptions(addNodeOptions(render))), async () => (await import('./config-render.ts')).runRender);
+  on(addInitOptions(addHostOptions(addNodeOptions(render))), renderRequest, async () => (await import('./config-render.ts')).runRender);
   addKnowledgeCommands(config, on);
 }
 
@@ -57,7 +74,7 @@ function defineValidate(config: Command, on: On): void {
     .option('--kubelet <path>', 'path of a kubelet binary that also validates the files, without starting a kubelet')
     .addOption(outputOption(['text', 'json', 'sarif']));
   addTargetOption(validate, 'host whose kubelet, with its flags and settings, also validates the files (repeatable)');
-  on(addSshOptions(validate), async () => (await import('./config-validate.ts')).runValidate);
+  on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);
 }
 
 function defineImages(config: Command, on: On): void {
@@ -71,11 +88,42 @@ function defineImages(config: Command, on: On): void {
     .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
     .option('--feature-gates <name=bool>', 'feature gates of kubeadm')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(list, async () => {
-    const { runListImages } = await import('./config-images.ts');
-    return (services, _args, options) => runListImages(services, options);
-  });
+  on(
+    list,
+    (_, options): ListImagesRequest => ({
+      config: flagText(options, 'config'),
+      flags: kubeadmFlags(options),
+      format: outputRequest(options).format,
+    }),
+    async () => (await import('./config-images.ts')).runListImages,
+  );
   addSections(list, { examples: IMAGES_EXAMPLES });
+}
+
+function renderRequest(paths: readonly string[], options: CommandOptions): ConfigRenderRequest {
+  return {
+    paths,
+    config: flagText(options, 'config'),
+    flags: kubeadmFlags(options),
+    cluster: kubeconfigRequest(options),
+    hosts: hostsRequest(options),
+    node: nodeRequest(options),
+    plan: planRequest(options),
+  };
+}
+
+function validateRequest(args: readonly string[], options: CommandOptions): ConfigValidateRequest {
+  const files = [...args, ...flagList(options, 'config')];
+  if (files.length === 0) throw usageError('no file to check', "Name one; '-' is standard input");
+  return {
+    files,
+    kubernetesVersion: flagText(options, 'kubernetesVersion'),
+    lenient: options.lenient === true,
+    allowDeprecated: options.allowDeprecatedApi === true,
+    kubelet: flagText(options, 'kubelet'),
+    hosts: hostsRequest(options),
+    format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
+  };
 }
 
 const IMAGES_EXAMPLES = `  kubeletadm config images list --kubernetes-version v1.36.2

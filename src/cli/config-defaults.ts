@@ -3,16 +3,22 @@ import { printableJson } from '../base/text/printable.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type DefaultsProfile, profileDefaults } from '../kubeadm/render/profile-defaults.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
-import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 
+/** `config defaults`. */
+export interface ConfigDefaultsRequest {
+  /** Undefined: the newest. */
+  readonly kubernetesVersion: string | undefined;
+  readonly profile: DefaultsProfile;
+  readonly format: 'yaml' | 'json';
+}
+
 /** `config defaults`: the configuration of a kubelet whose file says nothing, or the one kubeadm writes. */
-export async function runDefaults(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const version = flagText(options, 'kubernetesVersion');
+export async function runDefaults(services: Services, request: ConfigDefaultsRequest): Promise<ExitCode> {
+  const version = request.kubernetesVersion;
   const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
-  const config = profileDefaults((flagText(options, 'profile') ?? 'kubelet') as DefaultsProfile, minor, await loadCatalogue());
-  services.output.document(options.output === 'json' ? `${printableJson(config, 2)}\n` : encodeYaml(config));
+  const config = profileDefaults(request.profile, minor, await loadCatalogue());
+  services.output.document(request.format === 'json' ? `${printableJson(config, 2)}\n` : encodeYaml(config));
   return 0;
 }

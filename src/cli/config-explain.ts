@@ -1,27 +1,34 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import { explain } from '../kubeadm/explain/explain.ts';
 import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
-import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
 
 /** The oldest kubelet there is anything to tell about. */
 const OLDEST_EXPLAINED = 10;
 
+/** `config explain [NAME]`. */
+export interface ConfigExplainRequest {
+  /** Empty: all fields. */
+  readonly name: string;
+  /** Undefined: the newest. */
+  readonly kubernetesVersion: string | undefined;
+  /** Include nested members. */
+  readonly recursive: boolean;
+  readonly format: DocumentFormat;
+}
+
 /** `config explain [NAME]`: a field, a flag or a feature gate. */
-export async function runExplain(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  if (args.length > 1) throw usageError('one field, flag or feature gate is explained at a time');
-  const version = flagText(options, 'kubernetesVersion');
+export async function runExplain(services: Services, request: ConfigExplainRequest): Promise<ExitCode> {
+  const { name, kubernetesVersion: version, recursive, format } = request;
   const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_EXPLAINED);
-  const explanation = explain(args[0] ?? '', {
+  const explanation = explain(name, {
     catalogue: await loadCatalogue(),
     minor,
-    recursive: options.recursive === true,
+    recursive,
   });
-  const format = formatOf(options);
   services.output.stdout(format === 'text' ? renderExplanation(explanation) : renderDocument(explanation, format));
   return 0;
 }

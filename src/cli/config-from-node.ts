@@ -1,4 +1,4 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { inlineValue } from '../codec/inline-value.ts';
@@ -9,24 +9,33 @@ import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { cleanConfigz } from '../kubelet/effective/clean-configz.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText } from './read-options.ts';
+import type { KubeconfigRequest } from './open-cluster.ts';
 import type { Services } from './services.ts';
+
+/** `config from-node NODE`. */
+export interface ConfigFromNodeRequest {
+  readonly node: string;
+  /** Undefined: what the kubelet reads. */
+  readonly kind: PayloadKind | undefined;
+  readonly withoutDefaults: boolean;
+  /** The file that receives the node-specific fields; undefined: they are left out. */
+  readonly overlayOut: string | undefined;
+  readonly cluster: KubeconfigRequest;
+  readonly format: 'yaml' | 'json';
+}
 
 /**
  * `config from-node NODE`: what a running kubelet has in force, as a file to push. By default an overlay, so that a node that is assigned the file keeps
  * what belongs to it; a whole KubeletConfiguration for kubelets up to 1.23, which read nothing else.
  */
-export async function runFromNode(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const [name, ...more] = args.map((arg) => arg.replace(/^node\//, ''));
-  if (name === undefined || more.length > 0) throw usageError('one node is read at a time', 'Name it');
+export async function runFromNode(services: Services, request: ConfigFromNodeRequest): Promise<ExitCode> {
+  const { withoutDefaults, overlayOut: target } = request;
   const catalogue = await loadCatalogue();
-  const cluster = clusterOnUse(services, options);
+  const cluster = clusterOnUse(services, request.cluster);
   try {
-    const { minor, config } = await readNodeConfig(await cluster.open(), name, catalogue);
-    const kind = (flagText(options, 'kind') ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay')) as PayloadKind;
-    const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults: options.withoutDefaults === true });
-    const target = flagText(options, 'overlayOut');
+    const { minor, config } = await readNodeConfig(await cluster.open(), request.node, catalogue);
+    const kind = request.kind ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
+    const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
     const printLine = (line: string): void => services.output.stderr(`${line}\n`);
     for (const path of masked) printLine(`warning: ${path} is left out: the kubelet does not tell its value [CONFIGZ_MASKED]`);
     for (const [path, value] of Object.entries(own)) {
@@ -34,14 +43,14 @@ export async function runFromNode(services: Services, args: readonly string[], o
       printLine(`${path}: ${inlineValue(value)} is ${where}: it belongs to this node${kind === 'overlay' ? '' : consequence(path)}`);
     }
     if (target !== undefined) await services.writeLocalFile(target, print(own, 'configuration', 'yaml'));
-    services.output.document(print(shared, kind, flagText(options, 'output') ?? 'yaml'));
+    services.output.document(print(shared, kind, request.format));
     return 0;
   } finally {
     await cluster.close();
   }
 }
 
-function print(config: JsonObject, kind: PayloadKind, format: string): string {
+function print(config: JsonObject, kind: PayloadKind, format: 'yaml' | 'json'): string {
   const document = payloadDocument(kind, config);
   return format === 'json' ? `${printableJson(document, 2)}\n` : encodeYaml(document);
 }

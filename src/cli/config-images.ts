@@ -1,18 +1,26 @@
 import type { ExitCode } from '../base/errors.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { controlPlaneImages } from '../kubeadm/control-plane/images.ts';
 import { settleCluster } from '../kubeadm/workflows/control-plane/settle-cluster.ts';
-import type { CommandOptions } from './command.ts';
 import { releaseOf } from './init-control-plane.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { kubeadmFlags } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
+
+/** `config images list`. */
+export interface ListImagesRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that go over the documents of the file. */
+  readonly flags: Flags;
+  readonly format: DocumentFormat;
+}
 
 /** `config images list`: the images a control plane of a configuration is made of. */
-export async function runListImages(services: Services, options: CommandOptions): Promise<ExitCode> {
+export async function runListImages(services: Services, { config: file, flags, format }: ListImagesRequest): Promise<ExitCode> {
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
-  const config = mergeInitFlags(await loadConfigFile(services, options, kinds), kubeadmFlags(options));
+  const config = mergeInitFlags(await loadConfigFile(services, file, kinds), flags);
   const found = requireValid(config);
   const { cluster, warnings } = await settleCluster({
     found: {},
@@ -25,7 +33,6 @@ export async function runListImages(services: Services, options: CommandOptions)
   const reporter = services.reporter({ verbosity: 0, format: 'text' });
   for (const { code, message } of [...found, ...warnings]) reporter.report({ level: 'warning', code, message });
   const images = controlPlaneImages(cluster);
-  const format = formatOf(options);
   const document = { apiVersion: 'output.kubeadm.k8s.io/v1alpha3', kind: 'Images', images };
   services.output.stdout(format === 'text' ? images.map((image) => `${image}\n`).join('') : renderDocument(document, format));
   return 0;

@@ -1,28 +1,42 @@
 import type { Arg } from '../base/arg.ts';
 import { AppError, type ExitCode, usageError } from '../base/errors.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../host/systemd/environment.ts';
-import { loadCatalogue, type Minor, OLDEST_MINOR } from '../kubelet/catalogue.ts';
+import { loadCatalogue, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import { parseCommandLine } from '../kubelet/flags/command-line.ts';
 import { renderFlagsEnv } from '../kubelet/flags-env.ts';
 import { type KubeletMigration, migrateKubelet, refuseLoss, resultText, stepText } from '../kubelet/migrate/migrate-kubelet.ts';
 import type { MigrationStep } from '../kubelet/migrate/migration-step.ts';
-import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import { flagList, flagText } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
+
+/** `config migrate FILE --from 1.X --to 1.Y`. */
+export interface MigrateKubeletRequest {
+  readonly file: string;
+  /** The version of the kubelet that the file is for, and of the one it is converted for. */
+  readonly from: string;
+  readonly to: string;
+  /** Files with flags of the kubelet. */
+  readonly flagFiles: readonly string[];
+  /** `name=value` of flags of the kubelet. */
+  readonly extraArgs: readonly string[];
+  /** Write explicit values for defaults that differ. */
+  readonly keepDefaults: boolean;
+  /** Remove settings that have no equivalent. */
+  readonly force: boolean;
+  /** Undefined: standard output. */
+  readonly newConfig: string | undefined;
+  /** Undefined: the flags are listed on standard error. */
+  readonly newFlags: string | undefined;
+  readonly format: DocumentFormat;
+}
 
 /** `config migrate FILE --from 1.X --to 1.Y`: exit code 2, and nothing is written, when something would be lost. */
-export async function runMigrateKubelet(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const [file, ...more] = args;
-  if (file === undefined || more.length > 0)
-    throw usageError('one file is converted at a time', 'Name it, or give kubeadm documents with --old-config');
-  const [from, to] = [requireMinor(options, 'from'), requireMinor(options, 'to')];
+export async function runMigrateKubelet(services: Services, request: MigrateKubeletRequest): Promise<ExitCode> {
+  const { file, keepDefaults } = request;
+  const [from, to] = [readMinor(request.from, 'from', OLDEST_MINOR), readMinor(request.to, 'to', OLDEST_MINOR)];
   const catalogue = await loadCatalogue();
-  const words = [
-    ...(await readFlagFiles(services, options)),
-    ...flagList(options, 'kubeletExtraArgs').map((text) => `--${text.replace(/^-+/, '')}`),
-  ];
+  const words = [...(await readFlagFiles(services, request.flagFiles)), ...request.extraArgs.map((text) => `--${text.replace(/^-+/, '')}`)];
   const { flags, others } = parseCommandLine(words, { catalogue, minor: from });
   if (others[0] !== undefined) throw usageError(`${others[0]} is no flag: no kubelet starts with it on its command line`);
   const migration = migrateKubelet(await services.input.readText(file), file, {
@@ -30,25 +44,24 @@ export async function runMigrateKubelet(services: Services, args: readonly strin
     to,
     catalogue,
     flags,
-    keepDefaults: options.keepDefaults === true,
+    keepDefaults,
   });
-  return report(services, migration, { options, hasFlags: words.length > 0 });
+  return report(services, migration, { request, hasFlags: words.length > 0 });
 }
 
 async function report(
   services: Services,
   migration: KubeletMigration,
-  { options, hasFlags }: { readonly options: CommandOptions; readonly hasFlags: boolean },
+  { request, hasFlags }: { readonly request: MigrateKubeletRequest; readonly hasFlags: boolean },
 ): Promise<ExitCode> {
   const { text, flags, steps, problems } = migration;
-  const refused = options.force === true ? null : refuseLoss(steps);
-  const format = formatOf(options);
+  const refused = request.force ? null : refuseLoss(steps);
+  const { format, newConfig, newFlags } = request;
   if (format === 'text')
     for (const step of steps.filter(({ lossy }) => refused === null || !lossy)) services.output.stderr(`${stepText(step)}\n`);
   if (refused !== null) throw refused;
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
-  const [newConfig, newFlags] = [flagText(options, 'newConfig'), flagText(options, 'newFlags')];
   if (newFlags !== undefined) await services.writeLocalFile(newFlags, renderFlagsEnv(flags));
   if (newConfig !== undefined) await services.writeLocalFile(newConfig, text);
   if (format !== 'text') {
@@ -71,18 +84,12 @@ function flagOf({ name, value }: Arg): string {
   return `--${name}=${value}`;
 }
 
-function requireMinor(options: CommandOptions, name: 'from' | 'to'): Minor {
-  const text = flagText(options, name);
-  if (text === undefined) throw usageError(`--${name} is missing`, 'Say from which kubelet to which, e.g. --from 1.26 --to 1.36');
-  return readMinor(text, name, OLDEST_MINOR);
-}
-
 /** The variables that the unit of a kubelet has for flags, in the order they come on its command line. */
 const VARIABLES = ['KUBELET_KUBEADM_ARGS', 'KUBELET_EXTRA_ARGS'] as const;
 
-async function readFlagFiles(services: Services, options: CommandOptions): Promise<readonly string[]> {
+async function readFlagFiles(services: Services, files: readonly string[]): Promise<readonly string[]> {
   const found: { readonly order: number; readonly words: readonly string[] }[] = [];
-  for (const file of flagList(options, 'flags')) {
+  for (const file of files) {
     const values = parseEnvironmentFile(await services.input.readText(file));
     const own = VARIABLES.flatMap((name, order) => (values.has(name) ? [{ order, words: splitCommandWords(values.get(name) ?? '') }] : []));
     if (own.length === 0)

@@ -4,13 +4,16 @@ import { type DefaultsAction, printDefaults } from '../kubeadm/config/print.ts';
 import { encodeClusterConfig } from '../kubeadm/render/cluster-config.ts';
 import { kubeadmProfile } from '../kubeadm/render/profile-defaults.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
-import type { CommandOptions } from './command.ts';
-import { flagList } from './read-options.ts';
 import type { Services } from './services.ts';
 
+/** `config print ...-defaults`. */
+export interface PrintDefaultsRequest {
+  readonly action: DefaultsAction;
+  readonly componentConfigs: readonly string[];
+}
+
 /** `config print init-defaults` and its like. */
-export async function runPrintDefaults(services: Services, action: DefaultsAction, options: CommandOptions): Promise<ExitCode> {
-  const componentConfigs = flagList(options, 'componentConfigs');
+export async function runPrintDefaults(services: Services, { action, componentConfigs }: PrintDefaultsRequest): Promise<ExitCode> {
   const kubeletConfiguration = encodeYaml(encodeClusterConfig(kubeadmProfile(), NEWEST_MINOR, await loadCatalogue()));
   services.output.document(
     printDefaults(action, {

@@ -2,27 +2,46 @@ import { stringify } from 'yaml';
 import { AppError, type ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import type { DesiredFile } from '../host/plan/diff-file.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { initWorkflow } from '../kubeadm/workflows/init.ts';
-import type { CommandOptions } from './command.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { readNodeOptions } from './node-options.ts';
-import { openCluster } from './open-cluster.ts';
-import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { type NodeRequest, readNodeOptions } from './node-options.ts';
+import { type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
+import type { DocumentFormat } from './show-document.ts';
+import type { PlanRequest } from './show-plan.ts';
+
+/** `config render`. */
+export interface ConfigRenderRequest {
+  /** The files to print; empty: all of them. */
+  readonly paths: readonly string[];
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that go over the documents of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+  readonly node: NodeRequest;
+  readonly plan: PlanRequest;
+}
 
 /** `config render`: the files a node would get from init, as text. Nothing is compared with what is there, nothing is written. */
-export async function runRender(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+export async function runRender(services: Services, request: ConfigRenderRequest): Promise<ExitCode> {
+  const { paths, plan } = request;
   const config = mergeInitFlags(
-    await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration']),
-    kubeadmFlags(options),
+    await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration']),
+    request.flags,
   );
   const warnings = requireValid(config);
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const node = { ...(await readNodeOptions(services, { config, kind: 'init', options, reporter })), dryRun: true };
-  const opened = await openCluster(services, options, { dryRun: true, staged: node.staged, writes: null });
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const staged = request.hosts.rootDir !== undefined;
+  const declared = await readNodeOptions(services, { config, kind: 'init', node: request.node, plan, staged, reporter });
+  const node = { ...declared, dryRun: true };
+  const opened = await openCluster(services, request.cluster, { dryRun: true, staged: node.staged, writes: null });
   try {
-    for (const target of await readHostTargets(services, options)) {
+    for (const target of await readHostTargets(services, request.hosts)) {
       const host = await services.connectHost(target);
       const context = { host, cluster: opened.cluster, clock: services.clock, reporter, signal: services.signal };
       const prepared = await initWorkflow
@@ -43,12 +62,10 @@ export async function runRender(services: Services, args: readonly string[], opt
       for (const { code, message } of [...warnings, ...opened.warnings, ...prepared.warnings])
         reporter.report({ level: 'warning', code, message });
       const { files, unitFiles } = prepared.input.kubeletStart;
-      const chosen = [...unitFiles, ...files].filter(({ path }) => args.length === 0 || args.includes(path));
-      const unknown = args.find((path) => !chosen.some((file) => file.path === path));
+      const chosen = [...unitFiles, ...files].filter(({ path }) => paths.length === 0 || paths.includes(path));
+      const unknown = paths.find((path) => !chosen.some((file) => file.path === path));
       if (unknown !== undefined) throw noSuchFile(unknown, host.name, [...unitFiles, ...files]);
-      services.output.document(
-        renderFiles(chosen, flagText(options, 'output') ?? 'text', options.showOrigin === true ? (prepared.origins ?? {}) : {}, host.name),
-      );
+      services.output.document(renderFiles(chosen, plan.format, plan.showOrigin ? (prepared.origins ?? {}) : {}, host.name));
     }
     return 0;
   } finally {
@@ -64,7 +81,7 @@ function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): 
 
 function renderFiles(
   files: readonly DesiredFile[],
-  format: string,
+  format: DocumentFormat,
   origins: Readonly<Record<string, Readonly<Record<string, string>>>>,
   host: string,
 ): string {

@@ -1,33 +1,39 @@
-import { AppError, type ExitCode, type Problem, usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
 import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';
-import type { CommandOptions } from './command.ts';
 import { readValidatedMinor } from './minor-option.ts';
-import { flagList, flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
-import type { KubeletsToQuery } from './validate-kubelets.ts';
+import type { KubeletsRequest, KubeletsToQuery } from './validate-kubelets.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 /** Files read while others are judged. */
 const READ_AHEAD = 32;
 
+/** `config validate FILE...`. */
+export interface ConfigValidateRequest extends KubeletsRequest {
+  readonly files: readonly string[];
+  /** Undefined: the newest known, or the version of a ClusterConfiguration in the same file. */
+  readonly kubernetesVersion: string | undefined;
+  /** Unknown and duplicate fields are warnings. */
+  readonly lenient: boolean;
+  readonly allowDeprecated: boolean;
+  readonly format: ReportFormat;
+}
+
 /** `config validate FILE...`: exit code 2 when a file is not right. */
-export async function runValidate(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const files = [...args, ...flagList(options, 'config')];
-  if (files.length === 0) throw usageError('no file to check', "Name one; '-' is standard input");
+export async function runValidate(services: Services, request: ConfigValidateRequest): Promise<ExitCode> {
+  const { files, kubernetesVersion: version, lenient, allowDeprecated, format } = request;
   const catalogue = await loadCatalogue();
-  const version = flagText(options, 'kubernetesVersion');
   const chosen = version === undefined ? null : readValidatedMinor(version);
-  const asks = flagText(options, 'kubelet') !== undefined || flagList(options, 'host').length > 0;
-  const kubelets = asks ? await (await import('./validate-kubelets.ts')).openKubelets(services, options, { catalogue, chosen }) : null;
-  const lenient = options.lenient === true;
-  const fileOptions: FileOptions = { catalogue, chosen, lenient, allowDeprecated: options.allowDeprecatedApi === true, kubelets };
+  const asks = request.kubelet !== undefined || request.hosts.addresses.length > 0;
+  const kubelets = asks ? await (await import('./validate-kubelets.ts')).openKubelets(services, request, { catalogue, chosen }) : null;
+  const fileOptions: FileOptions = { catalogue, chosen, lenient, allowDeprecated, kubelets };
   try {
     const verdicts = await validateFiles(services, files, fileOptions);
-    showVerdicts(verdicts, options.output as ReportFormat, services.output, VERSION);
+    showVerdicts(verdicts, format, services.output, VERSION);
     return verdicts.every(isOk) ? 0 : 2;
   } finally {
     await kubelets?.close();

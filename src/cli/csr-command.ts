@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
-import type { On } from './command.ts';
+import { usageError } from '../base/errors.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { CsrApproveRequest, CsrListRequest, CsrSourcesRequest } from './csr.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
+import { flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest } from './request-parts.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {
@@ -10,7 +13,7 @@ export function defineCsr(csr: Command, on: On): void {
     .description('List pending CSRs for serving certificates and the result of each check')
     .option('--all', 'include CSRs for client certificates, and CSRs that are approved or denied')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(addSources(list), async () => (await import('./csr.ts')).runCsrList);
+  on(addSources(list), listRequest, async () => (await import('./csr.ts')).runCsrList);
   const approve = csr
     .command('approve')
     .description('Approve CSRs for serving certificates that pass every check')
@@ -18,7 +21,7 @@ export function defineCsr(csr: Command, on: On): void {
     .option('--all', 'approve all pending CSRs that pass every check; the others are listed with the reason')
     .option('--trust-node-status', 'approve names confirmed only by the status of the Node, which its kubelet writes, without asking')
     .option('--dry-run', 'print the CSRs that would be approved');
-  on(addSources(approve), async () => (await import('./csr.ts')).runCsrApprove);
+  on(addSources(approve), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
   addSections(approve, { notes: NOTES, examples: EXAMPLES });
 }
 
@@ -28,6 +31,22 @@ function addSources(command: Command): Command {
     host.option('-f, --file <file>', "fleet file to compare names and addresses with; '-' for standard input"),
   );
   return addSshOptions(command);
+}
+
+function listRequest(_: readonly string[], options: CommandOptions): CsrListRequest {
+  return { ...sourcesRequest(options), all: options.all === true, format: outputRequest(options).format };
+}
+
+function approveRequest(names: readonly string[], options: CommandOptions): CsrApproveRequest {
+  const sources = sourcesRequest(options);
+  if (names.length === 0 && options.all !== true && sources.hosts.addresses.length === 0)
+    throw usageError('csr approve: no CSR selected', 'Pass names of CSRs, --host for the nodes on these hosts, or --all');
+  const { dryRun, verbosity } = planRequest(options);
+  return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, dryRun, verbosity };
+}
+
+function sourcesRequest(options: CommandOptions): CsrSourcesRequest {
+  return { fleetFile: flagText(options, 'file'), hosts: hostsRequest(options), cluster: kubeconfigRequest(options) };
 }
 
 const NOTES = `With serverTLSBootstrap: true a kubelet requests its serving certificate with a CSR, which no controller of Kubernetes approves. The command checks the requester, the subject, the usages and each name and address (SAN). Names and addresses of the API server, of Services, of pods and of other Nodes are always refused.

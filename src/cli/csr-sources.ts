@@ -12,9 +12,8 @@ import { nodeClaims } from '../kubeadm/node-claims.ts';
 import type { KnownNames } from '../kubeadm/validate-serving-csr.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { parseSshDestination } from '../ssh/destination.ts';
-import type { CommandOptions } from './command.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { OpenedCluster } from './open-cluster.ts';
-import { flagList, readHostTargets } from './read-options.ts';
 import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
@@ -45,14 +44,14 @@ export function namesOfFleet({ hosts }: ResolvedFleet): readonly KnownNames[] {
  */
 export async function namesOfHosts(
   services: Services,
-  options: CommandOptions,
+  hosts: HostsRequest,
   opened: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
 ): Promise<readonly KnownNames[]> {
-  if (flagList(options, 'host').length === 0) return [];
+  if (hosts.addresses.length === 0) return [];
   const trust = trustOf(services, opened, 'declare the host in a fleet file and give -f in place of --host');
   const claims = nodeClaims();
   const found: KnownNames[] = [];
-  for (const target of await readHostTargets(services, options)) {
+  for (const target of await readHostTargets(services, hosts)) {
     const { claim, host, names } = await namesOfHost(services, target, { trust, cluster: opened.cluster });
     const own = claims.of(target.address ?? '');
     own.set(host, claim);

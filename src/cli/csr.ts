@@ -1,4 +1,4 @@
-import { AppError, type ExitCode, type Problem, usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
@@ -16,20 +16,43 @@ import {
   unconfirmedSans,
   type ValidatedCsr,
 } from '../kubeadm/workflows/serving-csrs.ts';
-import type { CommandOptions } from './command.ts';
 import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
+import type { HostsRequest } from './host-access.ts';
 import { besideFleet, readFleet } from './load-fleet.ts';
-import { openCluster } from './open-cluster.ts';
-import { flagList, flagText, verbosityOf } from './read-options.ts';
+import { type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
+
+/** Where names and addresses are compared with, and the cluster of the CSRs. */
+export interface CsrSourcesRequest {
+  /** A fleet file; undefined: none. */
+  readonly fleetFile: string | undefined;
+  readonly hosts: HostsRequest;
+  readonly cluster: KubeconfigRequest;
+}
 
 /** `csr list`. */
-export async function runCsrList(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return withSources<ExitCode>(services, options, null, async (cluster, sources) => {
+export interface CsrListRequest extends CsrSourcesRequest {
+  /** Also CSRs for client certificates and those that are approved or denied. */
+  readonly all: boolean;
+  readonly format: DocumentFormat;
+}
+
+/** `csr approve NAME...`, `--all` or `--host`. */
+export interface CsrApproveRequest extends CsrSourcesRequest {
+  readonly names: readonly string[];
+  /** Approve names that only the status of the Node confirms, without asking. */
+  readonly trustNodeStatus: boolean;
+  readonly dryRun: boolean;
+  readonly verbosity: number;
+}
+
+/** `csr list`. */
+export async function runCsrList(services: Services, request: CsrListRequest): Promise<ExitCode> {
+  return withSources<ExitCode>(services, request, null, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
-    const shown = options.all === true ? found : found.filter(isPendingServing);
-    const format = formatOf(options);
+    const shown = request.all ? found : found.filter(isPendingServing);
+    const { format } = request;
     const now = services.clock.now();
     services.output.stdout(format === 'text' ? renderList(shown, now) : renderDocument(listDocument(shown), format));
     return 0;
@@ -37,20 +60,19 @@ export async function runCsrList(services: Services, _args: readonly string[], o
 }
 
 /** `csr approve NAME...`, `--all` or `--host`. */
-export async function runCsrApprove(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  if (args.length === 0 && options.all !== true && flagList(options, 'host').length === 0)
-    throw usageError('csr approve: no CSR selected', 'Pass names of CSRs, --host for the nodes on these hosts, or --all');
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  return withSources<ExitCode>(services, options, reporter, async (cluster, sources) => {
+export async function runCsrApprove(services: Services, request: CsrApproveRequest): Promise<ExitCode> {
+  const { names, dryRun } = request;
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
+  return withSources<ExitCode>(services, request, reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
-    const desired = select(found, args, sources.hosts);
+    const desired = select(found, names, sources.hosts);
     const refused = desired.filter(({ verdict }) => verdict.refusals.length > 0);
     const passed = desired.filter(({ verdict }) => verdict.refusals.length === 0);
-    const unconfirmed = options.trustNodeStatus === true ? [] : passed.filter((one) => unconfirmedSans(one).length > 0);
-    const notApproved = await confirm(services, unconfirmed, options.dryRun === true);
-    for (const one of passed) if (notApproved === null || !unconfirmed.includes(one)) await approve(services, cluster, one, options);
+    const unconfirmed = request.trustNodeStatus ? [] : passed.filter((one) => unconfirmedSans(one).length > 0);
+    const notApproved = await confirm(services, unconfirmed, dryRun);
+    for (const one of passed) if (notApproved === null || !unconfirmed.includes(one)) await approve(services, cluster, one, dryRun);
     const problems = [
-      ...args.filter((name) => !found.some(({ csr }) => csr.name === name)).map(unknownCsr),
+      ...names.filter((name) => !found.some(({ csr }) => csr.name === name)).map(unknownCsr),
       ...refused.flatMap(({ csr, verdict }) => csrProblems(csr.name, verdict.refusals)),
       ...(notApproved ?? []),
     ];
@@ -99,9 +121,9 @@ async function confirm(services: Services, csrs: readonly ValidatedCsr[], dryRun
   });
 }
 
-async function approve({ output }: Services, cluster: Cluster, one: ValidatedCsr, { dryRun }: CommandOptions): Promise<void> {
-  if (dryRun !== true) await approveCsr(cluster, one);
-  output.stdout(`${resourceName(one.csr.name)} approved${dryRun === true ? ' (dry run)' : ''}\n`);
+async function approve({ output }: Services, cluster: Cluster, one: ValidatedCsr, dryRun: boolean): Promise<void> {
+  if (!dryRun) await approveCsr(cluster, one);
+  output.stdout(`${resourceName(one.csr.name)} approved${dryRun ? ' (dry run)' : ''}\n`);
 }
 
 /** As kubectl names it. */
@@ -183,38 +205,31 @@ interface CliSources extends Required<ServingSources> {
 /** Opens the cluster, of the fleet file where one is given, and reads the sources of names that are no Nodes. */
 async function withSources<T>(
   services: Services,
-  options: CommandOptions,
+  { fleetFile, hosts, cluster }: CsrSourcesRequest,
   writes: Reporter | null,
   use: (cluster: Cluster, sources: CliSources) => Promise<T>,
 ): Promise<T> {
-  const fleet = flagText(options, 'file') === undefined ? null : await readFleet(services, options);
-  const inFleet = fleet === null ? {} : clusterOfFleet(services, fleet);
-  const opened = await openCluster(
-    services,
-    { ...options, ...inFleet, ...givenCluster(options) },
-    { dryRun: false, staged: false, writes },
-  );
+  const fleet = fleetFile === undefined ? null : await readFleet(services, { file: fleetFile });
+  const inFleet: KubeconfigRequest = fleet === null ? {} : clusterOfFleet(services, fleet);
+  // The command line overrides the fleet file.
+  const named = { kubeconfig: cluster.kubeconfig ?? inFleet.kubeconfig, context: cluster.context ?? inFleet.context };
+  const opened = await openCluster(services, named, { dryRun: false, staged: false, writes });
   try {
-    const byHosts = await namesOfHosts(services, options, opened);
+    const byHosts = await namesOfHosts(services, hosts, opened);
     return await use(opened.cluster as Cluster, {
       known: [...(fleet === null ? [] : namesOfFleet(fleet)), ...byHosts],
       serverNames: opened.tlsServerName === undefined ? [] : [opened.tlsServerName],
-      hosts: flagList(options, 'host').length === 0 ? null : new Set(byHosts.map(({ node }) => node)),
+      hosts: hosts.addresses.length === 0 ? null : new Set(byHosts.map(({ node }) => node)),
     });
   } finally {
     await opened.cluster?.close();
   }
 }
 
-function clusterOfFleet({ homeDirectory }: Services, { cluster, file }: ResolvedFleet): CommandOptions {
+function clusterOfFleet({ homeDirectory }: Services, { cluster, file }: ResolvedFleet): KubeconfigRequest {
   const { kubeconfig, context } = cluster;
   return {
     ...(kubeconfig === null ? {} : { kubeconfig: besideFleet(kubeconfig, file, homeDirectory) }),
     ...(context === null ? {} : { context }),
   };
-}
-
-/** The command line overrides the fleet file. */
-function givenCluster({ kubeconfig, context }: CommandOptions): CommandOptions {
-  return { ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) };
 }

@@ -1,90 +1,110 @@
-import { AppError, type ExitCode, usageError } from '../base/errors.ts';
+import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic/dynamic-problems.ts';
 import type { Backend, NodeConfig } from '../dynamic/node-config.ts';
 import { planBatches } from '../dynamic/rollout.ts';
 import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../dynamic/workflows/assign-config.ts';
+import type { PushPlan } from '../dynamic/workflows/push-config.ts';
 import { readNodes } from '../dynamic/workflows/read-nodes.ts';
 import type { PhasePlan } from '../host/plan/change.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { type ConfigSource, describeSource, parseSourceArgument } from '../kubelet/config-source.ts';
-import type { CommandOptions } from './command.ts';
-import { requireGoodPayload } from './dynamic-payload.ts';
+import { type ConfigSource, describeSource } from '../kubelet/config-source.ts';
+import { requireGoodPayload, type ValidationRequest } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
-import { performPush, planPushedFile } from './dynamic-push.ts';
+import { type PushedFileRequest, performPush, planPushedFile } from './dynamic-push.ts';
 import { performRollout } from './dynamic-rollout.ts';
-import { type RolloutOptions, readRolloutOptions } from './dynamic-rules.ts';
-import { findNodeNames, type NodeChoice, readNodeChoice } from './dynamic-targets.ts';
+import type { RolloutOptions } from './dynamic-rules.ts';
+import { findNodeNames, type NodeChoice } from './dynamic-targets.ts';
 import { eventReporter } from './event-reporter.ts';
-import { openCluster } from './open-cluster.ts';
-import { flagText, verbosityOf } from './read-options.ts';
+import { type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
+import type { DocumentFormat } from './show-document.ts';
+import type { PlanRequest } from './show-plan.ts';
+
+/** What `dynamic assign` and `dynamic reset` share. */
+export interface DynamicResetRequest {
+  readonly choice: NodeChoice;
+  readonly rollout: RolloutOptions;
+  /** Undefined: detected from each Node. */
+  readonly backend: Backend | undefined;
+  readonly cluster: KubeconfigRequest;
+  readonly plan: PlanRequest;
+}
+
+/** `dynamic assign`. */
+export interface DynamicAssignRequest extends DynamicResetRequest {
+  readonly assigned: AssignedRequest;
+  /** Assign to nodes without a reported status as well. */
+  readonly force: boolean;
+}
+
+/** What is assigned: a ConfigMap, or a file that is pushed first. */
+export type AssignedRequest =
+  | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
+  | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
 
 /**
  * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY | --file F`, batch by batch. Exit code 5 when the only node fell back, or all have back what
  * they had; 4 when only some nodes are there.
  */
-export async function runDynamicAssign(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const run = beginRun(services, args, options);
-  const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
-  if (argument === undefined && file === undefined) throw usageError('dynamic assign: nothing to assign', 'Pass --configmap or --file');
-  if (argument !== undefined && file !== undefined)
-    throw usageError('dynamic assign: --configmap and --file exclude each other', 'Pass one of them');
-  const given = argument === undefined ? null : readSource(argument);
-  const text = file === undefined ? null : await services.input.readText(file);
-  return withCluster(services, { options, reporter: run.reporter }, async (cluster) => {
-    const names = await findNodeNames(services, cluster, run.choice, options);
+export async function runDynamicAssign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
+  const { assigned, force, plan } = request;
+  const run = beginRun(services, request);
+  const text = assigned.kind === 'file' ? await services.input.readText(assigned.pushed.file) : '';
+  return withCluster(services, { request, reporter: run.reporter }, async (cluster) => {
+    const names = await findNodeNames(services, cluster, request.choice);
     const nodes = await readNodes(cluster, names, run.backend);
-    if (options.force !== true) requireEnabled(nodes);
+    if (!force) requireEnabled(nodes);
     const push =
-      file === undefined || text === null ? null : await planPushedFile(services, { file, text, cluster, options, reporter: run.reporter });
-    const source = push?.source ?? (given as ConfigSource);
+      assigned.kind === 'file' ? await planPushedFile(services, { pushed: assigned.pushed, text, cluster, reporter: run.reporter }) : null;
+    const source = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
     requireReadable(nodes, source);
-    const payload = push === null ? await findPayload(cluster, source) : null;
-    if (payload !== null) {
-      await requireGoodPayload(payload.text, describeSource(source), { nodes, options, reporter: run.reporter });
+    if (assigned.kind === 'config-map') {
+      const payload = await findPayload(cluster, source);
+      await requireGoodPayload(payload.text, describeSource(source), { nodes, validation: assigned.validation, reporter: run.reporter });
       if (!payload.isImmutable) run.reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(source) });
     }
     for (const node of nodes) warnOfNode(node, run.reporter);
-    if (options.dryRun === true)
-      return showPlan(services, options, { cluster, nodes, desired: source, rollout: run.rollout, push: push?.plan });
+    if (plan.dryRun) return showPlan(services, plan, { cluster, nodes, desired: source, rollout: run.rollout, push: push?.plan });
     if (push !== null) await performPush(cluster, push, run.reporter);
-    return perform(services, cluster, { ...run, names, nodes, desired: source, options });
+    return perform(services, cluster, { ...run, names, nodes, desired: source });
   });
 }
 
 /** `dynamic reset NODE...|--selector L|--group G`. */
-export async function runDynamicReset(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const run = beginRun(services, args, options);
-  return withCluster(services, { options, reporter: run.reporter }, async (cluster) => {
-    const names = await findNodeNames(services, cluster, run.choice, options);
+export async function runDynamicReset(services: Services, request: DynamicResetRequest): Promise<ExitCode> {
+  const { plan } = request;
+  const run = beginRun(services, request);
+  return withCluster(services, { request, reporter: run.reporter }, async (cluster) => {
+    const names = await findNodeNames(services, cluster, request.choice);
     const nodes = await readNodes(cluster, names, run.backend);
-    if (options.dryRun === true) return showPlan(services, options, { cluster, nodes, desired: null, rollout: run.rollout });
+    if (plan.dryRun) return showPlan(services, plan, { cluster, nodes, desired: null, rollout: run.rollout });
     // Who never reported will not report that either.
     const silent = nodes.filter(({ status }) => status === null);
     await assignAll(services, cluster, { nodes: silent, desired: null, reporter: run.reporter });
     const others = nodes.filter(({ status }) => status !== null);
     return others.length === 0
       ? 0
-      : perform(services, cluster, { ...run, names: others.map(({ name }) => name), nodes: others, desired: null, options });
+      : perform(services, cluster, { ...run, names: others.map(({ name }) => name), nodes: others, desired: null });
   });
 }
 
 interface Run {
-  readonly choice: NodeChoice;
   readonly backend: Backend | undefined;
   readonly rollout: RolloutOptions;
+  readonly selector: string | undefined;
+  readonly format: DocumentFormat;
   readonly reporter: Reporter;
 }
 
-function beginRun(services: Services, args: readonly string[], options: CommandOptions): Run {
-  const choice = readNodeChoice(args, options);
-  const verbosity = verbosityOf(options);
-  const asEvents = options.dryRun !== true && flagText(options, 'output') === 'json';
+function beginRun(services: Services, { choice, rollout, backend, plan }: DynamicResetRequest): Run {
+  const { dryRun, format, verbosity } = plan;
+  const asEvents = !dryRun && format === 'json';
   return {
-    choice,
-    rollout: readRolloutOptions(options),
-    backend: flagText(options, 'backend') as Backend | undefined,
+    rollout,
+    backend,
+    selector: choice.selector,
+    format,
     reporter: asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }),
   };
 }
@@ -92,7 +112,7 @@ function beginRun(services: Services, args: readonly string[], options: CommandO
 /** What would be done, and in which batches when every node gets there. */
 function showPlan(
   services: Services,
-  options: CommandOptions,
+  plan: PlanRequest,
   {
     cluster,
     nodes,
@@ -124,14 +144,13 @@ function showPlan(
     const inBatch = names.flatMap((name) => changes.get(name) ?? []);
     return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, reason: `${which}: ${change.reason}` })) };
   });
-  return showClusterPlan(services, options, { phase, plans: [...(push === undefined ? [] : [push]), ...noops, ...planned], cluster });
+  return showClusterPlan(services, plan, { phase, plans: [...(push === undefined ? [] : [push]), ...noops, ...planned], cluster });
 }
 
 interface Performed extends Run {
   readonly names: readonly string[];
   readonly nodes: readonly NodeConfig[];
   readonly desired: ConfigSource | null;
-  readonly options: CommandOptions;
 }
 
 async function perform(services: Services, cluster: Cluster, run: Performed): Promise<ExitCode> {
@@ -157,12 +176,6 @@ async function assignAll(
 
 function assignedBy({ self, clock }: Services): AssignedBy {
   return { by: self.name, at: clock.now() };
-}
-
-function readSource(argument: string): ConfigSource {
-  const { source, issue } = parseSourceArgument(argument);
-  if (source !== null) return source;
-  throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Write it as dynamic push prints it: NAMESPACE/NAME/KEY');
 }
 
 function requireEnabled(nodes: readonly NodeConfig[]): void {
@@ -195,10 +208,10 @@ function mutable(source: ConfigSource): string {
 
 async function withCluster(
   services: Services,
-  { options, reporter }: { readonly options: CommandOptions; readonly reporter: Reporter },
+  { request, reporter }: { readonly request: DynamicResetRequest; readonly reporter: Reporter },
   use: (cluster: Cluster) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { cluster } = await openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
+  const { cluster } = await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
   try {
     return await use(cluster as Cluster);
   } finally {

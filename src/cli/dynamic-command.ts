@@ -1,7 +1,19 @@
 import { type Command, Option } from 'commander';
+import { usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import { hostsOf, parseAmount } from '../fleet/amount.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
-import type { On } from './command.ts';
+import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/config-source.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { AssignedRequest, DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
+import type { DynamicGcRequest } from './dynamic-gc.ts';
+import type { DynamicInspectRequest } from './dynamic-inspect.ts';
+import type { ValidationRequest } from './dynamic-payload.ts';
+import type { BesideFile, DynamicPushRequest, PushedFileRequest } from './dynamic-push.ts';
+import type { RolloutOptions } from './dynamic-rules.ts';
+import type { DynamicHistoryRequest, DynamicStatusRequest } from './dynamic-status.ts';
+import type { NodeChoice } from './dynamic-targets.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
   addClusterOptions,
@@ -13,7 +25,18 @@ import {
   collectList,
   outputOption,
 } from './options.ts';
-import { addLockOption } from './writing-options.ts';
+import {
+  backendOf,
+  connectionRequest,
+  flagDuration,
+  flagList,
+  flagText,
+  hostsRequest,
+  kubeconfigRequest,
+  outputRequest,
+  planRequest,
+} from './request-parts.ts';
+import { addLockOption, writingRequest } from './writing-options.ts';
 
 /** `dynamic ...`: the configuration of kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
@@ -44,7 +67,15 @@ function definePush(dynamic: Command, on: On): void {
     .option('--no-append-hash', 'use the name without a hash')
     .option('--in-place', 'replace the content of an existing ConfigMap; every node that uses it restarts its kubelet within seconds');
   addClusterOptions(addDryRunOptions(addValidation(push)));
-  on(push, async () => (await import('./dynamic-push.ts')).runDynamicPush);
+  on(
+    push,
+    (args, options): DynamicPushRequest => ({
+      pushed: pushedFile(soleFile(args), options),
+      cluster: kubeconfigRequest(options),
+      plan: planRequest(options),
+    }),
+    async () => (await import('./dynamic-push.ts')).runDynamicPush,
+  );
 }
 
 function defineAssign(dynamic: Command, on: On): void {
@@ -65,7 +96,7 @@ function defineAssign(dynamic: Command, on: On): void {
   addWait(addRollout(addBackend(addValidation(assign))), ['trial', 'good', 'none']);
   addClusterOptions(addDryRunOptions(assign));
   addSections(
-    on(assign, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
+    on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
     { notes: ASSIGN_NOTES, examples: ASSIGN_EXAMPLES },
   );
 }
@@ -76,7 +107,7 @@ function defineReset(dynamic: Command, on: On): void {
     .description('Remove assignments in batches: the nodes return to their local configuration')
     .argument('[node...]', 'names of Nodes');
   addWait(addRollout(addBackend(reset)), ['local', 'none']);
-  on(addClusterOptions(addDryRunOptions(reset)), async () => (await import('./dynamic-assign.ts')).runDynamicReset);
+  on(addClusterOptions(addDryRunOptions(reset)), resetRequest, async () => (await import('./dynamic-assign.ts')).runDynamicReset);
 }
 
 function defineReads(dynamic: Command, on: On): void {
@@ -86,13 +117,13 @@ function defineReads(dynamic: Command, on: On): void {
     .argument('[node...]', 'names of Nodes (default: all)')
     .option('-w, --watch', 'print each change until interrupted')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(addClusterOptions(addBackend(status)), async () => (await import('./dynamic-status.ts')).runDynamicStatus);
+  on(addClusterOptions(addBackend(status)), statusRequest, async () => (await import('./dynamic-status.ts')).runDynamicStatus);
   const history = dynamic
     .command('history')
     .description('Show the configuration changes of a node from the events that the API server retains')
     .argument('<node>', 'name of the Node')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(addClusterOptions(history), async () => (await import('./dynamic-status.ts')).runDynamicHistory);
+  on(addClusterOptions(history), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
 }
 
 function defineGc(dynamic: Command, on: On): void {
@@ -105,7 +136,7 @@ function defineGc(dynamic: Command, on: On): void {
   underHeading(gc, HEADINGS.host, (host) =>
     host.option('--dynamic-config-dir <dir>', 'with --host: checkpoint directory of a kubelet up to 1.23 (default: from its command line)'),
   );
-  on(addLockOption(addSshOptions(gc)), async () => (await import('./dynamic-gc.ts')).runDynamicGc);
+  on(addLockOption(addSshOptions(gc)), gcRequest, async () => (await import('./dynamic-gc.ts')).runDynamicGc);
 }
 
 function defineInspect(dynamic: Command, on: On): void {
@@ -119,7 +150,7 @@ function defineInspect(dynamic: Command, on: On): void {
     addDryRunOptions(inspect),
     'kubeconfig to compare checkpoints with their ConfigMaps; with --repair, refuse while the Node is still assigned the failing configuration',
   );
-  on(addLockOption(addSshOptions(inspect)), async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
+  on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
 }
 
 function addValidation(command: Command): Command {
@@ -184,3 +215,168 @@ const EXAMPLES = `  # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubel
   kubeletadm dynamic reset node1
   # a kubelet in a crash loop
   kubeletadm dynamic inspect root@10.0.0.11 --repair`;
+
+function soleFile([file, ...more]: readonly string[]): string {
+  if (file === undefined || more.length > 0) throw usageError('one file is pushed at a time', "Name it; '-' is standard input");
+  return file;
+}
+
+function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
+  return {
+    file,
+    namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
+    name: flagText(options, 'name') ?? 'node-config',
+    key: flagText(options, 'key') ?? 'kubelet',
+    beside: flagList(options, 'beside').map(besideFile),
+    appendHash: options.appendHash !== false,
+    inPlace: options.inPlace === true,
+    validation: validationRequest(options),
+  };
+}
+
+function besideFile(text: string): BesideFile {
+  const [, key = '', file = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+  if (file === '' || !isConfigMapKey(key))
+    throw usageError(`--beside ${text}: no key=file`, 'Write it like --beside resolv.conf=./resolv.conf');
+  return { key, file };
+}
+
+function validationRequest(options: CommandOptions): ValidationRequest {
+  return { kubernetesVersion: flagText(options, 'kubernetesVersion'), skipValidation: options.skipValidation === true };
+}
+
+function assignRequest(args: readonly string[], options: CommandOptions): DynamicAssignRequest {
+  return { ...resetRequest(args, options), assigned: assignedRequest(options), force: options.force === true };
+}
+
+function assignedRequest(options: CommandOptions): AssignedRequest {
+  const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
+  if (argument === undefined && file === undefined) throw usageError('dynamic assign: nothing to assign', 'Pass --configmap or --file');
+  if (argument !== undefined && file !== undefined)
+    throw usageError('dynamic assign: --configmap and --file exclude each other', 'Pass one of them');
+  if (argument !== undefined) return { kind: 'config-map', source: readSource(argument), validation: validationRequest(options) };
+  return { kind: 'file', pushed: pushedFile(file ?? '-', options) };
+}
+
+function readSource(argument: string): ConfigSource {
+  const { source, issue } = parseSourceArgument(argument);
+  if (source !== null) return source;
+  throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Write it as dynamic push prints it: NAMESPACE/NAME/KEY');
+}
+
+function resetRequest(args: readonly string[], options: CommandOptions): DynamicResetRequest {
+  return {
+    choice: readNodeChoice(args, options),
+    rollout: readRolloutOptions(options),
+    backend: backendOf(options),
+    cluster: kubeconfigRequest(options),
+    plan: planRequest(options),
+  };
+}
+
+function readNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
+  const choice = {
+    names: [...new Set(args)],
+    selector: flagText(options, 'selector'),
+    groups: flagList(options, 'group'),
+    fleetFile: flagText(options, 'fleet'),
+  };
+  const routes = [choice.names.length > 0, choice.selector !== undefined, choice.groups.length > 0].filter(Boolean).length;
+  if (routes === 0)
+    throw usageError('no node was named', 'Name nodes, or choose them with --selector or --group; kubectl get nodes lists them');
+  if (routes > 1) throw usageError('nodes are named in two ways', 'Give names, --selector or --group');
+  if (choice.selector?.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
+  return choice;
+}
+
+/** Of all nodes, where nobody says how many. */
+const DEFAULT_UNAVAILABLE = '10%';
+
+function readRolloutOptions(options: CommandOptions): RolloutOptions {
+  const given = flagText(options, 'wait');
+  const wait = given === 'good' || given === 'none' ? given : 'trial';
+  const own = ['canary', 'maxUnavailable', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
+  if (wait === 'none' && own !== undefined)
+    throw usageError(`${optionName(own)} with --wait none: the result of the first nodes would not be observed`, 'Leave one of them out');
+  const [canary, maxUnavailable] = [amountOf(options, 'canary', '1'), amountOf(options, 'maxUnavailable', DEFAULT_UNAVAILABLE)];
+  if (maxUnavailable.isZero) throw usageError('--max-unavailable 0: no node would be changed', 'Give at least 1');
+  return {
+    wait,
+    onFailure: flagText(options, 'onFailure') === 'revert' ? 'revert' : 'stop',
+    timeoutMs: durationOf(options, 'timeout') ?? (wait === 'good' ? 900_000 : 180_000),
+    minReadyMs: durationOf(options, 'minReady'),
+    rulesFor: (total) => ({
+      // With one node there is nobody to be spared.
+      canary: total === 1 ? 0 : canary.of(total),
+      maxUnavailable: wait === 'none' ? Number.POSITIVE_INFINITY : Math.max(1, maxUnavailable.of(total)),
+      direction: 'out',
+    }),
+  };
+}
+
+function amountOf(options: CommandOptions, name: 'canary' | 'maxUnavailable', absent: string) {
+  const text = flagText(options, name) ?? absent;
+  const amount = parseAmount(text);
+  if (amount === null)
+    throw usageError(
+      `${optionName(name)} ${text}: neither a number of nodes nor a share of them`,
+      `Write it like ${optionName(name)} 5 or ${optionName(name)} 10%`,
+    );
+  return { isZero: ('hosts' in amount ? amount.hosts : amount.percent) === 0, of: (total: number): number => hostsOf(amount, total) };
+}
+
+function durationOf(options: CommandOptions, name: 'timeout' | 'minReady'): number | null {
+  const text = flagText(options, name);
+  if (text === undefined) return null;
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds === null || nanoseconds < 0n || (name === 'timeout' && nanoseconds === 0n))
+    throw usageError(`${optionName(name)}: invalid duration "${text}"`, 'Write it like 90s or 5m');
+  return Number(nanoseconds / 1_000_000n);
+}
+
+function optionName(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+function statusRequest(names: readonly string[], options: CommandOptions): DynamicStatusRequest {
+  return {
+    names,
+    backend: backendOf(options),
+    watches: options.watch === true,
+    cluster: kubeconfigRequest(options),
+    output: outputRequest(options),
+  };
+}
+
+function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
+  if (node === undefined || more.length > 0) throw usageError('the history of one node is shown at a time', 'Name it');
+  return { node, cluster: kubeconfigRequest(options), format: outputRequest(options).format };
+}
+
+function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequest {
+  const ms = flagDuration(options, 'olderThan', { flag: '--older-than', example: 'Write it like 24h' }) ?? 3_600_000;
+  return {
+    olderThan: { ms, seconds: Math.floor(ms / 1000) },
+    namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
+    cluster: kubeconfigRequest(options),
+    hosts: flagList(options, 'host').length === 0 ? null : hostsRequest(options),
+    checkpointDirectory: flagText(options, 'dynamicConfigDir') ?? null,
+    plan: planRequest(options),
+    writing: writingRequest(options),
+  };
+}
+
+function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
+  if (address === undefined || more.length > 0) throw usageError('one host is inspected at a time', 'Name it; localhost is this machine');
+  const plan = planRequest(options);
+  if (options.repair !== true && plan.dryRun) throw usageError('--dry-run is for --repair', 'Without --repair nothing is changed');
+  return {
+    address,
+    repair: options.repair === true,
+    directory: flagText(options, 'dynamicConfigDir') ?? null,
+    cluster: kubeconfigRequest(options),
+    connection: connectionRequest(options),
+    plan,
+    writing: writingRequest(options),
+  };
+}

@@ -1,11 +1,15 @@
 import { type Command, Option } from 'commander';
+import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
-import { addAgentOptions } from './agent-options.ts';
-import type { On } from './command.ts';
+import { NATIVE_DIRECTORY } from '../kubeadm/node-agent/native-flags.ts';
+import { addAgentOptions, agentAddress, agentWords } from './agent-options.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addSshOptions } from './options.ts';
-import { addConfirmOptions } from './writing-options.ts';
+import { backendOf, connectionRequest, flagText, kubeconfigRequest, planRequest, requireDifferent } from './request-parts.ts';
+import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** `dynamic enable`, `dynamic disable`. */
 export function defineDynamicEnable(dynamic: Command, on: On): void {
@@ -23,14 +27,14 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     .option('--dynamic-config-dir <dir>', 'checkpoint directory of a kubelet up to 1.23 (default: /var/lib/kubelet/dynamic-config)');
   addHosts(enable, { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY }, addAgentOptions);
   addSections(
-    on(enable, async () => (await import('./dynamic-enable.ts')).runDynamicEnable),
+    on(enable, enableRequest, async () => (await import('./dynamic-enable.ts')).runDynamicEnable),
     { notes: NOTES, examples: EXAMPLES },
   );
   const disable = dynamic
     .command('disable')
     .description('Revert the changes of dynamic enable: the nodes return to their local configuration');
   addHosts(disable, { namespace: 'as enabled', programDir: 'as enabled' });
-  on(disable, async () => (await import('./dynamic-enable.ts')).runDynamicDisable);
+  on(disable, disableRequest, async () => (await import('./dynamic-enable.ts')).runDynamicDisable);
 }
 
 interface Defaults {
@@ -60,3 +64,39 @@ const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   # needs no Node.js on the host
   kubeletadm dynamic enable node1 --program dist/kubeletadm-linux-x64
   kubeletadm dynamic disable node1`;
+
+function enableRequest(addresses: readonly string[], options: CommandOptions): DynamicEnableRequest {
+  return {
+    ...disableRequest(addresses, options),
+    backend: backendOf(options) ?? null,
+    program: flagText(options, 'program'),
+    node: flagText(options, 'node') ?? null,
+    agentOptions: agentWords(options),
+    agentAddress: agentAddress(options),
+    nativeDirectory: flagText(options, 'dynamicConfigDir') ?? NATIVE_DIRECTORY,
+  };
+}
+
+function disableRequest(addresses: readonly string[], options: CommandOptions): DynamicDisableRequest {
+  requireDifferent(addresses);
+  const nodeName = flagText(options, 'nodeName') ?? null;
+  if (nodeName !== null && addresses.length > 1)
+    throw usageError('--node-name is for one host, and several were given', 'Do them one by one');
+  return {
+    addresses,
+    nodeName,
+    namespace: flagText(options, 'namespace') ?? null,
+    programDirectory: programDirectory(options),
+    cluster: kubeconfigRequest(options),
+    connection: connectionRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options),
+  };
+}
+
+function programDirectory(options: CommandOptions): string | null {
+  const directory = flagText(options, 'programDir') ?? null;
+  if (directory !== null && !/^\/[^\0\n]*[^/]$/.test(directory))
+    throw usageError(`--program-dir ${directory}: an absolute path is wanted`, 'e.g. /opt/kubeletadm');
+  return directory;
+}

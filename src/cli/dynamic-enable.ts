@@ -1,4 +1,4 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import type { Backend } from '../dynamic/node-config.ts';
 import { disableWorkflow } from '../dynamic/workflows/disable-config.ts';
 import { enableWorkflow } from '../dynamic/workflows/enable-config.ts';
@@ -6,43 +6,73 @@ import type { HostTarget } from '../fleet/host-target.ts';
 import type { Workflow } from '../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
-import { NATIVE_DIRECTORY } from '../kubeadm/node-agent/native-flags.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
-import { agentAddress, checkAgentOptions } from './agent-options.ts';
-import type { CommandOptions } from './command.ts';
-import { openCluster } from './open-cluster.ts';
-import { flagText, readCommandTimeout, readSshOptions, verbosityOf } from './read-options.ts';
+import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import { type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
 import { trustOf } from './trust-of.ts';
 
+/** `dynamic disable HOST...`. */
+export interface DynamicDisableRequest {
+  readonly addresses: readonly string[];
+  /** Null: the one registered by the host. */
+  readonly nodeName: string | null;
+  /** Null: the default, or what was enabled. */
+  readonly namespace: string | null;
+  /** The directory of the agent program on the host. Null: the default, or what was enabled. */
+  readonly programDirectory: string | null;
+  readonly cluster: KubeconfigRequest;
+  readonly connection: ConnectionRequest;
+  readonly plan: PlanRequest;
+  readonly writing: WritingRequest;
+}
+
 /** `dynamic enable HOST...`. */
-export async function runDynamicEnable(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const agentOptions = checkAgentOptions(options);
-  return runOn(services, args, options, async ({ common }) => ({
+export interface DynamicEnableRequest extends DynamicDisableRequest {
+  /** Null: by the version of the kubelet. */
+  readonly backend: Backend | null;
+  /** The agent program to install; undefined: the running program. */
+  readonly program: string | undefined;
+  /** The path of Node.js on the host; null: found in its PATH. */
+  readonly node: string | null;
+  /** Options of the agent, as words for its command line. */
+  readonly agentOptions: readonly string[];
+  /** Where it listens; null: nowhere. */
+  readonly agentAddress: string | null;
+  readonly nativeDirectory: string;
+}
+
+/** `dynamic enable HOST...`. */
+export async function runDynamicEnable(services: Services, request: DynamicEnableRequest): Promise<ExitCode> {
+  const { backend, agentOptions, agentAddress, nativeDirectory, node } = request;
+  return runOn(services, request, async ({ common }) => ({
     workflow: enableWorkflow,
     workflowOptions: {
       ...common,
-      namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
-      backend: (flagText(options, 'backend') as Backend | undefined) ?? null,
+      namespace: request.namespace ?? AGENT_NAMESPACE,
+      backend,
       program: {
-        file: await services.readProgram(flagText(options, 'program')),
-        directory: programDirectory(options) ?? PROGRAM_DIRECTORY,
-        node: flagText(options, 'node') ?? null,
+        file: await services.readProgram(request.program),
+        directory: request.programDirectory ?? PROGRAM_DIRECTORY,
+        node,
       },
       agentOptions,
-      agentAddress: agentAddress(options),
-      nativeDirectory: flagText(options, 'dynamicConfigDir') ?? NATIVE_DIRECTORY,
+      agentAddress,
+      nativeDirectory,
     },
   }));
 }
 
 /** `dynamic disable HOST...`. */
-export async function runDynamicDisable(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return runOn(services, args, options, async ({ common }) => ({
+export async function runDynamicDisable(services: Services, request: DynamicDisableRequest): Promise<ExitCode> {
+  const { namespace, programDirectory } = request;
+  return runOn(services, request, async ({ common }) => ({
     workflow: disableWorkflow,
-    workflowOptions: { ...common, namespace: flagText(options, 'namespace') ?? null, programDirectory: programDirectory(options) },
+    workflowOptions: { ...common, namespace, programDirectory },
   }));
 }
 
@@ -54,25 +84,25 @@ interface Given {
 /** Runs a workflow on the hosts that are named, with the cluster they are nodes of. */
 async function runOn<O, I>(
   services: Services,
-  args: readonly string[],
-  options: CommandOptions,
+  { addresses, nodeName, cluster: named, connection, plan, writing }: DynamicDisableRequest,
   what: (given: Given) => Promise<{ readonly workflow: Workflow<O, I>; readonly workflowOptions: O }>,
 ): Promise<ExitCode> {
-  const targets = await readTargets(services, args, options);
-  const named = { catalogue: await loadCatalogue(), nodeName: nodeNameOf(options, targets) };
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const opened = await openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
+  const targets = await readTargets(services, addresses, connection);
+  const catalogue = await loadCatalogue();
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const opened = await openCluster(services, named, { dryRun: false, staged: false, writes: reporter });
   const { cluster, warnings } = opened;
   try {
-    const common = { ...named, trust: trustOf(services, opened) };
+    const common = { catalogue, nodeName, trust: trustOf(services, opened) };
     return await runOnHosts(services, {
       ...(await what({ common })),
       targets,
       cluster,
-      options,
+      plan,
+      writing,
       reporter,
       warnings,
-      dryRun: options.dryRun === true,
+      dryRun: plan.dryRun,
       skipPhases: [],
       oneHostPerNode: true,
     });
@@ -81,23 +111,12 @@ async function runOn<O, I>(
   }
 }
 
-async function readTargets(services: Services, args: readonly string[], options: CommandOptions): Promise<readonly HostTarget[]> {
-  const twice = args.find((address, at) => args.indexOf(address) !== at);
-  if (twice !== undefined) throw usageError(`${twice} is given twice`, 'Give each host once');
-  const ssh = args.every((address) => address === 'localhost') ? null : await readSshOptions(services, options);
-  const limit = readCommandTimeout(options);
-  return args.map((address) => (address === 'localhost' || ssh === null ? limit : { address, ssh, ...limit }));
-}
-
-function nodeNameOf(options: CommandOptions, targets: readonly HostTarget[]): string | null {
-  const name = flagText(options, 'nodeName') ?? null;
-  if (name !== null && targets.length > 1) throw usageError('--node-name is for one host, and several were given', 'Do them one by one');
-  return name;
-}
-
-function programDirectory(options: CommandOptions): string | null {
-  const directory = flagText(options, 'programDir') ?? null;
-  if (directory !== null && !/^\/[^\0\n]*[^/]$/.test(directory))
-    throw usageError(`--program-dir ${directory}: an absolute path is wanted`, 'e.g. /opt/kubeletadm');
-  return directory;
+async function readTargets(
+  services: Services,
+  addresses: readonly string[],
+  connection: ConnectionRequest,
+): Promise<readonly HostTarget[]> {
+  const ssh = addresses.every((address) => address === 'localhost') ? null : await readSshOptions(services, connection);
+  const limit = commandLimit(connection);
+  return addresses.map((address) => (address === 'localhost' || ssh === null ? limit : { address, ssh, ...limit }));
 }

@@ -1,4 +1,4 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
@@ -10,33 +10,45 @@ import type { HostTarget } from '../fleet/host-target.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { describeIdentity } from '../kubelet/config-source.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
-import type { CommandOptions } from './command.ts';
 import { findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
-import { flagText, isKubeconfigGiven, readHostTarget, verbosityOf } from './read-options.ts';
+import { type ConnectionRequest, readHostTarget } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import { isKubeconfigGiven, type KubeconfigRequest } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
-import { type DocumentFormat, formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
+import type { PlanRequest } from './show-plan.ts';
+
+/** `dynamic inspect HOST [--repair]`. */
+export interface DynamicInspectRequest {
+  /** The host; `localhost`: this machine. */
+  readonly address: string;
+  readonly repair: boolean;
+  /** The checkpoint directory; null: from the command line of the kubelet. */
+  readonly directory: string | null;
+  readonly cluster: KubeconfigRequest;
+  readonly connection: ConnectionRequest;
+  readonly plan: PlanRequest;
+  readonly writing: WritingRequest;
+}
 
 /** `dynamic inspect HOST [--repair]`: exit code 1 when something is broken. */
-export async function runDynamicInspect(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const [address, ...more] = args;
-  if (address === undefined || more.length > 0) throw usageError('one host is inspected at a time', 'Name it; localhost is this machine');
-  if (options.repair !== true && options.dryRun === true)
-    throw usageError('--dry-run is for --repair', 'Without --repair nothing is changed');
-  const target = await readHostTarget(services, address, options);
-  if (options.repair === true) return repair(services, target, options);
+export async function runDynamicInspect(services: Services, request: DynamicInspectRequest): Promise<ExitCode> {
+  const { directory } = request;
+  const { format } = request.plan;
+  const target = await readHostTarget(services, request.address, request.connection);
+  if (request.repair) return repair(services, target, request);
   const catalogue = await loadCatalogue();
-  const cluster = flagText(options, 'kubeconfig') === undefined ? null : clusterOnUse(services, options);
+  const cluster = request.cluster.kubeconfig === undefined ? null : clusterOnUse(services, request.cluster);
   const host = await services.connectHost(target);
   try {
-    const directory = flagText(options, 'dynamicConfigDir') ?? null;
     const { shown, findings } =
       directory === null && (await hasAgent(host, services.signal))
-        ? inspectedAgent(host.name, await readAgent(host, catalogue, services.signal), formatOf(options))
+        ? inspectedAgent(host.name, await readAgent(host, catalogue, services.signal), format)
         : inspectedStore(
             host.name,
             await readStore(host, { catalogue, directory, cluster: (await cluster?.open()) ?? null, signal: services.signal }),
-            formatOf(options),
+            format,
           );
     services.output.stdout(shown);
     return findings.some(({ severity }) => severity !== 'warning') ? 1 : 0;
@@ -54,19 +66,21 @@ function inspectedStore(host: string, found: ReadStore, format: DocumentFormat):
   };
 }
 
-async function repair(services: Services, target: HostTarget, options: CommandOptions): Promise<ExitCode> {
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const cluster = isKubeconfigGiven(options) ? clusterOnUse(services, options, { writes: reporter }) : null;
+async function repair(services: Services, target: HostTarget, request: DynamicInspectRequest): Promise<ExitCode> {
+  const { directory, plan, writing } = request;
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const cluster = isKubeconfigGiven(request.cluster) ? clusterOnUse(services, request.cluster, { writes: reporter }) : null;
   try {
     return await runOnHosts(services, {
       workflow: repairWorkflow,
       targets: [target],
       cluster: (await cluster?.open()) ?? null,
-      workflowOptions: { catalogue: await loadCatalogue(), directory: flagText(options, 'dynamicConfigDir') ?? null },
-      options,
+      workflowOptions: { catalogue: await loadCatalogue(), directory },
+      plan,
+      writing,
       reporter,
       warnings: [],
-      dryRun: options.dryRun === true,
+      dryRun: plan.dryRun,
       skipPhases: [],
     });
   } finally {

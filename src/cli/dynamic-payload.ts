@@ -4,9 +4,15 @@ import type { NodeConfig } from '../dynamic/node-config.ts';
 import { validatePayload } from '../dynamic/validate-payload.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
-import type { CommandOptions } from './command.ts';
 import { readValidatedMinor } from './minor-option.ts';
-import { flagText } from './read-options.ts';
+
+/** How a payload is validated. */
+export interface ValidationRequest {
+  /** Undefined: the versions of the nodes. */
+  readonly kubernetesVersion: string | undefined;
+  /** Accept a configuration that the kubelet rejects. */
+  readonly skipValidation: boolean;
+}
 
 /**
  * Checks a payload for the nodes that are to read it: `--kubernetes-version`, else theirs. Warnings are reported.
@@ -15,14 +21,17 @@ import { flagText } from './read-options.ts';
 export async function requireGoodPayload(
   text: string,
   file: string,
-  { nodes, options, reporter }: { readonly nodes: readonly NodeConfig[]; readonly options: CommandOptions; readonly reporter: Reporter },
+  {
+    nodes,
+    validation,
+    reporter,
+  }: { readonly nodes: readonly NodeConfig[]; readonly validation: ValidationRequest; readonly reporter: Reporter },
 ): Promise<void> {
-  const chosen = flagText(options, 'kubernetesVersion');
+  const { kubernetesVersion: chosen, skipValidation: skip } = validation;
   const minors = chosen === undefined ? minorsOf(nodes) : [readValidatedMinor(chosen)];
   const native = nodes.length === 0 ? minors.some((minor) => minor <= LAST_DYNAMIC_MINOR) : nodes.some((node) => node.backend === 'native');
   const problems = await validatePayload(text, file, { minors, catalogue: await loadCatalogue(), native });
   const isError = ({ severity }: Problem): boolean => severity !== 'warning';
-  const skip = options.skipValidation === true;
   for (const problem of problems) if (skip || !isError(problem)) report(reporter, problem);
   const errors = problems.filter(isError);
   if (errors.length > 0 && !skip) throw new AppError(errors, { exitCode: 2 });

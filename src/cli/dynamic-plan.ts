@@ -2,10 +2,8 @@ import type { ExitCode } from '../base/errors.ts';
 import type { ClusterChange, PhasePlan, Warning } from '../host/plan/change.ts';
 import { planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import type { CommandOptions } from './command.ts';
 import type { Services } from './services.ts';
-import { formatOf } from './show-document.ts';
-import { renderPlan } from './show-plan.ts';
+import { type PlanRequest, renderPlan } from './show-plan.ts';
 
 export interface ClusterPlan {
   readonly phase: string;
@@ -18,13 +16,13 @@ export interface ClusterPlan {
 /** Prints what would be done in the cluster; exit code 6 with `--exit-code` when that is something. */
 export function showClusterPlan(
   services: Services,
-  options: CommandOptions,
+  { format, failsIfChanged }: Pick<PlanRequest, 'format' | 'failsIfChanged'>,
   { phase, plans, cluster, warnings = [] }: ClusterPlan,
 ): ExitCode {
   const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
   const shown = { ...document, hosts: [] };
-  services.output.stdout(renderPlan(shown, formatOf(options)));
-  return options.exitCode === true && !planIsEmpty(shown) ? 6 : 0;
+  services.output.stdout(renderPlan(shown, format));
+  return failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
 }
 
 /** The plan of some changes of the cluster. */

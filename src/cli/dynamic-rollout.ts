@@ -10,13 +10,11 @@ import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from 
 import { namesText } from '../fleet/name-ranges.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { type ConfigSource, sameSource } from '../kubelet/config-source.ts';
-import type { CommandOptions } from './command.ts';
 import { minReadyOf, type RolloutOptions } from './dynamic-rules.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
 
 export interface DynamicRollout {
   readonly names: readonly string[];
@@ -24,7 +22,9 @@ export interface DynamicRollout {
   readonly desired: ConfigSource | null;
   readonly backend: Backend | undefined;
   readonly rollout: RolloutOptions;
-  readonly options: CommandOptions;
+  /** The label selector by which the nodes were chosen. */
+  readonly selector: string | undefined;
+  readonly format: DocumentFormat;
   readonly reporter: Reporter;
 }
 
@@ -116,7 +116,7 @@ function revert(services: Services, cluster: Cluster, run: DynamicRollout, targe
 
 function portsOf(
   services: Services,
-  { reporter, backend, rollout, options }: DynamicRollout,
+  { reporter, backend, rollout, selector }: DynamicRollout,
   { total, prefix }: { readonly total: number; readonly prefix: string },
 ) {
   return {
@@ -125,7 +125,7 @@ function portsOf(
     signal: services.signal,
     by: services.self.name,
     backend,
-    labelSelector: flagText(options, 'selector'),
+    labelSelector: selector,
     timeoutMs: rollout.timeoutMs,
     listener: rolloutListener(services, { reporter, total, verb: 'assigned', prefix }),
   };
@@ -202,8 +202,7 @@ const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
 ];
 
 /** `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; of events the last. */
-function showResult(services: Services, { options, reporter, names }: DynamicRollout, final: readonly FinalOutcome[]): void {
-  const format = formatOf(options);
+function showResult(services: Services, { format, reporter, names }: DynamicRollout, final: readonly FinalOutcome[]): void {
   const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;
   const parts = FINAL_STAGES.flatMap(([stage, word]) => (count(stage) === 0 ? [] : [`${count(stage)} ${word}`]));
   const message = `${final.length} ${final.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;

@@ -1,4 +1,4 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
@@ -9,26 +9,45 @@ import { watchNodes } from '../dynamic/workflows/watch-nodes.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText, verbosityOf } from './read-options.ts';
+import type { KubeconfigRequest } from './open-cluster.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
 /** `dynamic status [NODE...] [--watch]`. */
-export async function runDynamicStatus(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return withCluster(services, options, async (cluster) => {
-    const backend = flagText(options, 'backend') as Backend | undefined;
+export interface DynamicStatusRequest {
+  /** Empty: all Nodes. */
+  readonly names: readonly string[];
+  /** Undefined: detected from each Node. */
+  readonly backend: Backend | undefined;
+  /** Print each change until interrupted. */
+  readonly watches: boolean;
+  readonly cluster: KubeconfigRequest;
+  readonly output: OutputRequest;
+}
+
+/** `dynamic history NODE`. */
+export interface DynamicHistoryRequest {
+  readonly node: string;
+  readonly cluster: KubeconfigRequest;
+  readonly format: DocumentFormat;
+}
+
+/** `dynamic status [NODE...] [--watch]`. */
+export async function runDynamicStatus(services: Services, request: DynamicStatusRequest): Promise<ExitCode> {
+  const { names, backend } = request;
+  const { format, verbosity } = request.output;
+  return withCluster(services, request.cluster, async (cluster) => {
     const { clock, signal, output } = services;
-    if (options.watch !== true) {
+    if (!request.watches) {
       const now = clock.now();
-      output.stdout(render(await assessNodes(cluster, args, { now, backend }), options, now));
+      output.stdout(render(await assessNodes(cluster, names, { now, backend }), format, now));
       return 0;
     }
     // A name that is none is said at once.
-    await readNodes(cluster, args);
-    const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+    await readNodes(cluster, names);
+    const reporter = services.reporter({ verbosity, format: 'text' });
     let shown = '';
-    await watchNodes(args, {
+    await watchNodes(names, {
       cluster,
       clock,
       signal,
@@ -37,7 +56,7 @@ export async function runDynamicStatus(services: Services, args: readonly string
       onNodes: (nodes) => {
         // Ages move by themselves: they are no change.
         const state = JSON.stringify(nodes.map(nodeDocument));
-        if (state !== shown) output.stdout(render(nodes, options, clock.now()));
+        if (state !== shown) output.stdout(render(nodes, format, clock.now()));
         shown = state;
       },
       onIssue: (error) => {
@@ -50,13 +69,10 @@ export async function runDynamicStatus(services: Services, args: readonly string
 }
 
 /** `dynamic history NODE`: oldest first. */
-export async function runDynamicHistory(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const [node, ...more] = args;
-  if (node === undefined || more.length > 0) throw usageError('the history of one node is shown at a time', 'Name it');
-  return withCluster(services, options, async (cluster) => {
+export async function runDynamicHistory(services: Services, { node, cluster: named, format }: DynamicHistoryRequest): Promise<ExitCode> {
+  return withCluster(services, named, async (cluster) => {
     await readNodes(cluster, [node]);
     const events = await readConfigHistory(cluster, node);
-    const format = formatOf(options);
     const items = events.map(({ at, reason, identity, message }) => ({
       at: at.toISOString(),
       reason,
@@ -107,8 +123,7 @@ export function nodeDocument({ config, verdict }: AssessedNode): object {
   };
 }
 
-function render(nodes: readonly AssessedNode[], options: CommandOptions, now: Date): string {
-  const format = formatOf(options);
+function render(nodes: readonly AssessedNode[], format: DocumentFormat, now: Date): string {
   if (format !== 'text')
     return renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items: nodes.map(nodeDocument) }, format);
   if (nodes.length === 0) return 'There are no nodes.\n';
@@ -143,8 +158,12 @@ function reportedAge({ report }: AssessedNode['config'], now: Date): string {
   return Number.isNaN(at) ? '-' : formatAge(now.getTime() - at);
 }
 
-async function withCluster(services: Services, options: CommandOptions, use: (cluster: Cluster) => Promise<ExitCode>): Promise<ExitCode> {
-  const cluster = clusterOnUse(services, options);
+async function withCluster(
+  services: Services,
+  request: KubeconfigRequest,
+  use: (cluster: Cluster) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const cluster = clusterOnUse(services, request);
   try {
     return await use(await cluster.open());
   } finally {

@@ -1,9 +1,7 @@
 import { usageError } from '../base/errors.ts';
 import { selectHosts } from '../fleet/select.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import type { CommandOptions } from './command.ts';
 import { readFleet } from './load-fleet.ts';
-import { flagList, flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 
 /** What the command line says of the nodes it means, before the cluster is asked. */
@@ -12,17 +10,8 @@ export interface NodeChoice {
   /** Of Nodes, as kubectl takes it. */
   readonly selector: string | undefined;
   readonly groups: readonly string[];
-}
-
-/** @throws AppError USAGE when nobody is named, or in two ways at once */
-export function readNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
-  const choice = { names: [...new Set(args)], selector: flagText(options, 'selector'), groups: flagList(options, 'group') };
-  const routes = [choice.names.length > 0, choice.selector !== undefined, choice.groups.length > 0].filter(Boolean).length;
-  if (routes === 0)
-    throw usageError('no node was named', 'Name nodes, or choose them with --selector or --group; kubectl get nodes lists them');
-  if (routes > 1) throw usageError('nodes are named in two ways', 'Give names, --selector or --group');
-  if (choice.selector?.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
-  return choice;
+  /** The fleet file of the groups; undefined: the default. */
+  readonly fleetFile: string | undefined;
 }
 
 /**
@@ -30,13 +19,8 @@ export function readNodeChoice(args: readonly string[], options: CommandOptions)
  * is the Node of its `nodeName`, else of its own name.
  * @throws AppError USAGE when that is nobody, and what reading the fleet file and the Nodes throws
  */
-export async function findNodeNames(
-  services: Services,
-  cluster: Cluster,
-  choice: NodeChoice,
-  options: CommandOptions,
-): Promise<readonly string[]> {
-  const { names, selector, groups } = choice;
+export async function findNodeNames(services: Services, cluster: Cluster, choice: NodeChoice): Promise<readonly string[]> {
+  const { names, selector, groups, fleetFile } = choice;
   if (names.length > 0) return names;
   if (selector !== undefined) {
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: selector });
@@ -44,8 +28,7 @@ export async function findNodeNames(
       throw usageError(`--selector ${selector}: no Node has such labels`, 'kubectl get nodes --show-labels tells them');
     return items.map(({ metadata }) => metadata.name).sort();
   }
-  const file = flagText(options, 'fleet');
-  const fleet = await readFleet(services, file === undefined ? {} : { file });
+  const fleet = await readFleet(services, { file: fleetFile });
   const hosts = selectHosts(fleet.hosts, { limit: [], groups });
   return [...new Set(hosts.map(({ name, nodeRegistration }) => (nodeRegistration.name ?? name).trim().toLowerCase()))];
 }

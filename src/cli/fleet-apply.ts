@@ -5,27 +5,39 @@ import { hostsToRetry, type JournaledRun } from '../fleet/journal.ts';
 import { namesText } from '../fleet/name-ranges.ts';
 import type { RunJournal, RunJournals } from '../fleet/run-journals.ts';
 import type { PlannedHost } from '../fleet/saved-plan.ts';
-import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import type { FleetTask } from './fleet-members.ts';
 import { countByStatus, exitOf, summaryLine } from './fleet-report.ts';
-import { readRules } from './fleet-rules.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
 import { openFleetRun } from './fleet-run.ts';
 import { type FleetTasks, readTasks } from './fleet-tasks.ts';
 import { watchFleet } from './fleet-watch.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
+import type { OutputRequest } from './show-document.ts';
 
 /** `fleet apply [PLAN]`, `apply [PLAN]`. */
-export async function runFleetApply(services: Services, args: readonly string[], given: CommandOptions): Promise<ExitCode> {
-  const work = await readTasks(services, args[0], given);
-  const { subject, options } = work;
+export interface FleetApplyRequest {
+  /** A saved plan; undefined: the fleet file is applied. */
+  readonly planFile: string | undefined;
+  readonly run: FleetRunRequest;
+  /** Only the hosts that the last run did not finish. */
+  readonly retriesFailed: boolean;
+  /** JSON: one event per line. */
+  readonly output: OutputRequest;
+}
+
+/** `fleet apply [PLAN]`, `apply [PLAN]`. */
+export async function runFleetApply(services: Services, request: FleetApplyRequest): Promise<ExitCode> {
+  const { planFile, output } = request;
+  const work = await readTasks(services, planFile, request.run);
+  const { subject } = work;
   const journals = await services.runJournals();
-  const last = flagText(options, 'retry') === undefined ? null : await lastRun(journals, work, args[0]);
+  const last = request.retriesFailed ? await lastRun(journals, work, planFile) : null;
   const tasks = last === null ? work.tasks : leftBy(last, work.tasks);
-  const rules = readRules(options, { total: tasks.length, dryRun: false });
+  const rules = fleetRules(work.request.rules, { total: tasks.length, dryRun: false });
   if (tasks.length === 0) {
-    if (flagText(options, 'output') !== 'json') services.output.stdout(nothingToDo(work, last));
+    if (output.format !== 'json') services.output.stdout(nothingToDo(work, last));
     if (work.unplanned.length > 0) throw new AppError(work.unplanned, { exitCode: 4 });
     return 0;
   }
@@ -36,7 +48,7 @@ export async function runFleetApply(services: Services, args: readonly string[],
     const remaining = last === null ? [] : remainingHosts(last, { selected: hosts, all: work.hosts });
     const entry = { event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts } as const;
     await journal.write({ ...entry, ...(remaining.length === 0 ? {} : { remaining }) });
-    const result = await applyTasks(services, { ...work, tasks, planFile: args[0] }, { journal, rules });
+    const result = await applyTasks(services, { ...work, tasks, planFile }, { journal, rules, output });
     const exit = (): ExitCode => withUnplanned(work, () => exitOf(services, result, 0));
     await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: exitCodeOf(exit) });
     return exit();
@@ -48,13 +60,13 @@ export async function runFleetApply(services: Services, args: readonly string[],
 async function applyTasks(
   services: Services,
   work: FleetTasks & { readonly planFile: string | undefined },
-  { journal, rules }: { readonly journal: RunJournal; readonly rules: FleetRules },
+  { journal, rules, output }: { readonly journal: RunJournal; readonly rules: FleetRules; readonly output: OutputRequest },
 ): Promise<FleetResult> {
-  const { options } = work;
-  const interruption = { hosts: work.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(work.planFile, options) };
-  const watch = watchFleet(services, options, { journal, events: true, interruption });
+  const { request } = work;
+  const interruption = { hosts: work.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(work.planFile, request.file) };
+  const watch = watchFleet(services, output, { journal, events: true, interruption });
   const { reporter } = watch;
-  const run = await openFleetRun(services, options, { ...work, dryRun: false, reporter });
+  const run = await openFleetRun(services, request, { ...work, dryRun: false, reporter });
   try {
     if (run.access !== null) requireSameServer(work, run.access);
     const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
@@ -71,8 +83,7 @@ async function applyTasks(
 }
 
 /** Fleet file or plan as they were named. */
-function retryCommandOf(planFile: string | undefined, options: CommandOptions): string {
-  const file = flagText(options, 'file');
+function retryCommandOf(planFile: string | undefined, file: string | undefined): string {
   const subject = planFile !== undefined ? [quoteShell(planFile)] : file === undefined ? [] : ['-f', quoteShell(file)];
   return ['kubeletadm apply', ...subject, '--retry failed'].join(' ');
 }

@@ -15,7 +15,6 @@ import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import { readHostKubeconfig } from '../kubeadm/read-host-kubeconfig.ts';
 import { type ApiAccess, adminConfHint } from '../kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
-import type { CommandOptions } from './command.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
@@ -29,9 +28,10 @@ import {
   WORKERS,
   waitingMember,
 } from './fleet-members.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { hostWriting } from './host-writing.ts';
 import { installSources } from './install-sources.ts';
 import type { Services } from './services.ts';
-import { readWriting } from './writing-options.ts';
 
 export interface BringUpInput {
   readonly tasks: readonly FleetTask[];
@@ -74,13 +74,14 @@ interface After {
  * Makes the members of a run that brings up a cluster: the first control plane makes it, the others join when its kubeconfig is here.
  * @throws AppError with exit code 2: what is wrong in `cluster.configuration`
  */
-export async function bringUpCluster(services: Services, options: CommandOptions, input: BringUpInput): Promise<BringUp> {
+export async function bringUpCluster(services: Services, request: FleetRunRequest, input: BringUpInput): Promise<BringUp> {
   const { tasks, cluster, file, directory, dryRun, reporter, first, kubeconfig } = input;
   const accesses: ApiAccess[] = [];
-  const targetOf = await fleetTargets(services, options, directory);
+  const targetOf = await fleetTargets(services, request.connection, directory);
   const connect = (): Promise<Host> => services.connectHost(targetOf(first));
   const config = await readConfiguration(services, input);
-  const workflowOptions = await fleetInitOptions(services, options, {
+  const workflowOptions = await fleetInitOptions(services, {
+    ignorePreflightErrors: request.ignorePreflightErrors,
     first,
     file,
     dryRun,
@@ -100,7 +101,7 @@ export async function bringUpCluster(services: Services, options: CommandOptions
     connect,
     cluster: null,
     clock: services.clock,
-    writing: dryRun ? null : await readWriting(services, options)(targetOf(first)),
+    writing: dryRun ? null : await hostWriting(services, request.writing)(targetOf(first)),
     claims: input.claims,
   });
   const openAfter = async (): Promise<After> => {
@@ -111,8 +112,15 @@ export async function bringUpCluster(services: Services, options: CommandOptions
       code: 'KUBECONFIG_WRITTEN',
       message: `${kubeconfig}: credentials of an administrator of the cluster`,
     });
-    const own = { ...options, kubeconfig };
-    const access = await openFleetCluster(services, own, { cluster, file, dryRun, reporter, writes: true, through: [targetOf(first)] });
+    const own = { ...request, cluster: { ...request.cluster, kubeconfig } };
+    const access = await openFleetCluster(services, own.cluster, {
+      cluster,
+      file,
+      dryRun,
+      reporter,
+      writes: true,
+      through: [targetOf(first)],
+    });
     const others = tasks.filter(({ host }) => host !== first);
     const members = await fleetMembers(services, own, {
       tasks: others,

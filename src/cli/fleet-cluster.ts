@@ -12,12 +12,10 @@ import { tokenSecret } from '../kubeadm/token/token-secret.ts';
 import type { ApiServerTarget } from '../kubeadm/workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../kubeadm/workflows/bootstrap-tokens.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
-import type { CommandOptions } from './command.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
 import { type ApiServerRoute, hostNearApiServer } from './near-api-server.ts';
-import { type OpenedCluster, openCluster } from './open-cluster.ts';
-import { flagText } from './read-options.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
@@ -50,15 +48,14 @@ export interface FleetAccessInput {
  * Connects to the cluster of a fleet: with the kubeconfig of the command line or of the file, else by endpoint and token as join does, else with the usual
  * kubeconfig.
  */
-export async function openFleetCluster(services: Services, options: CommandOptions, input: FleetAccessInput): Promise<FleetAccess> {
+export async function openFleetCluster(services: Services, request: KubeconfigRequest, input: FleetAccessInput): Promise<FleetAccess> {
   const { cluster, file } = input;
   const path = (text: string): string => besideFleet(text, file, services.homeDirectory);
   const token = cluster.token === null ? null : await readToken(services, cluster.token, path);
-  const kubeconfig = flagText(options, 'kubeconfig') ?? (cluster.kubeconfig === null ? undefined : path(cluster.kubeconfig));
+  const kubeconfig = request.kubeconfig ?? (cluster.kubeconfig === null ? undefined : path(cluster.kubeconfig));
   if (kubeconfig === undefined && cluster.endpoint !== null && token !== null) return byToken(services, input, token);
-  const context = flagText(options, 'context') ?? cluster.context ?? undefined;
-  const named = { ...options, ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) };
-  const { cluster: admin, apiServer, from } = await openNear(services, named, input);
+  const context = request.context ?? cluster.context ?? undefined;
+  const { cluster: admin, apiServer, from } = await openNear(services, { kubeconfig, context }, input);
   if (admin === null) throw new Error('a real run has a cluster');
   const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
   if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Name it in the fleet file: cluster.caCert');
@@ -83,17 +80,17 @@ const NAME_HINT = 'give the host its nodeName in the fleet file';
 /** Connects from here, or from a host of the fleet where nobody answers here. */
 async function openNear(
   services: Services,
-  options: CommandOptions,
+  request: KubeconfigRequest,
   input: FleetAccessInput,
 ): Promise<OpenedCluster & { readonly from: Host | null }> {
   const run = { dryRun: false, staged: false };
-  const near = await openCluster(services, options, { ...run, writes: input.writes ? input.reporter : null });
+  const near = await openCluster(services, request, { ...run, writes: input.writes ? input.reporter : null });
   if (near.apiServer === null) return { ...near, from: null };
   const { server, caPem } = near.apiServer;
   const from = await hostOfFleet(services, { server, trust: { kind: 'authorities', pem: caPem } }, input);
   if (from === null) return { ...near, from };
   await near.cluster?.close();
-  return { ...(await orClose(from, openCluster(services, options, { ...run, from, writes: null }))), from };
+  return { ...(await orClose(from, openCluster(services, request, { ...run, from, writes: null }))), from };
 }
 
 function hostOfFleet(

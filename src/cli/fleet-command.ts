@@ -1,8 +1,16 @@
 import type { Command } from 'commander';
-import type { On, Run } from './command.ts';
-import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
+import { usageError } from '../base/errors.ts';
+import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { FleetCommitRequest } from './fleet-commit.ts';
+import type { FleetInitRequest } from './fleet-init.ts';
+import type { FleetInventoryRequest } from './fleet-inventory.ts';
+import { addFleetHostOptions, defineFleetRun, parallelOf } from './fleet-run-command.ts';
+import type { FleetTrustRequest } from './fleet-trust.ts';
+import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections } from './help-layout.ts';
 import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, outputOption } from './options.ts';
+import { connectionRequest, flagChoice, flagText, fleetRequest, outputRequest, verbosityOf } from './request-parts.ts';
 
 /** `fleet`: many hosts by one file. */
 export function defineFleet(fleet: Command, on: On): void {
@@ -13,7 +21,11 @@ export function defineFleet(fleet: Command, on: On): void {
   settleCommands(fleet, on);
   defineFleetRun(fleet, on);
   const schema = fleet.command('schema').description('Print the JSON Schema of fleet files, for editors');
-  on(schema, async (): Promise<Run> => (await import('./fleet-schema.ts')).runFleetSchema);
+  on(
+    schema,
+    () => null,
+    async () => (await import('./fleet-schema.ts')).runFleetSchema,
+  );
   addSections(schema, {
     examples: '  # the first line of a file written by fleet init refers to it\n  kubeletadm fleet schema > fleet.schema.json',
   });
@@ -30,7 +42,7 @@ function initCommand(fleet: Command, on: On): void {
       "saved output of vagrant ssh-config to import hosts from; '-' for standard input (default: run vagrant ssh-config)",
     )
     .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several networks');
-  on(init, async (): Promise<Run> => (await import('./fleet-init.ts')).runFleetInit);
+  on(init, initRequest, async () => (await import('./fleet-init.ts')).runFleetInit);
   addSections(init, {
     examples: `  kubeletadm fleet init
   kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini
@@ -44,7 +56,15 @@ function inventoryCommand(fleet: Command, on: On): void {
   )
     .option('--host <name>', 'host to print with the source (file:line) of each setting')
     .addOption(outputOption(['table', 'json', 'yaml']));
-  on(inventory, async (): Promise<Run> => (await import('./fleet-inventory.ts')).runFleetInventory);
+  on(
+    inventory,
+    (_, options): FleetInventoryRequest => ({
+      ...fleetRequest(options),
+      host: flagText(options, 'host'),
+      format: flagChoice(options, 'output', ['table', 'json', 'yaml']),
+    }),
+    async () => (await import('./fleet-inventory.ts')).runFleetInventory,
+  );
   addSections(inventory, { examples: '  kubeletadm fleet inventory -f fleet.yaml\n  kubeletadm fleet inventory --host edge-017' });
 }
 
@@ -57,7 +77,15 @@ function validateCommand(fleet: Command, on: On): void {
       'kubelet version to validate for (default: kubernetesVersion of the fleet file, otherwise the newest known)',
     )
     .addOption(outputOption(['text', 'json', 'sarif']));
-  on(validate, async (): Promise<Run> => (await import('./fleet-validate.ts')).runFleetValidate);
+  on(
+    validate,
+    (_, options): FleetValidateRequest => ({
+      file: flagText(options, 'file'),
+      kubernetesVersion: flagText(options, 'kubernetesVersion'),
+      format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
+    }),
+    async () => (await import('./fleet-validate.ts')).runFleetValidate,
+  );
   addSections(validate, {
     examples: `  kubeletadm fleet validate -f fleet.yaml
   # before an upgrade
@@ -72,9 +100,9 @@ function settleCommands(fleet: Command, on: On): void {
       addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'hosts of the fleet file, or [user@]address[:port]'))),
     );
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
-  on(confirm, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetConfirm);
+  on(confirm, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetConfirm);
   const revert = options(fleet.command('revert').description('Roll back an unconfirmed change immediately'));
-  on(revert, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetRevert);
+  on(revert, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetRevert);
   for (const [command, verb] of [
     [confirm, 'confirm'],
     [revert, 'revert'],
@@ -89,6 +117,44 @@ function trustCommand(fleet: Command, on: On): void {
     .option('-y, --yes', 'record the keys without confirmation')
     .option('--dry-run', 'only show the keys; exit code 6 if a key is unknown')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(trust, async (): Promise<Run> => (await import('./fleet-trust.ts')).runFleetTrust);
+  on(
+    trust,
+    (_, options): FleetTrustRequest => ({
+      ...fleetRequest(options),
+      connection: connectionRequest(options),
+      parallel: parallelOf(options),
+      yes: options.yes === true,
+      dryRun: options.dryRun === true,
+      format: outputRequest(options).format,
+    }),
+    async () => (await import('./fleet-trust.ts')).runFleetTrust,
+  );
   addSections(trust, { examples: '  kubeletadm fleet trust -f fleet.yaml\n  kubeletadm fleet trust --group edge --dry-run' });
+}
+
+function initRequest(_: readonly string[], options: CommandOptions): FleetInitRequest {
+  const { fromSshConfig, fromVagrant } = options;
+  return {
+    file: flagText(options, 'file'),
+    ansible: flagText(options, 'fromAnsible'),
+    sshConfig: fromSshConfig === true ? '~/.ssh/config' : flagText(options, 'fromSshConfig'),
+    vagrant: fromVagrant === true ? null : flagText(options, 'fromVagrant'),
+    nodeIP: readNodeIp(options),
+  };
+}
+
+function readNodeIp(options: CommandOptions): string | undefined {
+  const nodeIP = flagText(options, 'nodeIp');
+  if (nodeIP !== undefined && !isNodeIp(nodeIP)) throw usageError(`--node-ip: ${nodeIP} is not the IP of a node`, NODE_IP_FORM);
+  return nodeIP;
+}
+
+function commitRequest(hosts: readonly string[], options: CommandOptions): FleetCommitRequest {
+  const { file, selection } = fleetRequest(options);
+  const isSelection = selection.limit.length + selection.groups.length > 0;
+  if (hosts.length > 0 && isSelection)
+    throw usageError('hosts were named, and --group or --limit given', 'Name hosts, or say which by --group and --limit');
+  if (hosts.length === 0 && !isSelection)
+    throw usageError('no host was given', 'Name hosts of the fleet file, or addresses, or give --group or --limit');
+  return { file, selection, hosts, connection: connectionRequest(options), verbosity: verbosityOf(options) };
 }

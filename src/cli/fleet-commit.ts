@@ -10,18 +10,25 @@ import { loggingHost } from '../host/logging-host.ts';
 import { observe } from '../host/observe.ts';
 import { observeHealthzUrl } from '../kubeadm/phases/kubelet-start.ts';
 import { waitForHealthyKubelet } from '../kubelet/kubelet-health.ts';
-import type { CommandOptions } from './command.ts';
 import { fleetTargets } from './fleet-members.ts';
+import type { FleetHostsRequest } from './fleet-request.ts';
+import { readHostTarget } from './host-access.ts';
 import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
-import { flagList, flagText, readHostTarget, verbosityOf } from './read-options.ts';
 import type { Services } from './services.ts';
 
 const PARALLEL = 50;
 const HEALTHY_MS = 120_000;
 
+/** `fleet confirm` and `fleet revert`: hosts by their names or addresses, or by what they have in common. */
+export interface FleetCommitRequest extends FleetHostsRequest {
+  /** Names of the fleet file or addresses; empty: those of the selection. */
+  readonly hosts: readonly string[];
+  readonly verbosity: number;
+}
+
 /** `fleet confirm HOST... | --group G | --limit P`: keeps a change that a run did not come to confirm. */
-export function runFleetConfirm(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return settle(services, { args, options, done: 'confirmed' }, async ({ host, record }) => {
+export function runFleetConfirm(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
+  return settle(services, { request, done: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
     await host.perform([
       { kind: 'run', argv: ['systemctl', 'is-active', '--quiet', 'kubelet'], what: 'not confirmed: systemctl is-active kubelet' },
@@ -32,8 +39,8 @@ export function runFleetConfirm(services: Services, args: readonly string[], opt
 }
 
 /** `fleet revert HOST... | --group G | --limit P`: takes such a change back now, and waits until the kubelet runs. */
-export function runFleetRevert(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return settle(services, { args, options, done: 'rolled back' }, async ({ host, record, reporter }) => {
+export function runFleetRevert(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
+  return settle(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
     const why = `${services.self.name} asked for it`;
     await host.perform(
       [
@@ -48,8 +55,7 @@ export function runFleetRevert(services: Services, args: readonly string[], opti
 }
 
 interface Settling {
-  readonly args: readonly string[];
-  readonly options: CommandOptions;
+  readonly request: FleetCommitRequest;
   /** What is said of a host. */
   readonly done: string;
 }
@@ -60,9 +66,9 @@ interface Waiting {
   readonly reporter: Reporter;
 }
 
-async function settle(services: Services, { args, options, done }: Settling, work: (waiting: Waiting) => Promise<void>): Promise<ExitCode> {
-  const { names, targetOf, isSelection } = await readTargets(services, args, options);
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+async function settle(services: Services, { request, done }: Settling, work: (waiting: Waiting) => Promise<void>): Promise<ExitCode> {
+  const { names, targetOf, isSelection } = await readTargets(services, request);
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
   let settled = 0;
   const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
     try {
@@ -114,27 +120,23 @@ interface Targets {
  * address.
  * @throws AppError with exit code 2
  */
-async function readTargets(services: Services, args: readonly string[], options: CommandOptions): Promise<Targets> {
-  const selection = { limit: flagList(options, 'limit'), groups: flagList(options, 'group') };
-  const isSelection = selection.limit.length + selection.groups.length > 0;
-  if (args.length > 0 && isSelection)
-    throw usageError('hosts were named, and --group or --limit given', 'Name hosts, or say which by --group and --limit');
-  if (args.length === 0 && !isSelection)
-    throw usageError('no host was given', 'Name hosts of the fleet file, or addresses, or give --group or --limit');
-  const isNamed = isSelection || flagText(options, 'file') !== undefined;
-  if (!isNamed && !(await services.input.exists(fleetFileOf(options))))
-    return { names: args, targetOf: (name) => readHostTarget(services, name, options), isSelection };
-  const fleet = await readFleet(services, options);
-  const ofFleet = await fleetTargets(services, options, directoryOf(fleet.file));
+async function readTargets(services: Services, request: FleetCommitRequest): Promise<Targets> {
+  const { hosts: given, selection, connection } = request;
+  const isSelection = given.length === 0;
+  const isNamed = isSelection || request.file !== undefined;
+  if (!isNamed && !(await services.input.exists(fleetFileOf(request.file))))
+    return { names: given, targetOf: (name) => readHostTarget(services, name, connection), isSelection };
+  const fleet = await readFleet(services, request);
+  const ofFleet = await fleetTargets(services, connection, directoryOf(fleet.file));
   const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
-  const unknown = args.find((name) => !hosts.has(name));
+  const unknown = given.find((name) => !hosts.has(name));
   if (isNamed && unknown !== undefined)
     throw usageError(`${fleet.file} has no host ${unknown}`, `kubeletadm fleet inventory -f ${fleet.file} lists them`);
   return {
-    names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : args,
+    names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : given,
     targetOf: async (name) => {
       const host = hosts.get(name);
-      return host === undefined ? readHostTarget(services, name, options) : ofFleet(host);
+      return host === undefined ? readHostTarget(services, name, connection) : ofFleet(host);
     },
     isSelection,
   };

@@ -7,7 +7,6 @@ import type { PlannedPatch } from '../kubelet/patch-files.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { besideFleet } from './load-fleet.ts';
 import { readPatches } from './node-options.ts';
-import { kubeadmFlags } from './read-options.ts';
 import type { Services } from './services.ts';
 
 export interface FleetConfigurationInput {
@@ -23,10 +22,10 @@ export interface FleetConfigurationInput {
 export async function readFleetConfiguration(services: Services, { cluster, file }: FleetConfigurationInput): Promise<LoadedConfig> {
   const path = cluster.configuration && besideFleet(cluster.configuration, file, services.homeDirectory);
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
-  const loaded = await loadConfigFile(services, path === null ? {} : { config: path }, kinds);
+  const loaded = await loadConfigFile(services, path ?? undefined, kinds);
   const isDeclared = loaded.cluster?.controlPlaneEndpoint !== undefined;
-  const flags = !isDeclared && cluster.endpoint !== null ? { controlPlaneEndpoint: cluster.endpoint } : {};
-  const config = mergeInitFlags(loaded, kubeadmFlags(flags));
+  const flags = !isDeclared && cluster.endpoint !== null ? { 'control-plane-endpoint': cluster.endpoint } : {};
+  const config = mergeInitFlags(loaded, flags);
   requireValid(config);
   return config;
 }

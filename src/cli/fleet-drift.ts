@@ -6,17 +6,16 @@ import { namesText } from '../fleet/name-ranges.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
-import type { CommandOptions } from './command.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
-import { readRules } from './fleet-rules.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
 import { clusterRoutes } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import { flagList } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type OutputRequest, renderDocument } from './show-document.ts';
 
 /** One thing of a host that is not as the fleet file and the cluster say. */
 interface Drift {
@@ -24,20 +23,33 @@ interface Drift {
   readonly why: string;
 }
 
+/** `fleet drift`. */
+export interface FleetDriftRequest {
+  readonly run: FleetRunRequest;
+  readonly output: OutputRequest;
+  /** Show the changes that apply would make. */
+  readonly showsDiff: boolean;
+  /** Exit code 6 if a host has drifted. */
+  readonly failsIfDrifted: boolean;
+}
+
 /** `fleet drift`: where hosts are not what they should be, whoever changed them. */
-export async function runFleetDrift(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const watch = watchFleet(services, options, { reads: true });
-  const fleet = await readFleet(services, options);
+export async function runFleetDrift(
+  services: Services,
+  { run: request, output, showsDiff, failsIfDrifted }: FleetDriftRequest,
+): Promise<ExitCode> {
+  const watch = watchFleet(services, output, { reads: true });
+  const fleet = await readFleet(services, request);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
-  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
-  const rules = readRules(options, { total: hosts.length, dryRun: true });
+  const hosts = selectHosts(fleet.hosts, request.selection);
+  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const { reporter } = watch;
   const { cluster, file, hosts: all } = fleet;
-  const through = await clusterRoutes(services, options, { hosts: all, chosen: hosts, directory: directoryOf(file) });
-  const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, writes: false, through });
+  const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory: directoryOf(file) });
+  const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
-    const members = await fleetMembers(services, options, {
+    const members = await fleetMembers(services, request, {
       tasks,
       cluster,
       file,
@@ -49,14 +61,14 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
     const result = await runFleet(members, rules, watch.ports);
     watch.close();
     const drifts = result.outcomes.flatMap((outcome) => (hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome) }] : []));
-    const format = formatOf(options);
+    const { format } = output;
     if (format !== 'text') services.output.stdout(renderDocument(documentOf(result.outcomes), format));
     else {
-      const diff = options.diff === true ? planLines(result.outcomes, { origins: false }) : [];
+      const diff = showsDiff ? planLines(result.outcomes, { origins: false }) : [];
       const lines = drifts.length === 0 ? noDriftLines(result.outcomes) : [...tableOf(drifts), ...uncheckedLines(result.outcomes)];
       services.output.stdout(joinLines([...lines, ...diff]));
     }
-    return exitOf(services, result, drifts.length > 0 && options.exitCode === true ? 6 : 0, { reads: true });
+    return exitOf(services, result, drifts.length > 0 && failsIfDrifted ? 6 : 0, { reads: true });
   } finally {
     watch.close();
     await access.close();

@@ -1,4 +1,4 @@
-import { AppError, type ExitCode, formatProblem, isAppError, type Problem, usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, formatProblem, isAppError, type Problem } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
@@ -6,11 +6,9 @@ import { inParallel } from '../fleet/in-parallel.ts';
 import type { ResolvedHost } from '../fleet/model.ts';
 import { selectHosts } from '../fleet/select.ts';
 import type { CommandFact } from '../host/facts/query.ts';
-import type { CommandOptions } from './command.ts';
 import { fleetTargets } from './fleet-members.ts';
-import { readRules } from './fleet-rules.ts';
+import type { FleetHostsRequest } from './fleet-request.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import { flagList, flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 
 interface Executed {
@@ -19,21 +17,26 @@ interface Executed {
   readonly problems: readonly Problem[];
 }
 
+/** `fleet exec -- COMMAND [ARGUMENT...]`. */
+export interface FleetExecRequest extends FleetHostsRequest {
+  readonly argv: readonly string[];
+  /** Hosts at once. */
+  readonly parallel: number;
+  readonly timeoutMs: number;
+  readonly format: 'text' | 'json';
+}
+
 /** `fleet exec -- COMMAND [ARGUMENT...]`: as root on every host. One argument alone is a line for the shell, as with ssh. */
-export async function runFleetExec(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const [only = ''] = args;
-  if (args.length === 0) throw usageError('no command was given', 'Write it after --: fleet exec -- systemctl is-active kubelet');
-  const argv = args.length === 1 ? ['sh', '-c', only] : args;
-  const fleet = await readFleet(services, options);
-  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
-  const { parallel } = readRules(options, { total: hosts.length, dryRun: true });
-  const targetOf = await fleetTargets(services, options, directoryOf(fleet.file));
-  const timeoutMs = (typeof options.timeout === 'number' ? options.timeout : 60) * 1000;
+export async function runFleetExec(services: Services, request: FleetExecRequest): Promise<ExitCode> {
+  const { argv, parallel, timeoutMs, format } = request;
+  const fleet = await readFleet(services, request);
+  const hosts = selectHosts(fleet.hosts, request.selection);
+  const targetOf = await fleetTargets(services, request.connection, directoryOf(fleet.file));
   let done = 0;
   const executed = await inParallel(hosts, parallel, async (host) => {
     const one = await execute(services, targetOf(host), host, { argv, timeoutMs });
     done++;
-    show(services, options, one);
+    show(services, format, one);
     services.output.status?.(done === hosts.length ? null : `${done}/${hosts.length} hosts`);
     return one;
   });
@@ -66,8 +69,8 @@ async function execute(
 }
 
 /** All a host said in one piece. */
-function show({ output }: Services, options: CommandOptions, { host, result, problems }: Executed): void {
-  if (flagText(options, 'output') === 'json') {
+function show({ output }: Services, format: FleetExecRequest['format'], { host, result, problems }: Executed): void {
+  if (format === 'json') {
     const reported = result === null ? { problems: problems.map(formatProblem) } : { ...result };
     output.stdout(`${printableJson({ host, ...reported })}\n`);
     return;

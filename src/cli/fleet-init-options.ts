@@ -7,15 +7,14 @@ import type { LoadedConfig } from '../kubeadm/config/load.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
-import type { CommandOptions } from './command.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 import { connectOver, releaseOf } from './init-control-plane.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
 import { durationMs, isForKubelet } from './node-options.ts';
-import { ignoredChecks } from './read-options.ts';
 import type { Services } from './services.ts';
 
 export interface FleetInitInput {
+  readonly ignorePreflightErrors: readonly string[];
   /** The control plane. */
   readonly first: PlannedHost;
   /** The fleet file: relative paths count from there. */
@@ -34,15 +33,12 @@ export interface FleetInitInput {
 }
 
 /** What init takes from its documents, with what the fleet file says of the host over it. */
-export async function fleetInitOptions(
-  services: Services,
-  options: CommandOptions,
-  input: FleetInitInput,
-): Promise<InitControlPlaneOptions> {
+export async function fleetInitOptions(services: Services, input: FleetInitInput): Promise<InitControlPlaneOptions> {
   const { first, dryRun, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};
   const patches = await readFleetPatches(services, init, { file, reporter });
-  const selects = phaseSelection({ skipPhases: input.skipPhases }, init.skipPhases ?? [], input.onlyPhase);
+  const skipped = [...input.skipPhases, ...(init.skipPhases ?? [])];
+  const selects = phaseSelection(skipped, input.onlyPhase);
   const count = countMissingTokens(init);
   return {
     templates: await services.templates(),
@@ -53,7 +49,7 @@ export async function fleetInitOptions(
     settings: [],
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
-    ignorePreflightErrors: ignoredChecks(options),
+    ignorePreflightErrors: input.ignorePreflightErrors,
     skipPreflight: false,
     dryRun,
     staged: false,
@@ -67,7 +63,7 @@ export async function fleetInitOptions(
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
     selects,
-    skips: isLeftOut({ skipPhases: input.skipPhases }, init.skipPhases ?? []),
+    skips: isLeftOut(skipped),
     routeHere: {},
     connect: connectOver(services),
     given,

@@ -4,22 +4,24 @@ import { joinLines } from '../base/text/styled.ts';
 import { hostTable, inventoryDocument, inventoryTable } from '../fleet/inventory-document.ts';
 import type { ResolvedFleet, ResolvedHost } from '../fleet/model.ts';
 import { selectHosts } from '../fleet/select.ts';
-import type { CommandOptions } from './command.ts';
-import { readFleet } from './load-fleet.ts';
-import { flagList, flagText } from './read-options.ts';
+import { type FleetRequest, readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 
 /** `fleet inventory`. */
-export async function runFleetInventory(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const fleet = await readFleet(services, options);
+export interface FleetInventoryRequest extends FleetRequest {
+  /** The host to show with the source of each setting; undefined: the table of hosts. */
+  readonly host: string | undefined;
+  readonly format: 'table' | 'json' | 'yaml';
+}
+
+/** `fleet inventory`. */
+export async function runFleetInventory(services: Services, request: FleetInventoryRequest): Promise<ExitCode> {
+  const { host: name, selection, format } = request;
+  const fleet = await readFleet(services, request);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
-  const name = flagText(options, 'host');
-  const selection = { limit: flagList(options, 'limit'), groups: flagList(options, 'group') };
   const hosts = name !== undefined ? [hostNamed(fleet, name)] : fleet.hosts.length === 0 ? [] : selectHosts(fleet.hosts, selection);
-  const format = flagText(options, 'output') ?? 'table';
-  if (format === 'json' || format === 'yaml')
-    services.output.stdout(renderDocument(inventoryDocument(fleet, hosts, name !== undefined), format));
+  if (format !== 'table') services.output.stdout(renderDocument(inventoryDocument(fleet, hosts, name !== undefined), format));
   else {
     const [only] = hosts;
     const lines = name === undefined || only === undefined ? inventoryTable(fleet, hosts, null) : hostTable(only);

@@ -21,14 +21,14 @@ import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
 import { prepareHostWorkflow } from '../kubeadm/workflows/prepare-host.ts';
 import { upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
-import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
+import { hostWriting } from './host-writing.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
 import { isForKubelet } from './node-options.ts';
-import { ignoredChecks, readCommandTimeout, readSshOptions } from './read-options.ts';
 import type { Services } from './services.ts';
-import { readWriting } from './writing-options.ts';
 
 /** A host, and where a saved plan is applied what exactly is to be done on it. */
 export interface FleetTask {
@@ -60,11 +60,15 @@ export interface FleetMembersInput {
  * The hosts of a fleet as members of a run: workers join, and those that have joined get what the file and the cluster say now. What the cluster says is read once.
  * @throws what reading the cluster throws
  */
-export async function fleetMembers(services: Services, options: CommandOptions, input: FleetMembersInput): Promise<readonly FleetMember[]> {
+export async function fleetMembers(
+  services: Services,
+  request: FleetRunRequest,
+  input: FleetMembersInput,
+): Promise<readonly FleetMember[]> {
   const { access, dryRun, tasks } = input;
-  const targetOf = await fleetTargets(services, options, input.directory);
+  const targetOf = await fleetTargets(services, request.connection, input.directory);
   const catalogue = await loadCatalogue();
-  const ignorePreflightErrors = ignoredChecks(options);
+  const { ignorePreflightErrors, takeOver, replan } = request;
   const shared = {
     templates: await services.templates(),
     catalogue,
@@ -81,17 +85,19 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     caCertPath: DEFAULT_CA_CERT_PATH,
     controlPlane: false,
     tlsBootstrapMs: 300_000,
-    takeOver: options.takeOver === true,
+    takeOver,
     removesMarks: true,
     waitReadyMs: null,
     admin: access.admin,
     trust: access.trust,
   } satisfies Partial<JoinOptions>;
-  const writing = readWriting(services, options);
+  const writing = hostWriting(services, request.writing);
   const sources = installSources(services, input.directory);
   const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./fleet-upload-certs.ts');
-    return uploadFleetCerts(services, options, {
+    return uploadFleetCerts(services, {
+      ignorePreflightErrors,
+      verbosity: request.verbosity,
       controlPlanes: input.controlPlanes ?? [],
       connectTo: (host) => services.connectHost(targetOf(host)),
       cluster: access.cluster,
@@ -99,7 +105,6 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     });
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
-  const replan = options.replan === true;
   const memberOf = async ({ host, operations, planned }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays, preparation } = host;
     const target = targetOf(host);
@@ -197,11 +202,11 @@ function exactly(member: FleetMember, { operations, planned, replan }: SavedForH
 /** How each host is reached, by fleet file and command line. */
 export async function fleetTargets(
   services: Services,
-  options: CommandOptions,
+  connection: ConnectionRequest,
   directory: string,
 ): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {
-  const ssh = await readSshOptions(services, options);
-  const limit = readCommandTimeout(options);
+  const ssh = await readSshOptions(services, connection);
+  const limit = commandLimit(connection);
   return ({ name, ssh: own }) => ({ member: { name, ssh: own, directory }, ssh, ...limit });
 }
 

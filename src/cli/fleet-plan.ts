@@ -5,51 +5,57 @@ import type { FleetCluster, ResolvedFleet } from '../fleet/model.ts';
 import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../fleet/saved-plan.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { formatClusterName } from '../host/plan/document.ts';
-import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
-import { readRules } from './fleet-rules.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
 import { openFleetRun } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import { flagList, flagText, ignoredChecks, verbosityOf } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { renderDocument } from './show-document.ts';
+import type { PlanRequest } from './show-plan.ts';
 
 /** `fleet plan`, `plan`. */
-export async function runFleetPlan(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const watch = watchFleet(services, options, { reads: true });
+export interface FleetPlanRequest {
+  readonly run: FleetRunRequest;
+  readonly output: PlanRequest;
+  /** The file that the plan is saved to; undefined: none. */
+  readonly out: string | undefined;
+}
+
+/** `fleet plan`, `plan`. */
+export async function runFleetPlan(services: Services, { run: request, output: plan, out }: FleetPlanRequest): Promise<ExitCode> {
+  const watch = watchFleet(services, plan, { reads: true });
   const { reporter } = watch;
-  const fleet = await readFleet(services, options);
+  const fleet = await readFleet(services, request);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
-  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
-  const rules = readRules(options, { total: hosts.length, dryRun: true });
+  const hosts = selectHosts(fleet.hosts, request.selection);
+  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const { file, cluster } = fleet;
   const tasks = hosts.map((host) => ({ host }));
   const input = { tasks, hosts: fleet.hosts, cluster, file, directory: directoryOf(file), dryRun: true, reporter };
-  const run = await openFleetRun(services, options, input);
+  const run = await openFleetRun(services, request, input);
   const { access } = run;
   try {
-    if (access === null && flagText(options, 'out') !== undefined) throw notToBeSaved();
+    if (access === null && out !== undefined) throw notToBeSaved();
     const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
     watch.close();
-    const plan = savePlan(
-      contextOf(options, fleet, access),
+    const saved = savePlan(
+      contextOf(request, fleet, access),
       hosts.map((host, i) => [host, outcomeOf(result.outcomes[i] as HostOutcome)] as const),
     );
-    const format = formatOf(options);
-    if (format !== 'text') services.output.stdout(renderDocument(plan, format));
+    if (plan.format !== 'text') services.output.stdout(renderDocument(saved, plan.format));
     else {
-      const lines = planLines(result.outcomes, { origins: options.showOrigin === true, verbosity: verbosityOf(options) });
+      const lines = planLines(result.outcomes, { origins: plan.showOrigin, verbosity: plan.verbosity });
       services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(result.outcomes)]));
     }
-    const out = flagText(options, 'out');
     if (out !== undefined) {
-      await services.writeLocalFile(out, `${JSON.stringify(plan)}\n`);
-      services.output.stderr(`${savedLine(out, plan, fleet.cluster)}\n`);
+      await services.writeLocalFile(out, `${JSON.stringify(saved)}\n`);
+      services.output.stderr(`${savedLine(out, saved, fleet.cluster)}\n`);
     }
     const pending = result.outcomes.some(({ status }) => status === 'pending');
-    return exitOf(services, result, pending && options.exitCode === true ? 6 : 0);
+    return exitOf(services, result, pending && plan.failsIfChanged ? 6 : 0);
   } finally {
     watch.close();
     await run.close();
@@ -66,13 +72,13 @@ function notToBeSaved(): AppError {
   return new AppError({ code: 'USAGE', message, hint: 'Apply the fleet file itself, or only plan it' }, { exitCode: 2 });
 }
 
-function contextOf(options: CommandOptions, fleet: ResolvedFleet, access: FleetAccess | null): PlanContext {
+function contextOf({ takeOver, ignorePreflightErrors }: FleetRunRequest, fleet: ResolvedFleet, access: FleetAccess | null): PlanContext {
   return {
     fleet: { file: fleet.file, directory: directoryOf(fleet.file), name: fleet.name },
     cluster: fleet.cluster,
     server: access?.apiServer.server ?? '',
-    takeOver: options.takeOver === true,
-    ignorePreflightErrors: ignoredChecks(options),
+    takeOver,
+    ignorePreflightErrors,
   };
 }
 

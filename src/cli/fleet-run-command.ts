@@ -1,5 +1,14 @@
 import { type Command, Option } from 'commander';
-import type { On, Run } from './command.ts';
+import { usageError } from '../base/errors.ts';
+import { type Amount, parseAmount } from '../fleet/amount.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { FleetApplyRequest } from './fleet-apply.ts';
+import type { FleetDriftRequest } from './fleet-drift.ts';
+import type { FleetExecRequest } from './fleet-exec.ts';
+import type { FleetPlanRequest } from './fleet-plan.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import type { RulesRequest } from './fleet-rules.ts';
+import type { FleetStatusRequest } from './fleet-status.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
   addClusterOptions,
@@ -12,7 +21,19 @@ import {
   outputOption,
   SECONDS_OF_A_DAY,
 } from './options.ts';
-import { addConfirmOptions } from './writing-options.ts';
+import {
+  connectionRequest,
+  flagChoice,
+  flagNumber,
+  flagText,
+  fleetRequest,
+  ignoredChecks,
+  kubeconfigRequest,
+  outputRequest,
+  planRequest,
+  verbosityOf,
+} from './request-parts.ts';
+import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** More hosts at once than any fleet file can usefully list. */
 const MAX_PARALLEL = 100_000;
@@ -31,7 +52,11 @@ export function defineFleetRun(fleet: Command, on: On): void {
 
 function defineStatus(status: Command, on: On): void {
   addClusterOptions(addFleetHostOptions(status.addOption(outputOption(['text', 'json', 'yaml']))));
-  on(status, async (): Promise<Run> => (await import('./fleet-status.ts')).runFleetStatus);
+  on(
+    status,
+    (_, options): FleetStatusRequest => ({ run: runRequest(options), output: outputRequest(options) }),
+    async () => (await import('./fleet-status.ts')).runFleetStatus,
+  );
   addSections(status, { examples: STATUS_EXAMPLES });
 }
 
@@ -42,7 +67,16 @@ function defineDrift(drift: Command, on: On): void {
       .option('--exit-code', 'exit with code 6 if a host has drifted')
       .option('--diff', 'show the changes that apply would make'),
   );
-  on(addRunOptions(drift), async (): Promise<Run> => (await import('./fleet-drift.ts')).runFleetDrift);
+  on(
+    addRunOptions(drift),
+    (_, options): FleetDriftRequest => ({
+      run: runRequest(options),
+      output: outputRequest(options),
+      showsDiff: options.diff === true,
+      failsIfDrifted: options.exitCode === true,
+    }),
+    async () => (await import('./fleet-drift.ts')).runFleetDrift,
+  );
   addSections(drift, { examples: DRIFT_EXAMPLES });
 }
 
@@ -53,7 +87,7 @@ function defineExec(exec: Command, on: On): void {
       .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
       .addOption(outputOption(['text', 'json'], 'output format; json: one object per host')),
   );
-  on(exec, async (): Promise<Run> => (await import('./fleet-exec.ts')).runFleetExec);
+  on(exec, execRequest, async () => (await import('./fleet-exec.ts')).runFleetExec);
   addSections(exec, { examples: EXEC_EXAMPLES });
 }
 
@@ -65,7 +99,11 @@ export function definePlan(plan: Command, on: On): void {
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
   );
-  on(addRunOptions(addShowOrigin(plan)), async (): Promise<Run> => (await import('./fleet-plan.ts')).runFleetPlan);
+  on(
+    addRunOptions(addShowOrigin(plan)),
+    (_, options): FleetPlanRequest => ({ run: runRequest(options), output: planRequest(options), out: flagText(options, 'out') }),
+    async () => (await import('./fleet-plan.ts')).runFleetPlan,
+  );
   addSections(plan, { notes: PLAN_NOTES, examples: PLAN_EXAMPLES });
 }
 
@@ -89,7 +127,16 @@ export function defineApply(apply: Command, on: On): void {
       ),
   );
   apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'));
-  on(addConfirmOptions(addRunOptions(apply)), async (): Promise<Run> => (await import('./fleet-apply.ts')).runFleetApply);
+  on(
+    addConfirmOptions(addRunOptions(apply)),
+    ([planFile], options): FleetApplyRequest => ({
+      planFile,
+      run: runRequest(options),
+      retriesFailed: options.retry !== undefined,
+      output: outputRequest(options),
+    }),
+    async () => (await import('./fleet-apply.ts')).runFleetApply,
+  );
   addSections(apply, { notes: APPLY_NOTES, examples: APPLY_EXAMPLES });
 }
 
@@ -108,6 +155,59 @@ function addRunOptions(command: Command): Command {
   return underHeading(command, HEADINGS.fleet, (fleet) =>
     fleet.option('--take-over', 'reuse the name of an existing Node that is not Ready'),
   );
+}
+
+function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
+  const [only = ''] = args;
+  if (args.length === 0) throw usageError('no command was given', 'Write it after --: fleet exec -- systemctl is-active kubelet');
+  return {
+    ...fleetRequest(options),
+    argv: args.length === 1 ? ['sh', '-c', only] : args,
+    connection: connectionRequest(options),
+    parallel: parallelOf(options),
+    timeoutMs: flagNumber(options, 'timeout', 60) * 1000,
+    format: flagChoice(options, 'output', ['text', 'json']),
+  };
+}
+
+/** `--parallel`. */
+export function parallelOf(options: CommandOptions): number {
+  return flagNumber(options, 'parallel', 50);
+}
+
+function runRequest(options: CommandOptions): FleetRunRequest {
+  return {
+    ...fleetRequest(options),
+    connection: connectionRequest(options),
+    cluster: kubeconfigRequest(options),
+    rules: rulesRequest(options),
+    writing: writingRequest(options),
+    ignorePreflightErrors: ignoredChecks(options),
+    takeOver: options.takeOver === true,
+    replan: options.replan === true,
+    verbosity: verbosityOf(options),
+  };
+}
+
+function rulesRequest(options: CommandOptions): RulesRequest {
+  const serial = amountOf(options, 'serial');
+  if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
+    throw usageError('--serial 0: must be at least 1', 'Leave the option out to change all hosts at once');
+  return {
+    parallel: parallelOf(options),
+    canary: amountOf(options, 'canary') ?? { hosts: 0 },
+    serial,
+    maxFail: amountOf(options, 'maxFail'),
+  };
+}
+
+function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'): Amount | null {
+  const text = flagText(options, name);
+  if (text === undefined) return null;
+  const amount = parseAmount(text);
+  if (amount !== null) return amount;
+  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw usageError(`--${flag} ${text}: neither a number of hosts nor a share of them`, `Write it like --${flag} 5 or --${flag} 10%`);
 }
 
 const PLAN_NOTES =

@@ -5,11 +5,10 @@ import type { HostTarget } from '../fleet/host-target.ts';
 import type { FleetCluster } from '../fleet/model.ts';
 import type { PlannedHost } from '../fleet/saved-plan.ts';
 import { type NodeClaims, nodeClaims } from '../kubeadm/node-claims.ts';
-import type { CommandOptions } from './command.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
+import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
 import { besideFleet } from './load-fleet.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 
 export interface FleetRunInput {
@@ -41,15 +40,15 @@ export interface OpenFleetRun {
  * of them makes the cluster, and the kubeconfig.
  * @throws what opening the cluster throws
  */
-export async function openFleetRun(services: Services, options: CommandOptions, input: FleetRunInput): Promise<OpenFleetRun> {
+export async function openFleetRun(services: Services, request: FleetRunRequest, input: FleetRunInput): Promise<OpenFleetRun> {
   const { cluster, file, dryRun, reporter } = input;
-  const kubeconfig = await kubeconfigToMake(services, options, input);
-  if (kubeconfig !== null) return openBringUp(services, options, input, kubeconfig);
-  const through = await clusterRoutes(services, options, { ...input, chosen: input.tasks.map(({ host }) => host) });
-  const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, writes: true, through });
+  const kubeconfig = await kubeconfigToMake(services, request, input);
+  if (kubeconfig !== null) return openBringUp(services, request, input, kubeconfig);
+  const through = await clusterRoutes(services, request, { ...input, chosen: input.tasks.map(({ host }) => host) });
+  const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun, reporter, writes: true, through });
   try {
     const claims = nodeClaims();
-    const members = await fleetMembers(services, options, { ...input, access, controlPlanes: input.hosts.filter(isControlPlane), claims });
+    const members = await fleetMembers(services, request, { ...input, access, controlPlanes: input.hosts.filter(isControlPlane), claims });
     return { members, access, claims, settle: async () => undefined, close: () => access.close() };
   } catch (error) {
     await access.close();
@@ -60,10 +59,10 @@ export async function openFleetRun(services: Services, options: CommandOptions, 
 /** The path of the kubeconfig that is named, where nothing is there and a control plane could make it; else null. */
 async function kubeconfigToMake(
   services: Services,
-  options: CommandOptions,
+  request: FleetRunRequest,
   { cluster, file, hosts }: FleetRunInput,
 ): Promise<string | null> {
-  const named = flagText(options, 'kubeconfig') ?? (cluster.kubeconfig && besideFleet(cluster.kubeconfig, file, services.homeDirectory));
+  const named = request.cluster.kubeconfig ?? (cluster.kubeconfig && besideFleet(cluster.kubeconfig, file, services.homeDirectory));
   if (!named || !hosts.some(isControlPlane) || (await services.input.exists(named))) return null;
   return named;
 }
@@ -78,14 +77,14 @@ function isControlPlane({ role }: PlannedHost): boolean {
  */
 export async function clusterRoutes(
   services: Services,
-  options: CommandOptions,
+  { connection }: FleetHostsRequest,
   { hosts, chosen, directory }: Pick<FleetRunInput, 'hosts' | 'directory'> & { readonly chosen: readonly PlannedHost[] },
 ): Promise<readonly HostTarget[]> {
-  const targetOf = await fleetTargets(services, options, directory);
+  const targetOf = await fleetTargets(services, connection, directory);
   return [...hosts.filter(isControlPlane), ...chosen.filter((host) => !isControlPlane(host))].map(targetOf);
 }
 
-async function openBringUp(services: Services, options: CommandOptions, input: FleetRunInput, kubeconfig: string): Promise<OpenFleetRun> {
+async function openBringUp(services: Services, request: FleetRunRequest, input: FleetRunInput, kubeconfig: string): Promise<OpenFleetRun> {
   const { tasks, hosts, dryRun } = input;
   const controlPlanes = hosts.filter(isControlPlane);
   const [controlPlane] = controlPlanes;
@@ -101,7 +100,7 @@ async function openBringUp(services: Services, options: CommandOptions, input: F
     );
   const { bringUpCluster } = await import('./fleet-bring-up.ts');
   const claims = nodeClaims();
-  const bringUp = await bringUpCluster(services, options, { ...input, controlPlanes, first: first.host, kubeconfig, claims });
+  const bringUp = await bringUpCluster(services, request, { ...input, controlPlanes, first: first.host, kubeconfig, claims });
   const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));
   return { members, access: null, claims, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
 }

@@ -13,17 +13,16 @@ import type { Cluster } from '../kube/cluster.ts';
 import { isNodeReady } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { isHealthy, kubeletHealth } from '../kubelet/kubelet-health.ts';
-import type { CommandOptions } from './command.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf } from './fleet-report.ts';
-import { readRules } from './fleet-rules.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
 import { clusterRoutes } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import { flagList } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type OutputRequest, renderDocument } from './show-document.ts';
 import { shownChanges } from './show-plan.ts';
 
 const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
@@ -44,23 +43,29 @@ interface Row {
   readonly unconfirmed: { readonly owner: string; readonly revertsAt: string } | null;
 }
 
+/** `fleet status`. */
+export interface FleetStatusRequest {
+  readonly run: FleetRunRequest;
+  readonly output: OutputRequest;
+}
+
 /** `fleet status`: one line a host. */
-export async function runFleetStatus(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const watch = watchFleet(services, options, { reads: true });
-  const fleet = await readFleet(services, options);
-  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
-  const rules = readRules(options, { total: hosts.length, dryRun: true });
-  const access = await openFleetCluster(services, options, {
+export async function runFleetStatus(services: Services, { run: request, output }: FleetStatusRequest): Promise<ExitCode> {
+  const watch = watchFleet(services, output, { reads: true });
+  const fleet = await readFleet(services, request);
+  const hosts = selectHosts(fleet.hosts, request.selection);
+  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
+  const access = await openFleetCluster(services, request.cluster, {
     cluster: fleet.cluster,
     file: fleet.file,
     dryRun: true,
     reporter: watch.reporter,
     writes: false,
-    through: await clusterRoutes(services, options, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(fleet.file) }),
+    through: await clusterRoutes(services, request, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(fleet.file) }),
   });
   try {
     const inspected = new Map<string, Inspected>();
-    const members = await fleetMembers(services, options, {
+    const members = await fleetMembers(services, request, {
       tasks: hosts.map((host) => ({ host })),
       cluster: fleet.cluster,
       file: fleet.file,
@@ -84,7 +89,7 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     const [{ outcomes }, nodes] = await Promise.all([runFleet(members, rules, quiet(watch.ports)), nodesOf(access.cluster)]);
     watch.close();
     const rows = outcomes.map((outcome) => rowOf(outcome, inspected.get(outcome.host) ?? null, nodes));
-    const format = formatOf(options);
+    const { format } = output;
     services.output.stdout(format === 'text' ? joinLines(tableOf(rows)) : renderDocument(documentOf(rows), format));
     const unreached = outcomes.map((outcome) =>
       inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,

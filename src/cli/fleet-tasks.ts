@@ -3,10 +3,9 @@ import { formatProblem, type Problem, usageError } from '../base/errors.ts';
 import type { FleetCluster } from '../fleet/model.ts';
 import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../fleet/saved-plan.ts';
 import { selectHosts } from '../fleet/select.ts';
-import type { CommandOptions } from './command.ts';
 import type { FleetTask } from './fleet-members.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import { flagList, flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 
 /** What is to be done, by a fleet file or a saved plan. */
@@ -27,17 +26,17 @@ export interface FleetTasks {
   /** The API server a saved plan was made with. */
   readonly server: string | null;
   /** Those of the plan in place of the command line's. */
-  readonly options: CommandOptions;
+  readonly request: FleetRunRequest;
 }
 
 /**
  * The hosts to work on, of the fleet file of `-f` or of a saved plan.
  * @throws AppError with exit code 2
  */
-export async function readTasks(services: Services, planFile: string | undefined, options: CommandOptions): Promise<FleetTasks> {
-  const selection = { limit: flagList(options, 'limit'), groups: flagList(options, 'group') };
+export async function readTasks(services: Services, planFile: string | undefined, request: FleetRunRequest): Promise<FleetTasks> {
+  const { selection } = request;
   if (planFile !== undefined) {
-    if (flagText(options, 'file') !== undefined)
+    if (request.file !== undefined)
       throw usageError('a saved plan needs no fleet file', 'Give one of them: apply plan.json, or apply -f fleet.yaml');
     const { fleet, cluster, server, takeOver, ignorePreflightErrors, ...plan } = readPlan(
       await services.input.readText(planFile),
@@ -56,12 +55,11 @@ export async function readTasks(services: Services, planFile: string | undefined
       directory: fleet.directory,
       subject: plan.id,
       server,
-      options: { ...options, takeOver, ignorePreflightErrors },
+      request: { ...request, takeOver, ignorePreflightErrors },
     };
   }
-  if (options.replan === true)
-    throw usageError('--replan is for a saved plan', 'Leave it out: apply plans the hosts of a fleet file when it runs');
-  const fleet = await readFleet(services, options);
+  if (request.replan) throw usageError('--replan is for a saved plan', 'Leave it out: apply plans the hosts of a fleet file when it runs');
+  const fleet = await readFleet(services, request);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {
@@ -74,7 +72,7 @@ export async function readTasks(services: Services, planFile: string | undefined
     directory: directoryOf(fleet.file),
     subject: fleet.file === '-' ? '-' : resolve(fleet.file),
     server: null,
-    options,
+    request,
   };
 }
 

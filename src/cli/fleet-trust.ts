@@ -5,17 +5,17 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { inParallel } from '../fleet/in-parallel.ts';
 import type { ResolvedFleet } from '../fleet/model.ts';
-import { selectHosts } from '../fleet/select.ts';
+import { type Selection, selectHosts } from '../fleet/select.ts';
 import { fleetSshTarget } from '../fleet/ssh-target.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../host/host-problems.ts';
 import type { HostKeys, ShownHostKey } from '../ssh/host-keys.ts';
 import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../ssh/known-hosts.ts';
 import type { SshTarget } from '../ssh/target.ts';
-import type { CommandOptions } from './command.ts';
+import type { FleetHostsRequest } from './fleet-request.ts';
+import { readSshOptions } from './host-access.ts';
 import { readFleet } from './load-fleet.ts';
-import { flagList, readSshOptions } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
 
 /** What was found about one host, or one on the way. */
 interface Finding {
@@ -26,19 +26,30 @@ interface Finding {
   readonly recorded?: string;
 }
 
+/** `fleet trust`. */
+export interface FleetTrustRequest extends FleetHostsRequest {
+  /** Hosts at once. */
+  readonly parallel: number;
+  /** Record the keys without a confirmation. */
+  readonly yes: boolean;
+  /** Only show the keys. */
+  readonly dryRun: boolean;
+  readonly format: DocumentFormat;
+}
+
 /** `fleet trust`: the hosts on the way first, as their keys must be known to look further. */
-export async function runFleetTrust(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const fleet = await readFleet(services, options);
-  const keys = await services.openHostKeys(await readSshOptions(services, options));
+export async function runFleetTrust(services: Services, request: FleetTrustRequest): Promise<ExitCode> {
+  const fleet = await readFleet(services, request);
+  const keys = await services.openHostKeys(await readSshOptions(services, request.connection));
   const findings: Finding[] = [];
-  for (const round of roundsOf(targetsOf(fleet, keys, options))) {
-    const found = await inParallel(round, options.parallel as number, (target) => inspect(keys, target, services.signal));
+  for (const round of roundsOf(targetsOf(fleet, keys, request.selection))) {
+    const found = await inParallel(round, request.parallel, (target) => inspect(keys, target, services.signal));
     services.signal.throwIfAborted();
     const unknown = found.filter(isUnknown);
-    const record = unknown.length > 0 && options.dryRun !== true && (await mayRecord(services, unknown, options.yes === true));
+    const record = unknown.length > 0 && !request.dryRun && (await mayRecord(services, unknown, request.yes));
     findings.push(...(record ? await recordAll(keys, found) : found));
   }
-  show(services, findings, options);
+  show(services, findings, request.format);
   const problems = findings.flatMap(problemsOf);
   if (problems.length > 0) throw new AppError(problems, { exitCode: findings.some(isGood) ? 4 : 1 });
   return findings.some(isUnknown) ? 6 : 0;
@@ -53,8 +64,8 @@ function isGood({ shown, recorded }: Finding): boolean {
 }
 
 /** Hosts and all hosts on the way to them, each once, those nearer to us first. */
-function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, options: CommandOptions): readonly SshTarget[] {
-  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
+function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, selection: Selection): readonly SshTarget[] {
+  const hosts = selectHosts(fleet.hosts, selection);
   const targets = new Map<string, SshTarget>();
   const directory = fleet.file === '-' ? '' : dirname(fleet.file);
   for (const host of hosts) {
@@ -149,8 +160,7 @@ function keyTable(findings: readonly Finding[]): readonly string[] {
   return rows.length === 0 ? [] : renderTable([['HOST', 'KNOWN AS', 'TYPE', 'FINGERPRINT', 'STATE'], ...rows]);
 }
 
-function show(services: Services, findings: readonly Finding[], options: CommandOptions): void {
-  const format = formatOf(options);
+function show(services: Services, findings: readonly Finding[], format: DocumentFormat): void {
   if (format !== 'text') {
     const hosts = findings.map(
       ({ target, shown, recorded, failure }): JsonObject => ({

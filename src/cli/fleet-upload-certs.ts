@@ -8,12 +8,12 @@ import { emptyConfig } from '../kubeadm/config/load.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import { controlPlaneStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
 import { initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
-import type { CommandOptions } from './command.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
-import { verbosityOf } from './read-options.ts';
 import type { Services } from './services.ts';
 
 export interface UploadCertsInput {
+  readonly ignorePreflightErrors: readonly string[];
+  readonly verbosity: number;
   /** The control planes of the fleet; the first that is there uploads. */
   readonly controlPlanes: readonly PlannedHost[];
   readonly connectTo: (host: PlannedHost) => Promise<Host>;
@@ -27,14 +27,15 @@ export interface UploadCertsInput {
  * @returns the key that opens them
  * @throws AppError CONTROL_PLANE_MISSING (exit code 3) where none of them is there
  */
-export async function uploadFleetCerts(services: Services, options: CommandOptions, input: UploadCertsInput): Promise<Secret> {
+export async function uploadFleetCerts(services: Services, input: UploadCertsInput): Promise<Secret> {
   const { cluster, file } = input;
   const controlPlane = await existingControlPlane(input);
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const reporter = services.reporter({ verbosity: input.verbosity, format: 'text' });
   const accesses: ApiAccess[] = [];
   let key: Secret | null = null;
   const onlyPhase = 'upload-certs';
-  const workflowOptions = await fleetInitOptions(services, options, {
+  const workflowOptions = await fleetInitOptions(services, {
+    ignorePreflightErrors: input.ignorePreflightErrors,
     first: controlPlane,
     file,
     dryRun: false,

@@ -2,17 +2,24 @@ import type { ExitCode } from '../base/errors.ts';
 import { validateFleet } from '../fleet/validate.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { VERSION } from '../version.ts';
-import type { CommandOptions } from './command.ts';
 import { examineFleet, fleetFileOf } from './load-fleet.ts';
 import { readMinor } from './minor-option.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
+/** `fleet validate`. */
+export interface FleetValidateRequest {
+  /** Undefined: the default. */
+  readonly file: string | undefined;
+  /** Undefined: that of the fleet file, otherwise the newest known. */
+  readonly kubernetesVersion: string | undefined;
+  readonly format: ReportFormat;
+}
+
 /** `fleet validate`: exit code 2 when the file, or a configuration in it, is not right. */
-export async function runFleetValidate(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const file = fleetFileOf(options);
-  const version = flagText(options, 'kubernetesVersion');
+export async function runFleetValidate(services: Services, request: FleetValidateRequest): Promise<ExitCode> {
+  const file = fleetFileOf(request.file);
+  const version = request.kubernetesVersion;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const { fleet, problems } = await examineFleet(services, file);
   const structure: FileVerdict = { file, problems };
@@ -20,6 +27,6 @@ export async function runFleetValidate(services: Services, _args: readonly strin
   // What could not be read is not judged.
   const validated = isOk(structure) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
   const verdict: FileVerdict = { file, problems: [...problems, ...validated] };
-  showVerdicts([verdict], options.output as ReportFormat, services.output, VERSION);
+  showVerdicts([verdict], request.format, services.output, VERSION);
   return isOk(verdict) ? 0 : 2;
 }

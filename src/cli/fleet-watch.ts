@@ -5,13 +5,12 @@ import type { FleetPorts, FleetProgress } from '../fleet/fleet.ts';
 import { hostBlocks } from '../fleet/host-blocks.ts';
 import { namesText } from '../fleet/name-ranges.ts';
 import type { RunJournal } from '../fleet/run-journals.ts';
-import type { CommandOptions } from './command.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { problemsOf } from './fleet-report.ts';
 import { progressLog } from './progress-log.ts';
-import { flagText, verbosityOf } from './read-options.ts';
 import type { Services } from './services.ts';
+import type { OutputRequest } from './show-document.ts';
 
 /** Who watches a run: the terminal, a reader of events, the journal. */
 export interface FleetWatch {
@@ -41,7 +40,7 @@ export interface InterruptedRun {
  */
 export function watchFleet(
   services: Services,
-  options: CommandOptions,
+  { format, verbosity }: OutputRequest,
   {
     journal = null,
     events = false,
@@ -55,8 +54,7 @@ export function watchFleet(
   },
 ): FleetWatch {
   const { clock, output, signal } = services;
-  const asEvents = events && flagText(options, 'output') === 'json';
-  const verbosity = verbosityOf(options);
+  const asEvents = events && format === 'json';
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
   const blocks = hostBlocks(reporter, { applies: !reads });
   const warnings = sameWarnings(reporter);

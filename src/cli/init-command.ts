@@ -1,20 +1,40 @@
 import type { Command } from 'commander';
 import { INIT_PHASES } from '../kubeadm/workflows/phase-lists.ts';
-import type { On, Run } from './command.ts';
+import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
+import type { InitRequest } from './init.ts';
 import { addHostOptions, addInitOptions, addNodeOptions, addPlanOptions } from './options.ts';
-import { addConfirmOptions } from './writing-options.ts';
+import { phaseName } from './phase-name.ts';
+import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
+import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** `init`, `init phase`. */
 export function defineInit(init: Command, on: On): void {
-  const load = async (): Promise<Run> => (await import('./init.ts')).runInit;
+  const load = async (): Promise<Run<InitRequest>> => (await import('./init.ts')).runInit;
   const options = (command: Command): Command => addConfirmOptions(addHostOptions(addInitOptions(addNodeOptions(addPlanOptions(command)))));
-  addSections(on(options(init), load), { phases: INIT_PHASES, examples: EXAMPLES });
+  addSections(on(options(init), initRequest, load), { phases: INIT_PHASES, examples: EXAMPLES });
   const phase = init
     .command('phase')
     .description('Run one phase of init')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
-  addSections(on(options(phase), load), { phases: INIT_PHASES });
+  addSections(on(options(phase), initRequest, load), { phases: INIT_PHASES });
+}
+
+function initRequest(args: readonly string[], options: CommandOptions): InitRequest {
+  return {
+    onlyPhase: phaseName(args),
+    config: flagText(options, 'config'),
+    flags: kubeadmFlags(options),
+    cluster: kubeconfigRequest(options),
+    hosts: hostsRequest(options),
+    node: nodeRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options),
+    uploadCerts: options.uploadCerts === true,
+    skipCertificateKeyPrint: options.skipCertificateKeyPrint === true,
+    skipTokenPrint: options.skipTokenPrint === true,
+    forceUpload: options.forceUpload === true,
+  };
 }
 
 const EXAMPLES = `  # a control plane on a new host, prepared for additional control planes

@@ -15,21 +15,33 @@ import { caDirectoriesOf } from '../kubeadm/facts/ca-directories.ts';
 import type { ApiAccess, ConnectControlPlane } from '../kubeadm/workflows/control-plane/api-access.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
-import type { CommandOptions } from './command.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
 import type { ReadNodeOptions } from './node-options.ts';
-import { readHostTargets } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
-import { formatOf } from './show-document.ts';
+import type { PlanRequest } from './show-plan.ts';
+
+/** What the command line decides about a new control plane. */
+export interface ControlPlaneRequest {
+  /** Undefined: all phases. */
+  readonly onlyPhase: string | undefined;
+  readonly hosts: HostsRequest;
+  readonly plan: PlanRequest;
+  readonly writing: WritingRequest;
+  readonly uploadCerts: boolean;
+  readonly skipCertificateKeyPrint: boolean;
+  readonly skipTokenPrint: boolean;
+  readonly forceUpload: boolean;
+}
 
 export interface InitControlPlaneRun {
   readonly config: LoadedConfig;
-  readonly options: CommandOptions;
+  readonly request: ControlPlaneRequest;
   readonly node: ReadNodeOptions;
   readonly reporter: Reporter;
   readonly warnings: readonly Warning[];
-  readonly onlyPhase: string | undefined;
   /** Of `--kubeconfig`, for a phase alone. */
   readonly given: Cluster | null;
   readonly trust: NodeTrust | null;
@@ -37,15 +49,17 @@ export interface InitControlPlaneRun {
 
 /** `init` and `init phase NAME...` where no API server is given: it makes one. */
 export async function runInitControlPlane(services: Services, run: InitControlPlaneRun): Promise<ExitCode> {
-  const { config, options, node, reporter, onlyPhase, given, trust } = run;
+  const { config, request, node, reporter, given, trust } = run;
+  const { onlyPhase, plan } = request;
   const init = config.init ?? {};
-  const targets = await readHostTargets(services, options);
+  const targets = await readHostTargets(services, request.hosts);
   if (targets.length > 1) throw oneHost(targets);
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   let certificateKey: Secret | null = null;
   const accesses: ApiAccess[] = [];
   const count = countMissingTokens(init);
-  const selects = phaseSelection(options, init.skipPhases ?? [], onlyPhase);
+  const skipped = [...plan.skipPhases, ...(init.skipPhases ?? [])];
+  const selects = phaseSelection(skipped, onlyPhase);
   const workflowOptions: InitControlPlaneOptions = {
     ...node,
     cluster: config.cluster ?? {},
@@ -56,26 +70,26 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
     proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
     selects,
-    skips: isLeftOut(options, init.skipPhases ?? []),
+    skips: isLeftOut(skipped),
     routeHere: node.staged ? await routeHere(services) : {},
     caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
     connect: connectOver(services),
     given,
     trust,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
-    forceUpload: options.forceUpload === true,
+    forceUpload: request.forceUpload,
     bootstrapTokens: init.bootstrapTokens ?? [],
     freshTokens: node.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
     makesTokens: selects('bootstrap-token'),
-    withholdToken: options.skipTokenPrint === true,
+    withholdToken: request.skipTokenPrint,
     showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
-    uploadCerts: options.uploadCerts === true,
+    uploadCerts: request.uploadCerts,
     certificateKey: init.certificateKey ?? null,
     certsToken: node.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
     showCertificateKey: (key) => {
       certificateKey = key;
     },
-    withholdCertificateKey: options.skipCertificateKeyPrint === true,
+    withholdCertificateKey: request.skipCertificateKeyPrint,
     opened: (access) => accesses.push(access),
   };
   try {
@@ -84,15 +98,16 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
       targets,
       cluster: given,
       workflowOptions,
-      options,
+      plan,
+      writing: request.writing,
       reporter,
       warnings: run.warnings,
       dryRun: node.dryRun,
       skipPhases: init.skipPhases ?? [],
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
-    printJoinCommands(services, joinCommands, options);
-    if (joinCommands.size === 0) printCertificateKey(services, options, certificateKey);
+    printJoinCommands(services, joinCommands, plan);
+    if (joinCommands.size === 0) printCertificateKey(services, request, certificateKey);
     return code;
   } finally {
     for (const access of accesses) await access.close();
@@ -100,8 +115,8 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
 }
 
 /** Of the phase upload-certs alone: with a join command the key is in that. */
-function printCertificateKey({ output }: Services, options: CommandOptions, key: Secret | null): void {
-  if (key === null || options.skipCertificateKeyPrint === true || formatOf(options) !== 'text') return;
+function printCertificateKey({ output }: Services, { skipCertificateKeyPrint, plan }: ControlPlaneRequest, key: Secret | null): void {
+  if (key === null || skipCertificateKeyPrint || plan.format !== 'text') return;
   output.stdout(`\nThe certificate key, for join --control-plane:\n\n  ${key.reveal()}\n\n`);
 }
 

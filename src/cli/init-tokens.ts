@@ -1,23 +1,16 @@
 import { Secret } from '../base/text/secret.ts';
-import type { CommandOptions } from './command.ts';
-import { flagList } from './read-options.ts';
 import type { Services } from './services.ts';
-import { formatOf } from './show-document.ts';
+import type { OutputRequest } from './show-document.ts';
 
 /** Whether a phase of init is going to run: not left out, and the one asked for where one was. A parent stands for its children. */
-export function phaseSelection(
-  options: CommandOptions,
-  skippedByFile: readonly string[],
-  onlyPhase: string | undefined,
-): (phase: string) => boolean {
-  const skipped = [...flagList(options, 'skipPhases'), ...skippedByFile];
+export function phaseSelection(skipped: readonly string[], onlyPhase: string | undefined): (phase: string) => boolean {
   const isIn = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
   return (phase) => !skipped.some((name) => isIn(phase, name)) && (onlyPhase === undefined || isIn(phase, onlyPhase));
 }
 
 /** Whether a phase of init is left out by its name or its parent's. */
-export function isLeftOut(options: CommandOptions, skippedByFile: readonly string[]): (phase: string) => boolean {
-  const runs = phaseSelection(options, skippedByFile, undefined);
+export function isLeftOut(skipped: readonly string[]): (phase: string) => boolean {
+  const runs = phaseSelection(skipped, undefined);
   return (phase) => !runs(phase);
 }
 
@@ -38,9 +31,9 @@ export function placeholderTokens(count: number): readonly Secret[] {
 export type JoinCommands = ReadonlyMap<string, 'worker' | 'control-plane'>;
 
 /** On standard output, and only there. They would break a document. */
-export function printJoinCommands(services: Services, commands: JoinCommands, options: CommandOptions): void {
+export function printJoinCommands(services: Services, commands: JoinCommands, { format }: OutputRequest): void {
   if (commands.size === 0) return;
-  if (formatOf(options) !== 'text') {
+  if (format !== 'text') {
     services.output.stderr('The command that joins nodes: kubeletadm token create --print-join-command\n');
     return;
   }

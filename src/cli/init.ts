@@ -1,41 +1,58 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { countMissingTokens } from '../kubeadm/config/defaults.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { type InitOptions, initWorkflow } from '../kubeadm/workflows/init.ts';
-import type { CommandOptions } from './command.ts';
+import { readHostTargets } from './host-access.ts';
+import type { ControlPlaneRequest } from './init-control-plane.ts';
 import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { durationMs, readNodeOptions } from './node-options.ts';
-import { openCluster } from './open-cluster.ts';
-import { phaseName } from './phase-name.ts';
-import { isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { durationMs, type NodeRequest, readNodeOptions } from './node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
+/** `init` and `init phase NAME...`. */
+export interface InitRequest extends ControlPlaneRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that go over the documents of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly node: NodeRequest;
+}
+
 /** `init` and `init phase NAME...`. Bootstraps a control plane; with `--kubeconfig` a first node of that existing cluster. */
-export async function runInit(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+export async function runInit(services: Services, request: InitRequest): Promise<ExitCode> {
+  const { onlyPhase, plan } = request;
   const config = mergeInitFlags(
-    await loadConfigFile(services, options, [
+    await loadConfigFile(services, request.config, [
       'InitConfiguration',
       'ClusterConfiguration',
       'KubeletConfiguration',
       'KubeProxyConfiguration',
     ]),
-    kubeadmFlags(options),
+    request.flags,
   );
   const warnings = requireValid(config);
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const node = await readNodeOptions(services, { config, kind: 'init', options, reporter });
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const node = await readNodeOptions(services, {
+    config,
+    kind: 'init',
+    node: request.node,
+    plan,
+    staged: request.hosts.rootDir !== undefined,
+    reporter,
+  });
   const { dryRun, staged } = node;
-  const onlyPhase = phaseName(args);
   const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && NEED_NO_NODE.test(onlyPhase));
-  const isGiven = isKubeconfigGiven(options);
+  const isGiven = isKubeconfigGiven(request.cluster);
   if (!isGiven) reportIgnoredVariable(services, reporter);
   const makes = !isGiven || (onlyPhase !== undefined && !GIVEN_PHASES.test(onlyPhase));
   const opened = isGiven
-    ? await openCluster(services, options, { dryRun, staged, writes: reporter })
+    ? await openCluster(services, request.cluster, { dryRun, staged, writes: reporter })
     : { cluster: null, apiServer: null, warnings: [] };
   try {
     if (makes) {
@@ -44,11 +61,10 @@ export async function runInit(services: Services, args: readonly string[], optio
       const all = [...warnings, ...opened.warnings];
       return await runInitControlPlane(services, {
         config,
-        options,
+        request,
         node: { ...node, skipPreflight },
         reporter,
         warnings: all,
-        onlyPhase,
         given,
         trust: given === null ? null : trustOf(services, opened),
       });
@@ -63,26 +79,27 @@ export async function runInit(services: Services, args: readonly string[], optio
       kubelet: config.kubelet ?? null,
       bootstrapTokens: init.bootstrapTokens ?? [],
       freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-      makesTokens: phaseSelection(options, init.skipPhases ?? [], onlyPhase)('bootstrap-token'),
-      withholdToken: options.skipTokenPrint === true,
+      makesTokens: phaseSelection([...plan.skipPhases, ...(init.skipPhases ?? [])], onlyPhase)('bootstrap-token'),
+      withholdToken: request.skipTokenPrint,
       showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
       apiServer: opened.apiServer,
-      forceUpload: options.forceUpload === true,
+      forceUpload: request.forceUpload,
       tlsBootstrapMs: durationMs(init.timeouts?.tlsBootstrap, 300_000),
     };
     const code = await runOnHosts(services, {
       workflow: initWorkflow,
-      targets: await readHostTargets(services, options),
+      targets: await readHostTargets(services, request.hosts),
       cluster: opened.cluster,
       workflowOptions,
-      options,
+      plan,
+      writing: request.writing,
       reporter,
       warnings: [...warnings, ...opened.warnings],
       dryRun,
       skipPhases: init.skipPhases ?? [],
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
-    printJoinCommands(services, joinCommands, options);
+    printJoinCommands(services, joinCommands, plan);
     return code;
   } finally {
     await opened.cluster?.close();

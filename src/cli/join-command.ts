@@ -1,23 +1,29 @@
 import type { Command } from 'commander';
+import { usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
 import { JOIN_PHASES } from '../kubeadm/workflows/phase-lists.ts';
-import type { On, Run } from './command.ts';
+import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import type { JoinRequest } from './join.ts';
 import { addApiServerOptions, addHostOptions, addKubeconfigOptions, addNodeOptions, addPlanOptions, collect } from './options.ts';
-import { addConfirmOptions } from './writing-options.ts';
+import { phaseName } from './phase-name.ts';
+import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
+import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** `join`, `join phase`. */
 export function defineJoin(join: Command, on: On): void {
-  const load = async (): Promise<Run> => (await import('./join.ts')).runJoin;
+  const load = async (): Promise<Run<JoinRequest>> => (await import('./join.ts')).runJoin;
+  const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinRequest => joinRequest(given, { endpoint });
   const options = (command: Command): Command => addConfirmOptions(addHostOptions(addNodeOptions(addJoinOptions(addPlanOptions(command)))));
-  addSections(on(options(join.argument('[address:port]', 'address of the API server')), load), { phases: JOIN_PHASES, examples: EXAMPLES });
+  addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
+    phases: JOIN_PHASES,
+    examples: EXAMPLES,
+  });
   const phase = join
     .command('phase')
     .description('Run one phase of join')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
-  addSections(
-    on(options(phase), async () => (await import('./join.ts')).runJoinPhase),
-    { phases: JOIN_PHASES },
-  );
+  addSections(on(options(phase), phaseRequest, load), { phases: JOIN_PHASES });
 }
 
 function addJoinOptions(command: Command): Command {
@@ -43,6 +49,48 @@ function addJoinOptions(command: Command): Command {
       .option('--certificate-key <key>', 'with --control-plane: key of the uploaded control plane certificates'),
   );
   return addApiServerOptions(command, 'with --control-plane: ');
+}
+
+/** `join phase NAME... [ADDRESS:PORT]`: no phase has a colon in its name, and no address is without. */
+function phaseRequest(args: readonly string[], options: CommandOptions): JoinRequest {
+  const last = args.at(-1);
+  const endpoint = last?.includes(':') ? last : undefined;
+  return joinRequest(options, { endpoint, onlyPhase: phaseName(args.slice(0, endpoint === undefined ? undefined : -1)) ?? '' });
+}
+
+function joinRequest(
+  options: CommandOptions,
+  { endpoint, onlyPhase }: { readonly endpoint: string | undefined; readonly onlyPhase?: string },
+): JoinRequest {
+  const caFile = flagText(options, 'caCert');
+  if (caFile !== undefined && flagText(options, 'discoveryFile') !== undefined)
+    throw usageError('--ca-cert and --discovery-file exclude each other', 'A discovery file has the CA in it: leave --ca-cert out');
+  return {
+    onlyPhase,
+    endpoint,
+    config: flagText(options, 'config'),
+    flags: kubeadmFlags(options),
+    caFile,
+    cluster: kubeconfigRequest(options),
+    hosts: hostsRequest(options),
+    node: nodeRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options),
+    takeOver: options.takeOver === true,
+    waitReadyMs: waitReadyMs(options),
+  };
+}
+
+const WAIT_READY_MS = 300_000;
+
+/** `--wait-ready` alone is five minutes. */
+function waitReadyMs({ waitReady }: CommandOptions): number | null {
+  if (waitReady === true) return WAIT_READY_MS;
+  if (typeof waitReady !== 'string') return null;
+  const nanoseconds = parseGoDuration(waitReady);
+  if (nanoseconds === null || nanoseconds <= 0n)
+    throw usageError(`--wait-ready: invalid duration "${waitReady}"`, 'Write it like --wait-ready=90s or 5m');
+  return Number(nanoseconds / 1_000_000n);
 }
 
 const EXAMPLES = `  # as printed by token create --print-join-command, for hosts over SSH

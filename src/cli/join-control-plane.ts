@@ -18,7 +18,7 @@ export interface JoinControlPlaneRun extends Omit<HostsRun<never, never>, 'workf
 
 /** `join --control-plane`: one host at a time, as etcd takes one member at a time. */
 export async function runJoinControlPlane(services: Services, run: JoinControlPlaneRun): Promise<ExitCode> {
-  const { node, workflowOptions: joinOptions, document, targets, options, onlyPhase, ...rest } = run;
+  const { node, workflowOptions: joinOptions, document, targets, plan, onlyPhase, ...rest } = run;
   if (targets.length > 1)
     throw usageError(
       `${targets.length} control planes cannot join at a time`,
@@ -34,7 +34,7 @@ export async function runJoinControlPlane(services: Services, run: JoinControlPl
     kubeProxy: null,
     proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
-    selects: phaseSelection(options, skipPhases, onlyPhase),
+    selects: phaseSelection([...plan.skipPhases, ...skipPhases], onlyPhase),
     routeHere: node.staged ? await routeHere(services) : {},
     caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
     connect: connectOver(services),
@@ -46,7 +46,7 @@ export async function runJoinControlPlane(services: Services, run: JoinControlPl
     return await runOnHosts(services, {
       ...rest,
       targets,
-      options,
+      plan,
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
       workflow: joinControlPlaneWorkflow,
       workflowOptions,

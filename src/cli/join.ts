@@ -1,60 +1,76 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import type { Host } from '../host/host.ts';
 import type { Warning } from '../host/plan/change.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../kubeadm/config/defaults.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeJoinFlags } from '../kubeadm/config/flags.ts';
 import type { JoinConfiguration, NodeRegistration } from '../kubeadm/config/model.ts';
 import { httpProxyWarning } from '../kubeadm/preflight/http-proxy.ts';
 import type { DiscoveredCluster } from '../kubeadm/workflows/discovery/discover-cluster.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
-import type { CommandOptions } from './command.ts';
 import { discover, serverToJoin } from './discover.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { hostNearApiServer } from './near-api-server.ts';
-import { durationMs, readNodeOptions } from './node-options.ts';
-import { type OpenedCluster, openCluster } from './open-cluster.ts';
-import { phaseName } from './phase-name.ts';
-import { flagText, isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { durationMs, type NodeRequest, readNodeOptions } from './node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, type OpenedCluster, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
 import { trustOf } from './trust-of.ts';
 
-/** `join [ADDRESS:PORT]`. */
-export async function runJoin(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return join(services, args[0], options);
+/** `join [ADDRESS:PORT]` and `join phase NAME... [ADDRESS:PORT]`. */
+export interface JoinRequest {
+  /** Undefined: all phases. */
+  readonly onlyPhase: string | undefined;
+  /** `ADDRESS:PORT` of the API server. */
+  readonly endpoint: string | undefined;
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that go over the document of the file. */
+  readonly flags: Flags;
+  /** The file of `--ca-cert`. */
+  readonly caFile: string | undefined;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+  readonly node: NodeRequest;
+  readonly plan: PlanRequest;
+  readonly writing: WritingRequest;
+  readonly takeOver: boolean;
+  /** How long to wait for the Node to be Ready; null: not at all. */
+  readonly waitReadyMs: number | null;
 }
 
-/** `join phase NAME... [ADDRESS:PORT]`. No phase has a colon in its name, and no address is without. */
-export async function runJoinPhase(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const last = args.at(-1);
-  const endpoint = last?.includes(':') ? last : undefined;
-  return join(services, endpoint, options, phaseName(args.slice(0, endpoint === undefined ? undefined : -1)) ?? '');
-}
-
-async function join(services: Services, endpoint: string | undefined, options: CommandOptions, onlyPhase?: string): Promise<ExitCode> {
-  const loaded = await loadConfigFile(services, options, ['JoinConfiguration', 'KubeletConfiguration']);
-  const caCert = flagText(options, 'caCert');
-  if (caCert !== undefined && flagText(options, 'discoveryFile') !== undefined)
-    throw usageError('--ca-cert and --discovery-file exclude each other', 'A discovery file has the CA in it: leave --ca-cert out');
+/** `join` and `join phase NAME...`. */
+export async function runJoin(services: Services, request: JoinRequest): Promise<ExitCode> {
+  const { onlyPhase, endpoint, caFile, hosts, plan } = request;
+  const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);
   // The CA itself says more than a pin of it.
-  const trust = caCert === undefined ? {} : { 'discovery-token-unsafe-skip-ca-verification': true };
+  const trust = caFile === undefined ? {} : { 'discovery-token-unsafe-skip-ca-verification': true };
   const config = mergeJoinFlags(loaded, {
-    ...kubeadmFlags(options),
+    ...request.flags,
     ...trust,
     ...(endpoint === undefined ? {} : { 'api-server-endpoint': endpoint }),
   });
   const warnings = requireValid(config);
   const document = config.join ?? {};
-  const targets = await readHostTargets(services, options);
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const node = await readNodeOptions(services, { config, kind: 'join', options, reporter });
+  const targets = await readHostTargets(services, hosts);
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const node = await readNodeOptions(services, {
+    config,
+    kind: 'join',
+    node: request.node,
+    plan,
+    staged: hosts.rootDir !== undefined,
+    reporter,
+  });
   if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
-  const access = await openAccess(services, { document, options, caFile: caCert, targets, reporter });
+  const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
   const { cluster, apiServer, credentials, admin, proxied } = access;
   const workflowOptions: JoinOptions = {
     ...node,
@@ -63,15 +79,16 @@ async function join(services: Services, endpoint: string | undefined, options: C
     caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
     controlPlane: document.controlPlane !== undefined,
     tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
-    takeOver: options.takeOver === true,
-    waitReadyMs: waitReadyMs(options),
+    takeOver: request.takeOver,
+    waitReadyMs: request.waitReadyMs,
     admin,
     trust: access.trust,
   };
   const run = {
     targets,
     cluster,
-    options,
+    plan,
+    writing: request.writing,
     reporter,
     warnings: [...warnings, ...(proxied === null ? [] : [proxied])],
     dryRun: node.dryRun,
@@ -100,14 +117,14 @@ interface JoinAccess extends DiscoveredCluster {
 
 interface JoinAccessInput {
   readonly document: JoinConfiguration;
-  readonly options: CommandOptions;
+  readonly cluster: KubeconfigRequest;
   readonly caFile: string | undefined;
   readonly targets: readonly HostTarget[];
   readonly reporter: Reporter;
 }
 
 /** Finds the cluster from here, or over the connection to a host that reaches it where nobody does from here. */
-async function openAccess(services: Services, { document, options, caFile, targets, reporter }: JoinAccessInput): Promise<JoinAccess> {
+async function openAccess(services: Services, { document, cluster, caFile, targets, reporter }: JoinAccessInput): Promise<JoinAccess> {
   const forOthers = targets.some(({ address }) => address !== undefined);
   const server = await serverToJoin(services, document);
   const question = server === null ? null : { server, trust: { kind: 'unverified' } as const };
@@ -117,7 +134,7 @@ async function openAccess(services: Services, { document, options, caFile, targe
     for (const each of opened.splice(0).reverse()) await each.close();
   };
   try {
-    const named = await openAdmin(services, { options, from, reporter });
+    const named = await openAdmin(services, { request: cluster, from, reporter });
     const admin = named?.cluster ?? null;
     if (admin !== null) opened.push(admin);
     const trust = named === null ? null : trustOf(services, named);
@@ -133,22 +150,10 @@ async function openAccess(services: Services, { document, options, caFile, targe
 /** An administrator, only where one is named: who joins a node seldom means the cluster that KUBECONFIG happens to name. */
 async function openAdmin(
   services: Services,
-  { options, from, reporter }: { readonly options: CommandOptions; readonly from: Host | null; readonly reporter: Reporter },
+  { request, from, reporter }: { readonly request: KubeconfigRequest; readonly from: Host | null; readonly reporter: Reporter },
 ): Promise<OpenedCluster | null> {
-  if (!isKubeconfigGiven(options)) return null;
-  return openCluster(services, options, { dryRun: false, staged: false, writes: reporter, ...(from === null ? {} : { from }) });
-}
-
-const WAIT_READY_MS = 300_000;
-
-/** `--wait-ready` alone is five minutes. */
-function waitReadyMs({ waitReady }: CommandOptions): number | null {
-  if (waitReady === true) return WAIT_READY_MS;
-  if (typeof waitReady !== 'string') return null;
-  const nanoseconds = parseGoDuration(waitReady);
-  if (nanoseconds === null || nanoseconds <= 0n)
-    throw usageError(`--wait-ready: invalid duration "${waitReady}"`, 'Write it like --wait-ready=90s or 5m');
-  return Number(nanoseconds / 1_000_000n);
+  if (!isKubeconfigGiven(request)) return null;
+  return openCluster(services, request, { dryRun: false, staged: false, writes: reporter, ...(from === null ? {} : { from }) });
 }
 
 /** What only one node can have: two nodes of one name would fight over it. */

@@ -1,7 +1,14 @@
 import { type Command, Option } from 'commander';
-import type { On, Run } from './command.ts';
+import { usageError } from '../base/errors.ts';
+import type { CommandOptions, On } from './command.ts';
+import type { ConfigDefaultsRequest } from './config-defaults.ts';
+import type { ConfigDiffRequest } from './config-diff.ts';
+import type { ConfigExplainRequest } from './config-explain.ts';
+import type { ConfigFromNodeRequest } from './config-from-node.ts';
+import type { ConfigMigrateRequest } from './config-migrate.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
+import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest } from './request-parts.ts';
 
 /** Read-only commands about kubelet configurations, below `config`. */
 export function addKnowledgeCommands(config: Command, on: On): void {
@@ -20,7 +27,11 @@ function explainCommand(config: Command, on: On): void {
     .option('--recursive', 'include nested members')
     // The argument can be a flag of the kubelet.
     .allowUnknownOption();
-  on(explain.addOption(outputOption(['text', 'json', 'yaml'])), async (): Promise<Run> => (await import('./config-explain.ts')).runExplain);
+  on(
+    explain.addOption(outputOption(['text', 'json', 'yaml'])),
+    explainRequest,
+    async () => (await import('./config-explain.ts')).runExplain,
+  );
   addSections(explain, {
     examples: `  kubeletadm config explain maxPods --kubernetes-version 1.30
   kubeletadm config explain authentication --recursive
@@ -39,7 +50,7 @@ function defaultsCommand(config: Command, on: On): void {
         .choices(['kubelet', 'kubeadm'])
         .default('kubelet'),
     );
-  on(defaults.addOption(outputOption(['yaml', 'json'])), async (): Promise<Run> => (await import('./config-defaults.ts')).runDefaults);
+  on(defaults.addOption(outputOption(['yaml', 'json'])), defaultsRequest, async () => (await import('./config-defaults.ts')).runDefaults);
   addSections(defaults, {
     examples: `  kubeletadm config defaults --kubernetes-version 1.30
   kubeletadm config defaults --profile kubeadm -o json`,
@@ -58,7 +69,7 @@ function diffCommand(config: Command, on: On): void {
     .option('--kubernetes-version <version>', 'kubelet version to read both with (default: the version of each side, otherwise 1.36)')
     .option('--exit-code', 'exit with code 6 if they differ');
   addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));
-  on(diff, async (): Promise<Run> => (await import('./config-diff.ts')).runDiff);
+  on(diff, diffRequest, async () => (await import('./config-diff.ts')).runDiff);
   addSections(diff, {
     examples: `  kubeletadm config diff old.yaml new.yaml --kubernetes-version 1.34
   kubeletadm config diff cluster node/worker-1 --kubeconfig admin.conf
@@ -85,7 +96,11 @@ export function addMigrateCommand(config: Command, on: On): void {
     )
     .option('--new-config <file>', 'file to write the result to (default: standard output)')
     .option('--new-flags <file>', 'file to write the remaining flags to, in the format of kubeadm-flags.env');
-  on(migrate.addOption(outputOption(['text', 'json', 'yaml'])), async (): Promise<Run> => (await import('./config-migrate.ts')).runMigrate);
+  on(
+    migrate.addOption(outputOption(['text', 'json', 'yaml'])),
+    migrateRequest,
+    async () => (await import('./config-migrate.ts')).runMigrate,
+  );
   addSections(migrate, {
     examples: `  kubeletadm config migrate kubelet.yaml --from 1.22 --to 1.36 > new.yaml
   kubeletadm config migrate kubelet.yaml --from 1.26 --to 1.36 \\
@@ -108,9 +123,84 @@ function fromNodeCommand(config: Command, on: On): void {
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');
   addClusterOptions(fromNode.addOption(outputOption(['yaml', 'json'])));
-  on(fromNode, async (): Promise<Run> => (await import('./config-from-node.ts')).runFromNode);
+  on(fromNode, fromNodeRequest, async () => (await import('./config-from-node.ts')).runFromNode);
   addSections(fromNode, {
     examples: `  kubeletadm config from-node worker-1 --without-defaults --kubeconfig admin.conf > kubelet.yaml
   kubeletadm config from-node worker-1 --overlay-out worker-1.yaml`,
   });
+}
+
+function explainRequest(args: readonly string[], options: CommandOptions): ConfigExplainRequest {
+  if (args.length > 1) throw usageError('one field, flag or feature gate is explained at a time');
+  return {
+    name: args[0] ?? '',
+    kubernetesVersion: flagText(options, 'kubernetesVersion'),
+    recursive: options.recursive === true,
+    format: outputRequest(options).format,
+  };
+}
+
+function defaultsRequest(_: readonly string[], options: CommandOptions): ConfigDefaultsRequest {
+  return {
+    kubernetesVersion: flagText(options, 'kubernetesVersion'),
+    profile: flagChoice(options, 'profile', ['kubelet', 'kubeadm']),
+    format: flagChoice(options, 'output', ['yaml', 'json']),
+  };
+}
+
+function diffRequest([first, second, ...more]: readonly string[], options: CommandOptions): ConfigDiffRequest {
+  if (first === undefined || second === undefined || more.length > 0) throw usageError('two configurations are compared', 'Name both');
+  return {
+    sides: [first, second],
+    kubernetesVersion: flagText(options, 'kubernetesVersion'),
+    cluster: kubeconfigRequest(options),
+    connection: connectionRequest(options),
+    format: outputRequest(options).format,
+    failsIfDifferent: options.exitCode === true,
+  };
+}
+
+function migrateRequest(args: readonly string[], options: CommandOptions): ConfigMigrateRequest {
+  const oldConfig = flagText(options, 'oldConfig');
+  const newConfig = flagText(options, 'newConfig');
+  if (oldConfig !== undefined) {
+    if (args.length > 0 || options.from !== undefined || options.to !== undefined)
+      throw usageError('--old-config converts kubeadm documents: it has no file, --from or --to beside it');
+    return { kind: 'kubeadm', oldConfig, newConfig };
+  }
+  const [file, ...more] = args;
+  if (file === undefined || more.length > 0)
+    throw usageError('one file is converted at a time', 'Name it, or give kubeadm documents with --old-config');
+  return {
+    kind: 'kubelet',
+    file,
+    from: requireVersion(options, 'from'),
+    to: requireVersion(options, 'to'),
+    flagFiles: flagList(options, 'flags'),
+    extraArgs: flagList(options, 'kubeletExtraArgs'),
+    keepDefaults: options.keepDefaults === true,
+    force: options.force === true,
+    newConfig,
+    newFlags: flagText(options, 'newFlags'),
+    format: outputRequest(options).format,
+  };
+}
+
+function requireVersion(options: CommandOptions, name: 'from' | 'to'): string {
+  const text = flagText(options, name);
+  if (text === undefined) throw usageError(`--${name} is missing`, 'Say from which kubelet to which, e.g. --from 1.26 --to 1.36');
+  return text;
+}
+
+function fromNodeRequest(args: readonly string[], options: CommandOptions): ConfigFromNodeRequest {
+  const [node, ...more] = args.map((arg) => arg.replace(/^node\//, ''));
+  if (node === undefined || more.length > 0) throw usageError('one node is read at a time', 'Name it');
+  return {
+    node,
+    kind: options.kind === undefined ? undefined : flagChoice(options, 'kind', ['overlay', 'configuration']),
+    withoutDefaults: options.withoutDefaults === true,
+    overlayOut: flagText(options, 'overlayOut'),
+    cluster: kubeconfigRequest(options),
+    format: flagChoice(options, 'output', ['yaml', 'json']),
+  };
 }

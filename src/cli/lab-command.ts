@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { On } from './command.ts';
+import type { LabRequest } from './lab.ts';
 import { integerBetween } from './options.ts';
+import { flagDuration, flagNumber, flagText } from './request-parts.ts';
 
 /** Each host is an SSH server of this process; a lab of this size was started. */
 const MAX_HOSTS = 1000;
@@ -13,5 +15,15 @@ export function defineLab(lab: Command, on: On): void {
     .option('--trial <duration>', 'trial time of the agents', '10s')
     .option('--hosts <count>', 'number of hosts, at least 1', integerBetween(1, MAX_HOSTS), 3)
     .option('--dir <dir>', 'directory of the lab (default: a temporary directory)');
-  on(lab, async () => (await import('./lab.ts')).runLab);
+  on(
+    lab,
+    (_, options): LabRequest => ({
+      directory: flagText(options, 'dir'),
+      hosts: flagNumber(options, 'hosts', 3),
+      demo: options.demo === true,
+      agents: options.agents === true,
+      trialMs: flagDuration(options, 'trial', { example: 'Write it like 10s' }) ?? 0,
+    }),
+    async () => (await import('./lab.ts')).runLab,
+  );
 }

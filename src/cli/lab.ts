@@ -1,28 +1,37 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
-import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { ExitCode } from '../base/errors.ts';
 import type { Lab } from '../lab/lab-options.ts';
-import type { CommandOptions, CommandServices } from './command.ts';
+import type { CommandServices } from './command.ts';
 import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import { runLabDemo } from './lab-demo.ts';
-import { flagText } from './read-options.ts';
+
+/** `lab`. */
+export interface LabRequest {
+  /** Undefined: a temporary directory. */
+  readonly directory: string | undefined;
+  /** How many. */
+  readonly hosts: number;
+  readonly demo: boolean;
+  /** Install an agent on every host that joins. */
+  readonly agents: boolean;
+  readonly trialMs: number;
+}
 
 /** `lab`: keeps a lab up until it is interrupted, or shows what can be done in it (`--demo`). */
-export async function runLab(services: CommandServices, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const given = flagText(options, 'dir');
-  const directory = given ?? (await services.makeTemporaryDirectory('kubeletadm-lab-'));
-  const lab = await services.startLab({ directory, hosts: typeof options.hosts === 'number' ? options.hosts : 3 });
+export async function runLab(services: CommandServices, request: LabRequest): Promise<ExitCode> {
+  const directory = request.directory ?? (await services.makeTemporaryDirectory('kubeletadm-lab-'));
+  const lab = await services.startLab({ directory, hosts: request.hosts });
   let agents: LabAgents | null = null;
   try {
-    if (options.demo === true) return await runLabDemo(services, lab);
-    const names = options.agents === true ? lab.hosts.map(({ name }) => name) : [];
-    agents = await startLabAgents(services, lab, names, trialOf(options));
+    if (request.demo) return await runLabDemo(services, lab);
+    const names = request.agents ? lab.hosts.map(({ name }) => name) : [];
+    agents = await startLabAgents(services, lab, names, request.trialMs);
     services.output.stdout(describeLab(lab));
     await untilInterrupted(services.signal);
     return 0;
   } finally {
     await agents?.close();
     await lab.close();
-    if (given === undefined) await services.removeTemporaryDirectory(directory);
+    if (request.directory === undefined) await services.removeTemporaryDirectory(directory);
   }
 }
 
@@ -43,13 +52,6 @@ Try, in another terminal:
 
 Ctrl-C ends it.
 `;
-}
-
-function trialOf(options: CommandOptions): number {
-  const text = flagText(options, 'trial') ?? '';
-  const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--trial: invalid duration "${text}"`, 'Write it like 10s');
-  return Number(nanoseconds / 1_000_000n);
 }
 
 function untilInterrupted(signal: AbortSignal): Promise<void> {

@@ -2,13 +2,10 @@ import { AppError } from '../base/errors.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { emptyConfig, type LoadedConfig, loadConfig } from '../kubeadm/config/load.ts';
 import type { ConfigKind } from '../kubeadm/config/model.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 
 /** The `--config` file as it is written; values are judged once flags have been laid over it. */
-export async function loadConfigFile(services: Services, options: CommandOptions, kinds: readonly ConfigKind[]): Promise<LoadedConfig> {
-  const file = flagText(options, 'config');
+export async function loadConfigFile(services: Services, file: string | undefined, kinds: readonly ConfigKind[]): Promise<LoadedConfig> {
   if (file === undefined) return emptyConfig();
   return loadConfig(await services.input.readText(file), file, { kinds, check: 'structure' });
 }

@@ -9,27 +9,33 @@ import { type LoadedFleet, loadFleet } from '../fleet/load.ts';
 import type { ResolvedFleet } from '../fleet/model.ts';
 import { resolveFleet } from '../fleet/resolve.ts';
 import type { FleetImport } from '../fleet/schema.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText } from './read-options.ts';
+import type { Selection } from '../fleet/select.ts';
 import type { Services } from './services.ts';
 
 /** Where a fleet file is looked for when none is named. */
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
 
+/** A fleet file, and which of its hosts. */
+export interface FleetRequest {
+  /** Undefined: `fleet.yaml`. */
+  readonly file?: string | undefined;
+  readonly selection: Selection;
+}
+
 /**
  * Reads the fleet file of `-f` and all it imports.
  * @throws AppError with exit code 2 and all errors; warnings are in the fleet
  */
-export async function readFleet(services: Services, options: CommandOptions): Promise<ResolvedFleet> {
-  const { fleet, problems } = await examineFleet(services, fleetFileOf(options));
+export async function readFleet(services: Services, { file }: Pick<FleetRequest, 'file'>): Promise<ResolvedFleet> {
+  const { fleet, problems } = await examineFleet(services, fleetFileOf(file));
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return fleet;
 }
 
-/** The path that `-f` gives. */
-export function fleetFileOf(options: CommandOptions): string {
-  return flagText(options, 'file') ?? DEFAULT_FLEET_FILE;
+/** The path of the fleet file: that of `-f`, otherwise the default. */
+export function fleetFileOf(file: string | undefined): string {
+  return file ?? DEFAULT_FLEET_FILE;
 }
 
 /** The same, the errors not thrown. */

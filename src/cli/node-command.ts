@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
-import type { On, Run } from './command.ts';
+import { usageError } from '../base/errors.ts';
+import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
+import type { NodeExplainRequest } from './node-explain.ts';
 import { addClusterOptions, addSshOptions, outputOption } from './options.ts';
+import { connectionRequest, flagChoice, kubeconfigRequest } from './request-parts.ts';
 
 /** `node`: inspects one node. */
 export function defineNode(node: Command, on: On): void {
@@ -15,11 +18,23 @@ function nodeExplainCommand(node: Command, on: On): void {
     .argument('<host|node>', '[host/][user@]ADDRESS[:port] over SSH (localhost: the local host), or node/NAME through the API server')
     .argument('[field]', 'field to show, with its members (default: all fields)')
     .addOption(outputOption(['text', 'wide', 'json', 'yaml']));
-  on(addSshOptions(addClusterOptions(explain)), async (): Promise<Run> => (await import('./node-explain.ts')).runNodeExplain);
+  on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
   addSections(explain, {
     notes: 'With --kubeconfig, the configuration of a host is also compared with the one its kubelet reports through the API server.',
     examples: EXAMPLES,
   });
+}
+
+function explainRequest([target, field, ...more]: readonly string[], options: CommandOptions): NodeExplainRequest {
+  if (target === undefined || more.length > 0)
+    throw usageError('one host or node is explained at a time', 'Name it, and a field if you like');
+  return {
+    target,
+    field,
+    format: flagChoice(options, 'output', ['text', 'wide', 'json', 'yaml']),
+    cluster: kubeconfigRequest(options),
+    connection: connectionRequest(options),
+  };
 }
 
 const EXAMPLES = `  kubeletadm node explain root@10.0.0.11

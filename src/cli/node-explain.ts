@@ -1,4 +1,4 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import { unknownName } from '../kubeadm/explain/explain.ts';
 import { findField } from '../kubeadm/explain/explain-field.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../kubeadm/workflows/explain-kubelet.ts';
@@ -6,19 +6,27 @@ import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
 import { type NodeExplanation, selectFields } from '../kubelet/effective/node-explanation.ts';
 import { renderNodeExplanation } from '../kubelet/effective/render-node-explanation.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText, readHostTarget } from './read-options.ts';
+import { type ConnectionRequest, readHostTarget } from './host-access.ts';
+import type { KubeconfigRequest } from './open-cluster.ts';
 import type { Services } from './services.ts';
-import { renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
+
+/** `node explain HOST|NODE [FIELD]`. */
+export interface NodeExplainRequest {
+  /** `node/NAME`, or a host. */
+  readonly target: string;
+  /** Undefined: all fields. */
+  readonly field: string | undefined;
+  readonly format: DocumentFormat | 'wide';
+  readonly cluster: KubeconfigRequest;
+  readonly connection: ConnectionRequest;
+}
 
 /** `node explain HOST|NODE [FIELD]`: each value in force, and which layer it is from. */
-export async function runNodeExplain(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const [target, field, ...more] = args;
-  if (target === undefined || more.length > 0)
-    throw usageError('one host or node is explained at a time', 'Name it, and a field if you like');
+export async function runNodeExplain(services: Services, request: NodeExplainRequest): Promise<ExitCode> {
+  const { field, format } = request;
   const catalogue = await loadCatalogue();
-  const explanation = select(await explainTarget(services, target, options, catalogue), field, catalogue);
-  const format = flagText(options, 'output') ?? 'text';
+  const explanation = select(await explainTarget(services, request, catalogue), field, catalogue);
   const isDocument = format === 'json' || format === 'yaml';
   services.output.stdout(
     isDocument ? renderDocument(explanation, format) : renderNodeExplanation(explanation, format === 'wide' || field !== undefined),
@@ -26,14 +34,15 @@ export async function runNodeExplain(services: Services, args: readonly string[]
   return 0;
 }
 
-async function explainTarget(services: Services, target: string, options: CommandOptions, catalogue: Catalogue): Promise<NodeExplanation> {
-  const cluster = clusterOnUse(services, options);
+async function explainTarget(services: Services, request: NodeExplainRequest, catalogue: Catalogue): Promise<NodeExplanation> {
+  const { target, connection } = request;
+  const cluster = clusterOnUse(services, request.cluster);
   try {
     const node = /^node\/(.+)$/.exec(target)?.[1];
     if (node !== undefined) return await explainNodeKubelet(await cluster.open(), node, catalogue);
-    const host = await services.connectHost(await readHostTarget(services, target.replace(/^host\//, ''), options));
+    const host = await services.connectHost(await readHostTarget(services, target.replace(/^host\//, ''), connection));
     try {
-      const asked = options.kubeconfig === undefined ? null : await cluster.open();
+      const asked = request.cluster.kubeconfig === undefined ? null : await cluster.open();
       return await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });
     } finally {
       await host.close();

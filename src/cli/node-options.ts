@@ -1,5 +1,5 @@
 import type { Arg } from '../base/arg.ts';
-import { AppError, usageError } from '../base/errors.ts';
+import { AppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { goDurationMs, parseGoDuration } from '../base/text/go-duration.ts';
 import { parseSource, type SourceDocument } from '../codec/source.ts';
@@ -8,14 +8,33 @@ import type { NodeOptions } from '../kubeadm/workflows/prepare-node.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { isPatchFile, type PlannedPatch, planPatches } from '../kubelet/patch-files.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
-import type { CommandOptions } from './command.ts';
-import { flagList, flagText, ignoredChecks } from './read-options.ts';
 import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
+
+/** Fields of a KubeletConfiguration that the command line declares for a node. */
+export interface FieldsRequest {
+  /** The file of `--overlay`. */
+  readonly overlay?: string | undefined;
+  /** `field=value` of `--set`. */
+  readonly settings: readonly string[];
+  /** Fields that have an option of their own. */
+  readonly declared: readonly FieldSetting[];
+}
+
+/** What the command line declares for a node, besides what goes into kubeadm's documents. */
+export interface NodeRequest extends FieldsRequest {
+  /** Flags of the kubelet. */
+  readonly extraArgs: readonly Arg[];
+  readonly ignorePreflightErrors: readonly string[];
+}
 
 export interface NodeOptionsInput {
   readonly config: LoadedConfig;
   readonly kind: 'init' | 'join';
-  readonly options: CommandOptions;
+  readonly node: NodeRequest;
+  readonly plan: Pick<PlanRequest, 'dryRun' | 'skipPhases'>;
+  /** Files go to a directory, and no service is started. */
+  readonly staged: boolean;
   readonly reporter: Reporter;
 }
 
@@ -26,30 +45,32 @@ export interface ReadNodeOptions extends NodeOptions {
 }
 
 /** What init and join share: everything declared for the node, read from files and flags. */
-export async function readNodeOptions(services: Services, { config, kind, options, reporter }: NodeOptionsInput): Promise<ReadNodeOptions> {
+export async function readNodeOptions(
+  services: Services,
+  { config, kind, node, plan, staged, reporter }: NodeOptionsInput,
+): Promise<ReadNodeOptions> {
   const document = kind === 'init' ? config.init : config.join;
   const registration = document?.nodeRegistration ?? {};
-  const overlayFile = flagText(options, 'overlay');
   const overlays = [
     ...(kind === 'join' && config.kubelet ? [config.kubelet] : []),
-    ...(overlayFile === undefined ? [] : await readOverlay(services, overlayFile)),
+    ...(node.overlay === undefined ? [] : await readOverlay(services, node.overlay)),
   ];
   const directory = document?.patches?.directory;
   const patches = directory === undefined ? [] : await readPatches(services, directory, reporter);
-  const dryRun = options.dryRun === true || document?.dryRun === true;
+  const dryRun = plan.dryRun || document?.dryRun === true;
   return {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
-    nodeRegistration: { ...registration, kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...extraArgsOf(options)] },
+    nodeRegistration: { ...registration, kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...node.extraArgs] },
     overlays,
-    declared: declaredFields(options),
-    settings: flagList(options, 'set'),
+    declared: node.declared,
+    settings: node.settings,
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
-    ignorePreflightErrors: ignoredChecks(options),
-    skipPreflight: [...flagList(options, 'skipPhases'), ...(document?.skipPhases ?? [])].includes('preflight'),
+    ignorePreflightErrors: node.ignorePreflightErrors,
+    skipPreflight: [...plan.skipPhases, ...(document?.skipPhases ?? [])].includes('preflight'),
     dryRun,
-    staged: flagText(options, 'rootfs') !== undefined,
+    staged,
     kubeletHealthCheckMs: durationMs(document?.timeouts?.kubeletHealthCheck, 240_000),
   };
 }
@@ -95,34 +116,4 @@ export async function readPatches(services: Services, directory: string, reporte
 /** Whether a patch is for the KubeletConfiguration. */
 export function isForKubelet({ target }: PlannedPatch): boolean {
   return target === 'kubeletconfiguration';
-}
-
-/** Fields of this node that have a flag of their own. */
-export function declaredFields(options: CommandOptions): readonly FieldSetting[] {
-  const fields = [
-    ['resolvConf', 'resolv-conf'],
-    ['cgroupDriver', 'cgroup-driver'],
-  ] as const;
-  return fields.flatMap(([field, flag]): FieldSetting[] => {
-    const value = flagText(options, field);
-    return value === undefined ? [] : [{ path: [field], value, source: `--${flag}` }];
-  });
-}
-
-function extraArgsOf(options: CommandOptions): readonly Arg[] {
-  const one = (name: string, value: string | undefined): readonly Arg[] => (value === undefined ? [] : [{ name, value }]);
-  const labels = flagList(options, 'nodeLabels');
-  return [
-    ...one('node-ip', flagText(options, 'nodeIp')),
-    ...one('node-labels', labels.length === 0 ? undefined : labels.join(',')),
-    ...one('cloud-provider', flagText(options, 'cloudProvider')),
-    ...one('cloud-config', flagText(options, 'cloudConfig')),
-    ...flagList(options, 'kubeletExtraArgs').map(parseExtraArg),
-  ];
-}
-
-function parseExtraArg(text: string): Arg {
-  const match = /^-{0,2}([^=]+)=([\s\S]*)$/.exec(text);
-  if (match) return { name: match[1] as string, value: match[2] as string };
-  throw usageError(`--kubelet-extra-args ${text}: no name=value`, 'Write it like --kubelet-extra-args v=4');
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../base/errors.ts';
+import { AppError, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { revealText } from '../base/text/secret.ts';
 import type { Host } from '../host/host.ts';
@@ -7,14 +7,28 @@ import { formatClusterName } from '../host/plan/document.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { type Kubeconfig, type KubeconfigCluster, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kube/kubeconfig.ts';
 import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText } from './read-options.ts';
 import type { Services } from './services.ts';
 
 /** Address and authority of an API server. */
 export interface ApiServerAddress {
   readonly server: string;
   readonly caPem: string;
+}
+
+/** Which kubeconfig of the operator, and which context of it. */
+export interface KubeconfigRequest {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+/**
+ * Whether `--kubeconfig` selects a cluster, for commands that use no other kubeconfig.
+ * @throws AppError USAGE (exit code 2) for `--context` alone
+ */
+export function isKubeconfigGiven({ kubeconfig, context }: KubeconfigRequest): boolean {
+  if (kubeconfig !== undefined) return true;
+  if (context === undefined) return false;
+  throw usageError('--context is of a kubeconfig, and none was given', 'Add --kubeconfig');
 }
 
 export interface OpenedCluster {
@@ -44,8 +58,8 @@ const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: []
  * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; CLUSTER_UNVERIFIED (exit code 2) with `run.from`, for a server that is not
  * verified; what the kubeconfig and the server say
  */
-export async function openCluster(services: Services, options: CommandOptions, run: OpenClusterRun): Promise<OpenedCluster> {
-  const found = await findKubeconfig(services, options, run.staged);
+export async function openCluster(services: Services, request: KubeconfigRequest, run: OpenClusterRun): Promise<OpenedCluster> {
+  const found = await findKubeconfig(services, request.kubeconfig, run.staged);
   if (found === null) {
     if (run.dryRun || run.staged) return NO_CLUSTER;
     throw new AppError(
@@ -58,7 +72,7 @@ export async function openCluster(services: Services, options: CommandOptions, r
     );
   }
   const kubeconfig = parseKubeconfig(revealText(found.text), found.file);
-  const context = flagText(options, 'context');
+  const { context } = request;
   const target = resolveContext(kubeconfig, context);
   if (run.from?.dial !== undefined) requireVerified(kubeconfig.file, target, run.from);
   if (run.writes !== null) {
@@ -80,8 +94,7 @@ export async function openCluster(services: Services, options: CommandOptions, r
   );
 }
 
-async function findKubeconfig({ input, env, homeDirectory }: Services, options: CommandOptions, staged: boolean) {
-  const given = flagText(options, 'kubeconfig');
+async function findKubeconfig({ input, env, homeDirectory }: Services, given: string | undefined, staged: boolean) {
   if (given !== undefined) return readOperatorKubeconfig(input, [given]);
   if (staged) return null;
   const named = env.KUBECONFIG?.split(':').filter(Boolean) ?? [];

@@ -5,13 +5,19 @@ import type { Warning } from '../host/plan/change.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import type { PkiSettings } from '../kubeadm/workflows/inspect-certificates.ts';
-import type { CommandOptions } from './command.ts';
-import { hostDirectory } from './host-directory.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
-import { openCluster } from './open-cluster.ts';
-import { flagText, isKubeconfigGiven } from './read-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
+
+/** Where the settings of the certificates come from. */
+export interface PkiRequest {
+  /** The file of `--config`; undefined: the cluster is asked. */
+  readonly config: string | undefined;
+  /** The directory of the certificates; null: as configured. */
+  readonly certificatesDir: string | null;
+  readonly cluster: KubeconfigRequest;
+}
 
 export interface OpenedPkiSettings {
   readonly settings: PkiSettings;
@@ -26,13 +32,13 @@ export interface OpenedPkiSettings {
  * Where the certificates of control planes are and how they are made: `--config`, else what the cluster says, asked with `--kubeconfig` or as the node itself. A node
  * that cannot ask is no reason to stop: perhaps that is because of its certificates.
  */
-export async function openPkiSettings(services: Services, options: CommandOptions, reporter: Reporter): Promise<OpenedPkiSettings> {
-  const config = mergeInitFlags(await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration']), {});
+export async function openPkiSettings(services: Services, request: PkiRequest, reporter: Reporter): Promise<OpenedPkiSettings> {
+  const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
-  const certificatesDir = hostDirectory(options, 'certDir', '--cert-dir') ?? null;
-  const declared = flagText(options, 'config') === undefined ? null : (config.cluster ?? {});
-  const isNamed = isKubeconfigGiven(options) && declared === null;
-  const opened = isNamed ? await openCluster(services, options, { dryRun: false, staged: false, writes: null }) : null;
+  const { certificatesDir } = request;
+  const declared = request.config === undefined ? null : (config.cluster ?? {});
+  const isNamed = isKubeconfigGiven(request.cluster) && declared === null;
+  const opened = isNamed ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: null }) : null;
   return {
     settings: { cluster: declared, certificatesDir },
     warnings,

@@ -15,12 +15,13 @@ export async function buildProgram(
   services: CommandServices,
   { argv, exit, version }: { readonly argv: readonly string[]; readonly exit: (code: ExitCode) => void; readonly version: string },
 ): Promise<Command> {
-  const on: On = (command, load) =>
+  const on: On = (command, readRequest, load) =>
     command.action(async (...args: unknown[]) => {
       const own = args.at(-1) as Command;
       const options = own.optsWithGlobals() as CommandOptions;
       try {
-        exit(await (await load())(services, own.args, options));
+        const request = readRequest(own.args, options);
+        exit(await (await load())(services, request));
       } catch (error) {
         throw isReading(own, options) ? withoutInterruption(error) : error;
       }

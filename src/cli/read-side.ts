@@ -13,9 +13,8 @@ import {
   KUBELET_KIND,
   syntaxOf,
 } from '../kubelet/decode.ts';
-import type { CommandOptions } from './command.ts';
+import { type ConnectionRequest, readHostTarget } from './host-access.ts';
 import { readMinor } from './minor-option.ts';
-import { readHostTarget } from './read-options.ts';
 import type { Services } from './services.ts';
 
 /** A configuration to compare; `minor` is null where it does not say what kubelet it is for. */
@@ -35,7 +34,7 @@ export interface ReadConfig {
 
 export interface SideContext {
   readonly services: Services;
-  readonly options: CommandOptions;
+  readonly connection: ConnectionRequest;
   readonly catalogue: Catalogue;
   /** Connects on first use. */
   readonly cluster: () => Promise<Cluster>;
@@ -79,8 +78,8 @@ async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSid
   };
 }
 
-async function readHost(name: string, address: string, { services, options, catalogue }: SideContext): Promise<ReadSide> {
-  const host = await services.connectHost(await readHostTarget(services, address, options));
+async function readHost(name: string, address: string, { services, connection, catalogue }: SideContext): Promise<ReadSide> {
+  const host = await services.connectHost(await readHostTarget(services, address, connection));
   try {
     const { minor, running } = await observeKubelet(host, catalogue, services.signal);
     return {

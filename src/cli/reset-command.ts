@@ -1,17 +1,20 @@
 import type { Command } from 'commander';
+import { usageError } from '../base/errors.ts';
 import { RESET_PHASES } from '../kubeadm/workflows/phase-lists.ts';
-import type { On, Run } from './command.ts';
+import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
-import { addLockOption } from './writing-options.ts';
+import { flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import type { ResetRequest } from './reset.ts';
+import { addLockOption, writingRequest } from './writing-options.ts';
 
 /** `reset`, `reset phase`. */
 export function defineReset(reset: Command, on: On): void {
-  const load = async (): Promise<Run> => (await import('./reset.ts')).runReset;
+  const load = async (): Promise<Run<ResetRequest>> => (await import('./reset.ts')).runReset;
   const options = (command: Command): Command => addLockOption(addHostOptions(addPlanOptions(addResetOptions(command))));
-  addSections(on(options(reset), load), { phases: RESET_PHASES, examples: EXAMPLES });
+  addSections(on(options(reset), resetRequest, load), { phases: RESET_PHASES, examples: EXAMPLES });
   const phase = reset.command('phase').description('Run one phase of reset').argument('<name...>', 'name of a phase');
-  addSections(on(options(phase), load), { phases: RESET_PHASES });
+  addSections(on(options(phase), resetRequest, load), { phases: RESET_PHASES });
 }
 
 function addResetOptions(command: Command): Command {
@@ -27,6 +30,23 @@ function addResetOptions(command: Command): Command {
       .option('--node-name <name>', 'with --delete-node: name of the Node (default: the one registered by the host)'),
   );
   return addKubeconfigOptions(command, 'with --delete-node: kubeconfig of an administrator (default: as for init)');
+}
+
+function resetRequest(args: readonly string[], options: CommandOptions): ResetRequest {
+  const nodeName = flagText(options, 'nodeName');
+  if (options.deleteNode !== true && nodeName !== undefined)
+    throw usageError('--node-name is for --delete-node', 'Add --delete-node, or leave it out');
+  return {
+    onlyPhase: args.length === 0 ? undefined : args.join('/'),
+    config: flagText(options, 'config'),
+    flags: kubeadmFlags(options),
+    hosts: hostsRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options),
+    ignorePreflightErrors: ignoredChecks(options),
+    force: options.force === true,
+    deleteNode: options.deleteNode === true ? { cluster: kubeconfigRequest(options), nodeName } : null,
+  };
 }
 
 const EXAMPLES = `  # list the files and services that would be removed

@@ -1,34 +1,62 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../kubeadm/config/flags.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import { resetWorkflow } from '../kubeadm/workflows/reset.ts';
-import type { CommandOptions } from './command.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
 import { connectOver } from './init-control-plane.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { type OpenedCluster, openCluster } from './open-cluster.ts';
-import { flagList, flagText, ignoredChecks, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `reset` and `reset phase NAME...`. */
-export async function runReset(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const config = mergeResetFlags(await loadConfigFile(services, options, ['ResetConfiguration']), kubeadmFlags(options));
+export interface ResetRequest {
+  /** Undefined: all phases. */
+  readonly onlyPhase: string | undefined;
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that go over the document of the file. */
+  readonly flags: Flags;
+  readonly hosts: HostsRequest;
+  readonly plan: PlanRequest;
+  readonly writing: WritingRequest;
+  readonly ignorePreflightErrors: readonly string[];
+  /** Reset without a confirmation. */
+  readonly force: boolean;
+  /** The cluster to delete the Node from; null: the Node stays. */
+  readonly deleteNode: NodeDeletionRequest | null;
+}
+
+/** Which Node is deleted, and by whom. */
+export interface NodeDeletionRequest {
+  readonly cluster: KubeconfigRequest;
+  /** Undefined: the one registered by the host. */
+  readonly nodeName: string | undefined;
+}
+
+/** `reset` and `reset phase NAME...`. */
+export async function runReset(services: Services, request: ResetRequest): Promise<ExitCode> {
+  const { onlyPhase, plan } = request;
+  const config = mergeResetFlags(await loadConfigFile(services, request.config, ['ResetConfiguration']), request.flags);
   const warnings = requireValid(config);
   const reset = config.reset ?? {};
-  const dryRun = options.dryRun === true || reset.dryRun === true;
-  const targets = await readHostTargets(services, options);
-  if (!dryRun && options.force !== true && reset.force !== true)
+  const dryRun = plan.dryRun || reset.dryRun === true;
+  const targets = await readHostTargets(services, request.hosts);
+  if (!dryRun && !request.force && reset.force !== true)
     await confirmReset(
       services,
       targets.map(({ address, rootDir }) => address ?? rootDir ?? 'this machine'),
     );
   const skipPhases = reset.skipPhases ?? [];
-  const nodeName = flagText(options, 'nodeName');
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const opened = await openForDeletion(services, { options, targets, reporter });
+  const nodeName = request.deleteNode?.nodeName;
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const opened = await openForDeletion(services, { deletion: request.deleteNode, targets, reporter });
   const accesses: ApiAccess[] = [];
   try {
     return await runOnHosts(services, {
@@ -37,21 +65,22 @@ export async function runReset(services: Services, args: readonly string[], opti
       cluster: opened?.cluster ?? null,
       workflowOptions: {
         reset,
-        ignorePreflightErrors: ignoredChecks(options),
-        skipPreflight: [...flagList(options, 'skipPhases'), ...skipPhases].includes('preflight'),
+        ignorePreflightErrors: request.ignorePreflightErrors,
+        skipPreflight: [...plan.skipPhases, ...skipPhases].includes('preflight'),
         dryRun,
         connect: connectOver(services),
         connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
         opened: (access) => accesses.push(access),
         ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
       },
-      options,
+      plan,
+      writing: request.writing,
       reporter,
       warnings,
       dryRun,
       skipPhases,
       oneHostPerNode: opened !== null,
-      ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
   } finally {
     for (const access of accesses) await access.close();
@@ -63,18 +92,15 @@ export async function runReset(services: Services, args: readonly string[], opti
 async function openForDeletion(
   services: Services,
   {
-    options,
+    deletion,
     targets,
     reporter,
-  }: { readonly options: CommandOptions; readonly targets: readonly HostTarget[]; readonly reporter: Reporter },
+  }: { readonly deletion: NodeDeletionRequest | null; readonly targets: readonly HostTarget[]; readonly reporter: Reporter },
 ): Promise<OpenedCluster | null> {
-  const named = flagText(options, 'nodeName') !== undefined;
-  if (options.deleteNode !== true) {
-    if (named) throw usageError('--node-name is for --delete-node', 'Add --delete-node, or leave it out');
-    return null;
-  }
-  if (named && targets.length > 1) throw usageError('--node-name is for one host, and several were given', 'Reset them one by one');
-  return openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
+  if (deletion === null) return null;
+  if (deletion.nodeName !== undefined && targets.length > 1)
+    throw usageError('--node-name is for one host, and several were given', 'Reset them one by one');
+  return openCluster(services, deletion.cluster, { dryRun: false, staged: false, writes: reporter });
 }
 
 async function confirmReset(services: Services, hosts: readonly string[]): Promise<void> {

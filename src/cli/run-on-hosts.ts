@@ -11,14 +11,12 @@ import { planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { Workflow, WorkflowResult } from '../host/run-workflow.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { type NodeClaims, nodeClaims } from '../kubeadm/node-claims.ts';
-import type { CommandOptions } from './command.ts';
 import { type InterruptionLog, interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { summaryLine } from './fleet-report.ts';
+import { hostWriting, type WritingRequest } from './host-writing.ts';
 import { progressLog } from './progress-log.ts';
-import { flagList, flagText, verbosityOf } from './read-options.ts';
 import type { Services } from './services.ts';
-import { type PlanFormat, renderPlan } from './show-plan.ts';
-import { readWriting } from './writing-options.ts';
+import { type PlanRequest, renderPlan } from './show-plan.ts';
 
 export interface HostsRun<Options, Input> {
   readonly workflow: Workflow<Options, Input>;
@@ -27,7 +25,9 @@ export interface HostsRun<Options, Input> {
   /** In place of `cluster` where each host has its own way to the API server; closed when the host is done. */
   readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
   readonly workflowOptions: Options;
-  readonly options: CommandOptions;
+  readonly plan: PlanRequest;
+  /** Null: only new files are written, which no other run changes. Then no rights are needed but those to the directories. */
+  readonly writing: WritingRequest | null;
   readonly reporter: Reporter;
   readonly warnings: readonly Warning[];
   readonly dryRun: boolean;
@@ -36,8 +36,6 @@ export interface HostsRun<Options, Input> {
   readonly onlyPhase?: string;
   /** Something is done for the Nodes of the hosts: all hosts are looked at first, and none is changed whose Node another one claims. */
   readonly oneHostPerNode?: boolean;
-  /** False: only new files are written, which no other run changes. Then no rights are needed but those to the directories. */
-  readonly takesLock?: false;
 }
 
 /** Hosts that are worked on at a time. */
@@ -50,7 +48,7 @@ const DEFAULT_PARALLEL = 50;
 export async function runOnHosts<Options, Input>(services: Services, run: HostsRun<Options, Input>): Promise<ExitCode> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const several = run.targets.length > 1;
-  const writing = readWriting(services, run.options);
+  const writing = run.writing === null ? null : hostWriting(services, run.writing);
   const blocks = hostBlocks(run.reporter, { applies: !run.dryRun });
   const observesFirst = run.oneHostPerNode === true;
   const maxOpen = observesFirst ? Math.max(DEFAULT_PARALLEL, run.targets.length) : DEFAULT_PARALLEL;
@@ -58,7 +56,7 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
   const claims = nodeClaims();
   const members = await Promise.all(
     run.targets.map(async (target) =>
-      memberOf(services, run, { target, claims, writing: run.dryRun || run.takesLock === false ? null : await writing(target) }),
+      memberOf(services, run, { target, claims, writing: run.dryRun || writing === null ? null : await writing(target) }),
     ),
   );
   const log = progressLog(services, run.reporter);
@@ -154,7 +152,7 @@ function memberOf<Options, Input>(
     options: workflowOptions,
     run: {
       dryRun: run.dryRun,
-      skipPhases: [...new Set([...flagList(run.options, 'skipPhases'), ...run.skipPhases])],
+      skipPhases: [...new Set([...run.plan.skipPhases, ...run.skipPhases])],
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     },
     connect: () => services.connectHost(target),
@@ -171,17 +169,16 @@ function finish<Options, Input>(
   run: HostsRun<Options, Input>,
   { results, outcomes }: { readonly results: readonly WorkflowResult[]; readonly outcomes: readonly HostOutcome[] },
 ): ExitCode {
-  const { options, dryRun } = run;
-  const withOrigins =
-    options.showOrigin === true ? results.map(({ host }) => host) : results.map(({ host: { origins: _, ...host } }) => host);
+  const { dryRun } = run;
+  const { format, verbosity, showOrigin, failsIfChanged } = run.plan;
+  const withOrigins = showOrigin ? results.map(({ host }) => host) : results.map(({ host: { origins: _, ...host } }) => host);
   const plan = planDocument(withOrigins, [...run.warnings, ...results.flatMap((result) => result.warnings)], run.cluster);
-  const format = (flagText(options, 'output') ?? 'text') as PlanFormat;
   if (dryRun || format !== 'text') {
-    const noops = outcomes.length === 1 || verbosityOf(options) > 0;
-    services.output.stdout(renderPlan(plan, format, { noops, verbosity: verbosityOf(options) }));
+    const noops = outcomes.length === 1 || verbosity > 0;
+    services.output.stdout(renderPlan(plan, format, { noops, verbosity }));
   } else if (outcomes.length > 1) services.output.stdout(`${summaryLine(outcomes)}\n`);
   else if (planIsEmpty(plan)) services.output.stdout('Nothing to do.\n');
   const refusals: readonly Problem[] = results.flatMap((result) => result.refusals);
   if (refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
-  return dryRun && options.exitCode === true && !planIsEmpty(plan) ? 6 : 0;
+  return dryRun && failsIfChanged && !planIsEmpty(plan) ? 6 : 0;
 }

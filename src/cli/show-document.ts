@@ -1,13 +1,12 @@
 import { Document, Scalar, visit } from 'yaml';
 import { hasUnprintable, printableJson, replaceUnprintable } from '../base/text/printable.ts';
-import type { CommandOptions } from './command.ts';
-import { flagText } from './read-options.ts';
 
 export type DocumentFormat = 'text' | 'json' | 'yaml';
 
-/** What `-o` says. */
-export function formatOf(options: CommandOptions): DocumentFormat {
-  return (flagText(options, 'output') ?? 'text') as DocumentFormat;
+/** How a result is printed, and how much is logged. */
+export interface OutputRequest {
+  readonly format: DocumentFormat;
+  readonly verbosity: number;
 }
 
 /** A result for machines, in the order of its members. It holds no character that a terminal obeys or hides: they are written as escapes. */

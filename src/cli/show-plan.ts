@@ -5,9 +5,19 @@ import { subjectOfHostChange } from '../fleet/operations.ts';
 import type { PlanDocument } from '../host/plan/document.ts';
 import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
 import { NODE_SETTINGS_PATH } from '../kubeadm/node-settings/node-settings.ts';
-import { renderDocument } from './show-document.ts';
+import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
-export type PlanFormat = 'text' | 'json' | 'yaml';
+/** What becomes of a plan. */
+export interface PlanRequest extends OutputRequest {
+  /** The plan is printed, and nothing is changed. */
+  readonly dryRun: boolean;
+  /** Exit code 6 for a dry run with pending changes. */
+  readonly failsIfChanged: boolean;
+  /** Each written line names its source. */
+  readonly showOrigin: boolean;
+  /** Phases to leave out, by name or by the name of their parent. */
+  readonly skipPhases: readonly string[];
+}
 
 /**
  * The plan as it is printed on stdout.
@@ -16,7 +26,7 @@ export type PlanFormat = 'text' | 'json' | 'yaml';
  */
 export function renderPlan(
   plan: PlanDocument,
-  format: PlanFormat,
+  format: DocumentFormat,
   { noops = true, verbosity = 0 }: { readonly noops?: boolean; readonly verbosity?: number } = {},
 ): Text {
   if (format !== 'text') return renderDocument(plan, format);

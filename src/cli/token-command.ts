@@ -1,7 +1,13 @@
 import type { Command } from 'commander';
-import type { On, Run } from './command.ts';
+import { usageError } from '../base/errors.ts';
+import { Secret } from '../base/text/secret.ts';
+import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
+import type { JoinsAsControlPlane } from '../kubeadm/token/join-command.ts';
+import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, collectList, outputOption } from './options.ts';
+import { flagList, flagText, kubeadmFlags, kubeconfigRequest, outputRequest, planRequest, verbosityOf } from './request-parts.ts';
+import type { TokenCreateRequest, TokenDeleteRequest, TokenListRequest } from './token.ts';
 
 /** `token create|delete|generate|list`. */
 export function defineToken(token: Command, on: On): void {
@@ -11,7 +17,8 @@ export function defineToken(token: Command, on: On): void {
   deleteCommand(token, on);
   on(
     token.command('generate').description('Generate and print a token without creating it in the cluster'),
-    async (): Promise<Run> => (await import('./token.ts')).runTokenGenerate,
+    () => null,
+    async () => (await import('./token.ts')).runTokenGenerate,
   );
 }
 
@@ -31,7 +38,7 @@ function createCommand(token: Command, on: On): void {
     .option('--certificate-key <key>', 'with --print-join-command: key of the uploaded control plane certificates')
     .option('--dry-run', 'print the plan without changing anything')
     .addOption(outputOption(['text', 'json', 'yaml'], 'output format of the plan'));
-  on(create, async (): Promise<Run> => (await import('./token.ts')).runTokenCreate);
+  on(create, createRequest, async () => (await import('./token.ts')).runTokenCreate);
   addSections(create, {
     examples: `  kubeletadm token create --print-join-command
   kubeletadm token create --ttl 2h --description 'for rack 7' --kubeconfig admin.conf
@@ -41,7 +48,11 @@ function createCommand(token: Command, on: On): void {
 
 function listCommand(token: Command, on: On): void {
   const list = addClusterOptions(token.command('list').description('List the bootstrap tokens of the cluster, with their secrets'));
-  on(list.addOption(outputOption(['text', 'json', 'yaml'])), async (): Promise<Run> => (await import('./token.ts')).runTokenList);
+  on(
+    list.addOption(outputOption(['text', 'json', 'yaml'])),
+    (_, options): TokenListRequest => ({ cluster: kubeconfigRequest(options), output: outputRequest(options) }),
+    async () => (await import('./token.ts')).runTokenList,
+  );
   addSections(list, { examples: '  kubeletadm token list\n  kubeletadm token list -o yaml --kubeconfig admin.conf' });
 }
 
@@ -49,6 +60,55 @@ function deleteCommand(token: Command, on: On): void {
   const remove = addClusterOptions(token.command('delete').description('Delete bootstrap tokens from the cluster'))
     .argument('<token...>', 'tokens or token IDs (the six characters before the dot)')
     .option('--dry-run', 'check whether the tokens exist without deleting them');
-  on(remove, async (): Promise<Run> => (await import('./token.ts')).runTokenDelete);
+  on(
+    remove,
+    (args, options): TokenDeleteRequest => ({
+      ids: tokenIds(args),
+      dryRun: options.dryRun === true,
+      cluster: kubeconfigRequest(options),
+      verbosity: verbosityOf(options),
+    }),
+    async () => (await import('./token.ts')).runTokenDelete,
+  );
   addSections(remove, { examples: '  kubeletadm token delete abcdef 9vr73a.a8uxyaju799qwdjv' });
+}
+
+/** The options that make up a token. */
+const TOKEN_OPTIONS = ['description', 'groups', 'ttl', 'usages'] as const;
+
+/** One token of the command line, or those of a file: as in kubeadm never both, for a flag would not say which token it is about. */
+function createRequest([token]: readonly string[], options: CommandOptions): TokenCreateRequest {
+  const controlPlane = readCertificateKey(options);
+  const config = flagText(options, 'config');
+  const mixed = TOKEN_OPTIONS.filter((name) => flagText(options, name) !== undefined || flagList(options, name).length > 0);
+  const given = [...(token === undefined ? [] : ['a token']), ...mixed.map((name) => `--${name}`)];
+  if (config !== undefined && given.length > 0)
+    throw usageError(`can not mix --config with ${given.join(', ')}`, 'Write it into bootstrapTokens of the file');
+  return {
+    config,
+    flags: { ...kubeadmFlags(options), ...(token === undefined ? {} : { 'bootstrap-token': token }) },
+    printsJoinCommand: options.printJoinCommand === true,
+    controlPlane,
+    cluster: kubeconfigRequest(options),
+    plan: planRequest(options),
+  };
+}
+
+/** With the key of uploaded certificates the command is that of a control plane. */
+function readCertificateKey(options: CommandOptions): JoinsAsControlPlane | null {
+  const key = flagText(options, 'certificateKey');
+  if (key === undefined) return null;
+  if (options.printJoinCommand !== true) throw usageError('cannot use --certificate-key without --print-join-command');
+  if (isCertificateKey(key)) return { certificateKey: new Secret(key) };
+  throw usageError('--certificate-key: this is not 64 hexadecimal digits', 'init phase upload-certs --upload-certs prints one');
+}
+
+function tokenIds(args: readonly string[]): readonly string[] {
+  const ids = args.map((text, i) => {
+    if (/^[a-z0-9]{6}$/.test(text)) return text;
+    if (isBootstrapToken(text)) return text.slice(0, 6);
+    // It may be a token with a slip of the pen: it is not repeated.
+    throw usageError(`argument ${i + 1} of token delete is neither a token id nor a token`, `Write [a-z0-9]{6} or ${TOKEN_FORM}`);
+  });
+  return [...new Set(ids)];
 }

@@ -1,22 +1,24 @@
 import type { Command } from 'commander';
 import { UPGRADE_NODE_PHASES } from '../kubeadm/workflows/phase-lists.ts';
-import type { On, Run } from './command.ts';
+import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addKubeconfigOptions, addPlanOptions, addSshOptions, addTargetOption, collect } from './options.ts';
-import { addConfirmOptions } from './writing-options.ts';
+import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import type { UpgradeNodeRequest } from './upgrade-node.ts';
+import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** `upgrade node`, `upgrade node phase`. */
 export function defineUpgrade(upgrade: Command, on: On): void {
-  const load = async (): Promise<Run> => (await import('./upgrade-node.ts')).runUpgradeNode;
+  const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
     addConfirmOptions(addSshOptions(addTargetOption(addUpgradeOptions(addPlanOptions(command)))));
   const node = upgrade.command('node').description("Upgrade a node to the cluster's kubelet configuration and restart the kubelet");
-  addSections(on(options(node), load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
+  addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
     .command('phase')
     .description('Run one phase of upgrade node')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
-  addSections(on(options(phase), load), { phases: UPGRADE_NODE_PHASES });
+  addSections(on(options(phase), upgradeRequest, load), { phases: UPGRADE_NODE_PHASES });
 }
 
 function addUpgradeOptions(command: Command): Command {
@@ -32,6 +34,21 @@ function addUpgradeOptions(command: Command): Command {
       .option('--forget', 'ignore the settings stored by init, join and earlier upgrades'),
   );
   return addKubeconfigOptions(command, "kubeconfig to read the cluster with (default: the node's kubelet.conf)");
+}
+
+function upgradeRequest(args: readonly string[], options: CommandOptions): UpgradeNodeRequest {
+  return {
+    onlyPhase: args.length === 0 ? undefined : args.join('/'),
+    config: flagText(options, 'config'),
+    flags: kubeadmFlags(options),
+    cluster: kubeconfigRequest(options),
+    hosts: hostsRequest(options),
+    fields: fieldsRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options),
+    nodeName: flagText(options, 'nodeName') ?? null,
+    forget: options.forget === true,
+  };
 }
 
 const NOTES = 'The overlays, patches and settings of init and join are stored on the host and apply to upgrades by default.';

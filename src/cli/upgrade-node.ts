@@ -1,48 +1,68 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../kubeadm/config/flags.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
-import type { CommandOptions } from './command.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
-import { declaredFields, durationMs, isForKubelet, readOverlay, readPatches } from './node-options.ts';
-import { openCluster } from './open-cluster.ts';
-import { flagList, flagText, isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches } from './node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
-export async function runUpgradeNode(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const config = mergeUpgradeFlags(await loadConfigFile(services, options, ['UpgradeConfiguration']), 'node', kubeadmFlags(options));
+export interface UpgradeNodeRequest {
+  /** Undefined: all phases. */
+  readonly onlyPhase: string | undefined;
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that go over the document of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+  readonly fields: FieldsRequest;
+  readonly plan: PlanRequest;
+  readonly writing: WritingRequest;
+  /** Null: the one that the host proves to be. */
+  readonly nodeName: string | null;
+  /** Ignore the settings stored on the host. */
+  readonly forget: boolean;
+}
+
+/** `upgrade node` and `upgrade node phase NAME...`. */
+export async function runUpgradeNode(services: Services, request: UpgradeNodeRequest): Promise<ExitCode> {
+  const { onlyPhase, plan, nodeName } = request;
+  const { overlay, settings, declared } = request.fields;
+  const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'node', request.flags);
   const warnings = requireValid(config);
   const { node = {}, timeouts } = config.upgrade ?? {};
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const overlay = flagText(options, 'overlay');
-  const settings = flagList(options, 'set');
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const directory = node.patches?.directory;
-  const skipPhases = [...flagList(options, 'skipPhases'), ...(node.skipPhases ?? [])];
-  const dryRun = options.dryRun === true || node.dryRun === true;
+  const skipPhases = [...plan.skipPhases, ...(node.skipPhases ?? [])];
+  const dryRun = plan.dryRun || node.dryRun === true;
   const workflowOptions: Omit<UpgradeNodeOptions, 'trust' | 'nodeName'> = {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
     overlays: overlay === undefined ? null : await readOverlay(services, overlay),
-    declared: declaredFields(options),
+    declared,
     settings: settings.length === 0 ? null : settings,
     patches: directory === undefined ? null : (await readPatches(services, directory, reporter)).filter(isForKubelet),
-    forget: options.forget === true,
+    forget: request.forget,
     ignorePreflightErrors: node.ignorePreflightErrors ?? [],
     skipPreflight: skipPhases.includes('preflight'),
     dryRun,
     staged: false,
     kubeletHealthCheckMs: durationMs(timeouts?.kubeletHealthCheck, 240_000),
   };
-  const targets = await readHostTargets(services, options);
-  const nodeName = flagText(options, 'nodeName') ?? null;
+  const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name is for one host, and several were given', 'Upgrade them one by one');
-  const admin = isKubeconfigGiven(options)
-    ? await openCluster(services, options, { dryRun: false, staged: false, writes: reporter })
+  const admin = isKubeconfigGiven(request.cluster)
+    ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })
     : null;
   try {
     const trust = admin === null ? null : trustOf(services, admin);
@@ -52,12 +72,13 @@ export async function runUpgradeNode(services: Services, args: readonly string[]
       cluster: admin?.cluster ?? null,
       ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
       workflowOptions: { ...workflowOptions, trust, nodeName },
-      options,
+      plan,
+      writing: request.writing,
       reporter,
       warnings,
       dryRun,
       skipPhases,
-      ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
   } finally {
     await admin?.cluster?.close();

@@ -3,10 +3,16 @@ import type { Host } from '../host/host.ts';
 import { findKubelet, type KubeletToQuery, queryKubelet } from '../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
 import { compareVerdicts } from '../kubelet/validate/compare-verdicts.ts';
-import type { CommandOptions } from './command.ts';
-import { flagList, flagText, readCommandTimeout, readHostTargets } from './read-options.ts';
+import { commandLimit, type HostsRequest, readHostTargets } from './host-access.ts';
 import type { Services } from './services.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
+
+/** Which kubelets validate files as well. */
+export interface KubeletsRequest {
+  /** The path of a kubelet binary; undefined: that of the running kubelet. */
+  readonly kubelet: string | undefined;
+  readonly hosts: HostsRequest;
+}
 
 /** Kubelets that are asked what they say of a file. */
 export interface KubeletsToQuery {
@@ -26,10 +32,9 @@ type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>
  */
 export async function openKubelets(
   services: Services,
-  options: CommandOptions,
+  { kubelet: path, hosts: requested }: KubeletsRequest,
   { catalogue, chosen }: { readonly catalogue: Catalogue; readonly chosen: Minor | null },
 ): Promise<KubeletsToQuery> {
-  const path = flagText(options, 'kubelet');
   const { signal } = services;
   const hosts: Host[] = [];
   const close = async (): Promise<void> => {
@@ -37,10 +42,10 @@ export async function openKubelets(
   };
   const kubelets: KubeletToQuery[] = [];
   try {
-    for (const target of await readHostTargets(services, options)) {
-      const host = await services.connectHost(target.address === LOCAL ? readCommandTimeout(options) : target);
+    for (const target of await readHostTargets(services, requested)) {
+      const host = await services.connectHost(target.address === LOCAL ? commandLimit(requested.connection) : target);
       hosts.push(host);
-      const asNode = flagList(options, 'host').length > 0;
+      const asNode = requested.addresses.length > 0;
       const kubelet = await findKubelet(host, { catalogue, asNode, signal, ...(path === undefined ? {} : { path }) });
       if (chosen !== null && chosen !== kubelet.minor)
         throw usageError(`--kubernetes-version ${formatMinor(chosen)}, but ${nameOf(kubelet)} is asked`, 'Leave the version out');

@@ -1,14 +1,11 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import type { MemberWriting } from '../fleet/workflow-member.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
-import { flagText } from './read-options.ts';
-import type { Services } from './services.ts';
+import type { WritingRequest } from './host-writing.ts';
+import { flagText } from './request-parts.ts';
 
-const DEFAULT_CONFIRM_MS = 300_000;
 const LEAST_CONFIRM_MS = 10_000;
 const MOST_CONFIRM_MS = 86_400_000;
 
@@ -33,21 +30,11 @@ export function addConfirmOptions(command: Command): Command {
 }
 
 /**
- * How hosts are written to by these options.
- * @throws AppError with exit code 2
+ * `--break-lock`, `--confirm-timeout` and `--no-confirm`.
+ * @throws AppError USAGE (exit code 2)
  */
-export function readWriting(services: Services, options: CommandOptions): (target: HostTarget) => Promise<MemberWriting | null> {
-  const given = confirmMs(options);
-  const { self } = services;
-  return async ({ address, member, rootDir }) => {
-    if (rootDir !== undefined) return null;
-    return {
-      owner: { id: await services.newId(), name: self.name, processId: self.id, machine: self.machine },
-      breakLock: options.breakLock === true,
-      isGone: ({ machine, processId }) => machine === self.machine && processId !== self.id && !self.isRunning(processId),
-      confirmMs: given === undefined ? (address === undefined && member === undefined ? null : DEFAULT_CONFIRM_MS) : given,
-    };
-  };
+export function writingRequest(options: CommandOptions): WritingRequest {
+  return { breakLock: options.breakLock === true, confirmMs: confirmMs(options) };
 }
 
 /** Undefined: nothing was said; null: without. */

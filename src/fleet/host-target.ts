@@ -4,13 +4,13 @@ import type { ResolvedSsh } from './model.ts';
 /** Which host, and how to get there. Absent `address` is this machine. */
 export interface HostTarget {
   /** `user@address[:port]`, `ssh://...` or an alias of the SSH configuration. */
-  readonly address?: string;
-  readonly rootDir?: string;
-  readonly ssh?: SshOptions;
+  readonly address?: string | undefined;
+  readonly rootDir?: string | undefined;
+  readonly ssh?: SshOptions | undefined;
   /** In place of `address`: a host of a fleet. */
-  readonly member?: FleetHostTarget;
+  readonly member?: FleetHostTarget | undefined;
   /** Maximum time for one command, whatever the fleet file says. Default: a minute; changes that take longer by nature have more. */
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs?: number | undefined;
 }
 
 /** A host of a fleet as its file says it is reached. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { Secret } from '../../src/base/text/secret.ts';
+import type { FleetRunRequest } from '../../src/cli/fleet-request.ts';
 import { openFleetRun } from '../../src/cli/fleet-run.ts';
 import { readTasks } from '../../src/cli/fleet-tasks.ts';
 import type { Services } from '../../src/cli/services.ts';
@@ -288,9 +289,21 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
     const env = { PATH: process.env.PATH ?? '' };
     const real = createServices({ env, stdin, stdout: sink, stderr: sink, signal: new AbortController().signal });
     const services = { ...real, ...overHostileNetwork(real) };
-    const options = { file: join(directory, 'fleet.yaml'), sshConfig: lab.sshConfig };
+    const connection = { configFile: lab.sshConfig, identityFiles: [], passwordFromStdin: false, sudoPasswordFromStdin: false };
+    const request: FleetRunRequest = {
+      file: join(directory, 'fleet.yaml'),
+      selection: { limit: [], groups: [] },
+      connection: { ...connection, connectTimeoutMs: 10_000 },
+      cluster: {},
+      rules: { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null },
+      writing: { breakLock: false, confirmMs: undefined },
+      ignorePreflightErrors: [],
+      takeOver: false,
+      replan: false,
+      verbosity: 0,
+    };
     const reporter = services.reporter({ verbosity: 0, format: 'text' });
-    const opened = await openFleetRun(services, options, { ...(await readTasks(services, undefined, options)), dryRun: false, reporter });
+    const opened = await openFleetRun(services, request, { ...(await readTasks(services, undefined, request)), dryRun: false, reporter });
     try {
       await opened.settle({ outcomes: [{ host: 'node1', status: 'changed' }] } as unknown as FleetResult);
     } finally {

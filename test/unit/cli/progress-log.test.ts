@@ -42,6 +42,7 @@ function world(status?: Output['status']) {
   return { clock, reporter, services };
 }
 
+const OUTPUT = { format: 'text', verbosity: 0 } as const;
 const RUNNING: FleetProgress = {
   total: 12,
   looking: ['n9'],
@@ -54,7 +55,7 @@ const phase = (name: string) => ({ level: 'info', code: 'PHASE_STARTED', phase: 
 describe('a run over a fleet without a terminal', () => {
   it('reports once a minute which host is in which phase, and for how long', async () => {
     const { clock, reporter, services } = world();
-    const watch = watchFleet(services, {}, {});
+    const watch = watchFleet(services, OUTPUT, {});
     watch.ports.progress?.(RUNNING);
     await clock.advance(10_000);
     watch.ports.reporterOf('n2').report(phase('install-packages'));
@@ -75,7 +76,7 @@ describe('a run over a fleet without a terminal', () => {
 
   it('names at most eight hosts', async () => {
     const { clock, reporter, services } = world();
-    const watch = watchFleet(services, {}, {});
+    const watch = watchFleet(services, OUTPUT, {});
     const changing = Array.from({ length: 50 }, (_, i) => `n${i + 1}`);
     watch.ports.progress?.({ total: 50, looking: [], waiting: 0, changing, ended: {} });
     await clock.advance(60_000);
@@ -85,12 +86,12 @@ describe('a run over a fleet without a terminal', () => {
 
   it('is silent where a terminal shows it, and where nothing is in progress', async () => {
     const shown = world(() => undefined);
-    const watch = watchFleet(shown.services, {}, {});
+    const watch = watchFleet(shown.services, OUTPUT, {});
     watch.ports.progress?.(RUNNING);
     await shown.clock.advance(60_000);
     expect(shown.reporter.messages('PROGRESS')).toEqual([]);
     const idle = world();
-    watchFleet(idle.services, {}, {}).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
+    watchFleet(idle.services, OUTPUT, {}).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
     await idle.clock.advance(60_000);
     expect(idle.reporter.messages('PROGRESS')).toEqual([]);
   });
@@ -125,7 +126,8 @@ describe('a command for hosts without a terminal', () => {
         targets: [{ address: 'n1' }],
         cluster: null,
         workflowOptions: null,
-        options: {},
+        plan: { ...OUTPUT, dryRun: false, failsIfChanged: false, showOrigin: false, skipPhases: [] },
+        writing: { breakLock: false, confirmMs: undefined },
         reporter,
         warnings: [],
         dryRun: false,

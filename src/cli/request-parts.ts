@@ -1,0 +1,205 @@
+import type { Arg } from '../base/arg.ts';
+import { usageError } from '../base/errors.ts';
+import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
+import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
+import type { FieldSetting } from '../kubelet/setting.ts';
+import type { CommandOptions } from './command.ts';
+import type { ConnectionRequest, HostsRequest } from './host-access.ts';
+import type { FleetRequest } from './load-fleet.ts';
+import type { FieldsRequest, NodeRequest } from './node-options.ts';
+import type { KubeconfigRequest } from './open-cluster.ts';
+import type { OutputRequest } from './show-document.ts';
+import type { PlanRequest } from './show-plan.ts';
+
+/** The text of an option; undefined when it was not given. */
+export function flagText(options: CommandOptions, name: string): string | undefined {
+  const value = options[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The items of a repeatable option. */
+export function flagList(options: CommandOptions, name: string): readonly string[] {
+  const value = options[name];
+  return Array.isArray(value) ? (value as readonly string[]) : [];
+}
+
+/** The value of an option that commander limits to some choices. */
+export function flagChoice<const T extends string>(options: CommandOptions, name: string, choices: readonly [T, ...T[]]): T {
+  const value = options[name];
+  return choices.find((choice) => choice === value) ?? choices[0];
+}
+
+/** The number of an option that commander has parsed. */
+export function flagNumber(options: CommandOptions, name: string, otherwise: number): number {
+  const value = options[name];
+  return typeof value === 'number' ? value : otherwise;
+}
+
+/**
+ * A duration in milliseconds; undefined when it was not given.
+ * @param flag as the user writes it
+ * @param limits.least the shortest that is accepted. Default: 0
+ * @throws AppError USAGE (exit code 2)
+ */
+export function flagDuration(
+  options: CommandOptions,
+  name: string,
+  { flag = `--${name}`, example, least = 0 }: { readonly flag?: string; readonly example: string; readonly least?: 0 | 1 },
+): number | undefined {
+  const text = flagText(options, name);
+  if (text === undefined) return undefined;
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds === null || nanoseconds < BigInt(least)) throw usageError(`${flag}: invalid duration "${text}"`, example);
+  return Number(nanoseconds / 1_000_000n);
+}
+
+/** How much is logged. */
+export function verbosityOf(options: CommandOptions): number {
+  return flagNumber(options, 'v', 0);
+}
+
+/** `-o` and `-v`. */
+export function outputRequest(options: CommandOptions): OutputRequest {
+  return { format: flagChoice(options, 'output', ['text', 'json', 'yaml']), verbosity: verbosityOf(options) };
+}
+
+/** `--dry-run`, `-o`, `--exit-code`, `--show-origin` and `--skip-phases`. */
+export function planRequest(options: CommandOptions): PlanRequest {
+  return {
+    ...outputRequest(options),
+    dryRun: options.dryRun === true,
+    failsIfChanged: options.exitCode === true,
+    showOrigin: options.showOrigin === true,
+    skipPhases: flagList(options, 'skipPhases'),
+  };
+}
+
+/** `--kubeconfig` and `--context`. */
+export function kubeconfigRequest(options: CommandOptions): KubeconfigRequest {
+  return { kubeconfig: flagText(options, 'kubeconfig'), context: flagText(options, 'context') };
+}
+
+/**
+ * How hosts are reached over SSH.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function connectionRequest(options: CommandOptions): ConnectionRequest {
+  return {
+    configFile: flagText(options, 'sshConfig'),
+    identityFiles: flagList(options, 'sshIdentity'),
+    knownHostsFile: flagText(options, 'sshKnownHosts'),
+    acceptNewHostKeys: options.sshAcceptNew === true,
+    passwordFromStdin: options.sshPasswordStdin === true,
+    sudoPasswordFromStdin: options.sudoPasswordStdin === true,
+    connectTimeoutMs: flagNumber(options, 'connectTimeout', 10) * 1000,
+    transport: flagChoice(options, 'sshTransport', ['builtin', 'openssh']),
+    become: flagChoice(options, 'become', ['auto', 'sudo', 'none']),
+    commandTimeoutMs: commandTimeoutMs(options),
+  };
+}
+
+function commandTimeoutMs(options: CommandOptions): number | undefined {
+  const text = flagText(options, 'commandTimeout');
+  if (text === undefined) return undefined;
+  if (!isTimeLimit(text)) throw usageError(`--command-timeout ${text}: not a duration from 1s to 24h`, 'Write it like 90s or 5m');
+  return goDurationMs(text);
+}
+
+/**
+ * `--host`, `--rootfs` and how the hosts are reached.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function hostsRequest(options: CommandOptions): HostsRequest {
+  const addresses = flagList(options, 'host');
+  requireDifferent(addresses, '--host ');
+  return { addresses, rootDir: flagText(options, 'rootfs'), connection: connectionRequest(options) };
+}
+
+/**
+ * Refuses an address that is given twice.
+ * @param prefix written before the address
+ * @throws AppError USAGE (exit code 2)
+ */
+export function requireDifferent(addresses: readonly string[], prefix = ''): void {
+  const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
+  if (twice !== undefined) throw usageError(`${prefix}${twice} is given twice`, 'Give each host once');
+}
+
+/** `--backend`; undefined: detected. */
+export function backendOf(options: CommandOptions): 'native' | 'agent' | undefined {
+  return options.backend === undefined ? undefined : flagChoice(options, 'backend', ['native', 'agent']);
+}
+
+/** `-f`, `--limit` and `--group`. */
+export function fleetRequest(options: CommandOptions): FleetRequest {
+  return { file: flagText(options, 'file'), selection: { limit: flagList(options, 'limit'), groups: flagList(options, 'group') } };
+}
+
+/**
+ * The checks of `--ignore-preflight-errors`.
+ * @throws AppError USAGE (exit code 2) for a name that no check has
+ */
+export function ignoredChecks(options: CommandOptions): readonly string[] {
+  const names = flagList(options, 'ignorePreflightErrors');
+  for (const name of names) {
+    const unknown = unknownCheck(name);
+    if (unknown !== null) throw usageError(`--ignore-preflight-errors: ${unknown.message}`, unknown.hint);
+  }
+  return names;
+}
+
+/** The options under the names kubeadm gives them on the command line: `podNetworkCidr` is `pod-network-cidr`. */
+export function kubeadmFlags(options: CommandOptions): Flags {
+  const entries = Object.entries(options).flatMap(([name, value]) => {
+    const kept = typeof value === 'string' || typeof value === 'boolean' || Array.isArray(value);
+    return kept ? [[name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]] : [];
+  });
+  return Object.fromEntries(entries) as Flags;
+}
+
+/**
+ * What is declared for a node, besides what kubeadm's documents have.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function nodeRequest(options: CommandOptions): NodeRequest {
+  return {
+    ...fieldsRequest(options),
+    extraArgs: extraArgsOf(options),
+    ignorePreflightErrors: ignoredChecks(options),
+  };
+}
+
+/** `--overlay`, `--set` and the fields of this node that have an option of their own. */
+export function fieldsRequest(options: CommandOptions): FieldsRequest {
+  return { overlay: flagText(options, 'overlay'), settings: flagList(options, 'set'), declared: declaredFields(options) };
+}
+
+function declaredFields(options: CommandOptions): readonly FieldSetting[] {
+  const fields = [
+    ['resolvConf', 'resolv-conf'],
+    ['cgroupDriver', 'cgroup-driver'],
+  ] as const;
+  return fields.flatMap(([field, flag]): FieldSetting[] => {
+    const value = flagText(options, field);
+    return value === undefined ? [] : [{ path: [field], value, source: `--${flag}` }];
+  });
+}
+
+function extraArgsOf(options: CommandOptions): readonly Arg[] {
+  const one = (name: string, value: string | undefined): readonly Arg[] => (value === undefined ? [] : [{ name, value }]);
+  const labels = flagList(options, 'nodeLabels');
+  return [
+    ...one('node-ip', flagText(options, 'nodeIp')),
+    ...one('node-labels', labels.length === 0 ? undefined : labels.join(',')),
+    ...one('cloud-provider', flagText(options, 'cloudProvider')),
+    ...one('cloud-config', flagText(options, 'cloudConfig')),
+    ...flagList(options, 'kubeletExtraArgs').map(parseExtraArg),
+  ];
+}
+
+function parseExtraArg(text: string): Arg {
+  const match = /^-{0,2}([^=]+)=([\s\S]*)$/.exec(text);
+  if (match) return { name: match[1] as string, value: match[2] as string };
+  throw usageError(`--kubelet-extra-args ${text}: no name=value`, 'Write it like --kubelet-extra-args v=4');
+}

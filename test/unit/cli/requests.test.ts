@@ -1,0 +1,88 @@
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import type { On } from '../../../src/cli/command.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
+import { sourceFiles } from '../../support/source-files.ts';
+
+/** Files that define commands, and make the typed requests of their options. */
+const MAPPING = /^src\/cli\/(?:command|program|request-parts|[a-z-]+-(?:commands?|options))\.ts$/;
+
+describe('the options of a command line', () => {
+  it('are read by the definitions of commands alone', () => {
+    const readers = sourceFiles('src').filter(
+      ({ path, code }) => !MAPPING.test(path) && /\bCommandOptions\b|\bflag(?:Text|List|Choice|Number|Duration)\(/.test(code),
+    );
+    expect(readers.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+/** The request that a command line becomes. */
+async function requestOf(line: string): Promise<unknown> {
+  const words = line.split(' ');
+  let request: unknown;
+  const on: On = (command, readRequest) =>
+    command.action((...args: unknown[]) => {
+      const own = args.at(-1) as Command;
+      request = readRequest(own.args, own.optsWithGlobals());
+    });
+  const program = new Command('kubeletadm').exitOverride();
+  const { load } = COMMANDS.find(({ name }) => name === words[0]) as (typeof COMMANDS)[number];
+  (await load())(program.command(words[0] as string), on);
+  await program.parseAsync(words, { from: 'user' });
+  return request;
+}
+
+const OVER_SSH = { identityFiles: ['id'], transport: 'builtin', become: 'auto', connectTimeoutMs: 10_000, commandTimeoutMs: 90_000 };
+
+describe('the request of a command line', () => {
+  it.each<[string, object]>([
+    [
+      'init phase upload-config all --dry-run --exit-code --set maxPods=5 --node-labels a=b,c=d --host n1 -i id --command-timeout 90s',
+      {
+        onlyPhase: 'upload-config',
+        plan: { dryRun: true, failsIfChanged: true, format: 'text' },
+        node: { settings: ['maxPods=5'], extraArgs: [{ name: 'node-labels', value: 'a=b,c=d' }] },
+        hosts: { addresses: ['n1'], connection: OVER_SSH },
+        writing: { breakLock: false, confirmMs: undefined },
+      },
+    ],
+    ['join phase preflight 10.0.0.1:6443 --wait-ready', { onlyPhase: 'preflight', endpoint: '10.0.0.1:6443', waitReadyMs: 300_000 }],
+    ['reset --delete-node --node-name n1 --force', { force: true, deleteNode: { nodeName: 'n1', cluster: {} } }],
+    ['upgrade node --no-confirm --break-lock', { writing: { breakLock: true, confirmMs: null } }],
+    [
+      'apply plan.json --canary 10% --serial 5 --confirm-timeout 2m --retry failed -o json',
+      {
+        planFile: 'plan.json',
+        retriesFailed: true,
+        output: { format: 'json' },
+        run: { rules: { parallel: 50, canary: { percent: 10 }, serial: { hosts: 5 }, maxFail: null }, writing: { confirmMs: 120_000 } },
+      },
+    ],
+    ['fleet exec --limit a,b --timeout 5 -- uptime', { argv: ['sh', '-c', 'uptime'], timeoutMs: 5_000, selection: { limit: ['a', 'b'] } }],
+    [
+      'dynamic assign n1 --configmap kubeletadm-system/c/kubelet --wait good',
+      {
+        assigned: { kind: 'config-map', source: { namespace: 'kubeletadm-system', name: 'c', kubeletConfigKey: 'kubelet' } },
+        choice: { names: ['n1'] },
+        rollout: { wait: 'good', timeoutMs: 900_000 },
+      },
+    ],
+    ['certs renew all --expires-within 1h', { names: expect.arrayContaining(['apiserver']), withinMs: 3_600_000 }],
+    ['config migrate --old-config a.yaml', { kind: 'kubeadm', oldConfig: 'a.yaml' }],
+  ])('%s', async (line, request) => {
+    expect(await requestOf(line)).toMatchObject(request);
+  });
+
+  it.each([
+    ['join --ca-cert ca.crt --discovery-file cluster.conf', '--ca-cert and --discovery-file exclude each other'],
+    ['reset --node-name n1', '--node-name is for --delete-node'],
+    ['init --host n1 --host n1', '--host n1 is given twice'],
+    ['upgrade node --no-confirm --confirm-timeout 5m', '--no-confirm and --confirm-timeout exclude each other'],
+    ['apply --serial 0', '--serial 0: must be at least 1'],
+    ['dynamic assign n1 --configmap a/b --wait none --canary 2', '--canary with --wait none'],
+    ['dynamic inspect n1 --dry-run', '--dry-run is for --repair'],
+    ['token create --certificate-key 00', 'cannot use --certificate-key without --print-join-command'],
+  ])('is refused with exit code 2 before anything is read: %s', async (line, message) => {
+    await expect(requestOf(line)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining(message) });
+  });
+});
