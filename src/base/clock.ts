@@ -4,3 +4,10 @@ export interface Clock {
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
+
+/** The time of a run, and its end on request. */
+export interface RunTime {
+  readonly clock: Clock;
+  /** Aborted by the first Ctrl-C or SIGTERM, and when the terminal goes away. */
+  readonly signal: AbortSignal;
+}

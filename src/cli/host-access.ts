@@ -1,9 +1,10 @@
 import { usageError } from '../base/errors.ts';
+import type { InputFiles } from '../base/local-files.ts';
 import { SECRET_VARIABLES } from '../base/secret-variables.ts';
 import { Secret } from '../base/text/secret.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import type { SshOptions } from '../ssh/options.ts';
-import type { InputFiles, Services } from './services.ts';
+import type { Services } from './services.ts';
 
 /** How hosts are reached: the SSH options without secrets, and the time limit of one command. */
 export interface ConnectionRequest extends Omit<SshOptions, 'password' | 'sudoPassword' | 'passphrase'> {

@@ -4,7 +4,7 @@ import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { AppError, usageError } from '../../base/errors.ts';
-import type { InputFiles, TreeFile } from '../services.ts';
+import type { InputFiles, TreeFile } from '../../base/local-files.ts';
 
 /** Files of this machine; `-` is standard input. */
 export function localInput(stdin: NodeJS.ReadableStream): InputFiles {

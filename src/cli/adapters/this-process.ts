@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import process from 'node:process';
-import type { ThisProcess } from '../services.ts';
+import type { ThisProcess } from '../../base/this-process.ts';
 
 /** This process, as it is told to hosts it writes to. */
 export function thisProcess(): ThisProcess {

@@ -1,0 +1,10 @@
+import type { ThisProcess } from '../base/this-process.ts';
+import type { Host } from '../host/host.ts';
+import type { HostTarget } from './host-target.ts';
+
+/** Connections to hosts. */
+export interface HostConnections {
+  connectHost(target: HostTarget): Promise<Host>;
+  /** Named in the locks of the hosts that it changes. */
+  readonly self: ThisProcess;
+}

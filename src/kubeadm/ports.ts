@@ -1,0 +1,29 @@
+import type { Secret } from '../base/text/secret.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import type { Web } from '../kube/web.ts';
+import type { CertificateIssuer } from '../x509/certificate-issuer.ts';
+import type { ClusterTarget, EtcdTarget } from './cluster-target.ts';
+
+/** Connections to API servers, etcd members and web servers. */
+export interface ClusterConnections {
+  connectCluster(target: ClusterTarget): Promise<Cluster>;
+  /** The members of an etcd cluster, as objects. */
+  connectEtcd(target: EtcdTarget): Promise<Cluster>;
+  readonly web: Web;
+}
+
+/** New secrets and keys, which nobody can foretell. */
+export interface SecretSource {
+  /** 16 hexadecimal digits. */
+  newId(): Promise<string>;
+  /** A bootstrap token. */
+  newToken(): Promise<Secret>;
+  /** Makes keys and certificates. */
+  certificateIssuer(): Promise<CertificateIssuer>;
+}
+
+/** The text files that are written on hosts. */
+export interface TemplateSource {
+  /** By their path below `templates/`, without `.hbs`. */
+  templates(): Promise<ReadonlyMap<string, string>>;
+}
