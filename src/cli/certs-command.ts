@@ -5,6 +5,7 @@ import { Secret } from '../base/text/secret.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
+import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import type { CertsCheckRequest } from './certs-check.ts';
 import type { CheckExpirationRequest } from './certs-check-expiration.ts';
 import type { GenerateCsrRequest } from './certs-generate-csr.ts';
@@ -13,7 +14,6 @@ import type { RenewCertsRequest } from './certs-renew-control-plane.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addKubeconfigOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
-import type { PkiRequest } from './pki-settings.ts';
 import { flagDuration, flagList, flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest } from './request-parts.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 

@@ -1,11 +1,11 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
+import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
+import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import { type ConfigSide, diffConfigs } from '../kubelet/diff/diff-configs.ts';
 import { diffDocument, renderDiff } from '../kubelet/diff/render-diff.ts';
-import { clusterOnUse } from './cluster-on-use.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { readMinor } from './minor-option.ts';
-import type { KubeconfigRequest } from './open-cluster.ts';
 import { type ReadSide, readSide } from './read-side.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';

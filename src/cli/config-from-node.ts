@@ -4,12 +4,12 @@ import { printableJson } from '../base/text/printable.ts';
 import { inlineValue } from '../codec/inline-value.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type PayloadKind, payloadDocument } from '../dynamic/agent/overlay.ts';
+import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
+import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { readNodeConfig } from '../kubeadm/workflows/read-node-config.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { cleanConfigz } from '../kubelet/effective/clean-configz.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
-import { clusterOnUse } from './cluster-on-use.ts';
-import type { KubeconfigRequest } from './open-cluster.ts';
 import type { Services } from './services.ts';
 
 /** `config from-node NODE`. */

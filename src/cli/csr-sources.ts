@@ -9,13 +9,12 @@ import type { NodeClaim } from '../host/own-claim.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { argValue } from '../kubeadm/config/model.ts';
 import { nodeClaims } from '../kubeadm/node-claims.ts';
+import { type OpenedCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { KnownNames } from '../kubeadm/validate-serving-csr.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { parseSshDestination } from '../ssh/destination.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
-import type { OpenedCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
-import { trustOf } from './trust-of.ts';
 
 const FACTS = combineFacts({ os: operatingSystem, addresses: ownAddresses });
 

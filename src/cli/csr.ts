@@ -7,6 +7,7 @@ import type { ResolvedFleet } from '../fleet/model.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { nodeOfRequest } from '../kubeadm/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
+import { type KubeconfigRequest, openCluster } from '../kubeadm/use-cases/open-cluster.ts';
 import { csrProblems } from '../kubeadm/validate-serving-csr.ts';
 import {
   approveCsr,
@@ -19,7 +20,6 @@ import {
 import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
 import type { HostsRequest } from './host-access.ts';
 import { besideFleet, readFleet } from './load-fleet.ts';
-import { type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

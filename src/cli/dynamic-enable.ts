@@ -6,15 +6,14 @@ import type { HostTarget } from '../fleet/host-target.ts';
 import type { Workflow } from '../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
+import { type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
 import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
-import { type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
-import { trustOf } from './trust-of.ts';
 
 /** `dynamic disable HOST...`. */
 export interface DynamicDisableRequest {

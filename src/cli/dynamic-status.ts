@@ -7,9 +7,9 @@ import type { Backend } from '../dynamic/node-config.ts';
 import { type AssessedNode, assessNodes, readConfigHistory, readNodes } from '../dynamic/workflows/read-nodes.ts';
 import { watchNodes } from '../dynamic/workflows/watch-nodes.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
+import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
-import { clusterOnUse } from './cluster-on-use.ts';
-import type { KubeconfigRequest } from './open-cluster.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 

@@ -3,21 +3,21 @@ import type { Reporter } from '../base/reporter.ts';
 import { Secret } from '../base/text/secret.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import type { FleetCluster, SecretReference } from '../fleet/model.ts';
+import { connectionsTo } from '../fleet/ports.ts';
 import type { Host } from '../host/host.ts';
 import { partsOfToken } from '../kube/bootstrap-token.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../kubeadm/config/bootstrap-credentials.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import { tokenSecret } from '../kubeadm/token/token-secret.ts';
+import { discover } from '../kubeadm/use-cases/discover.ts';
+import { type ApiServerRoute, hostNearApiServer } from '../kubeadm/use-cases/near-api-server.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { ApiServerTarget } from '../kubeadm/workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../kubeadm/workflows/bootstrap-tokens.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
-import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
-import { type ApiServerRoute, hostNearApiServer } from './near-api-server.ts';
-import { type KubeconfigRequest, type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { Services } from './services.ts';
-import { trustOf } from './trust-of.ts';
 
 /** The cluster of a fleet, and what its nodes need to find it. */
 export interface FleetAccess {
@@ -98,7 +98,7 @@ function hostOfFleet(
   question: ApiServerRoute['question'],
   { through, reporter }: FleetAccessInput,
 ): Promise<Host | null> {
-  return hostNearApiServer(services, { question, targets: through, reporter, verbosity: 1 });
+  return hostNearApiServer(services, { question, hosts: connectionsTo(services, through), reporter, verbosity: 1 });
 }
 
 /** What is done over a connection; where that fails nobody has use for it any more. */

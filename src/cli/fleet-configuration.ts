@@ -3,10 +3,10 @@ import type { FleetCluster } from '../fleet/model.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import type { LoadedConfig } from '../kubeadm/config/load.ts';
 import type { InitConfiguration, NodeRegistration } from '../kubeadm/config/model.ts';
+import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
+import { readPatches } from '../kubeadm/use-cases/node-options.ts';
 import type { PlannedPatch } from '../kubelet/patch-files.ts';
-import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { besideFleet } from './load-fleet.ts';
-import { readPatches } from './node-options.ts';
 import type { Services } from './services.ts';
 
 export interface FleetConfigurationInput {

@@ -4,13 +4,13 @@ import type { PlannedHost } from '../fleet/saved-plan.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { countMissingTokens } from '../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../kubeadm/config/load.ts';
+import { durationMs, isForKubelet } from '../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 import { connectOver, releaseOf } from './init-control-plane.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
-import { durationMs, isForKubelet } from './node-options.ts';
 import type { Services } from './services.ts';
 
 export interface FleetInitInput {

@@ -1,6 +1,7 @@
 import type { Secret } from '../base/text/secret.ts';
 import type { FleetMember } from '../fleet/fleet.ts';
 import { type WorkflowMember, workflowMember } from '../fleet/workflow-member.ts';
+import { durationMs, isForKubelet } from '../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../kubeadm/workflows/join.ts';
 import {
@@ -10,7 +11,6 @@ import {
 } from '../kubeadm/workflows/join-control-plane.ts';
 import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
 import { connectOver } from './init-control-plane.ts';
-import { durationMs, isForKubelet } from './node-options.ts';
 import type { Services } from './services.ts';
 
 export interface JoiningMemberInput {

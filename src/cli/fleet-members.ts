@@ -15,6 +15,7 @@ import { type PlannedWorkflow, planStale, planWorkflow, reportDifference, type W
 import type { Cluster } from '../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
+import { isForKubelet } from '../kubeadm/use-cases/node-options.ts';
 import { readClusterBaseline } from '../kubeadm/workflows/cluster-baseline.ts';
 import { controlPlaneStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
@@ -27,7 +28,6 @@ import type { FleetRunRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
 import { hostWriting } from './host-writing.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
-import { isForKubelet } from './node-options.ts';
 import type { Services } from './services.ts';
 
 /** A host, and where a saved plan is applied what exactly is to be done on it. */

@@ -1,8 +1,8 @@
+import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { FleetRequest } from './load-fleet.ts';
-import type { KubeconfigRequest } from './open-cluster.ts';
 
 /** Hosts of a fleet, and how they are reached. */
 export interface FleetHostsRequest extends FleetRequest {

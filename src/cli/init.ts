@@ -3,16 +3,15 @@ import type { Reporter } from '../base/reporter.ts';
 import { countMissingTokens } from '../kubeadm/config/defaults.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
+import { durationMs, type NodeRequest, readNodeOptions } from '../kubeadm/use-cases/node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import { type InitOptions, initWorkflow } from '../kubeadm/workflows/init.ts';
 import { readHostTargets } from './host-access.ts';
 import type { ControlPlaneRequest } from './init-control-plane.ts';
 import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
-import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { durationMs, type NodeRequest, readNodeOptions } from './node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
-import { trustOf } from './trust-of.ts';
 
 /** `init` and `init phase NAME...`. */
 export interface InitRequest extends ControlPlaneRequest {

@@ -1,6 +1,7 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
+import { connectionsTo } from '../fleet/ports.ts';
 import type { Host } from '../host/host.ts';
 import type { Warning } from '../host/plan/change.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -9,20 +10,19 @@ import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeJoinFlags } from '../kubeadm/config/flags.ts';
 import type { JoinConfiguration, NodeRegistration } from '../kubeadm/config/model.ts';
 import { httpProxyWarning } from '../kubeadm/preflight/http-proxy.ts';
+import { discover, serverToJoin } from '../kubeadm/use-cases/discover.ts';
+import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
+import { hostNearApiServer } from '../kubeadm/use-cases/near-api-server.ts';
+import { durationMs, type NodeRequest, readNodeOptions } from '../kubeadm/use-cases/node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { DiscoveredCluster } from '../kubeadm/workflows/discovery/discover-cluster.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
-import { discover, serverToJoin } from './discover.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
-import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { hostNearApiServer } from './near-api-server.ts';
-import { durationMs, type NodeRequest, readNodeOptions } from './node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, type OpenedCluster, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
-import { trustOf } from './trust-of.ts';
 
 /** `join [ADDRESS:PORT]` and `join phase NAME... [ADDRESS:PORT]`. */
 export interface JoinRequest {
@@ -128,7 +128,7 @@ async function openAccess(services: Services, { document, cluster, caFile, targe
   const forOthers = targets.some(({ address }) => address !== undefined);
   const server = await serverToJoin(services, document);
   const question = server === null ? null : { server, trust: { kind: 'unverified' } as const };
-  const from = question && (await hostNearApiServer(services, { question, targets, reporter }));
+  const from = question && (await hostNearApiServer(services, { question, hosts: connectionsTo(services, targets), reporter }));
   const opened: { close(): Promise<void> }[] = from === null ? [] : [from];
   const close = async (): Promise<void> => {
     for (const each of opened.splice(0).reverse()) await each.close();

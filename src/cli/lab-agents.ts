@@ -13,10 +13,10 @@ import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
 import { agentRights } from '../kubeadm/node-agent/agent-rights.ts';
 import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../kubeadm/node-agent/agent-units.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/layout.ts';
+import { nodeCluster } from '../kubeadm/use-cases/node-cluster.ts';
 import { type Catalogue, type LiveChange, loadCatalogue } from '../kubelet/catalogue.ts';
 import { clientIdentity, KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
 import type { Lab, LabHost } from '../lab/lab-options.ts';
-import { nodeCluster } from './node-cluster.ts';
 import type { Services } from './services.ts';
 
 export interface LabAgents {

@@ -1,13 +1,13 @@
 import type { ExitCode } from '../base/errors.ts';
 import { unknownName } from '../kubeadm/explain/explain.ts';
 import { findField } from '../kubeadm/explain/explain-field.ts';
+import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
+import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../kubeadm/workflows/explain-kubelet.ts';
 import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
 import { type NodeExplanation, selectFields } from '../kubelet/effective/node-explanation.ts';
 import { renderNodeExplanation } from '../kubelet/effective/render-node-explanation.ts';
-import { clusterOnUse } from './cluster-on-use.ts';
 import { type ConnectionRequest, readHostTarget } from './host-access.ts';
-import type { KubeconfigRequest } from './open-cluster.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

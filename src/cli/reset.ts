@@ -3,17 +3,16 @@ import type { Reporter } from '../base/reporter.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../kubeadm/config/flags.ts';
+import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import { resetWorkflow } from '../kubeadm/workflows/reset.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import { connectOver } from './init-control-plane.ts';
-import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { type KubeconfigRequest, type OpenedCluster, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
-import { trustOf } from './trust-of.ts';
 
 /** `reset` and `reset phase NAME...`. */
 export interface ResetRequest {

@@ -1,18 +1,17 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../kubeadm/config/flags.ts';
+import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
+import { nodeCluster } from '../kubeadm/use-cases/node-cluster.ts';
+import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches } from '../kubeadm/use-cases/node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
-import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { nodeCluster } from './node-cluster.ts';
-import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches } from './node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from './open-cluster.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
-import { trustOf } from './trust-of.ts';
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
 export interface UpgradeNodeRequest {

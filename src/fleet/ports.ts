@@ -8,3 +8,12 @@ export interface HostConnections {
   /** Named in the locks of the hosts that it changes. */
   readonly self: ThisProcess;
 }
+
+/** Connections to the targets that are not this machine. */
+export function connectionsTo(
+  { connectHost }: Pick<HostConnections, 'connectHost'>,
+  targets: readonly HostTarget[],
+): readonly (() => Promise<Host>)[] {
+  const others = targets.filter(({ address, member }) => address !== undefined || member !== undefined);
+  return others.map((target) => () => connectHost(target));
+}

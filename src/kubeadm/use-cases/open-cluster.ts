@@ -1,19 +1,24 @@
-import { AppError, usageError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import { revealText } from '../base/text/secret.ts';
-import type { Host } from '../host/host.ts';
-import type { Warning } from '../host/plan/change.ts';
-import { formatClusterName } from '../host/plan/document.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { type Kubeconfig, type KubeconfigCluster, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kube/kubeconfig.ts';
-import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
-import type { Services } from './services.ts';
+import { AppError, usageError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { revealText } from '../../base/text/secret.ts';
+import type { Host } from '../../host/host.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { formatClusterName } from '../../host/plan/document.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type Kubeconfig, type KubeconfigCluster, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
+import type { ClusterConnections, SecretSource } from '../ports.ts';
+import { type NodeTrust, nodeTrust } from '../workflows/identify-node.ts';
 
 /** Address and authority of an API server. */
 export interface ApiServerAddress {
   readonly server: string;
   readonly caPem: string;
 }
+
+/** What opening a cluster needs. */
+export type OpenClusterPorts = Pick<LocalFiles, 'env' | 'homeDirectory' | 'input'> & Pick<ClusterConnections, 'connectCluster'>;
 
 /** Which kubeconfig of the operator, and which context of it. */
 export interface KubeconfigRequest {
@@ -58,7 +63,7 @@ const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: []
  * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; CLUSTER_UNVERIFIED (exit code 2) with `run.from`, for a server that is not
  * verified; what the kubeconfig and the server say
  */
-export async function openCluster(services: Services, request: KubeconfigRequest, run: OpenClusterRun): Promise<OpenedCluster> {
+export async function openCluster(services: OpenClusterPorts, request: KubeconfigRequest, run: OpenClusterRun): Promise<OpenedCluster> {
   const found = await findKubeconfig(services, request.kubeconfig, run.staged);
   if (found === null) {
     if (run.dryRun || run.staged) return NO_CLUSTER;
@@ -94,7 +99,7 @@ export async function openCluster(services: Services, request: KubeconfigRequest
   );
 }
 
-async function findKubeconfig({ input, env, homeDirectory }: Services, given: string | undefined, staged: boolean) {
+async function findKubeconfig({ input, env, homeDirectory }: OpenClusterPorts, given: string | undefined, staged: boolean) {
   if (given !== undefined) return readOperatorKubeconfig(input, [given]);
   if (staged) return null;
   const named = env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
@@ -123,10 +128,27 @@ function noSuchKubeconfig(named: readonly string[]): AppError {
   return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Give another with --kubeconfig' }, { exitCode: 2 });
 }
 
+/** A path of a kubeconfig: relative ones count from its folder. */
+export function besideKubeconfig(file: string, path: string): string {
+  return path.startsWith('/') ? path : `${file.slice(0, file.lastIndexOf('/') + 1)}${path}`;
+}
+
 /** The authority as PEM, wherever the kubeconfig has it. Null when it has none (public CAs, or no verification). */
-export async function addressOf(services: Services, cluster: KubeconfigCluster, { file }: Kubeconfig): Promise<ApiServerAddress | null> {
+export async function addressOf(
+  { input }: Pick<LocalFiles, 'input'>,
+  cluster: KubeconfigCluster,
+  { file }: Kubeconfig,
+): Promise<ApiServerAddress | null> {
   if (cluster.caData !== undefined) return { server: cluster.server, caPem: Buffer.from(cluster.caData, 'base64').toString('utf8') };
   if (cluster.caFile === undefined) return null;
-  const path = cluster.caFile.startsWith('/') ? cluster.caFile : `${file.slice(0, file.lastIndexOf('/') + 1)}${cluster.caFile}`;
-  return { server: cluster.server, caPem: await services.input.readText(path) };
+  return { server: cluster.server, caPem: await input.readText(besideKubeconfig(file, cluster.caFile)) };
+}
+
+/** By which the Nodes of hosts are told, with the operator's credentials for a cluster that was opened. */
+export function trustOf(
+  { newId }: Pick<SecretSource, 'newId'>,
+  { cluster, apiServer }: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
+  nameHint = 'name its Node with --node-name',
+): NodeTrust {
+  return nodeTrust({ cluster: cluster as Cluster, caPem: apiServer?.caPem ?? null, newId, nameHint });
 }

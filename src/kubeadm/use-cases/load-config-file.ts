@@ -1,13 +1,17 @@
-import { AppError } from '../base/errors.ts';
-import type { Warning } from '../host/plan/change.ts';
-import { emptyConfig, type LoadedConfig, loadConfig } from '../kubeadm/config/load.ts';
-import type { ConfigKind } from '../kubeadm/config/model.ts';
-import type { Services } from './services.ts';
+import { AppError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { emptyConfig, type LoadedConfig, loadConfig } from '../config/load.ts';
+import type { ConfigKind } from '../config/model.ts';
 
 /** The `--config` file as it is written; values are judged once flags have been laid over it. */
-export async function loadConfigFile(services: Services, file: string | undefined, kinds: readonly ConfigKind[]): Promise<LoadedConfig> {
+export async function loadConfigFile(
+  { input }: Pick<LocalFiles, 'input'>,
+  file: string | undefined,
+  kinds: readonly ConfigKind[],
+): Promise<LoadedConfig> {
   if (file === undefined) return emptyConfig();
-  return loadConfig(await services.input.readText(file), file, { kinds, check: 'structure' });
+  return loadConfig(await input.readText(file), file, { kinds, check: 'structure' });
 }
 
 /**

@@ -1,14 +1,19 @@
-import { dirname, isAbsolute, resolve } from 'node:path';
-import { isAppError, usageError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import type { Host } from '../host/host.ts';
-import { discoveryCluster, parseKubeconfig } from '../kube/kubeconfig.ts';
-import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
-import type { JoinConfiguration } from '../kubeadm/config/model.ts';
-import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../kubeadm/workflows/discovery/discover-cluster.ts';
-import { withoutSecrets } from '../kubeadm/workflows/discovery/fetch-kubeconfig.ts';
+import type { RunTime } from '../../base/clock.ts';
+import { isAppError, usageError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Host } from '../../host/host.ts';
+import { discoveryCluster, parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
+import type { JoinConfiguration } from '../config/model.ts';
+import type { ClusterConnections } from '../ports.ts';
+import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../workflows/discovery/discover-cluster.ts';
+import { withoutSecrets } from '../workflows/discovery/fetch-kubeconfig.ts';
 import { durationMs } from './node-options.ts';
-import type { Services } from './services.ts';
+import { besideKubeconfig } from './open-cluster.ts';
+
+/** What discovery needs. */
+export type DiscoverPorts = Pick<LocalFiles, 'input'> & RunTime & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
 export interface DiscoveryInput {
   readonly join: JoinConfiguration;
@@ -23,7 +28,7 @@ export interface DiscoveryInput {
 
 /** Finds the cluster to join as the configuration says, before any host is asked. */
 export async function discover(
-  services: Services,
+  services: DiscoverPorts,
   { join, caFile, forOthers, from, reporter }: DiscoveryInput,
 ): Promise<DiscoveredCluster> {
   const { clock, signal } = services;
@@ -38,7 +43,7 @@ export async function discover(
  * Where the API server is that is to be joined, as far as that is known before it is asked.
  * @returns `https://ADDRESS:PORT`; null: a URL has to be read first, a proxy is on the way, or the file is not right, which discovery says
  */
-export async function serverToJoin({ input }: Services, { discovery = {} }: JoinConfiguration): Promise<string | null> {
+export async function serverToJoin({ input }: Pick<LocalFiles, 'input'>, { discovery = {} }: JoinConfiguration): Promise<string | null> {
   const { bootstrapToken, file } = discovery;
   const path = file?.kubeConfigPath;
   if (path === undefined) return bootstrapToken?.apiServerEndpoint === undefined ? null : `https://${bootstrapToken.apiServerEndpoint}`;
@@ -52,13 +57,13 @@ export async function serverToJoin({ input }: Services, { discovery = {} }: Join
   }
 }
 
-function overHost({ web, connectCluster }: Services, from: Host): Pick<Services, 'web' | 'connectCluster'> {
+function overHost({ web, connectCluster }: DiscoverPorts, from: Host): Pick<ClusterConnections, 'web' | 'connectCluster'> {
   const dial = from.dial === undefined ? {} : { dial: from.dial };
   return { web: { get: (request) => web.get({ ...request, ...dial }) }, connectCluster: (target) => connectCluster({ ...target, from }) };
 }
 
 async function planDiscovery(
-  services: Services,
+  services: DiscoverPorts,
   { discovery = {} }: JoinConfiguration,
   caFile: string | undefined,
 ): Promise<DiscoveryPlan> {
@@ -67,7 +72,12 @@ async function planDiscovery(
   if (path !== undefined) {
     if (/^https:/i.test(path)) return { kind: 'url', url: path, shown: withoutSecrets(path), tlsBootstrapToken };
     const kubeconfig = await readOperatorKubeconfig(services.input, [path]);
-    return { kind: 'kubeconfig', kubeconfig, readFile: (named) => services.input.readText(besides(path, named)), tlsBootstrapToken };
+    return {
+      kind: 'kubeconfig',
+      kubeconfig,
+      readFile: (named) => services.input.readText(besideKubeconfig(path, named)),
+      tlsBootstrapToken,
+    };
   }
   const { apiServerEndpoint: endpoint, token, caCertHashes: pins = [] } = discovery.bootstrapToken ?? {};
   if (endpoint === undefined || token === undefined)
@@ -75,9 +85,4 @@ async function planDiscovery(
   if (caFile === undefined) return { kind: 'token', endpoint, token, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
   const caPem = await services.input.readText(caFile);
   return { kind: 'authority', endpoint, caPem, file: caFile, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
-}
-
-/** Paths in a kubeconfig count from its folder. */
-function besides(file: string, path: string): string {
-  return isAbsolute(path) ? path : resolve(dirname(file), path);
 }

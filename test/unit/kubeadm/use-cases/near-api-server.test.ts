@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { hostNearApiServer } from '../../../src/cli/near-api-server.ts';
-import type { Services } from '../../../src/cli/services.ts';
-import type { HostTarget } from '../../../src/fleet/host-target.ts';
-import type { Host } from '../../../src/host/host.ts';
-import type { Dial } from '../../../src/kube/dial.ts';
-import type { WebRequest } from '../../../src/kube/web.ts';
-import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
-import { recordingReporter } from '../../support/recording-reporter.ts';
-import { untilTrue } from '../../support/until-true.ts';
+import type { Services } from '../../../../src/cli/services.ts';
+import type { HostTarget } from '../../../../src/fleet/host-target.ts';
+import { connectionsTo } from '../../../../src/fleet/ports.ts';
+import type { Host } from '../../../../src/host/host.ts';
+import type { Dial } from '../../../../src/kube/dial.ts';
+import type { WebRequest } from '../../../../src/kube/web.ts';
+import { hostNearApiServer } from '../../../../src/kubeadm/use-cases/near-api-server.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { untilTrue } from '../../../support/until-true.ts';
 
 const QUESTION = { server: 'https://10.0.0.1:6443', trust: { kind: 'unverified' } } as const;
 const TOO_MANY = Array.from({ length: 9 }, (_, i) => `node${i + 1}`);
@@ -47,9 +48,9 @@ function networkOf({ answersHere = false, routes }: Network) {
     },
   } as unknown as Services;
   const reporter = recordingReporter();
-  const targets = [{}, ...Object.keys(routes).map((address) => ({ address }))];
+  const hosts = connectionsTo(services, [{}, ...Object.keys(routes).map((address) => ({ address }))]);
   return {
-    query: () => hostNearApiServer(services, { question: QUESTION, targets, reporter, verbosity: 1 }),
+    query: () => hostNearApiServer(services, { question: QUESTION, hosts, reporter, verbosity: 1 }),
     reporter,
     connected,
     letSlowThrough: () => letSlowThrough(),

@@ -1,14 +1,13 @@
-import { isAppError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import type { Host } from '../host/host.ts';
-import type { Warning } from '../host/plan/change.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { mergeInitFlags } from '../kubeadm/config/flags.ts';
-import type { PkiSettings } from '../kubeadm/workflows/inspect-certificates.ts';
+import { isAppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Host } from '../../host/host.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { mergeInitFlags } from '../config/flags.ts';
+import type { PkiSettings } from '../workflows/inspect-certificates.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { nodeCluster } from './node-cluster.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from './open-cluster.ts';
-import type { Services } from './services.ts';
+import { type NodeClusterPorts, nodeCluster } from './node-cluster.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
 
 /** Where the settings of the certificates come from. */
 export interface PkiRequest {
@@ -32,7 +31,11 @@ export interface OpenedPkiSettings {
  * Where the certificates of control planes are and how they are made: `--config`, else what the cluster says, asked with `--kubeconfig` or as the node itself. A node
  * that cannot ask is no reason to stop: perhaps that is because of its certificates.
  */
-export async function openPkiSettings(services: Services, request: PkiRequest, reporter: Reporter): Promise<OpenedPkiSettings> {
+export async function openPkiSettings(
+  services: OpenClusterPorts & NodeClusterPorts,
+  request: PkiRequest,
+  reporter: Reporter,
+): Promise<OpenedPkiSettings> {
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
   const { certificatesDir } = request;
@@ -47,7 +50,7 @@ export async function openPkiSettings(services: Services, request: PkiRequest, r
   };
 }
 
-async function asNode(services: Services, host: Host, reporter: Reporter): Promise<Cluster | null> {
+async function asNode(services: NodeClusterPorts, host: Host, reporter: Reporter): Promise<Cluster | null> {
   try {
     return await nodeCluster(services, host);
   } catch (error) {

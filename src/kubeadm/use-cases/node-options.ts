@@ -1,15 +1,15 @@
-import type { Arg } from '../base/arg.ts';
-import { AppError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import { goDurationMs, parseGoDuration } from '../base/text/go-duration.ts';
-import { parseSource, type SourceDocument } from '../codec/source.ts';
-import type { LoadedConfig } from '../kubeadm/config/load.ts';
-import type { NodeOptions } from '../kubeadm/workflows/prepare-node.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
-import { isPatchFile, type PlannedPatch, planPatches } from '../kubelet/patch-files.ts';
-import type { FieldSetting } from '../kubelet/setting.ts';
-import type { Services } from './services.ts';
-import type { PlanRequest } from './show-plan.ts';
+import type { Arg } from '../../base/arg.ts';
+import { AppError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { goDurationMs, parseGoDuration } from '../../base/text/go-duration.ts';
+import { parseSource, type SourceDocument } from '../../codec/source.ts';
+import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch-files.ts';
+import type { FieldSetting } from '../../kubelet/setting.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import type { TemplateSource } from '../ports.ts';
+import type { NodeOptions } from '../workflows/prepare-node.ts';
 
 /** Fields of a KubeletConfiguration that the command line declares for a node. */
 export interface FieldsRequest {
@@ -32,7 +32,7 @@ export interface NodeOptionsInput {
   readonly config: LoadedConfig;
   readonly kind: 'init' | 'join';
   readonly node: NodeRequest;
-  readonly plan: Pick<PlanRequest, 'dryRun' | 'skipPhases'>;
+  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
   /** Files go to a directory, and no service is started. */
   readonly staged: boolean;
   readonly reporter: Reporter;
@@ -46,7 +46,7 @@ export interface ReadNodeOptions extends NodeOptions {
 
 /** What init and join share: everything declared for the node, read from files and flags. */
 export async function readNodeOptions(
-  services: Services,
+  services: TemplateSource & Pick<LocalFiles, 'input'>,
   { config, kind, node, plan, staged, reporter }: NodeOptionsInput,
 ): Promise<ReadNodeOptions> {
   const document = kind === 'init' ? config.init : config.join;
@@ -81,8 +81,8 @@ export function durationMs(text: string | undefined, defaultMs: number): number 
 }
 
 /** The one document of `--overlay`. */
-export async function readOverlay(services: Services, file: string): Promise<readonly SourceDocument[]> {
-  const { documents, problems } = parseSource(await services.input.readText(file), file);
+export async function readOverlay({ input }: Pick<LocalFiles, 'input'>, file: string): Promise<readonly SourceDocument[]> {
+  const { documents, problems } = parseSource(await input.readText(file), file);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   const found = documents.filter(({ root }) => root !== null);
   if (found.length === 1) return found;
@@ -97,8 +97,12 @@ export async function readOverlay(services: Services, file: string): Promise<rea
 }
 
 /** The patches of a directory. A file that is wrong is refused whatever its target is, as in kubeadm: one that is skipped would be missed only later. */
-export async function readPatches(services: Services, directory: string, reporter: Reporter): Promise<readonly PlannedPatch[]> {
-  const files = await services.input.readTree(directory, isPatchFile);
+export async function readPatches(
+  { input }: Pick<LocalFiles, 'input'>,
+  directory: string,
+  reporter: Reporter,
+): Promise<readonly PlannedPatch[]> {
+  const files = await input.readTree(directory, isPatchFile);
   const { patches, ignored, problems } = planPatches(files.map(({ path, text }) => ({ path: `${directory}/${path}`, text })));
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { openCluster } from '../../../src/cli/open-cluster.ts';
-import type { Services } from '../../../src/cli/services.ts';
-import type { Host } from '../../../src/host/host.ts';
-import type { Dial } from '../../../src/kube/dial.ts';
-import type { ClusterTarget } from '../../../src/kubeadm/cluster-target.ts';
-import { fakeCluster } from '../../support/fake-cluster.ts';
-import { fakeHost } from '../../support/fake-host.ts';
+import type { Services } from '../../../../src/cli/services.ts';
+import type { Host } from '../../../../src/host/host.ts';
+import type { Dial } from '../../../../src/kube/dial.ts';
+import type { ClusterTarget } from '../../../../src/kubeadm/cluster-target.ts';
+import { openCluster } from '../../../../src/kubeadm/use-cases/open-cluster.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
 
 const dial: Dial = () => Promise.reject(new Error('nothing is sent here'));
 const overSsh: Host = Object.assign(fakeHost({ name: 'node1' }), { dial });

@@ -1,7 +1,6 @@
-import type { Reporter } from '../base/reporter.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import type { KubeconfigRequest } from './open-cluster.ts';
-import type { Services } from './services.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeconfigRequest, OpenClusterPorts } from './open-cluster.ts';
 
 export interface ClusterOnUse {
   /** Throws AppError NO_API_SERVER where there is none to talk to. */
@@ -14,7 +13,7 @@ export interface ClusterOnUse {
  * @param run.writes names the cluster when it is connected; default: the command only reads
  */
 export function clusterOnUse(
-  services: Services,
+  services: OpenClusterPorts,
   request: KubeconfigRequest,
   { writes = null }: { readonly writes?: Reporter | null } = {},
 ): ClusterOnUse {

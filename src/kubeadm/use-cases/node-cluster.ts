@@ -1,14 +1,18 @@
-import { AppError } from '../base/errors.ts';
-import { Secret, SensitiveText } from '../base/text/secret.ts';
-import { combineFacts } from '../host/facts/fact.ts';
-import { fileFacts } from '../host/facts/file-facts.ts';
-import type { Host } from '../host/host.ts';
-import { observe } from '../host/observe.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { readHostKubeconfig } from '../kubeadm/read-host-kubeconfig.ts';
-import { clientIdentity, KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
+import type { RunTime } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import { Secret, SensitiveText } from '../../base/text/secret.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import type { ClusterConnections } from '../ports.ts';
+import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
 import { answers } from './near-api-server.ts';
-import type { Services } from './services.ts';
+
+/** What a connection as a node needs. */
+export type NodeClusterPorts = Pick<RunTime, 'signal'> & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
 const FACTS = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
 const HINT = 'Give the credentials of an administrator with --kubeconfig';
@@ -18,7 +22,7 @@ const HINT = 'Give the credentials of an administrator with --kubeconfig';
  * there; nothing of it is written anywhere. Where the API server is not reached from here, it is asked over the connection to the host.
  * @throws AppError NODE_NO_CREDENTIALS (exit code 3) when there is no kubelet.conf, or its certificate has expired; what `readHostKubeconfig` throws
  */
-export async function nodeCluster(services: Services, host: Host): Promise<Cluster> {
+export async function nodeCluster(services: NodeClusterPorts, host: Host): Promise<Cluster> {
   const { signal } = services;
   const { files, identity } = await observe(host, FACTS, signal);
   const content = files.get(KUBELET_CONF)?.content;
