@@ -125,12 +125,12 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     loseConnectionAfter: (n) => {
       faults.push({ at: n, error: connectionLost(name), after: true });
     },
-    query: async <Q extends FactQueries>(queries: Q, queryOptions: { readonly signal?: AbortSignal } = {}) => {
+    query: async <Q extends FactQueries>(asked: Q, queryOptions: { readonly signal?: AbortSignal } = {}) => {
       state.roundTrips++;
       queryOptions.signal?.throwIfAborted();
       options.onAsk?.();
-      queries.push(...Object.values(queries));
-      const answers = Object.entries(queries).map(([key, question]) => [key, answer(question)]);
+      queries.push(...Object.values(asked));
+      const answers = Object.entries(asked).map(([key, query]) => [key, answer(query)]);
       return Object.fromEntries(answers) as Answers<Q>;
     },
     perform: async (operations, performOptions: PerformOptions = {}) => {
