@@ -103,7 +103,7 @@ console.log(`node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? '
 const folder = mkdtempSync(join(tmpdir(), 'kubeletadm-bench-'));
 try {
   writeFileSync(join(folder, 'one.yaml'), configuration(1));
-  compare('kubeletadm --help / node -e 0', [bundle, '--help'], 1.5);
+  compare('kubeletadm --help / node -e 0', [bundle, '--help'], 2.5);
   compare('config validate ONE / node -e 0', [bundle, 'config', 'validate', join(folder, 'one.yaml')], 2.5);
   measureFiles(folder, 2000);
 } finally {

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const stage = join(root, 'dist/package');
 const { name, version, description, license, keywords, type, engines, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const content = ['dist/kubeletadm.mjs', 'dist/THIRD-PARTY-NOTICES.txt', 'docs', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE'];
+const program = ['dist/kubeletadm.mjs', 'dist/chunks', 'dist/kubeletadm-agent.mjs', 'dist/THIRD-PARTY-NOTICES.txt'];
+const content = [...program, 'docs', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE'];
 
 rmSync(stage, { recursive: true, force: true });
 mkdirSync(join(stage, 'dist'), { recursive: true });

@@ -1,21 +1,20 @@
-// Makes dist/kubeletadm.mjs: the whole program in one file that needs nothing but Node.
+// npm run build: the program as JavaScript that needs nothing but Node.js.
 //
-// esbuild splits the program where it imports lazily. Node would have to read every part of one big module before it could run any; so the parts
-// are put into one file: as functions what every start needs, the others as compressed text, each evaluated when it is first asked for.
-import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+//   dist/kubeletadm.mjs         loads what a command needs from dist/chunks, so that it starts quickly
+//   dist/kubeletadm-agent.mjs   the agent alone in one file: what `dynamic enable` installs on nodes
+//   dist/sea/main.cjs           with --sea: the whole program in one file, for the executable, see build-sea.mjs
+//
+// Node's compile cache is not used: by default it is under the temporary directory, where other users could prepare code that root then executes.
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
-import { basename, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, constants } from 'node:zlib';
-import { build, transform } from 'esbuild';
+import { build } from 'esbuild';
 import { noticesComment, RULE, section, thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const out = join(root, 'dist/kubeletadm.mjs');
-/** Parts above this size are compressed each by itself. */
-const COMPRESS_ABOVE = 2_000;
-const compress = (code) =>
-  brotliCompressSync(Buffer.from(code), { params: { [constants.BROTLI_PARAM_SIZE_HINT]: code.length } }).toString('base64');
+const dist = join(root, 'dist');
+const chunks = join(dist, 'chunks');
 
 /** Template texts in place of the module that reads them from disk. */
 const templates = {
@@ -38,20 +37,6 @@ const templates = {
   },
 };
 
-/** Commander starts programs only for commands that are programs of their own; to load what starts them would cost every start. */
-const commander = {
-  name: 'commander',
-  setup(context) {
-    context.onLoad({ filter: /[/\\]commander[/\\]lib[/\\]command\.js$/ }, async ({ path }) => {
-      const eagerly = "const childProcess = require('node:child_process');";
-      const source = await readFile(path, 'utf8');
-      if (!source.includes(eagerly)) throw new Error(`${path} loads node:child_process in another way now`);
-      const lazily = "const childProcess = { get spawn() { return require('node:child_process').spawn; } };";
-      return { contents: source.replace(eagerly, lazily), loader: 'js' };
-    });
-  },
-};
-
 /**
  * Optional modules of dependencies, which do without them. Left outside they would be looked for in every node_modules above the program, and whoever
  * can write there would have his code executed. Here each is a module that throws, as where they are not installed.
@@ -68,137 +53,106 @@ const optionalModules = {
   },
 };
 
-const { outputFiles, metafile } = await build({
-  entryPoints: [join(root, 'src/bin.ts')],
+const common = {
   bundle: true,
-  splitting: true,
   platform: 'node',
   target: 'node20',
-  format: 'esm',
   minify: true,
   // ssh2 compares the names of its classes.
   keepNames: true,
   legalComments: 'none',
   write: false,
-  outdir: join(root, 'dist/parts'),
-  entryNames: 'entry',
-  plugins: [templates, commander, optionalModules],
-  define: { 'import.meta.url': '__url' },
   metafile: true,
+  absWorkingDir: root,
+  plugins: [templates, optionalModules],
   logLevel: 'warning',
+};
+/** What CommonJS packages find as variables of their module. */
+const COMMONJS =
+  "import{createRequire as $require}from'node:module';const require=$require(import.meta.url),__dirname=import.meta.dirname,__filename=import.meta.filename;";
+/**
+ * The second line tells the two programs apart, see src/host/adapters/large-file.ts.
+ * @param kind the text of that line
+ */
+const esm = (kind) => ({
+  format: 'esm',
+  banner: { js: `// ${kind}\n${COMMONJS}` },
 });
 
-const outside = Object.entries(metafile.inputs).flatMap(([file, { imports }]) =>
-  imports
-    .filter(({ external, path }) => external && path !== '<runtime>' && !isBuiltin(path))
-    .map(({ path }) => `${path} (asked for by ${file})`),
-);
-if (outside.length > 0) throw new Error(`modules outside the program: ${outside.join(', ')}. Add them to optionalModules, or install them`);
+const split = await build({
+  ...common,
+  ...esm('kubeletadm, in several files'),
+  entryPoints: { kubeletadm: join(root, 'src/bin.ts') },
+  splitting: true,
+  outdir: dist,
+  chunkNames: 'chunks/[name]-[hash]',
+  outExtension: { '.js': '.mjs' },
+});
+const notices = await writeNotices(split.metafile);
+const agent = await build({
+  ...common,
+  ...esm('kubeletadm agent, in one file'),
+  footer: { js: noticesComment(notices) },
+  entryPoints: [join(root, 'src/agent-bin.ts')],
+  outfile: join(dist, 'kubeletadm-agent.mjs'),
+});
+for (const { metafile } of [split, agent]) refuseOutsideModules(metafile);
 
-const parts = await Promise.all(
-  outputFiles.map(async ({ path, text }) => {
-    const { code } = await transform(text.replace(/^#!.*\n/, ''), {
-      format: 'cjs',
-      platform: 'node',
-      target: 'node20',
-      minify: true,
-      // import() of parts and of Node's own modules becomes require: there is no module loader behind compiled text.
-      supported: { 'dynamic-import': false },
-    });
-    return { name: basename(path), code };
-  }),
-);
-/** What every start evaluates: the entry and what it imports statically. */
-const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]));
-const eager = new Set();
-const visit = (name) => {
-  if (eager.has(name) || !outputs.has(name)) return;
-  eager.add(name);
-  for (const { path, kind } of outputs.get(name).imports) if (kind === 'import-statement') visit(basename(path));
-};
-visit('entry.js');
-const lazy = parts.filter(({ name }) => !eager.has(name));
-/** Texts one after the other, and where each begins and how long it is. */
-function concatenate(texts) {
-  let at = 0;
-  const places = texts.map((text) => {
-    const place = [at, text.length];
-    at += text.length;
-    return place;
-  });
-  return { text: texts.join(''), places };
-}
-/** Small parts are compressed together: whoever asks for one asks for more. */
-const small = lazy.filter(({ code }) => code.length <= COMPRESS_ABOVE);
-const smallTexts = concatenate(small.map(({ code }) => code));
-const large = lazy.filter(({ code }) => code.length > COMPRESS_ABOVE);
-// What no start needs stands in a comment at the end, which costs a start least; it is read from the file when it is asked for.
-const { text: texts, places } = concatenate([compress(smallTexts.text), ...large.map(({ code }) => compress(code))]);
-const table = JSON.stringify(large.map(({ name }, i) => [name, places[i + 1]]));
-const smallTable = JSON.stringify(small.map(({ name }, i) => [name, smallTexts.places[i]]));
-const functions = parts
-  .filter(({ name }) => eager.has(name))
-  .map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`)
-  .join(',\n');
-/** What asks for a part: by `node` for Node's own modules and no others, by `packed` for a piece of the texts. */
-const loader = `function node(name){
-const own=process.getBuiltinModule(name);if(own)return own;
-throw Object.assign(new Error('Cannot find module '+name),{code:'MODULE_NOT_FOUND'})}
-const loaded=new Map,large=new Map(${table}),small=new Map(${smallTable}),parts={
-${functions}};
-let smallParts;
-function unpack([at,length]){return node('node:zlib').brotliDecompressSync(Buffer.from(packed(at,at+length),'base64')).toString()}
-function text(key){
-if(large.has(key))return unpack(large.get(key));
-if(!small.has(key))return null;
-smallParts??=unpack(${JSON.stringify(places[0])});
-const[at,length]=small.get(key);return smallParts.slice(at,at+length)}
-function compile(key){
-const code=text(key);
-return code===null?null:node('node:vm').compileFunction(code,['module','exports','require','__dirname','__filename','__url'],{filename:'kubeletadm/'+key})}
-function require(name){
-const key=name.replace(/^\\.\\//,''),known=loaded.get(key);if(known)return known.exports;
-const run=Object.hasOwn(parts,key)?parts[key]:compile(key);
-if(run===null)return node(name);
-const module={exports:{}};loaded.set(key,module);
-run(module,module.exports,require,dirname,filename,__url);return module.exports}
-require('entry.js');
-`;
-const thirdParty = thirdPartyNotices(root, Object.keys(metafile.inputs));
-const { name, version, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
-const own = section(`${name} ${version} (${license})`, (await readFile(join(root, 'LICENSE'), 'utf8')).trim());
-const notices = own + RULE + thirdParty;
-const program = `#!/usr/bin/env node
-const __url=import.meta.url,dirname=import.meta.dirname,filename=import.meta.filename;
-let comment='';
-function packed(from,to){
-if(comment===''){const file=node('node:fs').readFileSync(filename,'latin1');comment=file.slice(file.lastIndexOf('/'+'*')+2)}
-return comment.slice(from,to)}
-${loader}${noticesComment(notices)}/*${texts}*/
-`;
+await mkdir(chunks, { recursive: true });
+const isEntry = ({ path }) => dirname(path) === dist;
+const outputs = [...split.outputFiles, ...agent.outputFiles];
+// What starts the program comes last: tests may start it during another build.
+for (const file of [...outputs.filter((each) => !isEntry(each)), ...outputs.filter(isEntry)]) await put(file.path, file.contents);
+const current = new Set(split.outputFiles.map(({ path }) => basename(path)));
+for (const name of await readdir(chunks)) if (!current.has(name)) await rm(join(chunks, name));
+
 if (process.argv.includes('--sea')) {
-  // The same for an executable: a CommonJS script that asks Node for its parts, which are an asset beside it.
-  const script = `{
-const filename=process.execPath,dirname=node('node:path').dirname(filename),__url=node('node:url').pathToFileURL(filename).href;
-let texts='';
-function packed(from,to){texts||=node('node:sea').getAsset('parts','latin1');return texts.slice(from,to)}
-${loader}}
-`;
-  await mkdir(join(root, 'dist/sea'), { recursive: true });
-  await writeFile(join(root, 'dist/sea/main.cjs'), script);
-  await writeFile(join(root, 'dist/sea/parts'), texts);
-  await writeFile(join(root, 'dist/sea/notices'), notices);
+  const sea = await build({
+    ...common,
+    entryPoints: [join(root, 'src/bin.ts')],
+    format: 'cjs',
+    // The script of an executable can load Node's own modules by require only.
+    supported: { 'dynamic-import': false },
+    outfile: join(dist, 'sea/main.cjs'),
+  });
+  refuseOutsideModules(sea.metafile);
+  await mkdir(join(dist, 'sea'), { recursive: true });
+  for (const { path, contents } of sea.outputFiles) await writeFile(path, contents);
+  await writeFile(join(dist, 'sea/notices'), notices);
 }
-await mkdir(join(root, 'dist'), { recursive: true });
-// Renamed when it is complete: tests may start the program during another build.
-await writeFile(`${out}.new`, program);
-await chmod(`${out}.new`, 0o755);
-await rename(`${out}.new`, out);
-await writeFile(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), thirdParty);
 if (process.argv.includes('--report')) {
-  for (const { name, code } of parts.toSorted((a, b) => b.code.length - a.code.length)) console.log(String(code.length).padStart(9), name);
-  const inputs = Object.values(metafile.outputs).flatMap(({ inputs: each }) => Object.entries(each));
+  const inputs = Object.values(agent.metafile.outputs).flatMap(({ inputs: each }) => Object.entries(each));
   for (const [path, { bytesInOutput }] of inputs.sort((a, b) => b[1].bytesInOutput - a[1].bytesInOutput).slice(0, 25))
     console.log(String(bytesInOutput).padStart(9), path);
 }
-console.log(`dist/kubeletadm.mjs ${(program.length / 1e6).toFixed(2)} MB in ${parts.length} parts`);
+const megabytes = (files) => (files.reduce((sum, { contents }) => sum + contents.length, 0) / 1e6).toFixed(2);
+console.log(`dist/kubeletadm.mjs ${megabytes(split.outputFiles)} MB in ${split.outputFiles.length} files`);
+console.log(`dist/kubeletadm-agent.mjs ${megabytes(agent.outputFiles)} MB`);
+
+/** Renamed when it is complete: no reader ever finds half a file. */
+async function put(path, contents) {
+  await writeFile(`${path}.new`, contents);
+  await chmod(`${path}.new`, dirname(path) === dist ? 0o755 : 0o644);
+  await rename(`${path}.new`, path);
+}
+
+/** Writes the licences of what is built in. Returns them with the program's own in front. */
+async function writeNotices({ inputs }) {
+  const thirdParty = thirdPartyNotices(root, Object.keys(inputs));
+  const { name, version, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  const own = section(`${name} ${version} (${license})`, (await readFile(join(root, 'LICENSE'), 'utf8')).trim());
+  await mkdir(dist, { recursive: true });
+  await writeFile(join(dist, 'THIRD-PARTY-NOTICES.txt'), thirdParty);
+  return own + RULE + thirdParty;
+}
+
+/** The program must load no module from node_modules or NODE_PATH. */
+function refuseOutsideModules({ inputs }) {
+  const outside = Object.entries(inputs).flatMap(([file, { imports }]) =>
+    imports
+      .filter(({ external, path }) => external && path !== '<runtime>' && !isBuiltin(path))
+      .map(({ path }) => `${path} (asked for by ${file})`),
+  );
+  if (outside.length > 0)
+    throw new Error(`modules outside the program: ${outside.join(', ')}. Add them to optionalModules, or install them`);
+}

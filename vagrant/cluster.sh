@@ -112,7 +112,10 @@ case ${1:-up} in
   up)
     case $MODE in
       host) ;;
-      inside) [ -f ../dist/kubeletadm.mjs ] || { echo 'cluster.sh: there is no bundle for the guests: run npm ci && npm run build first' >&2; exit 2; } ;;
+      inside)
+        [ -f ../dist/kubeletadm.mjs ] || { echo 'cluster.sh: there is no program for the guests: run npm ci && npm run build first' >&2; exit 2; }
+        mkdir -p .vagrant && tar -czf .vagrant/kubeletadm.tgz -C ../dist kubeletadm.mjs chunks
+        ;;
       *) echo "cluster.sh: MODE=$MODE: host or inside" >&2; exit 2 ;;
     esac
     if [ -z "${WORKERS:-}" ]; then WORKERS=2; for id in .vagrant/machines/cp1/*/id; do if [ -e "$id" ]; then WORKERS=$present; fi; done; fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# inside.sh: kubeletadm in a guest, for MODE=inside: Node.js of the distribution where it is new enough, else the official build; and the bundle.
+# inside.sh: kubeletadm in a guest, for MODE=inside: Node.js of the distribution where it is new enough, else the official build; and the program.
 set -eu
 version=v20.19.5
 export DEBIAN_FRONTEND=noninteractive
@@ -16,6 +16,7 @@ if ! new_enough; then
   tar -xzf "$build" -C /usr/local --strip-components=1 --no-same-owner
 fi
 
-install -D -m 0755 /tmp/kubeletadm.mjs /usr/local/lib/kubeletadm/kubeletadm.mjs
+rm -rf /usr/local/lib/kubeletadm/chunks && mkdir -p /usr/local/lib/kubeletadm
+tar -xzf /tmp/kubeletadm.tgz -C /usr/local/lib/kubeletadm --no-same-owner
 printf '#!/bin/sh\nexec node /usr/local/lib/kubeletadm/kubeletadm.mjs "$@"\n' >/usr/local/bin/kubeletadm
 chmod 0755 /usr/local/bin/kubeletadm

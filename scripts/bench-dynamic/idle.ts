@@ -35,7 +35,7 @@ esac`,
 
 /** What the agent as a process costs while nothing happens: with nothing assigned, and with a configuration that is good. */
 export async function benchIdle(): Promise<void> {
-  const bundle = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
+  const bundle = fileURLToPath(new URL('../../dist/kubeletadm-agent.mjs', import.meta.url));
   if (!existsSync(bundle)) throw new Error('there is no bundle: npm run build');
   const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
   const root = join(directory, 'root');

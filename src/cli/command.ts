@@ -23,3 +23,10 @@ export type On = <Request>(
   readRequest: (args: readonly string[], options: CommandOptions) => Request,
   load: () => Promise<Run<Request>>,
 ) => Command;
+
+/** A command right below the program. Its options and subcommands are defined on use, so that help is quick. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly description: string;
+  readonly load: () => Promise<(command: Command, on: On) => void>;
+}

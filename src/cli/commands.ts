@@ -1,12 +1,5 @@
-import type { Command } from 'commander';
-import type { On } from './command.ts';
-
-/** A command right below the program. Its options and subcommands are defined on use, so that help is quick. */
-export interface CommandEntry {
-  readonly name: string;
-  readonly description: string;
-  readonly load: () => Promise<(command: Command, on: On) => void>;
-}
+import { AGENT_COMMAND, VERSION_COMMAND } from './agent-commands.ts';
+import type { CommandEntry } from './command.ts';
 
 /** All commands, in the order of help. */
 export const COMMANDS: readonly CommandEntry[] = [
@@ -62,11 +55,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: 'Configure running kubelets from ConfigMaps',
     load: async () => (await import('./dynamic-command.ts')).defineDynamic,
   },
-  {
-    name: 'agent',
-    description: 'Run the node agent: apply the assigned kubelet configuration, verify it, and roll back if the kubelet becomes unhealthy',
-    load: async () => (await import('./agent-command.ts')).defineAgent,
-  },
+  AGENT_COMMAND,
   {
     name: 'fleet',
     description: 'Manage many hosts with one fleet file',
@@ -82,5 +71,5 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: 'Print the shell completion script for commands and options',
     load: async () => (await import('./completion-command.ts')).defineCompletion,
   },
-  { name: 'version', description: 'Print the version', load: async () => (await import('./version-command.ts')).defineVersion },
+  VERSION_COMMAND,
 ];

@@ -1,20 +1,24 @@
 import type { Command } from 'commander';
 import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
-import type { CommandOptions, CommandServices, On } from './command.ts';
-import { COMMANDS } from './commands.ts';
+import type { CommandEntry, CommandOptions, CommandServices, On } from './command.ts';
 import { columnsOf, DEFAULT_WIDTH, helpOption } from './help-layout.ts';
 import { addVerbosity } from './options.ts';
 import { pathOf, StrictCommand } from './refused-line.ts';
+
+interface ProgramOptions {
+  readonly argv: readonly string[];
+  readonly exit: (code: ExitCode) => void;
+  readonly version: string;
+  readonly commands: readonly CommandEntry[];
+}
 
 /**
  * The command tree. Options and subcommands are made only for the commands that the line may mean: those it names.
  * @param argv the command line
  * @param exit gets the code of the command that ran
+ * @param commands the commands right below the program, in the order of help
  */
-export async function buildProgram(
-  services: CommandServices,
-  { argv, exit, version }: { readonly argv: readonly string[]; readonly exit: (code: ExitCode) => void; readonly version: string },
-): Promise<Command> {
+export async function buildProgram(services: CommandServices, { argv, exit, version, commands }: ProgramOptions): Promise<Command> {
   const on: On = (command, readRequest, load) =>
     command.action(async (...args: unknown[]) => {
       const own = args.at(-1) as Command;
@@ -47,7 +51,7 @@ export async function buildProgram(
   addVerbosity(program);
   // Completion is made of the whole tree.
   const all = argv.includes('completion');
-  for (const { name, description, load } of COMMANDS) {
+  for (const { name, description, load } of commands) {
     const command = program.command(name).description(description);
     if (all || argv.includes(name)) (await load())(command, on);
   }

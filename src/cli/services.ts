@@ -69,8 +69,8 @@ export interface LocalMachine {
   readonly hostname: string;
   /**
    * A program of this machine, ready to be sent to hosts.
-   * @param path default: this program itself, where it is one file
-   * @returns null: this program is no single file
+   * @param path default: this program itself
+   * @returns null: this program runs from its sources
    * @throws AppError INPUT_UNREADABLE (exit code 2)
    */
   readProgram(path?: string): Promise<LargeFile | null>;

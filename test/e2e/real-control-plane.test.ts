@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ETCD_PROBES, HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
-import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { installProgram, type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
@@ -34,7 +34,7 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     // Where nodes find the API server is not where this machine finds it: they join by themselves.
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     lab.put('node2', '/usr/local/bin/node', readFileSync(process.execPath));
-    lab.put('node2', '/usr/local/bin/kubeletadm', readFileSync(join(ROOT, 'dist/kubeletadm.mjs')));
+    installProgram(lab, 'node2', join(ROOT, 'dist'));
     lab.run('node2', `mkdir -p /root/patches && cat > /root/patches/etcd.yaml <<'X'\n${ETCD_PROBES}X`);
   }, 900_000);
   afterAll(() => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { installProgram, type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
@@ -59,7 +59,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
   it('the printed command joins the host it is run on', async () => {
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     lab.put('node3', '/usr/local/bin/node', readFileSync(process.execPath));
-    lab.put('node3', '/usr/local/bin/kubeletadm', readFileSync(join(ROOT, 'dist/kubeletadm.mjs')));
+    installProgram(lab, 'node3', join(ROOT, 'dist'));
     lab.run('node3', /^ {2}(kubeletadm join .*)$/m.exec(printed)?.[1] ?? 'false');
     await expectReady('node3');
   });

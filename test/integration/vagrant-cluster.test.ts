@@ -47,7 +47,7 @@ describe('cluster.sh', () => {
       writeFileSync(path, text);
       chmodSync(path, 0o755);
     }
-    mkdirSync(join(home, 'dist'));
+    mkdirSync(join(home, 'dist/chunks'), { recursive: true });
     writeFileSync(join(home, 'dist/kubeletadm.mjs'), '');
   });
   afterEach(() => rmSync(home, { recursive: true, force: true }));

@@ -1,7 +1,9 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readProgram } from '../../src/host/adapters/large-file.ts';
 import { programKind } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { requirement } from '../support/requirement.ts';
 
@@ -120,10 +123,9 @@ describe('npm run build:package', () => {
   it('makes a package that is installed without any other', () => {
     const tarball = join(ROOT, `dist/kubeletadm-${version}.tgz`);
     const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
-    expect(files.filter((file) => !file.startsWith('package/docs/')).toSorted()).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'dist/THIRD-PARTY-NOTICES.txt', 'dist/kubeletadm.mjs', 'package.json'].map(
-        (file) => `package/${file}`,
-      ),
+    const built = ['dist/THIRD-PARTY-NOTICES.txt', 'dist/kubeletadm-agent.mjs', 'dist/kubeletadm.mjs'];
+    expect(files.filter((file) => !/^package\/(?:docs|dist\/chunks)\//.test(file)).toSorted()).toEqual(
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', ...built, 'package.json'].map((file) => `package/${file}`),
     );
     npm('install', '--offline', '--global', '--prefix', elsewhere, tarball);
     const program = join(elsewhere, 'bin/kubeletadm');
@@ -132,20 +134,35 @@ describe('npm run build:package', () => {
     const staged = ['init', 'phase', 'kubelet-start', '--node-name', 'node1', '--rootfs', join(elsewhere, 'image')];
     expect(spawnSync(program, staged, { cwd: elsewhere, encoding: 'utf8' })).toMatchObject({ status: 0 });
     expect(readFileSync(join(elsewhere, 'image/var/lib/kubelet/config.yaml'), 'utf8')).toContain('kind: KubeletConfiguration');
+    expect(readdirSync(join(ROOT, 'dist/chunks')).filter((name) => !files.includes(`package/dist/chunks/${name}`))).toEqual([]);
   }, 120_000);
 
-  it('makes a program that carries the licences of all it contains, wherever it is copied to', () => {
-    expect(missingNotices(readFileSync(join(ROOT, 'dist/kubeletadm.mjs')))).toEqual([]);
+  it('makes a program of the agent that carries the licences of all it contains', () => {
+    expect(missingNotices(readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs')))).toEqual([]);
   });
 
   it('makes a program that executes no module from outside itself', async () => {
     const executed = await runPlanted(join(elsewhere, 'planted'), (directory) => {
-      const copy = join(directory, 'kubeletadm.mjs');
-      copyFileSync(join(ROOT, 'dist/kubeletadm.mjs'), copy);
-      return [process.execPath, copy];
+      for (const name of ['kubeletadm.mjs', 'chunks']) cpSync(join(ROOT, 'dist', name), join(directory, name), { recursive: true });
+      return [process.execPath, join(directory, 'kubeletadm.mjs')];
     });
     expect(executed).toEqual([]);
   }, 120_000);
+
+  it('makes a program of the agent that has the commands of a node alone, in one file', () => {
+    const copy = join(elsewhere, 'agent.mjs');
+    copyFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs'), copy);
+    const run = (...argv: readonly string[]) => spawnSync(process.execPath, [copy, ...argv], { cwd: elsewhere, env: {}, encoding: 'utf8' });
+    expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
+    expect(run('agent', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--node-name'), stderr: '' });
+    expect(run('fleet')).toMatchObject({ status: 2, stderr: expect.stringContaining('unknown command') });
+  });
+
+  it('makes a program that sends the agent to hosts', async () => {
+    const sent = await readProgram(undefined, { script: join(elsewhere, 'bin/kubeletadm'), executable: process.execPath });
+    const agent = readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs'));
+    expect(sent).toMatchObject({ size: agent.length, sha256: createHash('sha256').update(agent).digest('hex') });
+  });
 });
 
 describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable()))('npm run build:sea', () => {
@@ -158,7 +175,6 @@ describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable(
     const run = (...argv: readonly string[]) => spawnSync('./program', argv, { cwd: elsewhere, env: {}, encoding: 'utf8' });
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
     expect(run('agent', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--node-name'), stderr: '' });
-    // What is packed most tightly: the knowledge of the kubelets.
     expect(run('config', 'validate', 'kubelet.yaml', '--kubernetes-version', '1.34')).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('Did you mean maxPods?'),

@@ -11,8 +11,8 @@ const home = mkdtempSync(join(tmpdir(), 'ka-vagrant-'));
 const cwd = join(home, 'vagrant');
 mkdirSync(cwd);
 for (const name of readdirSync(SOURCE)) if (!name.startsWith('.')) cpSync(join(SOURCE, name), join(cwd, name));
-mkdirSync(join(home, 'dist'));
-writeFileSync(join(home, 'dist/kubeletadm.mjs'), '');
+mkdirSync(join(cwd, '.vagrant'));
+writeFileSync(join(cwd, '.vagrant/kubeletadm.tgz'), '');
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const LIBVIRT = { VAGRANT_DEFAULT_PROVIDER: 'libvirt' };

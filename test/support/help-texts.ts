@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandServices } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { pathOf } from '../../src/cli/refused-line.ts';
 
@@ -17,7 +18,7 @@ export async function allHelp(columns?: string): Promise<readonly CommandHelp[]>
   const printed: string[] = [];
   const output = { stdout: (text: string) => void printed.push(text), stderr: (text: string) => void printed.push(text) };
   const services = { env: columns === undefined ? {} : { COLUMNS: columns }, output } as unknown as CommandServices;
-  const program = await buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '0.0.0-test' });
+  const program = await buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '0.0.0-test', commands: COMMANDS });
   const visit = (command: Command): readonly CommandHelp[] => {
     printed.length = 0;
     command.outputHelp();

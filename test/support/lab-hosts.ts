@@ -212,3 +212,13 @@ X
 systemctl daemon-reload
 systemctl enable -q --now forward-${port}.socket
 `;
+
+/** Installs the built program on a host as `kubeletadm`. @param dist what `npm run build` made */
+export function installProgram(lab: LabHosts, host: string, dist: string): void {
+  const archive = execFileSync('tar', ['-czf', '-', '-C', dist, 'kubeletadm.mjs', 'chunks'], { maxBuffer: 64 * 1024 * 1024 });
+  lab.put(host, '/usr/local/lib/kubeletadm.tgz', archive);
+  lab.run(
+    host,
+    'cd /usr/local/lib && mkdir -p kubeletadm && tar -xzf kubeletadm.tgz -C kubeletadm && ln -sf ../lib/kubeletadm/kubeletadm.mjs /usr/local/bin/kubeletadm',
+  );
+}

@@ -8,10 +8,14 @@ const FILES = sourceFiles('src');
 /** The domains of src, from the lowest to the highest. A domain imports from itself and from those before it. */
 const DOMAINS = ['base', 'codec', 'x509', 'kube', 'host', 'ssh', 'kubelet', 'kubeadm', 'dynamic', 'fleet', 'lab', 'cli'];
 
-/** Files right below src. `wiring.ts` builds the adapters; only `bin.ts` imports it. */
+/** Files right below src. The `wiring` files build the adapters; of all others, only the two programs import them. */
 const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
-  'bin.ts': ['base', 'cli', 'wiring.ts', 'version.ts'],
-  'wiring.ts': [...DOMAINS, 'template-files.ts', 'version.ts', 'wiring-ssh.ts'],
+  'bin.ts': ['cli', 'run-process.ts', 'wiring.ts', 'version.ts'],
+  'agent-bin.ts': ['cli', 'run-process.ts', 'wiring-agent.ts', 'version.ts'],
+  'run-process.ts': ['base'],
+  'wiring.ts': [...DOMAINS, 'run-process.ts', 'template-files.ts', 'wiring-local.ts', 'wiring-ssh.ts'],
+  'wiring-agent.ts': [...DOMAINS, 'run-process.ts', 'wiring-local.ts'],
+  'wiring-local.ts': [...DOMAINS, 'run-process.ts'],
   'wiring-ssh.ts': [...DOMAINS],
   'template-files.ts': [],
   'version.ts': [],
@@ -92,7 +96,7 @@ function validate(file: SourceFile, one: SourceImport): string | null {
   if (top !== undefined) return top.includes(to) ? null : `src/${from} may import from ${top.join(', ') || 'nothing of src'} only`;
   if (from === 'cli' && to === 'version.ts') return null;
   if (!DOMAINS.includes(from)) return `src/${from} is not a domain`;
-  if (target.includes('/adapters/') && !file.path.includes('/adapters/')) return 'only wiring.ts imports adapters';
+  if (target.includes('/adapters/') && !file.path.includes('/adapters/')) return 'only the wiring imports adapters';
   return DOMAINS.indexOf(to) >= 0 && DOMAINS.indexOf(to) <= DOMAINS.indexOf(from) ? null : `src/${from} is below src/${to}`;
 }
 
@@ -137,11 +141,13 @@ describe('imports', () => {
     expect(missing).toEqual([]);
   });
 
-  it('name wiring.ts in bin.ts alone', () => {
-    const strange = FILES.flatMap((file) =>
+  it('name the wiring in the two programs alone', () => {
+    const strange = FILES.filter(
+      ({ path }) => !['src/bin.ts', 'src/agent-bin.ts'].includes(path) && !path.startsWith('src/wiring'),
+    ).flatMap((file) =>
       file.imports
-        .filter(({ specifier }) => resolveImport(file.path, specifier) === 'src/wiring.ts' && file.path !== 'src/bin.ts')
-        .map((one) => report(file, one, 'only bin.ts imports wiring.ts')),
+        .filter(({ specifier }) => resolveImport(file.path, specifier)?.startsWith('src/wiring'))
+        .map((one) => report(file, one, 'only bin.ts and agent-bin.ts import the wiring')),
     );
     expect(strange).toEqual([]);
   });
@@ -188,7 +194,11 @@ describe('the sources', () => {
   });
 
   it.each<[string, RegExp, (path: string) => boolean]>([
-    ['process.argv, process.env and process.exit belong to bin.ts', /\bprocess\.(?:argv|env|exit)\b/g, (path) => path === 'src/bin.ts'],
+    [
+      'process.argv, process.env and process.exit belong to run-process.ts',
+      /\bprocess\.(?:argv|env|exit)\b/g,
+      (path) => path === 'src/run-process.ts',
+    ],
     ['only adapters know the process', /\bprocess\./g, (path) => isAdapter(path)],
     [
       'time comes from the Clock',

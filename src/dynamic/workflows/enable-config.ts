@@ -198,7 +198,7 @@ async function prepareProgram(
       {
         code: 'AGENT_PROGRAM_MISSING',
         message: 'the agent is one file, and this program runs from its sources',
-        hint: 'Make it with npm run build (or build:sea) and name it with --program dist/kubeletadm.mjs',
+        hint: 'Make it with npm run build (or build:sea) and name it with --program dist/kubeletadm-agent.mjs',
       },
       { exitCode: 2 },
     );

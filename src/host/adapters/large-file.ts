@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { AppError } from '../../base/errors.ts';
 import type { LargeFile } from '../plan/large-file.ts';
 
 const PIECE_BYTES = 1_500_000;
 const HEAD_BYTES = 64;
+/** The second line of the built program that loads other files beside it (scripts/build.mjs). */
+const SEVERAL_FILES = '\n// kubeletadm, in several files\n';
+/** What it sends to hosts, in the same directory: the agent in one file. */
+const AGENT_FILE = 'kubeletadm-agent.mjs';
 
 /** What runs: a script and the program that runs it, which is the same for an executable with Node.js in it. */
 export interface RunningProgram {
@@ -15,15 +20,16 @@ export interface RunningProgram {
 
 /**
  * Reads a program of this machine and compresses it, once for all hosts it is sent to.
- * @param path undefined: the program that runs, where it is one file
- * @returns null where it is not (it runs from its sources)
+ * @param path undefined: the program that runs. Where this is the built program in several files, the agent's file beside it is read.
+ * @returns null where the program runs from its sources
  * @throws AppError INPUT_UNREADABLE (exit code 2)
  */
 export async function readProgram(path: string | undefined, running: RunningProgram | undefined): Promise<LargeFile | null> {
   const file = path ?? (await ownFile(running));
   if (file === null) return null;
   try {
-    return await largeFile(file);
+    const found = await largeFile(file);
+    return found.head.includes(SEVERAL_FILES) ? await largeFile(join(dirname(await realpath(file)), AGENT_FILE)) : found;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AppError({ code: 'INPUT_UNREADABLE', message: `${file}: ${why}`, hint: 'Check the path' }, { exitCode: 2, cause });

@@ -1,0 +1,63 @@
+import { type Command, CommanderError } from 'commander';
+import type { ExitCode } from '../base/errors.ts';
+import type { CommandEntry, CommandServices } from './command.ts';
+import { MAX_VERBOSITY } from './options.ts';
+import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
+import { buildProgram } from './program.ts';
+import { describeRefusedLine, RefusedLine } from './refused-line.ts';
+import type { Services } from './services.ts';
+import { showProblem } from './show-problem.ts';
+
+/** A command line, and the program that it is for. */
+export interface CommandLine {
+  /** Without the interpreter and the script. */
+  readonly argv: readonly string[];
+  readonly services: Services;
+  readonly version: string;
+  /** The commands of the program. */
+  readonly commands: readonly CommandEntry[];
+}
+
+/**
+ * Runs one command line.
+ * @returns the exit code; errors were printed on stderr
+ */
+export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
+  const { argv, services, version, commands } = commandLine;
+  let code: ExitCode = 0;
+  const ownServices: CommandServices = {
+    ...services,
+    runCommand: (line, output = services.output) => runCommands({ ...commandLine, argv: line, services: { ...services, output } }),
+  };
+  const exit = (result: ExitCode): void => {
+    code = result;
+  };
+  try {
+    const line = helpAsOption(argv);
+    const program = await buildProgram(ownServices, { argv: line, exit, version, commands });
+    // Commander prints the help of the program for an unknown command before --help: that command alone is refused by name.
+    const isUnknown = argv[0] === 'help' && line.length > 1 && !program.commands.some((command) => command.name() === line[0]);
+    await program.parseAsync(pflagArguments(isUnknown ? line.slice(0, 1) : line, program), { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    const shown = error instanceof RefusedLine ? describeRefusedLine(error, await wholeTree(ownServices, commands)) : error;
+    return showProblem(shown, services.output, verbosityOf(argv));
+  }
+}
+
+/** All commands with their options: that of another line has only those the line names. */
+function wholeTree(services: CommandServices, commands: readonly CommandEntry[]): Promise<Command> {
+  return buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '', commands });
+}
+
+/** `-v 5`, `-v5`, `--v=5`: needed before and after commander reads it. */
+function verbosityOf(argv: readonly string[]): number {
+  for (const [i, arg] of argv.entries()) {
+    const match = /^(?:-v|--v)(?:=?(\d+))?$/.exec(arg);
+    if (!match) continue;
+    const level = Number(match[1] ?? argv[i + 1] ?? 0) || 0;
+    return level <= MAX_VERBOSITY ? level : 0;
+  }
+  return 0;
+}

@@ -1,0 +1,87 @@
+import { homedir, hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { systemClock } from './base/adapters/clock-system.ts';
+import { revealText } from './base/text/secret.ts';
+import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './cli/adapters/input-local.ts';
+import { jsonReporter } from './cli/adapters/reporter-json.ts';
+import { textReporter } from './cli/adapters/reporter-text.ts';
+import { withStatusLine } from './cli/adapters/status-line.ts';
+import { textOutput } from './cli/adapters/text-output.ts';
+import { thisProcess } from './cli/adapters/this-process.ts';
+import type { RawOutput, Services } from './cli/services.ts';
+import type { HostTarget } from './fleet/host-target.ts';
+import type { Host } from './host/host.ts';
+import type { Transport } from './host/transport.ts';
+import type { Environment } from './run-process.ts';
+
+/** Services that only the whole program has. */
+export type WholeProgram =
+  | 'readProgram'
+  | 'runLocal'
+  | 'newToken'
+  | 'certificateIssuer'
+  | 'confirm'
+  | 'templates'
+  | 'connectHost'
+  | 'runJournals'
+  | 'openHostKeys'
+  | 'readSshConfig'
+  | 'connectEtcd'
+  | 'startLab';
+
+/** Services of this machine and of API servers, which every program has. */
+export function localServices(environment: Environment): Omit<Services, WholeProgram> {
+  const { env, stdin, stdout, stderr, signal, onForcedExit } = environment;
+  const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
+  const raw = stderr.isTTY === true && env.TERM !== 'dumb' ? withStatusLine(plain, () => stderr.columns ?? 80) : plain;
+  const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  const output = textOutput(raw, { colour, isTerminal: stdout.isTTY === true });
+  return {
+    env,
+    output,
+    signal,
+    onForcedExit,
+    input: localInput(stdin),
+    clock: systemClock,
+    homeDirectory: homedir(),
+    hostname: hostname(),
+    self: thisProcess(),
+    newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
+    writeLocalFile,
+    makeTemporaryDirectory,
+    removeTemporaryDirectory,
+    listFiles,
+    random: Math.random,
+    watchFile: (path, onChange, signal) =>
+      void import('./cli/adapters/watch-file.ts').then(({ watchFile }) => watchFile(path, onChange, signal)),
+    serveLocal: async (host, port, answer) => (await import('./cli/adapters/http-local.ts')).serveLocal(host, port, answer),
+    reporter: ({ format, verbosity }) =>
+      format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
+    connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
+      const { kubeCluster } = await import('./kube/adapters/cluster-kube.ts');
+      const target = { kubeconfig: { text: revealText(text), file }, ...named };
+      return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
+    },
+    web: { get: async (request) => (await import('./kube/adapters/web.ts')).nodeWeb(env).get(request) },
+  };
+}
+
+/** This machine as a host; a root directory is made absolute. */
+export async function connectLocalHost(target: HostTarget): Promise<Host> {
+  const { localTransport } = await import('./host/adapters/transport-local.ts');
+  const { rootDir } = target;
+  return rootDir === undefined
+    ? hostThrough(localTransport(), target)
+    : hostThrough(localTransport({ name: rootDir }), { ...target, rootDir: resolve(rootDir) });
+}
+
+/** A host that a transport leads to, with the root directory and the time limit of its target. */
+export async function hostThrough(transport: Transport | Promise<Transport>, target: HostTarget): Promise<Host> {
+  const [{ hostOver }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
+  const { rootDir, commandTimeoutMs = target.member?.ssh.commandTimeoutMs } = target;
+  return hostOver(await transport, {
+    ...(rootDir === undefined ? {} : { rootDir }),
+    ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
+    nonce: randomUUID,
+  });
+}
