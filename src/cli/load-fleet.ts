@@ -1,9 +1,9 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { AppError, isAppError, type Problem } from '../base/errors.ts';
-import type { InventoryFile, VariablesFile } from '../fleet/ansible/import.ts';
 import type { ImportedInventory } from '../fleet/entries.ts';
 import { filterImport } from '../fleet/filter-import.ts';
 import type { Place } from '../fleet/findings.ts';
+import { importInvalid } from '../fleet/fleet-problems.ts';
 import { fileLayer } from '../fleet/layer.ts';
 import { type LoadedFleet, loadFleet } from '../fleet/load.ts';
 import type { ResolvedFleet } from '../fleet/model.ts';
@@ -95,55 +95,38 @@ async function readImport(services: Services, { file }: LoadedFleet, { ansibleIn
   return { inventory: importSshConfig(files), problems: [] };
 }
 
-/** Reads an inventory of Ansible: a file, or a directory of them, with `group_vars` and `host_vars` beside it. */
+/**
+ * Reads an inventory of Ansible: the recorded output of `ansible-inventory --list`, or anything that program reads.
+ * @throws AppError FLEET_IMPORT_INVALID where Ansible is not installed; LOCAL_COMMAND_FAILED with its first message where it refuses the inventory
+ */
 export async function readAnsible(services: Services, path: string): Promise<ReadImport> {
-  const [{ importAnsible }, files] = await Promise.all([import('../fleet/ansible/import.ts'), inventoryFiles(services, path)]);
-  const directory = files.directory;
-  const variables = [...(await variablesFiles(services, directory, 'group')), ...(await variablesFiles(services, directory, 'host'))];
-  return importAnsible(files.files, variables);
+  const [{ importAnsible }, { readInventoryList }] = await Promise.all([
+    import('../fleet/ansible/import.ts'),
+    import('../fleet/ansible/read-list.ts'),
+  ]);
+  const recorded = (await services.input.isDirectory(path)) ? null : readInventoryList(await services.input.readText(path));
+  if (recorded !== null) return importAnsible(recorded, path);
+  const printed = readInventoryList(await services.runLocal([...INVENTORY_COMMAND, '-i', resolve(path), '--list']).catch(withoutAnsible));
+  if (printed === null) throw new AppError(importInvalid(`${path}: ansible-inventory --list printed no inventory`), { exitCode: 2 });
+  return importAnsible(printed, path);
 }
 
-/** What Ansible passes over in a directory of inventories. */
-const NOT_INVENTORY = /(?:~|\.(?:pyc|pyo|swp|bak|rpm|md|txt|rst|orig|ini|cfg|retry))$/;
+/** By default Ansible prints an empty inventory where it cannot read one. @see ansible config/base.yml */
+const INVENTORY_COMMAND = [
+  'env',
+  'ANSIBLE_INVENTORY_UNPARSED_FAILED=True',
+  'ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=True',
+  'ansible-inventory',
+];
+/** The exit code of env(1) where there is no such program. */
+const NOT_FOUND = /^env [^\n]* ended with exit code 127\b/;
 
-async function inventoryFiles(services: Services, path: string): Promise<{ files: readonly InventoryFile[]; directory: string }> {
-  if (!(await services.input.isDirectory(path)))
-    return { files: [{ path, text: await services.input.readText(path) }], directory: dirname(path) };
-  const isInventory = (name: string): boolean => !name.includes('/') && !name.startsWith('.') && !NOT_INVENTORY.test(name);
-  const tree = await services.input.readTree(path, isInventory);
-  return {
-    files: tree.filter((each) => isInventory(each.path)).map((each) => ({ path: join(path, each.path), text: each.text })),
-    directory: path,
-  };
-}
-
-/** `group_vars/NAME`, `NAME.yml`, `NAME.yaml`, `NAME.json`, or all files below the directory NAME: the first of these that is there. */
-async function variablesFiles(services: Services, directory: string, of: 'group' | 'host'): Promise<readonly VariablesFile[]> {
-  const folder = join(directory, `${of}_vars`);
-  if (!(await services.input.isDirectory(folder))) return [];
-  const isDesired = (path: string): boolean =>
-    !/(?:^|\/)\.|~$/.test(path) && (!path.includes('/') || /\/[^/.]*$|\.(?:ya?ml|json)$/.test(path));
-  const byName = new Map<string, { rank: number; files: VariablesFile[] }>();
-  for (const { path, text } of (await services.input.readTree(folder, isDesired)).filter((file) => isDesired(file.path))) {
-    for (const { name, rank } of namesOf(path)) {
-      const known = byName.get(name);
-      const file: VariablesFile = { path: join(folder, path), text, of, name };
-      if (known === undefined || rank < known.rank) byName.set(name, { rank, files: [file] });
-      else if (rank === known.rank) known.files.push(file);
-    }
-  }
-  return [...byName.values()].flatMap(({ files }) => files);
-}
-
-const ENDINGS = ['.yml', '.yaml', '.json'];
-
-/** Whom a file of variables may be for; of several files for one the lowest rank counts. A name may have a dot in it. */
-function namesOf(path: string): readonly { readonly name: string; readonly rank: number }[] {
-  const [first = '', ...below] = path.split('/');
-  const rank = ENDINGS.findIndex((ending) => first.endsWith(ending)) + 1;
-  if (below.length > 0 || rank === 0) return [{ name: first, rank: 0 }];
-  return [
-    { name: first, rank: 0 },
-    { name: first.slice(0, -(ENDINGS[rank - 1] as string).length), rank },
-  ];
+function withoutAnsible(error: unknown): never {
+  if (!isAppError(error) || !NOT_FOUND.test(error.message)) throw error;
+  const hint =
+    'Install Ansible (package ansible-core), or import what it prints on another machine: ansible-inventory -i FILE --list > inventory.json';
+  throw new AppError(importInvalid('only Ansible can read this inventory, and there is no ansible-inventory on this machine', hint), {
+    exitCode: 2,
+    cause: error,
+  });
 }

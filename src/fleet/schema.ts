@@ -224,7 +224,7 @@ const host = z.strictObject({
 });
 
 const inventoryImport = z.strictObject({
-  ansibleInventory: optional(text.describe('Path of an inventory of Ansible: INI, YAML or the JSON of ansible-inventory --list')),
+  ansibleInventory: optional(text.describe('Path of an inventory that ansible-inventory reads, or of the JSON it prints with --list')),
   sshConfig: optional(text.describe('Path of an ssh_config; its Host names without wildcards are hosts')),
   hosts: optional(texts.describe('Only hosts that match: * and ? as in ssh_config, ! in front to leave out; or names of groups')),
   groups: optional(texts.describe('Groups these hosts are in besides')),

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
@@ -25,27 +25,37 @@ function write(texts: Readonly<Record<string, string>>): string {
   return root;
 }
 
-/** As kubespray's sample inventory, with a bastion and an etcd of its own. */
-const KUBESPRAY = `[all]
-node1 ansible_host=10.0.0.1 ip=10.3.0.1
-node2 ansible_host=10.0.0.2 ip=10.3.0.2
-etcd1 ansible_host=10.0.0.9
-bastion ansible_host=1.2.3.4 ansible_user=ubuntu
-[bastion]
-bastion
-[kube_control_plane]
-node1
-[etcd]
-etcd1
-[kube_node]
-node2
-[k8s_cluster:children]
-kube_control_plane
-kube_node
-[k8s_cluster:vars]
-ansible_user=ubuntu
-ansible_ssh_common_args='-o ProxyCommand="ssh -W %h:%p -q ubuntu@1.2.3.4"'
-`;
+type HostVariables = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** The output of `ansible-inventory --list`. */
+const listOf = (hostvars: HostVariables, groups: Readonly<Record<string, unknown>>): string =>
+  JSON.stringify({ _meta: { hostvars }, all: { children: ['ungrouped'] }, ...groups });
+
+/** As for kubespray's sample inventory, with a bastion and an etcd of its own. @param more variables of both nodes, and of each */
+function kubespray(more: Readonly<Record<'both' | 'node1' | 'node2', Readonly<Record<string, unknown>>>>): string {
+  const cluster = {
+    ansible_user: 'ubuntu',
+    ansible_ssh_common_args: '-o ProxyCommand="ssh -W %h:%p -q ubuntu@1.2.3.4"',
+    ...more.both,
+  };
+  return listOf(
+    {
+      bastion: { ansible_host: '1.2.3.4', ansible_user: 'ubuntu' },
+      etcd1: { ansible_host: '10.0.0.9' },
+      node1: { ansible_host: '10.0.0.1', ip: '10.3.0.1', ...cluster, ...more.node1 },
+      node2: { ansible_host: '10.0.0.2', ip: '10.3.0.2', ...cluster, ...more.node2 },
+    },
+    {
+      all: { children: ['bastion', 'etcd', 'k8s_cluster', 'ungrouped'] },
+      bastion: { hosts: ['bastion'] },
+      etcd: { hosts: ['etcd1'] },
+      k8s_cluster: { children: ['kube_control_plane', 'kube_node'] },
+      kube_control_plane: { hosts: ['node1'] },
+      kube_node: { hosts: ['node2'] },
+    },
+  );
+}
+const NO_MORE = { both: {}, node1: {}, node2: {} };
 
 describe('fleet init', () => {
   it('writes a file that is right, and never over one that is there', async () => {
@@ -69,7 +79,7 @@ describe('fleet init', () => {
 
   it('starts from an inventory and from ssh_config, by their place beside the file', async () => {
     const root = write({
-      'inv/hosts.ini': '[web]\nw[1:2] ansible_host=10.0.0.1\n',
+      'inv/hosts.json': listOf({ w1: { ansible_host: '10.0.0.1' }, w2: { ansible_host: '10.0.0.1' } }, { web: { hosts: ['w1', 'w2'] } }),
       'ssh/config': 'Host a b\n  HostName 10.9.9.9\nInclude more\nHost *\n',
       'fleet/x': '',
     });
@@ -79,16 +89,17 @@ describe('fleet init', () => {
       '-f',
       join(root, 'fleet/fleet.yaml'),
       '--from-ansible',
-      join(root, 'inv/hosts.ini'),
+      join(root, 'inv/hosts.json'),
       '--from-ssh-config',
       join(root, 'ssh/config'),
     ];
     expect(await runCommand(argv)).toMatchObject({ code: 0, stderr: '' });
     expect(await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json'])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/w2 is reached at 10\.0\.0\.1, as is w1 \(.*hosts\.ini:2:1\)/),
+      stderr: expect.stringMatching(/w2 is reached at 10\.0\.0\.1, as is w1 \(.*hosts\.json:1:1\)/),
     });
-    writeFileSync(join(root, 'inv/hosts.ini'), '[web]\nw1 ansible_host=10.0.0.1\nw2 ansible_host=10.0.0.2\n');
+    const hostvars = { w1: { ansible_host: '10.0.0.1' }, w2: { ansible_host: '10.0.0.2' } };
+    writeFileSync(join(root, 'inv/hosts.json'), listOf(hostvars, { web: { hosts: ['w1', 'w2'] } }));
     const { stdout } = await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json']);
     const hosts = (JSON.parse(stdout) as { hosts: readonly { name: string; ssh: { address: string } }[] }).hosts;
     expect(hosts.map(({ name, ssh }) => [name, ssh.address])).toEqual([
@@ -100,9 +111,9 @@ describe('fleet init', () => {
   });
 
   it('knows the groups of kubespray: what is a control plane, a bastion, no node, and where the node IPs are', async () => {
-    const root = write({ 'hosts.ini': KUBESPRAY });
+    const root = write({ 'hosts.json': kubespray(NO_MORE) });
     const file = join(root, 'fleet.yaml');
-    expect(await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.ini')])).toMatchObject({
+    expect(await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.json')])).toMatchObject({
       code: 0,
       stderr: '',
     });
@@ -118,22 +129,34 @@ describe('fleet init', () => {
     const { stdout } = await runCommand(['fleet', 'inventory', '-f', file, '--host', 'node2']);
     expect(stdout).toMatch(/\{"name":"node-ip","value":"10\.3\.0\.2"\}/);
     // Where a host has none, and all are nodes, nothing is made up.
-    writeFileSync(join(root, 'hosts.ini'), '[kube_node]\nn1 ip=10.3.0.1\nn2\n[k8s_cluster:children]\nkube_node\n');
-    const plain = await runCommand(['fleet', 'init', '-f', '-', '--from-ansible', join(root, 'hosts.ini')]);
+    const groups = { kube_node: { hosts: ['n1', 'n2'] }, k8s_cluster: { children: ['kube_node'] } };
+    writeFileSync(join(root, 'hosts.json'), listOf({ n1: { ip: '10.3.0.1' } }, groups));
+    const plain = await runCommand(['fleet', 'init', '-f', '-', '--from-ansible', join(root, 'hosts.json')]);
     expect(plain.stdout).not.toMatch(/^ +(?:nodeIP|hosts):/m);
   });
 
   it('declares what the inventory of kubespray declares, nothing else, and lists what it does not take', async () => {
-    const root = write({
-      'hosts.ini': `${KUBESPRAY}kubelet_max_pods=90\n`,
-      'group_vars/all/all.yml': 'cluster_name: prod.example\ndns_domain: "{{ cluster_name }}"\nkubelet_fail_swap_on: false\n',
-      'group_vars/k8s_cluster.yml':
-        'kube_version: v1.30.0\nkubelet_logfiles_max_size: 5Mi\nkubelet_cgroup_driver: cgroupfs\nkube_cpu_reserved: 100m\nkube_ephemeral_storage_reserved: 1Gi\nsystem_pid_reserved: 1000\nsystem_reserved: true\nkube_network_plugin: calico\nkubelet_custom_flags: ["--a=b"]\nnode_labels: {pool: edge}\n',
-      'host_vars/node1.yml': 'kubelet_pod_pids_limit: 100\nkube_memory_reserved: 256Mi\n',
-      'host_vars/node2.yml': 'kubelet_pod_pids_limit: 200\nkube_memory_reserved: 512Mi\nkubelet_event_record_qps: 5\n',
-    });
+    const both = {
+      cluster_name: 'prod.example',
+      dns_domain: '{{ cluster_name }}',
+      kubelet_fail_swap_on: false,
+      kubelet_max_pods: 90,
+      kube_version: 'v1.30.0',
+      kubelet_logfiles_max_size: '5Mi',
+      kubelet_cgroup_driver: 'cgroupfs',
+      kube_cpu_reserved: '100m',
+      kube_ephemeral_storage_reserved: '1Gi',
+      system_pid_reserved: 1000,
+      system_reserved: true,
+      kube_network_plugin: 'calico',
+      kubelet_custom_flags: ['--a=b'],
+      node_labels: { pool: 'edge' },
+    };
+    const node1 = { kubelet_pod_pids_limit: 100, kube_memory_reserved: '256Mi' };
+    const node2 = { kubelet_pod_pids_limit: 200, kube_memory_reserved: '512Mi', kubelet_event_record_qps: 5 };
+    const root = write({ 'hosts.json': kubespray({ both, node1, node2 }) });
     const file = join(root, 'fleet.yaml');
-    const { code, stderr } = await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.ini')]);
+    const { code, stderr } = await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.json')]);
     expect(code, stderr).toBe(0);
     const names =
       'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels, system_reserved';
@@ -174,10 +197,10 @@ describe('fleet init', () => {
   });
 
   it.each([
-    ['an inventory without such variables', '--from-ansible', 'hosts.ini'],
+    ['an inventory without such variables', '--from-ansible', 'hosts.json'],
     ['ssh_config', '--from-ssh-config', 'config'],
   ])('declares no version and no field for %s', async (_, option, name) => {
-    const root = write({ 'hosts.ini': '[edge]\nn1\n', config: 'Host n1\n' });
+    const root = write({ 'hosts.json': listOf({}, { edge: { hosts: ['n1'] } }), config: 'Host n1\n' });
     const { code, stdout, stderr } = await runCommand(['fleet', 'init', '-f', '-', option, join(root, name)]);
     expect([code, stderr]).toEqual([0, '']);
     const read = parse(stdout) as { kubernetesVersion?: string; baseline?: object | null };
@@ -250,8 +273,8 @@ describe('fleet init --from-vagrant', () => {
 describe('fleet inventory and validate', () => {
   it('tell everything that is wrong, with exit code 2', async () => {
     const root = write({
-      'f.yaml': `${HEADER}hosts: [{name: n1, grops: [a]}]\nimports: [{ansibleInventory: nope.ini}, {ansibleInventory: bad.ini}]\n`,
-      'bad.ini': '[a b]\n',
+      'f.yaml': `${HEADER}hosts: [{name: n1, grops: [a]}]\nimports: [{ansibleInventory: nope.ini}, {ansibleInventory: bad.json}]\n`,
+      'bad.json': listOf({}, { a: { children: ['a'] } }),
     });
     const file = join(root, 'f.yaml');
     const { code, stdout, stderr } = await runCommand(['fleet', 'inventory', '-f', file]);
@@ -261,7 +284,7 @@ describe('fleet inventory and validate', () => {
         '',
         `${file}:3:20 hosts[0].grops: unknown field. Did you mean groups? [CONFIG_UNKNOWN_FIELD]`,
         `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: there is no such file. Check the path. [INPUT_UNREADABLE]`,
-        `${join(root, 'bad.ini')}:1:1: "[a b]" is not a heading. Write [group], [group:vars] or [group:children], without blanks. [FLEET_IMPORT_INVALID]`,
+        `${join(root, 'bad.json')}:1:1: its groups contain each other: a, then a. Remove one of them from the children of the other. [FLEET_IMPORT_INVALID]`,
       ].sort(),
     );
     expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(2);
@@ -305,7 +328,61 @@ describe('fleet inventory and validate', () => {
   });
 });
 
-describe('an inventory of Ansible, compared with ansible-inventory', () => {
+describe('an inventory that only Ansible reads', () => {
+  const path = process.env.PATH;
+  afterEach(() => {
+    process.env.PATH = path;
+  });
+  const list = listOf({ w1: { rack: 7 } }, { all: { children: ['ungrouped', 'web'] }, web: { hosts: ['w1'] } });
+  /** A fleet that imports `hosts.ini`, and in front of the search path a program in place of `ansible-inventory`. */
+  function fleetWith(program: string): string {
+    const root = write({ 'hosts.ini': '[web]\nw1 rack=7\n', 'fleet.yaml': `${HEADER}imports: [{ansibleInventory: hosts.ini}]\n`, list });
+    writeFileSync(join(root, 'ansible-inventory'), `#!/bin/sh\ncd '${root}'\n${program}\n`, { mode: 0o755 });
+    process.env.PATH = `${root}:${path}`;
+    return root;
+  }
+  const inventoryOf = (root: string) => runCommand(['fleet', 'inventory', '-f', join(root, 'fleet.yaml'), '-o', 'json']);
+
+  it('is what ansible-inventory lists', async () => {
+    const root = fleetWith('printf "%s\\n" "$@" "$ANSIBLE_INVENTORY_UNPARSED_FAILED" >asked; cat list');
+    const { code, stdout, stderr } = await inventoryOf(root);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toMatchObject({ hosts: [{ name: 'w1', groups: ['web'], variables: { rack: 7 } }] });
+    expect(readFileSync(join(root, 'asked'), 'utf8')).toBe(`-i\n${join(root, 'hosts.ini')}\n--list\nTrue\n`);
+  });
+
+  it('is refused with the words of Ansible', async () => {
+    const root = fleetWith('echo "ERROR! No inventory was parsed" >&2; exit 1');
+    expect(await inventoryOf(root)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/fleet\.yaml:3:\d+ .*--list ended with exit code 1: ERROR! No inventory was parsed/),
+    });
+  });
+
+  it('is refused when another thing is printed', async () => {
+    expect(await inventoryOf(fleetWith('echo {}'))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('hosts.ini: ansible-inventory --list printed no inventory [FLEET_IMPORT_INVALID]'),
+    });
+  });
+
+  it('needs Ansible, or its output as a file', async () => {
+    const root = fleetWith('');
+    rmSync(join(root, 'ansible-inventory'));
+    for (const name of ['env', 'sh']) symlinkSync(`/usr/bin/${name}`, join(root, name));
+    process.env.PATH = root;
+    const message = 'only Ansible can read this inventory, and there is no ansible-inventory on this machine';
+    const hint =
+      'Install Ansible (package ansible-core), or import what it prints on another machine: ansible-inventory -i FILE --list > inventory.json';
+    expect(await inventoryOf(root)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${join(root, 'fleet.yaml')}:3:30 imports[0].ansibleInventory: ${message}. ${hint}. [FLEET_IMPORT_INVALID]\n`,
+    });
+  });
+});
+
+describe('an inventory of Ansible, with ansible-inventory itself', () => {
   const missing = requirement(
     'inventories as ansible-inventory reads them',
     spawnSync('ansible-inventory', ['--version']).status === 0 ? null : 'ansible-inventory is not installed (package ansible-core)',

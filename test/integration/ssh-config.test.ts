@@ -271,17 +271,17 @@ describe('the command of Match exec', () => {
     expect(existsSync(injected())).toBe(false);
   });
 
-  function inventory(line: string): string {
-    write('hosts.ini', `${line}\n`);
-    return 'imports:\n  - ansibleInventory: hosts.ini\n';
+  function inventory(variables: Readonly<Record<string, string>>): string {
+    write('hosts.json', JSON.stringify({ _meta: { hostvars: { n1: variables } } }));
+    return 'imports:\n  - ansibleInventory: hosts.json\n';
   }
 
   it.each([
     ['a fleet file', (bad: string) => `hosts:\n  - {name: n1, address: "${bad}"}\n`],
     ['a user of a fleet file', (bad: string) => `hosts:\n  - {name: n1, ssh: {user: "${bad}"}}\n`],
     ['a bastion of a fleet file', (bad: string) => `hosts:\n  - {name: n1, ssh: {bastion: "${bad}"}}\n`],
-    ['an inventory', (bad: string) => inventory(`n1 ansible_host='${bad}'`)],
-    ['a user of an inventory', (bad: string) => inventory(`n1 ansible_user='${bad}'`)],
+    ['an inventory', (bad: string) => inventory({ ansible_host: bad })],
+    ['a user of an inventory', (bad: string) => inventory({ ansible_user: bad })],
   ])('takes nothing from %s', async (_, hosts) => {
     for (const bad of [`fe80::1%$(${touch()})`, `a|${touch()}`, `a;${touch()}`]) {
       const file = write('fleet.yaml', `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n${hosts(bad)}`);

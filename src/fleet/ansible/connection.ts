@@ -1,10 +1,9 @@
-import type { Problem } from '../../base/errors.ts';
+import type { Position, Problem } from '../../base/errors.ts';
 import { importIgnored } from '../fleet-problems.ts';
 import type { FleetLayer } from '../schema.ts';
 import { isSecretName } from '../secret-names.ts';
-import type { InventoryHost } from './inventory.ts';
+import { type InventoryHost, STRUCTURE } from './inventory.ts';
 import { splitHostLine } from './shell-words.ts';
-import { STRUCTURE } from './value.ts';
 
 /** How Ansible reaches a host, and what else its variables say, in the words of a fleet file. */
 export interface ImportedConnection {
@@ -24,7 +23,7 @@ const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** @see ansible plugins/connection/ssh.py: of several names for one thing the last counts */
-export function importConnection({ name, position, variables }: InventoryHost): ImportedConnection {
+export function importConnection({ name, variables }: InventoryHost, position: Position): ImportedConnection {
   const text = (...names: readonly string[]): string | undefined => {
     const value = names.map((each) => variables.get(each)).findLast((each) => each !== undefined && each !== null && each !== STRUCTURE);
     return value === undefined || typeof value === 'symbol' ? undefined : String(value);

@@ -3,23 +3,8 @@ import type { ImportedHost, ImportedInventory } from '../entries.ts';
 import { importIgnored, importInvalid } from '../fleet-problems.ts';
 import { namesText } from '../name-ranges.ts';
 import { importConnection } from './connection.ts';
-import { GroupCycle, Inventory, type InventoryHost } from './inventory.ts';
-import { readIniInventory } from './read-ini.ts';
-import { parseYamlInventory, readVariables, readYamlInventory } from './read-yaml.ts';
-import { STRUCTURE } from './value.ts';
-
-/** A file of an inventory. */
-export interface InventoryFile {
-  readonly path: string;
-  readonly text: string;
-}
-
-/** A file of `group_vars` or `host_vars` beside an inventory. */
-export interface VariablesFile extends InventoryFile {
-  readonly of: 'group' | 'host';
-  /** The group or host. */
-  readonly name: string;
-}
+import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, STRUCTURE } from './inventory.ts';
+import type { InventoryList } from './read-list.ts';
 
 export interface AnsibleImport {
   readonly inventory: ImportedInventory;
@@ -27,16 +12,22 @@ export interface AnsibleImport {
 }
 
 /**
- * Reads an inventory of Ansible as Ansible does: INI, YAML, or what `ansible-inventory --list` prints; several files make one.
- * @param variables in the order in which they count, the last one wins
+ * Takes the hosts of an inventory as `ansible-inventory --list` prints it.
+ * @param file what problems name as their place: the inventory
  */
-export function importAnsible(files: readonly InventoryFile[], variables: readonly VariablesFile[] = []): AnsibleImport {
-  const { hosts, groups, problems } = readAnsibleInventory(files, variables);
+export function importAnsible(list: InventoryList, file: string): AnsibleImport {
+  const position = { file, line: 1, column: 1 };
+  const hosts = hostsOf(list);
+  if ('cycle' in hosts) {
+    const message = `its groups contain each other: ${hosts.cycle.join(', then ')}`;
+    const problem = importInvalid(message, 'Remove one of them from the children of the other');
+    return { inventory: { hosts: [], groups: [] }, problems: [{ ...problem, position }] };
+  }
   const imported: ImportedHost[] = [];
   const found = new SharedWarnings();
   for (const host of hosts) {
-    const { name, position } = host;
-    const { written, warnings, leftOut } = importConnection(host);
+    const { name } = host;
+    const { written, warnings, leftOut } = importConnection(host, position);
     if (leftOut !== null) {
       const notify = (names: readonly string[]): Problem => ({
         ...importIgnored(`${namesText(names)} ${names.length === 1 ? 'is' : 'are'} left out: ${leftOut}`),
@@ -49,7 +40,16 @@ export function importAnsible(files: readonly InventoryFile[], variables: readon
     const unread = [...host.variables].flatMap(([variable, value]) => (value === STRUCTURE ? [variable] : []));
     imported.push({ name, place: { position, path: '' }, groups: host.groups, written, ...(unread.length === 0 ? {} : { unread }) });
   }
-  return { inventory: { hosts: imported, groups }, problems: [...problems, ...found.problems] };
+  return { inventory: { hosts: imported, groups: groupNames(list) }, problems: found.problems };
+}
+
+function hostsOf(list: InventoryList): readonly InventoryHost[] | { readonly cycle: readonly string[] } {
+  try {
+    return inventoryHosts(list);
+  } catch (error) {
+    if (error instanceof GroupCycle) return { cycle: error.groups };
+    throw error;
+  }
 }
 
 /** What a group says of thousands of hosts is told once, at the first of them. */
@@ -66,68 +66,4 @@ class SharedWarnings {
   get problems(): readonly Problem[] {
     return [...this.#found.values()].map(({ names, notify }) => notify(names));
   }
-}
-
-/** What an inventory says, before it is put in the words of a fleet. */
-export function readAnsibleInventory(
-  files: readonly InventoryFile[],
-  variables: readonly VariablesFile[] = [],
-): { readonly hosts: readonly InventoryHost[]; readonly groups: readonly string[]; readonly problems: readonly Problem[] } {
-  const inventory = new Inventory();
-  const problems = files.flatMap((file) => readInventoryFile(file, inventory));
-  problems.push(...variables.flatMap((file) => readVariablesFile(file, inventory)));
-  try {
-    return { hosts: inventory.resolve(), groups: inventory.groupNames, problems };
-  } catch (error) {
-    if (!(error instanceof GroupCycle)) throw error;
-    const position = { file: files[0]?.path ?? '', line: 1, column: 1 };
-    const problem = importInvalid(
-      `its groups lead in a circle: ${error.groups.join(', then ')}`,
-      'Take one of them out of the children of the other',
-    );
-    return { hosts: [], groups: [], problems: [...problems, { ...problem, position }] };
-  }
-}
-
-/** What only Ansible can run is told as that: its lines are neither hosts nor mistakes. */
-function readInventoryFile(file: InventoryFile, inventory: Inventory): readonly Problem[] {
-  if (file.text.startsWith('#!')) return [notListed(file, 'a program')];
-  return /^plugin:/m.test(file.text) ? [notListed(file, 'the settings of a plugin')] : readListedFile(file, inventory);
-}
-
-function notListed({ path }: InventoryFile, what: string): Problem {
-  const hint = 'Import what it comes to: ansible-inventory -i FILE --list > inventory.json';
-  return { ...importInvalid(`this is ${what}, which only Ansible can run`, hint), position: { file: path, line: 1, column: 1 } };
-}
-
-/** By its ending, as Ansible: what may be either is YAML when it holds a mapping. */
-function readListedFile({ path, text }: InventoryFile, inventory: Inventory): readonly Problem[] {
-  const ending = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
-  const isYaml = ending === 'yaml' || ending === 'yml' || ending === 'json';
-  if (text.startsWith('$ANSIBLE_VAULT'))
-    return [{ ...importInvalid('the file is encrypted by ansible-vault', DECRYPT), position: { file: path, line: 1, column: 1 } }];
-  if (!isYaml && ending !== undefined) return readIniInventory(text, path, inventory);
-  const { document, problems } = parseYamlInventory(text, path);
-  if (document !== null) return readYamlInventory(document, text, inventory);
-  if (!isYaml) return readIniInventory(text, path, inventory);
-  if (problems.length > 0) return problems;
-  return [
-    {
-      ...importInvalid('this is not an inventory in YAML', 'Begin it with a group, such as all:'),
-      position: { file: path, line: 1, column: 1 },
-    },
-  ];
-}
-
-const DECRYPT = 'Import what ansible-inventory --list prints, or decrypt the file';
-
-function readVariablesFile({ path, text, of, name }: VariablesFile, inventory: Inventory): readonly Problem[] {
-  const at = { position: { file: path, line: 1, column: 1 } };
-  if (text.startsWith('$ANSIBLE_VAULT')) return [{ ...importIgnored('the file is encrypted: it is not read', DECRYPT), ...at }];
-  const { document, problems } = parseYamlInventory(text, path);
-  if (problems.length > 0) return problems;
-  for (const [variable, value] of readVariables(document?.root ?? null, text))
-    if (of === 'group') inventory.setGroupVariable(name, variable, value, true);
-    else inventory.setHostVariable(name, variable, value, true);
-  return [];
 }

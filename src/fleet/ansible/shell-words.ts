@@ -1,5 +1,5 @@
 /**
- * Splits a host line of an INI inventory: quotes of both kinds, backslashes, `#` begins a comment, also in a word.
+ * Splits the ssh arguments of an inventory into words: quotes of both kinds, backslashes, `#` begins a comment, also in a word.
  * @returns null when a quote is left open or a backslash ends the line
  * @see Python's shlex.split(line, comments=True)
  */

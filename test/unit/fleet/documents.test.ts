@@ -111,7 +111,9 @@ describe('the start file', () => {
   });
 
   it('imports an inventory', () => {
-    const { inventory } = importAnsible([{ path: 'hosts.ini', text: '[edge]\nn[1:9]\n[on]\nx\n' }]);
+    const names = Array.from({ length: 9 }, (_, i) => `n${i + 1}`);
+    const groups = new Map(Object.entries({ edge: { hosts: names, children: [] }, on: { hosts: ['x'], children: [] } }));
+    const { inventory } = importAnsible({ groups, variables: new Map() }, 'hosts.ini');
     const text = starterFile('1.36', { imports: [{ source: 'ansibleInventory', path: 'inventory/hosts.ini', inventory }] });
     const { fleet, problems } = resolveFleet(loadFleet(text, 'fleet.yaml'), [inventory]);
     expect(problems).toEqual([]);
