@@ -71,7 +71,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const prepared = await withinTime(prepare(material), options);
     const identity = identityOf(prepared);
     if (current !== null && current.identity !== identity) retire(current.agent);
-    const agent = current?.identity === identity ? current.agent : readyForMany(prepared.agent as Agent);
+    const agent = current?.identity === identity ? current.agent : agentOf(options, prepared);
     const headers = {
       ...(prepared.headers as OutgoingHttpHeaders | undefined),
       ...basicAuth(target.user),
@@ -129,7 +129,7 @@ async function loadClientNode(target: KubeconfigTarget, folder: string): Promise
   return clientNodeOptions(target, folder);
 }
 
-function plainOptions({ target: { cluster }, dial }: ConnectionOptions): PrepareOptions {
+function plainOptions({ target: { cluster } }: ConnectionOptions): PrepareOptions {
   return async ({ caData, certData, keyData, token }) => {
     const pem = (name: 'ca' | 'cert' | 'key', data: string | undefined) => (data === undefined ? {} : { [name]: decodeDataField(data) });
     const tls = {
@@ -140,15 +140,23 @@ function plainOptions({ target: { cluster }, dial }: ConnectionOptions): Prepare
       ...(cluster.tlsServerName === undefined ? {} : { servername: cluster.tlsServerName }),
       ...(cluster.insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
     };
-    const proxy = proxyOf(cluster);
-    const agent = agentOf(cluster.server, tls, { proxy, dial });
-    return { ...tls, agent, ...(token === undefined ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
+    return { ...tls, ...(token === undefined ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
   };
 }
 
-function agentOf(server: string, tls: AgentOptions, { proxy, dial }: { proxy: URL | null; dial: Dial | undefined }): Agent {
+/** The check belongs to the agent: connections of requests that bring their own are not used again. */
+function agentOf({ target: { cluster }, dial }: ConnectionOptions, prepared: RequestOptions): Agent {
+  const { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized, allowPartialTrustChain } = prepared;
+  const given = { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized, allowPartialTrustChain };
+  const tls: AgentOptions = {
+    // Node takes a member that is undefined for one that was given.
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    checkServerIdentity,
+    keepAlive: true,
+  };
+  const proxy = proxyOf(cluster);
   if (dial !== undefined) return dialingAgent(dial, tls);
-  if (server.startsWith('http:')) return new HttpAgent();
+  if (cluster.server.startsWith('http:')) return new HttpAgent({ keepAlive: true });
   return proxy === null ? new HttpsAgent(tls) : tunnelAgent(proxy, tls);
 }
 
@@ -188,15 +196,9 @@ async function withinTime(
   }
 }
 
-/** The check belongs to the agent: connections of requests that bring their own are not used again. */
-function readyForMany(agent: Agent): Agent {
-  Object.assign((agent as HttpsAgent).options, { checkServerIdentity });
-  return Object.assign(agent, { keepAlive: true });
-}
-
 /** Requests under way finish, then its connections are closed. */
 function retire(agent: Agent): void {
-  Object.assign(agent, { keepAlive: false });
+  agent.maxFreeSockets = 0;
   for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
 }
 
