@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/layout.ts';
-import { KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
 import type { AgentRequest } from './agent.ts';
 import { addAgentOptions, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
@@ -15,7 +15,7 @@ export function defineAgent(agent: Command, on: On): void {
     node
       .option('--kubeconfig <file>', 'kubeconfig of the kubelet, whose credential the agent uses', KUBELET_CONF)
       .option('--node-name <name>', 'name of the Node (default: from the command line of the local kubelet)')
-      .option('--local-config <file>', 'kubelet configuration while no ConfigMap is assigned', '/var/lib/kubelet/config.yaml'),
+      .option('--local-config <file>', 'kubelet configuration while no ConfigMap is assigned', CONFIG_YAML),
   );
   underHeading(agent, HEADINGS.agent, (own) =>
     own

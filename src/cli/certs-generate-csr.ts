@@ -1,6 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
+import { KUBERNETES_DIR } from '../kube/well-known.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
-import { KUBERNETES_DIR } from '../kubeadm/control-plane/paths.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
 import { generateCsrWorkflow } from '../kubeadm/workflows/generate-csr.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';

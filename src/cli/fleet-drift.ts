@@ -6,6 +6,7 @@ import { namesText } from '../fleet/name-ranges.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
+import { CONFIG_YAML } from '../kube/well-known.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
@@ -111,9 +112,7 @@ function isNew(phases: HostPlan['phases']): boolean {
   return phases.some(
     ({ phase, plan }) =>
       phase === 'join' ||
-      plan.changes.some(
-        (change) => change.kind === 'write-file' && change.path === '/var/lib/kubelet/config.yaml' && change.before === null,
-      ),
+      plan.changes.some((change) => change.kind === 'write-file' && change.path === CONFIG_YAML && change.before === null),
   );
 }
 

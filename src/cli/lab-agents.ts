@@ -10,12 +10,13 @@ import { AGENT_NAMESPACE, NAMESPACE_ANNOTATION } from '../kube/agent-namespace.t
 import type { Cluster } from '../kube/cluster.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
+import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
 import { agentRights } from '../kubeadm/node-agent/agent-rights.ts';
 import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../kubeadm/node-agent/agent-units.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/layout.ts';
 import { nodeCluster } from '../kubeadm/use-cases/node-cluster.ts';
 import { type Catalogue, type LiveChange, loadCatalogue } from '../kubelet/catalogue.ts';
-import { clientIdentity, KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
+import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
 import type { Lab, LabHost } from '../lab/lab-options.ts';
 import type { Services } from './services.ts';
 
@@ -175,7 +176,7 @@ async function runOne(
       random: () => services.random(),
       catalogue,
       directory: AGENT_DIRECTORY,
-      localConfig: '/var/lib/kubelet/config.yaml',
+      localConfig: CONFIG_YAML,
       namespace: optionOf(command, '--namespace') ?? AGENT_NAMESPACE,
       allow: (optionOf(command, '--allow') ?? 'restart-pods') as LiveChange,
       timing: { ...DEFAULT_TIMING, trialMs: trial === null ? trialMs : Number(trial / 1_000_000n) },

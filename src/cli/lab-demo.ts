@@ -1,6 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { renderText } from '../base/text/styled.ts';
 import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
+import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../kube/well-known.ts';
 import type { Lab } from '../lab/lab-options.ts';
 import type { CommandServices } from './command.ts';
 import { startLabAgents } from './lab-agents.ts';
@@ -39,7 +40,7 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
   if ((await run([...joinAll, '--set', 'maxPods=60'])) !== 0) return 1;
   print('\n# 3. What is on the hosts now.');
   for (const host of lab.hosts) {
-    const files = ['/var/lib/kubelet/config.yaml', '/var/lib/kubelet/instance-config.yaml', '/var/lib/kubelet/kubeadm-flags.env'];
+    const files = [CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV];
     print(`${host.name}:`);
     for (const line of await services.listFiles(host.rootDir, ['etc/kubernetes', 'etc/systemd/system', 'var/lib/kubelet']))
       print(`  ${line}`);
@@ -54,7 +55,7 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
   }
   print('\n# 4. What is in the cluster.');
   const cluster = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [lab.kubeconfig]) });
-  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' });
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBELET_CONFIG_NAME });
   await cluster.close();
   const text = (found?.data as Readonly<Record<string, string>> | undefined)?.kubelet ?? '';
   print(

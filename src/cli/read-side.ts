@@ -2,6 +2,7 @@ import { AppError, type Problem, usageError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { parseSource } from '../codec/source.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../kube/well-known.ts';
 import { readConfigMapDocument } from '../kubeadm/workflows/cluster-documents.ts';
 import { observeKubelet } from '../kubeadm/workflows/observe-kubelet.ts';
 import { readNodeConfig } from '../kubeadm/workflows/read-node-config.ts';
@@ -62,7 +63,7 @@ const EXAMPLES: Readonly<Record<string, string>> = { node: 'node/worker-1', host
 
 async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSide> {
   const api = await cluster();
-  const configMap = await api.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' });
+  const configMap = await api.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBELET_CONFIG_NAME });
   if (configMap === null)
     throw new AppError({
       code: 'CLUSTER_NOT_FOUND',

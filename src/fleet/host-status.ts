@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { combineFacts } from '../host/facts/fact.ts';
 import { fileFacts } from '../host/facts/file-facts.ts';
 import { operatingSystem } from '../host/facts/operating-system.ts';
+import { CONFIG_YAML } from '../kube/well-known.ts';
 import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
 import { kubeletBinary } from '../kubelet/facts/kubelet-version.ts';
-
-const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
 
 /** What the table of a fleet says of a host, without its health. */
 export const statusFacts = combineFacts({

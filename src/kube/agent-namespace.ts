@@ -1,4 +1,5 @@
 import type { Problem } from '../base/errors.ts';
+import { KUBE_PUBLIC, KUBE_SYSTEM } from './well-known.ts';
 
 /** The namespace of node configurations unless another one is named. */
 export const AGENT_NAMESPACE = 'kubeletadm-system';
@@ -7,7 +8,7 @@ export const AGENT_NAMESPACE = 'kubeletadm-system';
 export const NAMESPACE_ANNOTATION = 'kubeletadm.dev/config-namespace';
 
 /** Other components keep their data there. */
-const SHARED_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease', 'default'];
+const SHARED_NAMESPACES: readonly string[] = [KUBE_SYSTEM, KUBE_PUBLIC, 'kube-node-lease', 'default'];
 
 /**
  * Why a namespace can't be the one of an agent: the agent may read every ConfigMap in it.

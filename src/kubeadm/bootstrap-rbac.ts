@@ -1,5 +1,6 @@
 import type { JsonObject } from '../base/json.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { NODES_GROUP_NAME } from '../kube/well-known.ts';
 
 const API_GROUP = 'rbac.authorization.k8s.io';
 const API_VERSION = `${API_GROUP}/v1`;
@@ -14,7 +15,7 @@ const user = (name: string): JsonObject => ({ kind: 'User', name });
 /** Who logs in with a bootstrap token that `init` or `token create` makes. */
 export const BOOTSTRAP_GROUP = group('system:bootstrappers:kubeadm:default-node-token');
 /** All kubelets. */
-export const NODES_GROUP = group('system:nodes');
+export const NODES_GROUP = group(NODES_GROUP_NAME);
 /** Whoever shows no credentials. */
 export const ANONYMOUS = user('system:anonymous');
 

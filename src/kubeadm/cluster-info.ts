@@ -1,9 +1,10 @@
 import { clusterInfoKubeconfig } from '../kube/kubeconfig-render.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { CLUSTER_INFO_NAME, KUBE_PUBLIC } from '../kube/well-known.ts';
 import { ANONYMOUS, namespacedBinding, readConfigMapRole } from './bootstrap-rbac.ts';
 
 /** Where everybody may read how to reach the cluster and by which authority to know it. */
-export const CLUSTER_INFO = { namespace: 'kube-public', name: 'cluster-info' } as const;
+export const CLUSTER_INFO = { namespace: KUBE_PUBLIC, name: CLUSTER_INFO_NAME } as const;
 /** Key of its kubeconfig, which has no credentials. */
 export const CLUSTER_INFO_KUBECONFIG = 'kubeconfig';
 /** Keys of the signatures by bootstrap tokens begin with this; the id of the token follows. */

@@ -1,11 +1,12 @@
 import type { JsonObject } from '../base/json.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { KUBE_SYSTEM, KUBEADM_CONFIG_NAME } from '../kube/well-known.ts';
 import { BOOTSTRAP_GROUP, NODES_GROUP, namespacedBinding, readConfigMapRole } from './bootstrap-rbac.ts';
 
 /** Key of the ConfigMap that holds the ClusterConfiguration. */
 export const CLUSTER_CONFIGURATION_KEY = 'ClusterConfiguration';
-const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' } as const;
+const KUBEADM_CONFIG = { namespace: KUBE_SYSTEM, name: KUBEADM_CONFIG_NAME } as const;
 
 /**
  * The ConfigMap with the ClusterConfiguration.

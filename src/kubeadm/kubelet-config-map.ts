@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../base/json.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { KUBE_SYSTEM, KUBELET_CONFIG_NAME, NODES_GROUP_NAME } from '../kube/well-known.ts';
 
-const NAMESPACE = 'kube-system';
 const HASH_ANNOTATION = 'kubeadm.kubernetes.io/component-config.hash';
 
 /** Key of the ConfigMap that holds the KubeletConfiguration. */
@@ -14,7 +14,7 @@ export const KUBELET_CONFIG_KEY = 'kubelet';
  * @see kubeadm: `kubelet-config-1.X` up to 1.23, `kubelet-config` from 1.24 on
  */
 export function kubeletConfigMapName(minor: number): string {
-  return minor < 24 ? `kubelet-config-1.${minor}` : 'kubelet-config';
+  return minor < 24 ? `kubelet-config-1.${minor}` : KUBELET_CONFIG_NAME;
 }
 
 /**
@@ -25,7 +25,7 @@ export function kubeletConfigMapName(minor: number): string {
  */
 export function kubeletConfigMap(name: string, yaml: string, generated: boolean): KubeObject {
   const data = { [KUBELET_CONFIG_KEY]: yaml };
-  const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: NAMESPACE }, data };
+  const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: KUBE_SYSTEM }, data };
   return generated ? signConfigMap(configMap) : configMap;
 }
 
@@ -61,7 +61,7 @@ export function isGenerated(configMap: KubeObject): boolean {
 
 /** Role and RoleBinding that let nodes and joining nodes read the ConfigMap. */
 export function kubeletConfigRbac(configMapName: string): readonly [role: KubeObject, binding: KubeObject] {
-  const metadata = { name: `kubeadm:${configMapName}`, namespace: NAMESPACE };
+  const metadata = { name: `kubeadm:${configMapName}`, namespace: KUBE_SYSTEM };
   const rule = { apiGroups: [''], resources: ['configmaps'], resourceNames: [configMapName], verbs: ['get'] } satisfies JsonObject;
   const group = (name: string): JsonObject => ({ kind: 'Group', name });
   return [
@@ -71,7 +71,7 @@ export function kubeletConfigRbac(configMapName: string): readonly [role: KubeOb
       kind: 'RoleBinding',
       metadata,
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
-      subjects: [group('system:nodes'), group('system:bootstrappers:kubeadm:default-node-token')],
+      subjects: [group(NODES_GROUP_NAME), group('system:bootstrappers:kubeadm:default-node-token')],
     },
   ];
 }

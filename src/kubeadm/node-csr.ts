@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { KubeObject } from '../kube/object.ts';
 import { readObject } from '../kube/read-object.ts';
+import { NODE_USER_PREFIX, NODES_GROUP_NAME } from '../kube/well-known.ts';
 import { type CertificateRequest, readCertificateRequest } from '../x509/certificate-request.ts';
 import { printableName } from './pki/san.ts';
 
@@ -90,8 +91,9 @@ export function kubeletRequestFailure({ signerName, usages, request }: Pick<Node
   if (request === null) return 'it holds no readable request';
   const serving = signerName === SERVING_SIGNER;
   const { organizations, commonNames, dnsNames, ipAddresses, otherNames } = request;
-  if (organizations.join(',') !== 'system:nodes') return `its organization is ${listed(organizations) || 'empty'}, not system:nodes alone`;
-  if (commonNames.length !== 1 || !commonNames[0]?.startsWith('system:node:'))
+  if (organizations.join(',') !== NODES_GROUP_NAME)
+    return `its organization is ${listed(organizations) || 'empty'}, not system:nodes alone`;
+  if (commonNames.length !== 1 || !commonNames[0]?.startsWith(NODE_USER_PREFIX))
     return `its common name is ${listed(commonNames) || 'empty'}, not system:node:NAME`;
   const names = [...dnsNames, ...ipAddresses];
   if (otherNames.length > 0) return `it asks for names that are no DNS names and no addresses: ${listed(otherNames)}`;

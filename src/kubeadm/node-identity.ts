@@ -4,6 +4,7 @@ import { formatIp, parseIp } from '../base/text/ip.ts';
 import { printable } from '../base/text/printable.ts';
 import type { NodeClaim } from '../host/own-claim.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { NODE_USER_PREFIX, NODES_GROUP_NAME } from '../kube/well-known.ts';
 import type { NodeEvidence } from '../kubelet/facts/node-evidence.ts';
 import { type CertificateContent, readCertificate } from '../x509/read-certificate.ts';
 import {
@@ -41,7 +42,6 @@ export interface ProofRules {
 
 /** By how much the clocks of this machine and of the signer may differ when a certificate was just issued. */
 const CLOCK_SKEW_MS = 3_600_000;
-const NODE_USER = 'system:node:';
 /** RFC 1123 subdomain: what a Node may be called. */
 const NODE_NAME = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
@@ -95,8 +95,8 @@ function nodeOfSubject({ subject }: CertificateContent): string | null {
   const of = (type: string): readonly string[] => subject.filter((part) => part.type === type).map(({ value }) => value);
   const [commonName = '', ...more] = of('CN');
   const [organization, ...others] = of('O');
-  const name = commonName.startsWith(NODE_USER) ? commonName.slice(NODE_USER.length) : '';
-  const isNode = more.length + others.length === 0 && organization === 'system:nodes' && NODE_NAME.test(name);
+  const name = commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : '';
+  const isNode = more.length + others.length === 0 && organization === NODES_GROUP_NAME && NODE_NAME.test(name);
   return isNode ? name : null;
 }
 

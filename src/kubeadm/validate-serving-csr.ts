@@ -4,6 +4,7 @@ import { type Cidr, hostBits, type IpAddress, parseCidr, parseIp } from '../base
 import { CONTROL_PLANE_LABEL } from '../kube/node-marks.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { readObject } from '../kube/read-object.ts';
+import { NODES_GROUP_NAME } from '../kube/well-known.ts';
 import { kubeletRequestFailure, type NodeCsr, nodeOfRequest, SERVING_SIGNER } from './node-csr.ts';
 import { canonicalName, dnsSan, invalidDnsName, ipSan, printableName, type San } from './pki/san.ts';
 import { type ReservedNames, reservedReason } from './reserved-names.ts';
@@ -176,7 +177,7 @@ function refuseOtherThanSans(csr: NodeCsr, node: string | null, registered: bool
   const name = printableName(node);
   if (csr.username !== `system:node:${node}`)
     found.push(refused(`the requester is ${printableName(csr.username)}, and the certificate is for system:node:${name}`));
-  if (!csr.groups.includes('system:nodes'))
+  if (!csr.groups.includes(NODES_GROUP_NAME))
     found.push(refused(`the requester is not in the group system:nodes (${csr.groups.map(printableName).join(', ')})`));
   if (otherSubject.length > 0)
     found.push(refused(`the subject has more than a common name and an organization: ${otherSubject.join(', ')}`));

@@ -2,6 +2,7 @@ import { AppError, type Problem } from '../base/errors.ts';
 import { identityOf, Memo } from '../base/memo.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
 import type { Warning } from '../host/plan/change.ts';
+import { CONFIG_YAML } from '../kube/well-known.ts';
 import { withBigIntegers } from './big-integers.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
 import { enclosingPaths } from './enclosing-paths.ts';
@@ -23,7 +24,7 @@ export function checkNodeFields(layered: LayeredConfig, kubelet: KubeletToCheck)
 const CHECKED = new Memo<LayeredConfig, readonly Warning[]>();
 
 function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
-  const document = documentOfValue(withBigIntegers(layered.config, { minor, catalogue }), '/var/lib/kubelet/config.yaml');
+  const document = documentOfValue(withBigIntegers(layered.config, { minor, catalogue }), CONFIG_YAML);
   const problems = validateKubeletConfiguration(document, { minor, catalogue })
     .problems.filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));

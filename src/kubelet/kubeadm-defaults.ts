@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../base/json.ts';
 import { cleanPath } from '../base/text/clean-path.ts';
 import type { Warning } from '../host/plan/change.ts';
+import { MANIFESTS_DIR } from '../kube/well-known.ts';
 import { leavesOf } from './layers.ts';
 
 export interface KubeadmDefaultsInput {
@@ -20,7 +21,7 @@ interface KubeadmDefault {
 
 function kubeadmDefaultList(input: KubeadmDefaultsInput): readonly KubeadmDefault[] {
   return [
-    { path: ['staticPodPath'], value: '/etc/kubernetes/manifests', advise: true },
+    { path: ['staticPodPath'], value: MANIFESTS_DIR, advise: true },
     { path: ['clusterDNS'], value: [input.clusterDNS], advise: true },
     ...(input.dnsDomain === '' ? [] : [{ path: ['clusterDomain'], value: input.dnsDomain, advise: true }]),
     { path: ['authentication', 'x509', 'clientCAFile'], value: cleanPath(`${input.certificatesDir}/ca.crt`), advise: true },

@@ -1,7 +1,5 @@
 import type { Json, JsonObject } from '../base/json.ts';
-
-/** Where a kubelet keeps certificates it makes or is given, unless `--cert-dir` says otherwise. */
-const KUBELET_PKI = '/var/lib/kubelet/pki';
+import { KUBELET_PKI_DIR } from '../kube/well-known.ts';
 
 /** A kubelet's own API, as it is reached on its host. */
 export interface KubeletServer {
@@ -18,7 +16,7 @@ export interface KubeletServer {
  * @returns null: it serves none
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go InitializeTLS, pkg/kubelet/certificate/kubelet.go (1.36)
  */
-export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI): KubeletServer | null {
+export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI_DIR): KubeletServer | null {
   if (config.enableServer === false) return null;
   const port = typeof config.port === 'number' && config.port !== 0 ? config.port : 10250;
   const bind = textOf(config.address);

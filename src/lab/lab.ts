@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { usageError } from '../base/errors.ts';
 import type { Secret } from '../base/text/secret.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { KUBE_SYSTEM } from '../kube/well-known.ts';
 import { generateToken } from '../kubeadm/token/generate-token.ts';
 import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
 import { startApiServer } from './api-server/server.ts';
@@ -125,7 +126,7 @@ function bootstrapTokenSecret(token: Secret): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: `bootstrap-token-${id}`, namespace: 'kube-system' },
+    metadata: { name: `bootstrap-token-${id}`, namespace: KUBE_SYSTEM },
     type: 'bootstrap.kubernetes.io/token',
     stringData: {
       'token-id': id,

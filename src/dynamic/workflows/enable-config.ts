@@ -8,6 +8,7 @@ import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
+import { CONFIG_YAML, KUBELET_CONF } from '../../kube/well-known.ts';
 import { isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubeadm/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
@@ -26,7 +27,6 @@ import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
-import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
 import { placePointer } from '../agent/place-pointer.ts';
 import type { Backend } from '../node-config.ts';
 import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
@@ -153,7 +153,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     ...program.command,
     'agent',
     ...['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace],
-    ...(place.localConfig === DEFAULT_LOCAL ? [] : ['--local-config', place.localConfig]),
+    ...(place.localConfig === CONFIG_YAML ? [] : ['--local-config', place.localConfig]),
     ...options.agentOptions,
   ];
   const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });
@@ -184,8 +184,6 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     refusals,
   };
 }
-
-const DEFAULT_LOCAL = '/var/lib/kubelet/config.yaml';
 
 async function prepareProgram(
   { host, signal }: PhaseContext,

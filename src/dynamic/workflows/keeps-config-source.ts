@@ -2,6 +2,7 @@ import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { parseMinor } from '../../kubelet/catalogue.ts';
 import { sourceDropped } from '../dynamic-problems.ts';
 
@@ -18,7 +19,7 @@ export async function keepsConfigSource(
 ): Promise<{ readonly problem: Problem | null; readonly warning: Warning | null }> {
   const version = await cluster.version();
   if ((parseMinor(version) ?? 0) < DRY_RUN_MINOR) return { problem: null, warning: null };
-  const configMap = { namespace: 'kube-system', name: 'kubeletadm-probe', kubeletConfigKey: 'kubelet' };
+  const configMap = { namespace: KUBE_SYSTEM, name: 'kubeletadm-probe', kubeletConfigKey: 'kubelet' };
   try {
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     const { spec } = await cluster.patch(ref, 'merge', { spec: { configSource: { configMap } } }, { dryRun: true });

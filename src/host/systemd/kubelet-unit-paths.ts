@@ -1,3 +1,5 @@
+import { EXTRA_ARGS_DEB, EXTRA_ARGS_RPM } from '../../kube/well-known.ts';
+
 /** Where systemd looks for units, first wins: a drop-in hides those of the same name further down. */
 export const UNIT_DIRECTORIES = [
   '/etc/systemd/system',
@@ -10,7 +12,7 @@ export const KUBELET_UNIT = 'kubelet.service';
 export const KUBELET_DROP_IN = 'kubelet.service.d/10-kubeadm.conf';
 
 /** The file of `KUBELET_EXTRA_ARGS` by kind of package. */
-export const EXTRA_ARGS_FILES = { deb: '/etc/default/kubelet', rpm: '/etc/sysconfig/kubelet' } as const;
+export const EXTRA_ARGS_FILES = { deb: EXTRA_ARGS_DEB, rpm: EXTRA_ARGS_RPM } as const;
 
 /** Every path that has to be looked at to know how systemd starts the kubelet. */
 export const UNIT_FILE_PATHS: readonly string[] = [

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { clusterBinding, clusterRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import { corednsImage } from '../control-plane/images.ts';
 import type { ControlPlaneNode } from '../control-plane/model.ts';
 import { patchedObject } from '../patched-object.ts';
 
-const NAMESPACE = 'kube-system';
 const LABELS = { 'k8s-app': 'kube-dns' };
 /** How many there are unless somebody scales them. */
 export const COREDNS_REPLICAS = 2;
@@ -31,7 +31,7 @@ export interface CorednsObjects {
  */
 export function corednsObjects({ cluster, patches }: Pick<ControlPlaneNode, 'cluster' | 'patches'>): CorednsObjects {
   const { dnsDomain, serviceSubnet } = cluster.networking;
-  const at = { name: 'coredns', namespace: NAMESPACE };
+  const at = { name: 'coredns', namespace: KUBE_SYSTEM };
   const deployment = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -166,7 +166,7 @@ function dnsService(clusterIP: string): KubeObject {
     kind: 'Service',
     metadata: {
       name: 'kube-dns',
-      namespace: NAMESPACE,
+      namespace: KUBE_SYSTEM,
       labels: { ...LABELS, 'kubernetes.io/cluster-service': 'true', 'kubernetes.io/name': 'CoreDNS' },
       annotations: { 'prometheus.io/port': String(PORTS.metrics), 'prometheus.io/scrape': 'true' },
       resourceVersion: '0',

@@ -4,6 +4,7 @@ import { encodeTyped } from '../../codec/encode-typed.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { apiType } from '../../kube/api-types.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { BOOTSTRAP_GROUP, clusterBinding, namespacedBinding, readConfigMapRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
 import { kubernetesImage } from '../control-plane/images.ts';
 import { type ControlPlaneNode, controlPlaneServer } from '../control-plane/model.ts';
@@ -11,7 +12,7 @@ import { settleEnvironment } from '../control-plane/static-pod.ts';
 import { signConfigMap } from '../kubelet-config-map.ts';
 import { adviseKubeProxy, decodeKubeProxyConfiguration, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
 
-const AT = { name: 'kube-proxy', namespace: 'kube-system' } as const;
+const AT = { name: 'kube-proxy', namespace: KUBE_SYSTEM } as const;
 const LABELS = { 'k8s-app': 'kube-proxy' };
 
 /** Key of the ConfigMap that holds the KubeProxyConfiguration. */

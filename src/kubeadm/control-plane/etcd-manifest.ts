@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
+import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
 import { commandOf, flagValue } from './component-endpoints.ts';
 
 /** What the manifest of an etcd member on a host says of it. */
@@ -23,7 +24,7 @@ export function readEtcdManifest(text: string): EtcdOnHost {
   return {
     peerURL: first('initial-advertise-peer-urls'),
     clientURL: first('advertise-client-urls'),
-    dataDir: hostPathOf(object, 'etcd-data') ?? '/var/lib/etcd',
+    dataDir: hostPathOf(object, 'etcd-data') ?? ETCD_DATA_DIR,
     isFirst: flagValue(words, 'initial-cluster-state') !== 'existing',
   };
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { cleanPath } from '../../base/text/clean-path.ts';
+import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
 import { parseGoUrlScheme } from '../../kubelet/validate/go-url.ts';
 import { argValue } from '../config/model.ts';
 import { joinHostPort } from '../config/rules.ts';
@@ -88,7 +89,7 @@ function etcdCommand(node: ControlPlaneNode): readonly string[] {
 }
 
 function dataDirOf({ cluster }: ControlPlaneNode): string {
-  return cluster.etcd.local?.dataDir ?? '/var/lib/etcd';
+  return cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
 }
 
 /** Where etcd answers probes: the first of `listen-metrics-urls`, where the user gave some. */

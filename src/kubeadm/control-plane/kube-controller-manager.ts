@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../base/json.ts';
+import { CONTROLLER_MANAGER_CONF } from '../../kube/well-known.ts';
 import { argValue } from '../config/model.ts';
 import { componentCommand } from './component-command.ts';
 import { certificateMounts, extraMounts, fileMount, settleMounts } from './host-mounts.ts';
 import { kubernetesImage } from './images.ts';
 import { certificateFile } from './kube-apiserver.ts';
 import type { ControlPlaneNode } from './model.ts';
-import { CONTROLLER_MANAGER_CONF } from './paths.ts';
 import { livenessProbe, type ProbeTarget, probeHost, startupProbe } from './probes.ts';
 import { staticPod } from './static-pod.ts';
 

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../base/json.ts';
+import { SCHEDULER_CONF } from '../../kube/well-known.ts';
 import { argValue } from '../config/model.ts';
 import { componentCommand } from './component-command.ts';
 import { extraMounts, fileMount, settleMounts } from './host-mounts.ts';
 import { kubernetesImage } from './images.ts';
 import type { ControlPlaneNode } from './model.ts';
-import { SCHEDULER_CONF } from './paths.ts';
 import { livenessProbe, type ProbeTarget, probeHost, readinessProbe, startupProbe } from './probes.ts';
 import { staticPod } from './static-pod.ts';
 

@@ -1,12 +1,6 @@
-/** Where kubeadm 1.36 puts the files of a control plane. Certificates are below `certificatesDir`, which is configured. */
+import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 
-export const KUBERNETES_DIR = '/etc/kubernetes';
-export const MANIFESTS_DIR = '/etc/kubernetes/manifests';
-export const ADMIN_CONF = '/etc/kubernetes/admin.conf';
-export const SUPER_ADMIN_CONF = '/etc/kubernetes/super-admin.conf';
-export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
-export const CONTROLLER_MANAGER_CONF = '/etc/kubernetes/controller-manager.conf';
-export const SCHEDULER_CONF = '/etc/kubernetes/scheduler.conf';
+/** Where kubeadm 1.36 puts the files of a control plane. Certificates are below `certificatesDir`, which is configured. */
 
 /** Directories of a host's authorities, besides /etc/ssl/certs, that the pods of the API server and the controller manager see where they exist. */
 export const CA_MOUNT_DIRS = [

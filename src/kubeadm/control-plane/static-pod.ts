@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { encodeEnvVar } from '../config/encode.ts';
 import type { EnvVar } from '../config/model.ts';
 import { type Mount, volumeMountOf, volumeOf } from './host-mounts.ts';
@@ -48,7 +49,7 @@ export function staticPod({ name, annotations = {}, mounts, ...parts }: StaticPo
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: 'kube-system', labels: { component: name, tier: 'control-plane' }, annotations },
+    metadata: { name, namespace: KUBE_SYSTEM, labels: { component: name, tier: 'control-plane' }, annotations },
     spec: {
       containers: [container],
       hostNetwork: true,

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { BootstrapTokenParts } from '../../kube/bootstrap-token.ts';
+import { CLUSTER_INFO_NAME } from '../../kube/well-known.ts';
 import { isSignedBy } from '../token/jws.ts';
 
 /** Where the ConfigMap cluster-info is read, below the address of an API server. */
@@ -37,7 +38,7 @@ export type SignatureState =
  */
 export function readClusterInfo(object: JsonObject): ClusterInfo | null {
   const metadata = isJsonObject(object.metadata) ? object.metadata : {};
-  if (object.kind !== 'ConfigMap' || metadata.name !== 'cluster-info') return null;
+  if (object.kind !== 'ConfigMap' || metadata.name !== CLUSTER_INFO_NAME) return null;
   const data = Object.entries(isJsonObject(object.data) ? object.data : {}).filter((entry): entry is [string, string] => {
     return typeof entry[1] === 'string';
   });

@@ -2,6 +2,7 @@ import type { Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
 import type { WebAnswer, WebFailure } from '../../kube/web-answer.ts';
+import { CLUSTER_INFO_NAME } from '../../kube/well-known.ts';
 import { type ClusterInfo, readClusterInfo } from './cluster-info.ts';
 import * as problems from './discovery-problems.ts';
 import { explainFailure, type FailureContext } from './explain-failure.ts';
@@ -48,7 +49,7 @@ function readStatus(status: number, body: JsonObject, endpoint: string): Cluster
     return { kind: 'denied', status, problem: problems.clusterInfoForbidden(endpoint, reported) };
   }
   if (status === 404) {
-    const named = isJsonObject(body.details) && body.details.name === 'cluster-info';
+    const named = isJsonObject(body.details) && body.details.name === CLUSTER_INFO_NAME;
     if (named) return { kind: 'denied', status, problem: problems.noClusterInfo(endpoint) };
     return refuse(problems.notAnApiServer(endpoint, 'it serves no ConfigMaps: another API server than that of the cluster (404)'));
   }

@@ -3,7 +3,8 @@ import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { unitActive } from '../../host/facts/unit.ts';
-import { type HostCaDirectory, MANIFESTS_DIR, type StaticPodName } from '../control-plane/paths.ts';
+import { MANIFESTS_DIR } from '../../kube/well-known.ts';
+import type { HostCaDirectory, StaticPodName } from '../control-plane/paths.ts';
 import { caDirectoriesOf } from './ca-directories.ts';
 
 /** What a control plane needs of its host. Null: not known (an image). */

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
@@ -61,7 +62,7 @@ export function formerAgentAccount(nodeName: string, binding: KubeObject | null)
   const subjects = Array.isArray(binding?.subjects) ? binding.subjects.filter(isJsonObject) : [];
   const named = subjects.flatMap(({ namespace }) => (typeof namespace === 'string' && namespace !== '' ? [namespace] : []));
   return [
-    ...[...new Set([...named, 'kube-system', 'default'])].flatMap((namespace) => [
+    ...[...new Set([...named, KUBE_SYSTEM, 'default'])].flatMap((namespace) => [
       { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name },
       { apiVersion: RBAC_VERSION, kind: 'RoleBinding', namespace, name },
       { apiVersion: RBAC_VERSION, kind: 'Role', namespace, name },

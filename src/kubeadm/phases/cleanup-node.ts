@@ -8,6 +8,7 @@ import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
+import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { podList } from '../../kubelet/facts/pods.ts';
 
 export interface CleanupNodeInput {
@@ -34,11 +35,8 @@ interface CleanupFacts {
   readonly commit: CommitRecord | null;
 }
 
-const KUBELET_DIR = '/var/lib/kubelet';
-const MANIFESTS = '/etc/kubernetes/manifests';
-const TMP = '/etc/kubernetes/tmp';
 const KUBECONFIGS = ['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map(
-  (name) => `/etc/kubernetes/${name}.conf`,
+  (name) => `${KUBERNETES_DIR}/${name}.conf`,
 );
 
 /** Whether anything is mounted below the kubelet's directory, which may be a link. */
@@ -68,7 +66,7 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       unit: unitState('kubelet'),
       init: initSystem,
       files: fileFacts(KUBECONFIGS),
-      directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP, ...etcdData(input)]),
+      directories: directoryLists([MANIFESTS_DIR, KUBELET_DIR, input.certificatesDir, KUBEADM_TMP_DIR, ...etcdData(input)]),
       mountsBelowKubelet,
       commit: commitRecord,
       pods: podList(input.criSocket),
@@ -82,7 +80,13 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
   const reason = 'reset';
   const pods = facts.pods ?? [];
   const isFull = (path: string): boolean => (facts.directories.get(path) ?? []).length > 0;
-  const emptied = [MANIFESTS, KUBELET_DIR, input.certificatesDir, ...(input.cleanupTmpDir ? [TMP] : []), ...etcdData(input)].filter(isFull);
+  const emptied = [
+    MANIFESTS_DIR,
+    KUBELET_DIR,
+    input.certificatesDir,
+    ...(input.cleanupTmpDir ? [KUBEADM_TMP_DIR] : []),
+    ...etcdData(input),
+  ].filter(isFull);
   const changes: readonly HostChange[] = [
     ...removeCommit(facts.commit),
     ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
@@ -101,7 +105,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     }),
   ];
   if (changes.length === 0) return { changes, noop: 'nothing of init or join is on the host' };
-  const isControlPlane = isFull(MANIFESTS) && facts.pods === null && facts.init !== null;
+  const isControlPlane = isFull(MANIFESTS_DIR) && facts.pods === null && facts.init !== null;
   return isControlPlane ? { changes, warnings: [PODS_STAY] } : { changes };
 }
 

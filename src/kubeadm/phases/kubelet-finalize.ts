@@ -8,7 +8,7 @@ import { definePhase } from '../../host/phase.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import { decodeDataField, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { clientCertificateFileKubeconfig } from '../../kube/kubeconfig-render.ts';
-import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 
 export interface KubeletFinalizeInput {

@@ -15,6 +15,7 @@ import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
+import { CONFIG_YAML } from '../../kube/well-known.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
@@ -52,7 +53,6 @@ interface Health {
 }
 
 const UNIT = 'kubelet';
-const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
 
 /**
  * Writes the kubelet's files and (re)starts it, only when something changed or it does not run; when it was healthy before and is not any more, the files from

@@ -6,7 +6,8 @@ import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
-import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
+import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/kubelet-says.ts';
 import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../node-csr.ts';
@@ -18,7 +19,6 @@ export interface WaitBootstrapInput {
 }
 
 const NAME = 'kubelet-wait-bootstrap';
-const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
 const POLL_MS = 1_000;
 
 const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSystem, identity: clientIdentity });

@@ -7,7 +7,7 @@ import { definePhase } from '../../host/phase.ts';
 import type { Change, HostChange } from '../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
-import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
 import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type WaitBootstrapInput, waitForIdentity } from './kubelet-wait-bootstrap.ts';
 
@@ -27,7 +27,6 @@ interface Facts {
 }
 
 const NAME = 'renew-kubelet';
-const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
 /**
  * Makes the kubelet bootstrap itself anew: its kubeconfig and certificate are moved aside, a bootstrap kubeconfig takes their place. When no certificate comes
@@ -37,13 +36,13 @@ export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
   name: NAME,
   short: 'Repeat the TLS bootstrap of the kubelet',
   observe: ({ host, signal }, { bootstrapConf }) => {
-    const paths = [KUBELET_CONF, CLIENT_PEM, ...(bootstrapConf === null ? [] : [bootstrapConf.path])];
+    const paths = [KUBELET_CONF, KUBELET_CLIENT_PEM, ...(bootstrapConf === null ? [] : [bootstrapConf.path])];
     return observe(host, combineFacts({ files: fileFacts(paths), init: initSystem }), signal);
   },
   plan: ({ files, init }, { bootstrapConf, noop, asideDir }) => {
     if (bootstrapConf === null) return { changes: [], noop };
     const reason = 'the kubelet is to bootstrap itself anew';
-    const aside = [KUBELET_CONF, CLIENT_PEM].filter((path) => (files.get(path) ?? null) !== null);
+    const aside = [KUBELET_CONF, KUBELET_CLIENT_PEM].filter((path) => (files.get(path) ?? null) !== null);
     const write = diffFile(files.get(bootstrapConf.path) ?? null, bootstrapConf);
     const changes: readonly Change[] = [
       ...(aside.length === 0

@@ -1,7 +1,8 @@
 import type { Phase } from '../../host/phase.ts';
+import { ETCD_DATA_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { manifestFile } from '../control-plane/manifests.ts';
 import { type ControlPlaneNode, hasLocalEtcd } from '../control-plane/model.ts';
-import { MANIFESTS_DIR, type StaticPodName } from '../control-plane/paths.ts';
+import type { StaticPodName } from '../control-plane/paths.ts';
 import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
 
 /** Writes the manifest of a static pod, which the kubelet then starts; that of an older one it stops first. kubeadm 1.36: the phase of this name. */
@@ -37,7 +38,7 @@ export function staticPodsInput(
   const written = hasLocalEtcd(node.cluster) ? names : names.filter((name) => name !== 'etcd');
   if (written.length === 0) return { files: [], directories: [], mayChown, skipped: 'etcd is external' };
   const { local } = node.cluster.etcd;
-  const data = written.includes('etcd') && local !== undefined ? [{ path: local.dataDir ?? '/var/lib/etcd', mode: 0o700 }] : [];
+  const data = written.includes('etcd') && local !== undefined ? [{ path: local.dataDir ?? ETCD_DATA_DIR, mode: 0o700 }] : [];
   return {
     files: written.map((name) => manifestFile(node, name)),
     directories: [{ path: MANIFESTS_DIR, mode: 0o700 }, ...data],

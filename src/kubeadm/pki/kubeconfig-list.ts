@@ -1,3 +1,4 @@
+import { MASTERS_GROUP_NAME, NODES_GROUP_NAME } from '../../kube/well-known.ts';
 import type { CertificateSpec, CertificateTerms } from '../../x509/certificate-spec.ts';
 import { controlPlaneServer, localServer } from '../control-plane/model.ts';
 import type { PkiConfiguration } from './alt-names.ts';
@@ -37,7 +38,7 @@ export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
     longName: 'kubeconfig file for the super-admin',
     file: 'super-admin.conf',
     user: () => 'kubernetes-super-admin',
-    organizations: ['system:masters'],
+    organizations: [MASTERS_GROUP_NAME],
     server: 'control-plane',
   },
   {
@@ -45,7 +46,7 @@ export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
     longName: 'kubeconfig file for the kubelet to use only for cluster bootstrapping',
     file: 'kubelet.conf',
     user: ({ nodeName }) => `system:node:${nodeName}`,
-    organizations: ['system:nodes'],
+    organizations: [NODES_GROUP_NAME],
     server: 'local',
   },
   {

@@ -1,4 +1,5 @@
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { BOOTSTRAP_GROUP, namespacedBinding, readSecretRole } from '../bootstrap-rbac.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { pkiPath, SERVICE_ACCOUNT } from './certificate-list.ts';
@@ -14,7 +15,7 @@ export interface SharedFile {
 export const KUBEADM_CERTS = {
   apiVersion: 'v1',
   kind: 'Secret',
-  namespace: 'kube-system',
+  namespace: KUBE_SYSTEM,
   name: 'kubeadm-certs',
 } as const satisfies ObjectRef;
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
+import { NODE_USER_PREFIX } from '../../kube/well-known.ts';
 import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import type { Finding } from './check.ts';
@@ -108,13 +109,11 @@ const hostname: Check = ({ nodeName }) => [
     : warning('Hostname', `"${nodeName}" is longer than 63 characters or not a qualified name: static pods will not start on it`),
 ];
 
-const NODE_USER = 'system:node:';
-
 /** A kubelet that is named otherwise than its certificate may not register, nor report (the node authorizer). */
 const certificateName: Check = ({ facts: { identity }, nodeName }) => {
   const commonName = identity.state === 'usable' ? identity.commonName : null;
-  if (commonName === null || !commonName.startsWith(NODE_USER) || commonName === `${NODE_USER}${nodeName}`) return [];
-  const old = commonName.slice(NODE_USER.length);
+  if (commonName === null || !commonName.startsWith(NODE_USER_PREFIX) || commonName === `${NODE_USER_PREFIX}${nodeName}`) return [];
+  const old = commonName.slice(NODE_USER_PREFIX.length);
   return [
     error(
       'NodeName',

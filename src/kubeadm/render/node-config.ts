@@ -3,6 +3,7 @@ import { identityOf, Memo } from '../../base/memo.ts';
 import { applyPatch } from '../../codec/patch.ts';
 import { KUBELET_PATCH_SCHEMA } from '../../codec/patch-schema.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import type { RuntimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
@@ -15,7 +16,6 @@ import { keepRotationOff, type ParsedConfig, placeOf } from './cluster-config.ts
 
 const RESOLVED_FILE = '/run/systemd/resolve/resolv.conf';
 const DEFAULT_RESOLV_CONF = '/etc/resolv.conf';
-const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
 
 export interface NodeConfigInput {
   readonly catalogue: Catalogue;

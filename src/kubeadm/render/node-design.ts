@@ -4,6 +4,7 @@ import { identityOf, Memo } from '../../base/memo.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
+import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 import { withBigIntegers } from '../../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
@@ -14,10 +15,6 @@ import { checkFlagsEnv, checkUnitFile } from './check.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
 import { renderTemplate, type Templates } from './template.ts';
 import { designUnitFiles, type UnitFilesDesign } from './unit-files.ts';
-
-const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
-const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
-const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
 
 export interface NodeDesignInput
   extends Pick<
@@ -143,9 +140,9 @@ function render(
 const RENDERED = new Memo<Templates, string>();
 
 function designUnits({ templates, facts }: NodeDesignInput): UnitFilesDesign {
-  const kubeletPath = facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : '/usr/bin/kubelet';
+  const kubeletPath = facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : KUBELET_PROGRAM;
   const renderUnit = (): string => {
-    const path = '/etc/systemd/system/kubelet.service';
+    const path = KUBELET_UNIT_FILE;
     return render(templates, path, { kubeletPath }, (text) =>
       checkUnitFile(path, text, [
         { name: 'ExecStart', value: kubeletPath },

@@ -5,8 +5,7 @@ import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../../host/systemd/environment.ts';
 import { EXTRA_ARGS_FILES, KUBELET_DROP_IN, KUBELET_UNIT, UNIT_DIRECTORIES } from '../../host/systemd/kubelet-unit-paths.ts';
 import { parseUnitFile, sameUnitFile, unitValues } from '../../host/systemd/unit-file.ts';
-
-const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+import { FLAGS_ENV } from '../../kube/well-known.ts';
 
 export interface UnitFilesInput {
   /** By the paths of UNIT_FILE_PATHS. */

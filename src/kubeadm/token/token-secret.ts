@@ -4,13 +4,14 @@ import { normaliseRfc3339 } from '../../base/text/rfc3339.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { partsOfToken } from '../../kube/bootstrap-token.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import type { BootstrapToken } from '../config/model.ts';
 
 const TYPE = 'bootstrap.kubernetes.io/token';
 const USAGE = 'usage-bootstrap-';
 
 /** Where the Secrets of bootstrap tokens are. */
-export const TOKEN_SECRETS = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system' } as const;
+export const TOKEN_SECRETS = { apiVersion: 'v1', kind: 'Secret', namespace: KUBE_SYSTEM } as const;
 /** Selects them from all Secrets. */
 export const TOKEN_SELECTOR = `type=${TYPE}`;
 

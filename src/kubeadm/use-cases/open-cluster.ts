@@ -8,6 +8,7 @@ import { formatClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type Kubeconfig, type KubeconfigCluster, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
+import { ADMIN_CONF } from '../../kube/well-known.ts';
 import type { ClusterConnections, SecretSource } from '../ports.ts';
 import { type NodeTrust, nodeTrust } from '../workflows/identify-node.ts';
 
@@ -108,7 +109,7 @@ async function findKubeconfig({ input, env, homeDirectory }: OpenClusterPorts, g
   const [first, ...more] = found;
   if (first !== undefined) return readOperatorKubeconfig(input, [first, ...more]);
   if (named.length > 0) throw noSuchKubeconfig(named);
-  for (const file of [`${homeDirectory}/.kube/config`, '/etc/kubernetes/admin.conf'])
+  for (const file of [`${homeDirectory}/.kube/config`, ADMIN_CONF])
     if (await input.exists(file)) return readOperatorKubeconfig(input, [file]);
   return null;
 }

@@ -1,6 +1,6 @@
 import { isAppError } from '../../base/errors.ts';
 import { discoveryCluster, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
-import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { KUBELET_CONF } from '../../kube/well-known.ts';
 import type { ApiServerTarget } from './bootstrap-files.ts';
 
 /**

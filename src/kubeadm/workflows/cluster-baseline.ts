@@ -2,6 +2,7 @@ import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { KUBE_SYSTEM, KUBEADM_CONFIG_NAME } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
@@ -14,7 +15,7 @@ import { adviseClusterConfig, layerClusterConfig, type ParsedConfig } from '../r
 import { readConfigMapDocument } from './cluster-documents.ts';
 
 /** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */
-export const KUBEADM_CONFIG_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' } as const;
+export const KUBEADM_CONFIG_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBEADM_CONFIG_NAME } as const;
 
 /** What a cluster says for all its nodes. */
 export interface ClusterBaseline {
@@ -103,7 +104,7 @@ async function readKubeletConfig(
   catalogue: Catalogue,
 ): Promise<{ baseline: ParsedConfig; warnings: readonly Warning[] }> {
   const name = kubeletConfigMapName(minor);
-  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });
   if (found === null) {
     const message = `there is no ConfigMap kube-system/${name} in the cluster (${formatMinor(minor)})`;
     throw new AppError({

@@ -4,6 +4,7 @@ import type { NodeClaim } from '../../host/own-claim.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { type NodeEvidence, nodeEvidence } from '../../kubelet/facts/node-evidence.ts';
 import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
 import { challengeOf, claimNode, type NodeProof, proveNode, validateClaim } from '../node-identity.ts';
@@ -31,7 +32,7 @@ export interface NodeTrustOptions {
   readonly nameHint: string;
 }
 
-const CLIENT_CA = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'extension-apiserver-authentication' } as const;
+const CLIENT_CA = { apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: 'extension-apiserver-authentication' } as const;
 
 /**
  * The CAs of client certificates are those that the API server publishes in the ConfigMap

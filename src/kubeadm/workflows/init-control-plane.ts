@@ -8,6 +8,7 @@ import { observe } from '../../host/observe.ts';
 import type { Phase, PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { ADMIN_CONF, KUBELET_PKI_DIR, KUBERNETES_DIR, SUPER_ADMIN_CONF } from '../../kube/well-known.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
@@ -15,7 +16,7 @@ import { applyClusterDefaults } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../config/model.ts';
 import { controlPlaneServer, localServer } from '../control-plane/model.ts';
-import { ADMIN_CONF, type StaticPodName, SUPER_ADMIN_CONF } from '../control-plane/paths.ts';
+import type { StaticPodName } from '../control-plane/paths.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../phases/addons.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
@@ -220,7 +221,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
       pull: prepared.pull,
       pki: prepared.pki,
       manifests: prepared.manifests,
-      kubeletStart: { ...start, directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }] },
+      kubeletStart: { ...start, directories: [...start.directories, { path: KUBERNETES_DIR, mode: 0o755 }] },
       save: { memory: nodeSettingsOf(node, options), mayChown: start.mayChown },
       wait: prepared.wait,
       uploadKubeadm: {
@@ -255,7 +256,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
       },
       kubeProxy: { ...proxy, forceUpload: options.forceUpload, assumeEmptyCluster },
       finalize: {
-        certDir: argValue(node.registration.kubeletExtraArgs, 'cert-dir') ?? '/var/lib/kubelet/pki',
+        certDir: argValue(node.registration.kubeletExtraArgs, 'cert-dir') ?? KUBELET_PKI_DIR,
         rotates:
           (argValue(node.registration.kubeletExtraArgs, 'rotate-certificates') ?? String(design.layered.config.rotateCertificates)) ===
           'true',

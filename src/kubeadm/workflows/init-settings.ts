@@ -1,5 +1,6 @@
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { mergeClusterConfiguration } from '../config/merge-cluster.ts';
@@ -33,7 +34,7 @@ export async function editedClusterConfig(
 ): Promise<ParsedConfig | null> {
   if (cluster === null) return null;
   const name = kubeletConfigMapName(minor);
-  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });
   if (found === null || isGenerated(found)) return null;
   return readWritten(readConfigMapDocument(found, KUBELET_CONFIG_KEY), Math.min(minor, NEWEST_MINOR), catalogue);
 }

@@ -5,6 +5,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
@@ -88,7 +89,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
       kubeletStart: {
         ...start,
         files: [...identity.files, ...start.files],
-        directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
+        directories: [...start.directories, { path: KUBERNETES_DIR, mode: 0o755 }],
       },
       upload: {
         ...upload,

@@ -4,9 +4,9 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
-import { KUBERNETES_DIR } from '../control-plane/paths.ts';
 import { type FoundAuthority, type FoundRenewable, findCertificates, renewablePaths } from '../pki/renewable.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
 

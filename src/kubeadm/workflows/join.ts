@@ -11,6 +11,7 @@ import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { hasMarks, type NodeMarks } from '../../kube/node-marks.ts';
 import { isRecorded, type MarksRecord } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { BOOTSTRAP_CONF, CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
 import { isReservedLabel } from '../../kubelet/node-labels.ts';
@@ -87,15 +88,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
 const QUESTIONS = new Memo<object, readonly FactQuery[]>();
 
 /** What the phases look at on a host, besides what all look at. */
-const JOIN_FILES = [
-  '/etc/kubernetes',
-  '/etc/kubernetes/bootstrap-kubelet.conf',
-  '/var/lib/kubelet',
-  '/var/lib/kubelet/config.yaml',
-  '/var/lib/kubelet/instance-config.yaml',
-  '/var/lib/kubelet/kubeadm-flags.env',
-  NODE_SETTINGS_PATH,
-];
+const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];
 /** Where a kubelet answers that was told nothing else. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 
@@ -149,7 +142,7 @@ export async function prepareJoin(
       kubeletStart: {
         ...start,
         files: [...bootstrapFiles(options.templates, target), ...start.files],
-        directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
+        directories: [...start.directories, { path: KUBERNETES_DIR, mode: 0o755 }],
       },
       save: { memory: nodeSettingsOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },

@@ -8,6 +8,7 @@ import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { execStartWords } from '../../host/systemd/exec-start.ts';
+import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
 import { type HostText, layerRunningConfig, type RunningConfig } from '../../kubelet/effective/running-config.ts';
@@ -42,9 +43,6 @@ export interface ObservedKubelet {
   readonly instanceConfig: HostText | null;
   readonly running: RunningConfig;
 }
-
-/** What kubeadm lays over config.yaml whenever it writes it. */
-const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
 
 /** How a kubelet is started, running or not. What its configuration says is not looked at. */
 export interface ObservedFlags {

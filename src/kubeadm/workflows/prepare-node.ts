@@ -8,6 +8,7 @@ import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Taint } from '../../kube/taint.ts';
+import { KUBELET_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
 import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
@@ -292,7 +293,7 @@ export function kubeletStartInput(design: NodeDesign, options: NodeOptions): Kub
   return {
     files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, flagsEnv],
     unitFiles: design.unit.files,
-    directories: [{ path: '/var/lib/kubelet', mode: 0o700 }],
+    directories: [{ path: KUBELET_DIR, mode: 0o700 }],
     health: { url: design.healthzUrl, timeoutMs: options.kubeletHealthCheckMs },
     mayChown: !options.staged,
     proof: {

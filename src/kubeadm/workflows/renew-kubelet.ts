@@ -8,7 +8,8 @@ import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { CA_CERT, CONFIG_YAML, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CONF } from '../../kube/well-known.ts';
+import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/passing-token.ts';
@@ -45,13 +46,10 @@ export interface RenewInput {
   readonly renew: RenewKubeletInput;
 }
 
-const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
-const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
-const CA = '/etc/kubernetes/pki/ca.crt';
 const FACTS = combineFacts({
   os: operatingSystem,
   identity: clientIdentity,
-  files: fileFacts([KUBELET_CONF, CONFIG_YAML, FLAGS_ENV, NODE_SETTINGS_PATH, CA]),
+  files: fileFacts([KUBELET_CONF, CONFIG_YAML, FLAGS_ENV, NODE_SETTINGS_PATH, CA_CERT]),
 });
 /** Long enough for every wait of a run, and no longer. */
 const TOKEN_TTL = '30m0s';
@@ -87,9 +85,11 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
     nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
   const made = needed && options.token === null ? await options.newToken() : null;
   const token = options.token ?? made;
-  const target = needed ? targetOf(host, options, text(KUBELET_CONF), text(CA)) : null;
+  const target = needed ? targetOf(host, options, text(KUBELET_CONF), text(CA_CERT)) : null;
   const [bootstrapConf = null] =
-    token === null || target === null ? [] : bootstrapFiles(options.templates, { ...target, clusterName: 'kubernetes', caPath: CA, token });
+    token === null || target === null
+      ? []
+      : bootstrapFiles(options.templates, { ...target, clusterName: 'kubernetes', caPath: CA_CERT, token });
   const secret =
     made === null
       ? null
@@ -112,7 +112,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
           identity.state === 'usable'
             ? `the client certificate in ${identity.source} is good until ${identity.notAfter ?? 'it is revoked'}`
             : '',
-        asideDir: `/etc/kubernetes/tmp/kubeletadm-renew-${context.clock.now().toISOString().slice(0, 19).replace(/[T:]/g, '-')}`,
+        asideDir: `${KUBEADM_TMP_DIR}/kubeletadm-renew-${context.clock.now().toISOString().slice(0, 19).replace(/[T:]/g, '-')}`,
         health: { url: healthzUrl(config), timeoutMs: options.kubeletHealthCheckMs },
         wait: { timeoutMs: options.tlsBootstrapMs, nodeName: nodeName ?? host },
       },

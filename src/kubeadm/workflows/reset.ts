@@ -10,6 +10,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { mayDo } from '../../kube/may-do.ts';
+import { ADMIN_CONF, FLAGS_ENV, INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import { criSockets } from '../../kubelet/facts/cri-socket.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { podList, podProcesses } from '../../kubelet/facts/pods.ts';
@@ -17,7 +18,7 @@ import { applyResetDefaults } from '../config/defaults.ts';
 import type { ResetConfiguration } from '../config/model.ts';
 import { type EtcdOnHost, readEtcdManifest } from '../control-plane/etcd-manifest.ts';
 import { ETCD_MEMBER } from '../control-plane/etcd-member.ts';
-import { ADMIN_CONF } from '../control-plane/paths.ts';
+import { manifestPath } from '../control-plane/paths.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { PROGRAM_DIRECTORY } from '../node-agent/agent-program.ts';
 import { AGENT_UNIT } from '../node-agent/agent-units.ts';
@@ -76,9 +77,7 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   prepare: prepareReset,
 };
 
-const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
-const ETCD_MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
-const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+const ETCD_MANIFEST = manifestPath('etcd');
 const FACTS = combineFacts({
   os: operatingSystem,
   sockets: criSockets(null),

@@ -10,6 +10,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { describeSource, sourceInForce } from '../../kubelet/config-source.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';
@@ -18,6 +19,7 @@ import type { FieldSetting } from '../../kubelet/setting.ts';
 import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts';
 import { versionTag } from '../control-plane/images.ts';
 import { manifestVersion } from '../control-plane/manifest-version.ts';
+import { manifestPath } from '../control-plane/paths.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-start.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
@@ -49,10 +51,7 @@ export interface UpgradeNodeInput {
   readonly annotation: RemoveSocketAnnotationInput;
 }
 
-const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
-const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
-const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
-const API_SERVER_MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+const API_SERVER_MANIFEST = manifestPath('kube-apiserver');
 
 /**
  * Brings the kubelet's files up to what the cluster's kubelet-config says now, with what was declared for this node, and restarts the kubelet.
@@ -103,7 +102,7 @@ async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions
         ...start,
         files: [...flagsEnv, ...instanceConfig, design.files.configYaml],
         unitFiles: [],
-        backupDir: `/etc/kubernetes/tmp/kubeadm-kubelet-config-${timestamp(context.clock.now())}`,
+        backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${timestamp(context.clock.now())}`,
       },
       save: { memory: saved(memory, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
       annotation: { nodeName: node.registration.name, check: annotated.check },

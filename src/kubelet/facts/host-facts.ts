@@ -7,6 +7,7 @@ import { listeningPorts } from '../../host/facts/listening-ports.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { unitActive, unitState } from '../../host/facts/unit.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
+import { BOOTSTRAP_CONF, CA_CERT, KUBELET_CONF } from '../../kube/well-known.ts';
 import { type RuntimeCgroupDriver, runtimeCgroupDriver, runtimeConfigSupport } from './cgroup-driver.ts';
 import { criSockets, KNOWN_CRI_SOCKETS } from './cri-socket.ts';
 import { clientIdentity } from './kubelet-identity.ts';
@@ -14,7 +15,7 @@ import { kubeletBinary } from './kubelet-version.ts';
 import { nodeChecks } from './node-checks.ts';
 
 /** What an earlier run, ours or kubeadm's, may have left. */
-const KUBERNETES_FILES = ['/etc/kubernetes/kubelet.conf', '/etc/kubernetes/bootstrap-kubelet.conf', '/etc/kubernetes/pki/ca.crt'];
+const KUBERNETES_FILES = [KUBELET_CONF, BOOTSTRAP_CONF, CA_CERT];
 
 const BASE = combineFacts({
   os: operatingSystem,

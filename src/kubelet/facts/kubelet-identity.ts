@@ -1,10 +1,8 @@
 import { TextMemo } from '../../base/memo.ts';
 import { entryOf, parseSource, type SourceNode } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
+import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
 import { type CertificateHead, readCertificateHead } from '../../x509/certificate-head.ts';
-
-export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
-const CURRENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
 /** The credentials the kubelet has. `why` says what is wrong with them. */
 export type ClientIdentity =
@@ -32,7 +30,7 @@ export type ClientIdentity =
 export const clientIdentity = defineFact(
   {
     conf: { kind: 'file', path: KUBELET_CONF },
-    pem: { kind: 'file', path: CURRENT_PEM },
+    pem: { kind: 'file', path: KUBELET_CLIENT_PEM },
     date: { kind: 'command', argv: ['date', '+%s'] },
   },
   ({ conf, pem, date }): ClientIdentity => {
@@ -72,10 +70,10 @@ function readIdentity(kubeletConf: string, currentPem: string | null, now: Date 
   if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is no kubeconfig` };
   const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
   if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
-  if (path === CURRENT_PEM)
+  if (path === KUBELET_CLIENT_PEM)
     return currentPem === null
-      ? { state: 'unusable', why: `${CURRENT_PEM} is not there yet` }
-      : validate(currentPem, CURRENT_PEM, server, now);
+      ? { state: 'unusable', why: `${KUBELET_CLIENT_PEM} is not there yet` }
+      : validate(currentPem, KUBELET_CLIENT_PEM, server, now);
   if (path !== null || hasOther) return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
   return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
 }

@@ -1,5 +1,6 @@
 import { crashReason } from '../../base/text/crash-reason.ts';
 import { defineFact } from '../../host/facts/fact.ts';
+import { KUBELET_PROGRAM } from '../../kube/well-known.ts';
 
 export interface KubeletBinary {
   /** e.g. `v1.36.2`. */
@@ -8,20 +9,17 @@ export interface KubeletBinary {
   readonly path: string;
 }
 
-/** Where the kubelet package puts it, and where its unit starts it. */
-const PACKAGED_PATH = '/usr/bin/kubelet';
-
 /** The kubelet on the host's PATH; null when there is none; `error` when it does not say its version. */
 export const kubeletBinary = defineFact(
   {
     version: { kind: 'command', argv: ['kubelet', '--version'] },
     path: { kind: 'command', argv: ['sh', '-c', 'command -v kubelet'] },
-    packaged: { kind: 'file', path: PACKAGED_PATH, content: false },
+    packaged: { kind: 'file', path: KUBELET_PROGRAM, content: false },
   },
   ({ version, path, packaged }): KubeletBinary | { readonly error: string } | null => {
     if (path.exitCode !== 0 && version.exitCode !== 0) return null;
     const found = parseKubeletVersion(version.stdout);
-    if (found !== null) return { version: found, path: packaged === null ? path.stdout.trim() || PACKAGED_PATH : PACKAGED_PATH };
+    if (found !== null) return { version: found, path: packaged === null ? path.stdout.trim() || KUBELET_PROGRAM : KUBELET_PROGRAM };
     const reported = crashReason(version.stderr || version.stdout);
     return {
       error: `${path.stdout.trim() || 'kubelet'} --version ${reported === '' ? `left with exit code ${version.exitCode}` : `said: ${reported}`}`,

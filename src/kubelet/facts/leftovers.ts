@@ -1,4 +1,5 @@
 import { defineFact } from '../../host/facts/fact.ts';
+import { ETCD_DATA_DIR, EXTRA_ARGS_DEB, EXTRA_ARGS_RPM } from '../../kube/well-known.ts';
 
 /** Something that a reset leaves on a host, and how to take it away. */
 export interface Leftover {
@@ -7,7 +8,7 @@ export interface Leftover {
 }
 
 const CNI_DIR = '/etc/cni/net.d';
-const EXTRA_ARGS_FILES = ['/etc/default/kubelet', '/etc/sysconfig/kubelet'];
+const EXTRA_ARGS_FILES = [EXTRA_ARGS_DEB, EXTRA_ARGS_RPM];
 const DROP_IN_DIRS = ['/etc/systemd/system/kubelet.service.d', '/usr/lib/systemd/system/kubelet.service.d'];
 const COUNT_RULES = `n=0
 for c in iptables ip6tables; do command -v $c-save >/dev/null 2>&1 && n=$((n + $($c-save 2>/dev/null | grep -cE '^:(KUBE|CNI|cali|FLANNEL|CILIUM)'))); done
@@ -24,7 +25,7 @@ export const leftovers = defineFact(
   {
     cni: { kind: 'list', path: CNI_DIR },
     cniState: { kind: 'list', path: '/var/lib/cni' },
-    etcd: { kind: 'list', path: '/var/lib/etcd' },
+    etcd: { kind: 'list', path: ETCD_DATA_DIR },
     kubeconfig: { kind: 'file', path: '/root/.kube/config', content: false },
     defaults: { kind: 'file', path: EXTRA_ARGS_FILES[0] as string },
     sysconfig: { kind: 'file', path: EXTRA_ARGS_FILES[1] as string },

@@ -5,7 +5,7 @@ import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
-import { KUBELET_CONF } from './kubelet-identity.ts';
+import { CA_CERT, CONFIG_YAML, KUBELET_CLIENT_PEM, KUBELET_CONF, KUBELET_PKI_DIR, KUBELET_SERVER_PEM } from '../../kube/well-known.ts';
 
 /** A certificate of a host as found; `pem` is null when there is none at `path`. */
 export interface FoundCertificate {
@@ -24,33 +24,28 @@ export interface NodeCertificates {
   readonly issue: string | null;
 }
 
-const PKI = '/var/lib/kubelet/pki';
-const CLIENT = `${PKI}/kubelet-client-current.pem`;
-const SERVING = `${PKI}/kubelet-server-current.pem`;
-const SELF_SIGNED = `${PKI}/kubelet.crt`;
-const CA = '/etc/kubernetes/pki/ca.crt';
-const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+const SELF_SIGNED = `${KUBELET_PKI_DIR}/kubelet.crt`;
 
 /** The certificates that a kubelet uses, where they are by kubeadm's conventions. */
 export const nodeCertificates = defineFact(
   {
     conf: { kind: 'file', path: KUBELET_CONF },
-    client: { kind: 'file', path: CLIENT },
-    serving: { kind: 'file', path: SERVING },
+    client: { kind: 'file', path: KUBELET_CLIENT_PEM },
+    serving: { kind: 'file', path: KUBELET_SERVER_PEM },
     selfSigned: { kind: 'file', path: SELF_SIGNED },
-    selfSignedKey: { kind: 'file', path: `${PKI}/kubelet.key` },
-    ca: { kind: 'file', path: CA },
+    selfSignedKey: { kind: 'file', path: `${KUBELET_PKI_DIR}/kubelet.key` },
+    ca: { kind: 'file', path: CA_CERT },
     config: { kind: 'file', path: CONFIG_YAML },
     date: { kind: 'command', argv: ['date', '+%s'] },
   },
   (found): NodeCertificates => {
     const { certificates, issue } = readKubeletConf(found.conf, found.client);
     const serving = readServing(found);
-    const ca: FoundCertificate = { role: 'ca', path: CA, pem: found.ca?.content ?? null };
+    const ca: FoundCertificate = { role: 'ca', path: CA_CERT, pem: found.ca?.content ?? null };
     const used = usedAuthority(found.config?.content ?? '');
     return {
       // One at another place is named by config.yaml, and not read here.
-      certificates: [...certificates, ...serving, ...(used === null || used === CA ? [ca] : [])],
+      certificates: [...certificates, ...serving, ...(used === null || used === CA_CERT ? [ca] : [])],
       now: found.date.exitCode === 0 ? new Date(Number(found.date.stdout.trim()) * 1000) : null,
       issue,
     };
@@ -67,7 +62,7 @@ function readKubeletConf(conf: FileFact | null, current: FileFact | null): Pick<
       const key = user.keyData === undefined ? null : new Secret(decode(user.keyData.reveal()));
       return { certificates: [{ role: 'client', path: KUBELET_CONF, pem: decode(user.certData), key }, ...ca], issue: null };
     }
-    if (user?.certFile === CLIENT) return { certificates: [pair('client', CLIENT, current), ...ca], issue: null };
+    if (user?.certFile === KUBELET_CLIENT_PEM) return { certificates: [pair('client', KUBELET_CLIENT_PEM, current), ...ca], issue: null };
     const why =
       user?.certFile === undefined ? 'names no client certificate' : `names ${user.certFile}, which is not where kubelets keep theirs`;
     return { certificates: ca, issue: `${KUBELET_CONF} ${why}` };
@@ -83,7 +78,7 @@ function readServing(found: {
   readonly selfSigned: FileFact | null;
   readonly selfSignedKey: FileFact | null;
 }): readonly FoundCertificate[] {
-  if (found.serving !== null) return [pair('serving', SERVING, found.serving)];
+  if (found.serving !== null) return [pair('serving', KUBELET_SERVER_PEM, found.serving)];
   if (found.selfSigned === null) return [];
   const key = found.selfSignedKey?.content === undefined ? null : new Secret(found.selfSignedKey.content);
   return [{ role: 'serving', path: SELF_SIGNED, pem: found.selfSigned.content ?? '', key }];

@@ -2,7 +2,7 @@ import { cleanPath } from '../../base/text/clean-path.ts';
 import { localAddresses } from '../../host/facts/addresses.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import type { CommandFact } from '../../host/facts/query.ts';
-import { KUBELET_CONF } from './kubelet-identity.ts';
+import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
 
 /**
  * What a host presents to show which Node its kubelet is. All of it is data until `proveNode` has verified
@@ -30,7 +30,6 @@ export interface NodeEvidenceOptions {
   readonly kubeconfig?: string | undefined;
 }
 
-const CURRENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 /** More than any certificate and signature take. */
 const MAX_OUTPUT = 64 * 1024;
 const MAX_LINE = 500;
@@ -69,7 +68,7 @@ export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvide
   return defineFact(
     {
       ...localAddresses.queries,
-      proof: { kind: 'command', argv: ['sh', '-c', PROGRAM, 'sh', cleanPath(kubeconfig), CURRENT_PEM], stdin: `${challenge}\n` },
+      proof: { kind: 'command', argv: ['sh', '-c', PROGRAM, 'sh', cleanPath(kubeconfig), KUBELET_CLIENT_PEM], stdin: `${challenge}\n` },
       // The kubelet (cadvisor) takes the first that can be read, even an empty one.
       machineId: { kind: 'file', path: '/etc/machine-id' },
       dbusMachineId: { kind: 'file', path: '/var/lib/dbus/machine-id' },

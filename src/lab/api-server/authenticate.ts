@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KubeObject } from '../../kube/object.ts';
 import { resourceOf } from '../../kube/resources.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { entriesOf, textOf } from './members.ts';
 import { unauthorized } from './status.ts';
 import type { Store } from './store.ts';
@@ -125,7 +126,7 @@ function userOfBootstrapToken(token: string, store: Store, now: Date): UserInfo 
   const [, id, secret] = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(token) ?? [];
   const secrets = resourceOf('v1', 'Secret');
   if (id === undefined || secret === undefined || !secrets) return null;
-  const stored = bootstrapTokenOf(store.get(secrets, 'kube-system', `bootstrap-token-${id}`), now);
+  const stored = bootstrapTokenOf(store.get(secrets, KUBE_SYSTEM, `bootstrap-token-${id}`), now);
   if (
     !stored ||
     stored.id !== id ||

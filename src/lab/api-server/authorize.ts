@@ -1,3 +1,4 @@
+import { MASTERS_GROUP_NAME } from '../../kube/well-known.ts';
 import type { UserInfo } from './authenticate.ts';
 import { nodeAllows } from './node-authorizer.ts';
 import { rbacAllows, type Verdict } from './rbac.ts';
@@ -10,7 +11,7 @@ const ALWAYS_ALLOWED = ['/healthz', '/readyz', '/livez'];
 
 /** The authorizers of an API server started with `--authorization-mode=Node,RBAC`, in their order. */
 export function authorize(store: Store, user: UserInfo, request: RequestInfo): Verdict {
-  if (user.groups.includes('system:masters')) return { allowed: true };
+  if (user.groups.includes(MASTERS_GROUP_NAME)) return { allowed: true };
   if (request.kind === 'path' && ALWAYS_ALLOWED.includes(request.path)) return { allowed: true };
   const asNode = nodeAllows(store, user, request);
   if (asNode?.allowed) return asNode;

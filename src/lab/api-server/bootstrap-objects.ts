@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { KUBE_PUBLIC, KUBE_SYSTEM, MASTERS_GROUP_NAME } from '../../kube/well-known.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const DEFAULTS = { labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' } };
@@ -9,7 +10,7 @@ const CSRS = 'certificates.k8s.io';
 
 /** What an API server has from the start: its namespaces and the roles the workflows refer to. @see plugin/pkg/auth/authorizer/rbac/bootstrappolicy (1.36) */
 export const BOOTSTRAP_OBJECTS: readonly KubeObject[] = [
-  ...['default', 'kube-node-lease', 'kube-public', 'kube-system'].map((name) => ({
+  ...['default', 'kube-node-lease', KUBE_PUBLIC, KUBE_SYSTEM].map((name) => ({
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: { name },
@@ -39,7 +40,7 @@ export const BOOTSTRAP_OBJECTS: readonly KubeObject[] = [
     resources(['', 'events.k8s.io'], ['events'], ['create', 'patch', 'update']),
     resources(['discovery.k8s.io'], ['endpointslices'], ['list', 'watch']),
   ]),
-  binding('cluster-admin', [group('system:masters')]),
+  binding('cluster-admin', [group(MASTERS_GROUP_NAME)]),
   binding('system:discovery', [group('system:authenticated')]),
   binding('system:basic-user', [group('system:authenticated')]),
   binding('system:public-info-viewer', [group('system:authenticated'), group('system:unauthenticated')]),

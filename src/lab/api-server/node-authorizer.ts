@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { resourceOf } from '../../kube/resources.ts';
+import { NODE_USER_PREFIX, NODES_GROUP_NAME } from '../../kube/well-known.ts';
 import type { UserInfo } from './authenticate.ts';
 import { memberOf, textOf } from './members.ts';
 import { ruleAllows, type Verdict } from './rbac.ts';
@@ -20,11 +21,9 @@ const NODE_RULES: readonly JsonObject[] = [
   { apiGroups: ['node.k8s.io'], resources: ['runtimeclasses'], verbs: READ },
 ];
 
-const PREFIX = 'system:node:';
-
 /** The node a user is: null for someone else, empty for one whose name says none. */
 export function nodeNameOf(user: UserInfo): string | null {
-  return user.name.startsWith(PREFIX) && user.groups.includes('system:nodes') ? user.name.slice(PREFIX.length) : null;
+  return user.name.startsWith(NODE_USER_PREFIX) && user.groups.includes(NODES_GROUP_NAME) ? user.name.slice(NODE_USER_PREFIX.length) : null;
 }
 
 /**

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { RESOURCES, type ResourceType, resourceOf } from '../../kube/resources.ts';
+import { KUBE_PUBLIC, KUBE_SYSTEM } from '../../kube/well-known.ts';
 import type { UserInfo } from './authenticate.ts';
 import { decodeObject, decodePatched } from './decode.ts';
 import { rulesOf, selectableFields } from './kind-rules.ts';
@@ -77,7 +78,7 @@ export interface RegistryOptions {
 }
 
 const NAMESPACES = resourceOf('v1', 'Namespace') as ResourceType;
-const PROTECTED_NAMESPACES = ['default', 'kube-system', 'kube-public'];
+const PROTECTED_NAMESPACES = ['default', KUBE_SYSTEM, KUBE_PUBLIC];
 
 /** @see k8s.io/apiserver pkg/registry/generic/registry/store.go, pkg/registry/rest (1.36) */
 export function createRegistry({ store, now, gates }: RegistryOptions): Registry {

@@ -4,6 +4,7 @@ import { Secret } from '../../base/text/secret.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { resourceOf } from '../../kube/resources.ts';
+import { MASTERS_GROUP_NAME } from '../../kube/well-known.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { BOOTSTRAP_OBJECTS } from './bootstrap-objects.ts';
 import { startBootstrapSigner } from './controllers/bootstrap-signer.ts';
@@ -99,7 +100,7 @@ const SYSTEM_CLOCK: Clock = {
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const { host = '127.0.0.1', clock = SYSTEM_CLOCK } = options;
   const authority = options.authority ?? (await createAuthority());
-  const admin = await authority.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
+  const admin = await authority.issueClient({ commonName: 'kubernetes-admin', organizations: [MASTERS_GROUP_NAME] });
   const store = createStore({ ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }) });
   const gates: FeatureGates = { dynamicKubeletConfig: false, ...options.gates };
   const registry = createRegistry({ store, now: clock.now, gates });

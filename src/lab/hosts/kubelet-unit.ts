@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { environmentFilesOf, execStartWords, type FoundText } from '../../host/systemd/exec-start.ts';
+import { CONFIG_YAML, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 
 /** Directories of drop-ins of the kubelet's unit, the stronger last. */
 const DROP_IN_DIRECTORIES = ['usr/lib/systemd/system/kubelet.service.d', 'etc/systemd/system/kubelet.service.d'];
-const UNIT_PLACES = ['/etc/systemd/system/kubelet.service', '/usr/lib/systemd/system/kubelet.service'];
-const DEFAULT_CONFIG = '/var/lib/kubelet/config.yaml';
+const UNIT_PLACES = [KUBELET_UNIT_FILE, '/usr/lib/systemd/system/kubelet.service'];
 
 /** The path of the kubelet's unit below a root; null: none exists. */
 export function kubeletUnit(rootDir: string): string | null {
@@ -31,10 +31,10 @@ export function kubeletCommand(rootDir: string): readonly string[] {
   const unit = kubeletUnit(rootDir);
   const unitFiles = [...(unit === null ? [] : [unit]), ...kubeletDropIns(rootDir)].map(read);
   const words = execStartWords(unitFiles, environmentFilesOf(unitFiles).map(read));
-  return words === null || words.length === 0 ? ['/usr/bin/kubelet'] : words.map(({ word }) => word);
+  return words === null || words.length === 0 ? [KUBELET_PROGRAM] : words.map(({ word }) => word);
 }
 
 /** The file that a kubelet with this command line reads. */
 export function configPathOf(command: readonly string[]): string {
-  return command.findLast((word) => word.startsWith('--config='))?.slice('--config='.length) ?? DEFAULT_CONFIG;
+  return command.findLast((word) => word.startsWith('--config='))?.slice('--config='.length) ?? CONFIG_YAML;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
+import { EXTRA_ARGS_DEB, KUBELET_PROGRAM } from '../../kube/well-known.ts';
 
 export interface RootTreeOptions {
   readonly hostname: string;
@@ -38,7 +39,7 @@ function machineId(hostname: string): string {
 /** The kubelet package as Debian's pkgs.k8s.io ships it, without kubeadm's drop-in: that one is ours to bring. */
 const FILES: Readonly<Record<string, string>> = {
   '/etc/os-release': 'PRETTY_NAME="Lab Linux 1"\nID=lab\nID_LIKE=debian\n',
-  '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=\n',
+  [EXTRA_ARGS_DEB]: 'KUBELET_EXTRA_ARGS=\n',
   '/usr/lib/systemd/system/kubelet.service': `[Unit]
 Description=kubelet: The Kubernetes Node Agent
 Documentation=https://kubernetes.io/docs/
@@ -54,7 +55,7 @@ RestartSec=10
 [Install]
 WantedBy=multi-user.target
 `,
-  '/usr/bin/kubelet': 'a stand-in\n',
+  [KUBELET_PROGRAM]: 'a stand-in\n',
   '/proc/swaps': 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n',
   '/proc/sys/net/ipv4/ip_forward': '1\n',
   '/proc/sys/net/ipv6/conf/default/forwarding': '1\n',

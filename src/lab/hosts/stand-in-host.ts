@@ -5,6 +5,7 @@ import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { execStartWords } from '../../host/systemd/exec-start.ts';
+import { BOOTSTRAP_CONF } from '../../kube/well-known.ts';
 import { AGENT_SERVICE, AGENT_UNIT } from '../../kubeadm/node-agent/agent-units.ts';
 import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
@@ -50,7 +51,6 @@ const MEMORY = 8n * 2n ** 30n;
 /** Verbs of systemctl that change a unit. */
 const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enable', 'disable']);
 
-const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
 const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf'];
 
 /**

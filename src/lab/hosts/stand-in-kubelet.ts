@@ -5,6 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../base/json.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import {
+  BOOTSTRAP_CONF,
+  FLAGS_ENV,
+  KUBELET_CLIENT_PEM,
+  KUBELET_CONF,
+  KUBELET_SERVER_PEM,
+  NODES_GROUP_NAME,
+} from '../../kube/well-known.ts';
 import { itemsOf, memberOf, textOf } from '../api-server/members.ts';
 import { createCertificateRequest } from '../api-server/pki.ts';
 import { type ApiAnswer, type ApiRequest, queryApiServer } from './api-client.ts';
@@ -18,11 +26,6 @@ export interface StandInKubeletOptions {
   readonly log: (level: 'I' | 'E', text: string) => void;
 }
 
-const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
-const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
-const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
-const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
-const SERVER_PEM = '/var/lib/kubelet/pki/kubelet-server-current.pem';
 const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const RETRY_MS = 100;
 const HEARTBEAT_MS = 10_000;
@@ -68,7 +71,7 @@ export class StandInKubelet {
     await this.#untilDone(signal, async () => this.hasIdentity() || (await this.#bootstrap(signal)));
     await this.#untilDone(signal, () => this.#register());
     void this.#keepReporting(signal).catch(() => {});
-    if (config.serverTLSBootstrap === true && !existsSync(this.#at(SERVER_PEM)))
+    if (config.serverTLSBootstrap === true && !existsSync(this.#at(KUBELET_SERVER_PEM)))
       await this.#untilDone(signal, () => this.#askServingCertificate(signal));
   }
 
@@ -85,7 +88,7 @@ export class StandInKubelet {
   /** kubelet.conf is written first, when there is no certificate yet, as the real one does it. */
   async #bootstrap(signal: AbortSignal): Promise<boolean> {
     const { cluster } = resolveContext(parseKubeconfig(this.#read(BOOTSTRAP_CONF), BOOTSTRAP_CONF));
-    const user = { 'client-certificate': CLIENT_PEM, 'client-key': CLIENT_PEM };
+    const user = { 'client-certificate': KUBELET_CLIENT_PEM, 'client-key': KUBELET_CLIENT_PEM };
     const entry = { ...(cluster.caData === undefined ? {} : { 'certificate-authority-data': cluster.caData }), server: cluster.server };
     const kubeconfig = {
       apiVersion: 'v1',
@@ -96,7 +99,7 @@ export class StandInKubelet {
       users: [{ name: 'default-auth', user }],
     };
     this.#write(KUBELET_CONF, encodeYaml(kubeconfig));
-    const subject = { commonName: `system:node:${this.#nodeName()}`, organizations: ['system:nodes'] };
+    const subject = { commonName: `system:node:${this.#nodeName()}`, organizations: [NODES_GROUP_NAME] };
     const { requestPem, keyPem } = await createCertificateRequest(subject);
     const certificate = await this.#requestCertificate(signal, BOOTSTRAP_CONF, {
       generateName: 'node-csr-',
@@ -105,12 +108,12 @@ export class StandInKubelet {
       usages: ['digital signature', 'client auth'],
     });
     if (certificate === null) return false;
-    this.#write(CLIENT_PEM, certificate + keyPem);
+    this.#write(KUBELET_CLIENT_PEM, certificate + keyPem);
     return true;
   }
 
   async #askServingCertificate(signal: AbortSignal): Promise<boolean> {
-    const subject = { commonName: `system:node:${this.#nodeName()}`, organizations: ['system:nodes'] };
+    const subject = { commonName: `system:node:${this.#nodeName()}`, organizations: [NODES_GROUP_NAME] };
     const { hostname, address } = this.#options;
     const { requestPem, keyPem } = await createCertificateRequest(subject, [hostname, address]);
     const certificate = await this.#requestCertificate(signal, KUBELET_CONF, {
@@ -120,7 +123,7 @@ export class StandInKubelet {
       usages: ['digital signature', 'server auth'],
     });
     if (certificate === null) return false;
-    this.#write(SERVER_PEM, certificate + keyPem);
+    this.#write(KUBELET_SERVER_PEM, certificate + keyPem);
     return true;
   }
 

@@ -3,6 +3,7 @@ import { revealText, Secret, type SensitiveText } from '../../../base/text/secre
 import type { Host } from '../../../host/host.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
+import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import type { EtcdCredentials } from '../../control-plane/etcd-credentials.ts';
 import { pkiPath } from '../../pki/certificate-list.ts';
 import type { ApiAccess } from './api-access.ts';
@@ -24,7 +25,7 @@ const CLIENT_URLS = 'kubeadm.kubernetes.io/etcd.advertise-client-urls';
  */
 export async function etcdEndpoints(admin: Cluster): Promise<readonly string[]> {
   const { items } = await admin.list(
-    { apiVersion: 'v1', kind: 'Pod', namespace: 'kube-system' },
+    { apiVersion: 'v1', kind: 'Pod', namespace: KUBE_SYSTEM },
     { labelSelector: 'component=etcd,tier=control-plane' },
   );
   return items.flatMap(({ metadata }) => metadata.annotations?.[CLIENT_URLS]?.split(',')[0] ?? []);

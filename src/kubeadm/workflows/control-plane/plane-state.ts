@@ -5,6 +5,7 @@ import type { Host } from '../../../host/host.ts';
 import { observe } from '../../../host/observe.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
+import { BOOTSTRAP_CONF } from '../../../kube/well-known.ts';
 import { clientIdentity } from '../../../kubelet/facts/kubelet-identity.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 
@@ -17,7 +18,6 @@ export type ControlPlaneState =
   | 'present';
 
 const API_SERVER = manifestPath('kube-apiserver');
-const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
 const FACTS = combineFacts({ identity: clientIdentity, files: fileFacts([API_SERVER, BOOTSTRAP_CONF]) });
 
 /**

@@ -6,6 +6,7 @@ import type { DefaultRoute } from '../../../host/facts/default-route.ts';
 import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import { KUBERNETES_DIR } from '../../../kube/well-known.ts';
 import type { PlannedPatch } from '../../../kubelet/patch-files.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS, type DefaultedCluster } from '../../config/defaults.ts';
@@ -15,7 +16,7 @@ import { type ComponentEndpoint, componentEndpoints } from '../../control-plane/
 import { controlPlaneImages } from '../../control-plane/images.ts';
 import { staticPodNames, staticPodOf } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../control-plane/model.ts';
-import { type HostCaDirectory, KUBERNETES_DIR, manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
+import { type HostCaDirectory, manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { type ControlPlaneHost, controlPlaneHost } from '../../facts/control-plane-host.ts';
 import type { PullImagesInput } from '../../phases/pull-images.ts';
 import { staticPodsInput } from '../../phases/static-pods.ts';

@@ -1,5 +1,6 @@
 import { Secret } from '../../../base/text/secret.ts';
 import type { KubeObject } from '../../../kube/object.ts';
+import { CLUSTER_INFO_NAME, KUBE_PUBLIC, KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import { signDetached } from '../../../kubeadm/token/jws.ts';
 import { bootstrapTokenOf } from '../authenticate.ts';
 import { entriesOf } from '../members.ts';
@@ -7,7 +8,7 @@ import { CONTROLLER, type ControllerContext, typeOf } from './controller.ts';
 
 const CONFIG_MAPS = typeOf('v1', 'ConfigMap');
 const SECRETS = typeOf('v1', 'Secret');
-const CLUSTER_INFO = { namespace: 'kube-public', name: 'cluster-info' };
+const CLUSTER_INFO = { namespace: KUBE_PUBLIC, name: CLUSTER_INFO_NAME };
 const KUBECONFIG = 'kubeconfig';
 const SIGNATURE = 'jws-kubeconfig-';
 
@@ -27,7 +28,7 @@ export function startBootstrapSigner(context: ControllerContext, delayMs = 0): v
     if (!signal.aborted) sign(context);
   };
   const stop = store.subscribe(({ resource, object }) => {
-    const concerns = resource === SECRETS ? object.metadata.namespace === 'kube-system' : resource === CONFIG_MAPS && isClusterInfo(object);
+    const concerns = resource === SECRETS ? object.metadata.namespace === KUBE_SYSTEM : resource === CONFIG_MAPS && isClusterInfo(object);
     if (!concerns) return;
     if (delayMs > 0) void signLater();
     else sign(context);
@@ -43,7 +44,7 @@ function sign({ store, registry, clock }: ControllerContext): void {
   const data = new Map(entriesOf(clusterInfo, 'data'));
   const payload = data.get(KUBECONFIG);
   if (payload === undefined) return;
-  const tokens = store.list(SECRETS, 'kube-system').map((secret) => bootstrapTokenOf(secret, clock.now()));
+  const tokens = store.list(SECRETS, KUBE_SYSTEM).map((secret) => bootstrapTokenOf(secret, clock.now()));
   const signatures = tokens.flatMap((token) =>
     token?.usages.includes('signing')
       ? [[`${SIGNATURE}${token.id}`, signDetached(token.id, new Secret(token.secret), payload)] as const]

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../kube/resources.ts';
+import { MASTERS_GROUP_NAME } from '../../../kube/well-known.ts';
 import { type UserInfo, userOf } from '../authenticate.ts';
 import type { CertificateAuthority } from '../pki.ts';
 import type { Registry } from '../registry.ts';
@@ -16,7 +17,7 @@ export interface ControllerContext {
 }
 
 /** Who the controllers are when they write. */
-export const CONTROLLER: UserInfo = userOf('system:kube-controller-manager', ['system:masters']);
+export const CONTROLLER: UserInfo = userOf('system:kube-controller-manager', [MASTERS_GROUP_NAME]);
 
 /**
  * Calls `work` for every object of a kind that exists, and again for each one written later.

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../../kube/object.ts';
+import { NODE_USER_PREFIX, NODES_GROUP_NAME } from '../../../kube/well-known.ts';
 import { memberOf, textOf, textsOf } from '../members.ts';
 import { type ParsedRequest, parseCertificateRequest } from '../pki.ts';
 
@@ -37,12 +38,12 @@ export function parseCsr(object: KubeObject): ParsedCsr | null {
 export function requestProblem({ signerName, usages, request }: ParsedCsr): string | null {
   const serving = signerName === SERVING_SIGNER;
   const { organizations, commonName, dnsNames, ipAddresses, otherNames } = request;
-  if (organizations.length !== 1 || organizations[0] !== 'system:nodes') return 'subject organization is not system:nodes';
+  if (organizations.length !== 1 || organizations[0] !== NODES_GROUP_NAME) return 'subject organization is not system:nodes';
   if (serving && dnsNames.length + ipAddresses.length === 0) return 'DNS or IP subjectAltName is required';
   if (!serving && dnsNames.length > 0) return 'DNS subjectAltNames are not allowed';
   if (!serving && ipAddresses.length > 0) return 'IP subjectAltNames are not allowed';
   if (otherNames.length > 0) return 'Email and URI subjectAltNames are not allowed';
-  if (!commonName.startsWith('system:node:')) return 'subject common name does not begin with system:node:';
+  if (!commonName.startsWith(NODE_USER_PREFIX)) return 'subject common name does not begin with system:node:';
   const desired = ['digital signature', 'key encipherment', serving ? 'server auth' : 'client auth'];
   const given = new Set(usages);
   const fits =

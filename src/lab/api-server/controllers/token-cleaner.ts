@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import { expiryOf } from '../authenticate.ts';
 import { textOf } from '../members.ts';
 import { CONTROLLER, type ControllerContext, forEachWritten, typeOf } from './controller.ts';
@@ -12,7 +13,7 @@ const LONGEST_SLEEP_MS = 2 ** 31 - 1;
  */
 export function startTokenCleaner(context: ControllerContext): void {
   forEachWritten(context, SECRETS, async (secret) => {
-    if (secret.metadata.namespace !== 'kube-system' || textOf(secret, 'type') !== 'bootstrap.kubernetes.io/token') return;
+    if (secret.metadata.namespace !== KUBE_SYSTEM || textOf(secret, 'type') !== 'bootstrap.kubernetes.io/token') return;
     const expires = expiryOf(secret);
     if (expires !== null) await deleteAt(context, secret, expires);
   });
