@@ -9,7 +9,7 @@ import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { TemplateSource } from '../ports.ts';
-import type { NodeOptions } from '../workflows/prepare-node.ts';
+import type { NodeOptions } from '../workflows/node-options.ts';
 
 /** Fields of a KubeletConfiguration that the command line declares for a node. */
 export interface FieldsRequest {

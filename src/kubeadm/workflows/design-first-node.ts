@@ -9,8 +9,11 @@ import { dnsIp } from '../config/dns-ip.ts';
 import type { UploadKubeletConfigInput } from '../phases/upload-config-kubelet.ts';
 import type { Finding } from '../preflight/check.ts';
 import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../render/cluster-config.ts';
+import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
 import { editedClusterConfig } from './init-settings.ts';
-import { type DesignedNode, designObservedNode, type NodeOptions, type ObservedNode, readWritten } from './prepare-node.ts';
+import type { NodeOptions } from './node-options.ts';
+import type { ObservedNode } from './observe-node.ts';
+import { readWritten } from './read-kubelet-document.ts';
 
 export interface FirstNodeOptions extends NodeOptions {
   /** The KubeletConfiguration for all nodes, when the user gave one. */

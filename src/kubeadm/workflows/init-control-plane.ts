@@ -45,8 +45,9 @@ import { designFirstNode } from './design-first-node.ts';
 import { identifyNode, type NodeTrust } from './identify-node.ts';
 import { NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
+import { kubeletStartInput } from './kubelet-start-input.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
-import { kubeletStartInput, observeNode } from './prepare-node.ts';
+import { observeNode } from './observe-node.ts';
 import { selectPhase } from './select-phase.ts';
 import { prepareUpload } from './shared-certs.ts';
 

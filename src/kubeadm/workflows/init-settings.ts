@@ -9,7 +9,8 @@ import { isGenerated, KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubele
 import type { ParsedConfig } from '../render/cluster-config.ts';
 import type { readClusterConfiguration } from './cluster-baseline.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
-import { type ObservedNode, readWritten } from './prepare-node.ts';
+import type { ObservedNode } from './observe-node.ts';
+import { readWritten } from './read-kubelet-document.ts';
 
 /** What the API server says counts; then what the user wrote; then the kubelet on the host. */
 export async function controlPlaneVersion(

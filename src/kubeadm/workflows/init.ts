@@ -23,8 +23,10 @@ import { readClusterConfiguration } from './cluster-baseline.ts';
 import { designFirstNode } from './design-first-node.ts';
 import { controlPlaneVersion, NO_SETTINGS, settingsOf } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
+import { kubeletStartInput } from './kubelet-start-input.ts';
+import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
-import { kubeletStartInput, type NodeOptions, observeNode } from './prepare-node.ts';
+import { observeNode } from './observe-node.ts';
 import { selectPhase } from './select-phase.ts';
 
 export interface InitOptions extends NodeOptions, InitTokenOptions {

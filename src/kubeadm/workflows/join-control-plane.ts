@@ -29,7 +29,7 @@ import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.
 import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
 import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type JoinInput, type JoinOptions, prepareJoin } from './join.ts';
-import { observeNode } from './prepare-node.ts';
+import { observeNode } from './observe-node.ts';
 import { selectPhase } from './select-phase.ts';
 import { downloadCerts } from './shared-certs.ts';
 

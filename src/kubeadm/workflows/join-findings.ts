@@ -3,7 +3,7 @@ import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Finding } from '../preflight/check.ts';
 import type { CheckName } from '../preflight/check-names.ts';
-import type { ObservedNode } from './prepare-node.ts';
+import type { ObservedNode } from './observe-node.ts';
 
 /** What join knows about the cluster besides the node's own host. */
 export interface JoinTarget {

@@ -28,10 +28,13 @@ import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
 import type { Finding } from '../preflight/check.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { joinFindings } from './join-findings.ts';
+import { kubeletStartInput } from './kubelet-start-input.ts';
+import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
-import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
+import { type ObservedNode, observeNode } from './observe-node.ts';
 import { selectPhase } from './select-phase.ts';
 
 export interface JoinOptions extends NodeOptions {

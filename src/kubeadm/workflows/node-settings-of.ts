@@ -2,7 +2,8 @@ import type { JsonObject } from '../../base/json.ts';
 import { Memo } from '../../base/memo.ts';
 import { type SourceNode, sourceToJson } from '../../codec/source.ts';
 import type { NodeSettings } from '../node-settings/node-settings.ts';
-import type { NodeOptions, ObservedNode } from './prepare-node.ts';
+import type { NodeOptions } from './node-options.ts';
+import type { ObservedNode } from './observe-node.ts';
 
 /** What a run declares for its node, as the host is to remember it. */
 export function nodeSettingsOf({ registration }: Pick<ObservedNode, 'registration'>, options: NodeOptions): NodeSettings {

@@ -27,9 +27,12 @@ import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnno
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
 import { renderTemplate } from '../render/template.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
+import { kubeletStartInput } from './kubelet-start-input.ts';
+import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
-import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
+import { type ObservedNode, observeNode } from './observe-node.ts';
 import { selectPhase } from './select-phase.ts';
 
 /** What is declared anew takes the place of what the host remembers of that sort; what is not given is taken from there. */

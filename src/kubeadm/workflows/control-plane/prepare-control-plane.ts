@@ -25,7 +25,8 @@ import type { WriteFilesInput } from '../../phases/write-files.ts';
 import type { KubeconfigDefinition } from '../../pki/kubeconfig-list.ts';
 import type { Finding } from '../../preflight/check.ts';
 import { controlPlaneFindings } from '../../preflight/control-plane-checks.ts';
-import type { NodeOptions, ObservedNode } from '../prepare-node.ts';
+import type { NodeOptions } from '../node-options.ts';
+import type { ObservedNode } from '../observe-node.ts';
 import { type PreparedPki, preparePki } from '../prepare-pki.ts';
 
 /** What is declared for a control-plane node, by init and join alike. */

@@ -5,7 +5,7 @@ import { formatMinor, parseMinor } from '../../../kubelet/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../../config/defaults.ts';
 import { mergeClusterConfiguration } from '../../config/merge-cluster.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
-import type { ObservedNode } from '../prepare-node.ts';
+import type { ObservedNode } from '../observe-node.ts';
 
 /** What control planes are made of where nobody says otherwise: the version whose manifests these are. */
 export const NEWEST_RELEASE = 'v1.36.2';

@@ -1,0 +1,76 @@
+import type { Problem } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Taint } from '../../kube/taint.ts';
+import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
+import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
+import type { LayeredConfig } from '../../kubelet/layers.ts';
+import { parseSetting } from '../../kubelet/setting.ts';
+import type { Finding } from '../preflight/check.ts';
+import { designNode, type NodeDesign } from '../render/node-design.ts';
+import type { NodeOptions } from './node-options.ts';
+import { type PreflightInput, preflightNode } from './node-preflight.ts';
+import type { ObservedNode } from './observe-node.ts';
+import { readWritten } from './read-kubelet-document.ts';
+import { catalogueMinor, versionWarnings } from './version-warnings.ts';
+
+export interface DesignOptions extends PreflightInput {
+  readonly node: ObservedNode;
+  readonly cluster: LayeredConfig;
+  /** The user wrote the cluster's KubeletConfiguration for this run. */
+  readonly clusterIsDeclared: boolean;
+  readonly registerWithTaints: readonly Taint[];
+  /** kubeadm's feature gates of the cluster. */
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  /** instance-config.yaml of the host, where it stays as it is. */
+  readonly instancePatch?: JsonObject;
+}
+
+export interface DesignedNode {
+  readonly design: NodeDesign;
+  readonly warnings: readonly Warning[];
+  readonly refusals: readonly Problem[];
+}
+
+/**
+ * Works out the files of a node and asks preflight whether they may be written.
+ * @throws AppError with exit code 2: wrong fields in overlays, settings or patches, flags the kubelet does not have, a name that contradicts itself
+ */
+export async function designObservedNode(
+  context: PhaseContext,
+  options: NodeOptions,
+  { node, ...cluster }: DesignOptions,
+): Promise<DesignedNode> {
+  const { catalogue } = options;
+  const { facts, registration } = node;
+  const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
+  const overlays = options.overlays.map((document) => readWritten(document, minor, catalogue));
+  const kubelet = { minor, assumed: node.kubeletMinor === null, catalogue };
+  const flagWarnings = checkExtraArgs(registration, kubelet);
+  const design = designNode({
+    ...options,
+    ...cluster,
+    nodeLocalCRISocket: cluster.featureGates.NodeLocalCRISocket ?? true,
+    facts,
+    minor,
+    nodeName: registration.name,
+    criSocket: registration.criSocket,
+    criSocketSource: node.criSocketSource,
+    extraArgs: registration.kubeletExtraArgs,
+    overlays,
+    settings: options.settings.map((setting) => parseSetting(setting, minor, catalogue)),
+  });
+  const fieldWarnings = checkNodeFields(design.layered, kubelet);
+  const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
+  const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
+  return {
+    design,
+    warnings: [...versions, ...flagWarnings, ...fieldWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
+    refusals: verdict.errors,
+  };
+}
+
+function toWarning({ id, message }: Finding): Warning {
+  return { code: id, message };
+}

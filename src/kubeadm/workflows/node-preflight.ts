@@ -1,0 +1,104 @@
+import { revealText } from '../../base/text/secret.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Minor } from '../../kubelet/catalogue.ts';
+import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
+import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
+import { type Finding, validateFindings } from '../preflight/check.ts';
+import { kubeletConfigAccepted } from '../preflight/kubelet-config-accepted.ts';
+import { kubeletFlagFindings } from '../preflight/kubelet-flags.ts';
+import { runNodeChecks } from '../preflight/node-checks.ts';
+import type { NodeDesign } from '../render/node-design.ts';
+import type { NodeOptions } from './node-options.ts';
+import type { ObservedNode } from './observe-node.ts';
+
+/** What a node is checked against, besides its own facts and files. */
+export interface PreflightInput {
+  readonly controlPlaneMinor: Minor;
+  readonly serviceSubnets: string | null;
+  /** What the workflow found. */
+  readonly findings?: readonly Finding[];
+}
+
+/**
+ * Asks whether the files of a node may be written: the host, the flags and, where one is installed, its kubelet.
+ * @returns errors and warnings of the checks that count
+ */
+export async function preflightNode(
+  context: PhaseContext,
+  options: NodeOptions,
+  { facts, kubeletMinor, registration }: ObservedNode,
+  design: NodeDesign,
+  { controlPlaneMinor, serviceSubnets, findings: more = [] }: PreflightInput,
+) {
+  const nodeIPs = (registration.kubeletExtraArgs.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').filter(Boolean);
+  const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
+  const findings = runNodeChecks({
+    facts,
+    nodeName: registration.name,
+    nodeIPs,
+    criSocket: registration.criSocket,
+    config: design.layered.config,
+    kubeletMinor,
+    controlPlaneMinor,
+    ipv4: addresses.length === 0 || addresses.some((address) => !address.includes(':')),
+    ipv6: addresses.some((address) => address.includes(':')),
+    unitRefusal: design.unit.refusal,
+  });
+  const flags = kubeletFlagFindings({
+    flags: design.flags,
+    hostWords: design.unit.extraArgs,
+    hostFile: design.unit.extraArgsFile,
+    nodeName: registration.name,
+    minor: design.minor,
+    assumed: kubeletMinor === null,
+    catalogue: options.catalogue,
+  });
+  const accepted = await queryKubelet(context, options, facts, design);
+  const applicable = [...findings, ...flags, ...accepted, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
+  const softened = applicable.map(
+    (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
+  );
+  return validateFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], context.host.name);
+}
+
+/** What a dry run can do without. */
+const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'ExternalEtcdClientCertificates']);
+
+/** Lets the kubelet that is there read the configuration it is to get. One round trip. */
+async function queryKubelet(
+  context: PhaseContext,
+  { catalogue, staged }: NodeOptions,
+  facts: HostFacts,
+  design: NodeDesign,
+): Promise<readonly Finding[]> {
+  const { kubelet } = facts;
+  const { files, flags, unit, minor } = design;
+  if (staged || kubelet === null || 'error' in kubelet) return [];
+  if (await runsWith(design, facts, context)) return [];
+  const { host, signal } = context;
+  const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
+  const acceptance = kubeletAcceptance({
+    kubeletPath: kubelet.path,
+    config: revealText(files.configYaml.content),
+    flags: flagsForQuery(words, { catalogue, minor }),
+  });
+  return kubeletConfigAccepted(await observe(host, acceptance, signal), kubelet.version);
+}
+
+/** Whether the kubelet runs with these very files: it took them already, and nothing is going to be changed that it could refuse. */
+async function runsWith(
+  { files: { configYaml, flagsEnv, instanceConfig }, unit: { files } }: NodeDesign,
+  { unit }: HostFacts,
+  { host, signal }: PhaseContext,
+): Promise<boolean> {
+  if (unit?.activeState !== 'active' || unit.needsReload) return false;
+  const desired = [configYaml, flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
+  const found = await observe(host, fileFacts(desired.map(({ path }) => path)), signal);
+  return desired.every(({ path, content }) => found.get(path)?.content === revealText(content));
+}
+
+function softens({ id }: Finding, facts: HostFacts): boolean {
+  return ABSENT_IS_FINE.has(id) && (id !== 'KubeletVersion' || facts.kubelet === null);
+}
