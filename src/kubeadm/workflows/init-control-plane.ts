@@ -1,21 +1,19 @@
-import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { AppError, type Problem } from '../../base/errors.ts';
 import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
-import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
+import { revealText, type Secret } from '../../base/text/secret.ts';
 import type { SourceDocument } from '../../codec/source.ts';
-import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
 import type { Phase, PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { ADMIN_CONF, KUBELET_PKI_DIR, KUBERNETES_DIR, SUPER_ADMIN_CONF } from '../../kube/well-known.ts';
-import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { KUBELET_PKI_DIR } from '../../kube/well-known.ts';
+import { type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
-import { applyClusterDefaults } from '../config/defaults.ts';
+import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../config/model.ts';
-import { controlPlaneServer, localServer } from '../control-plane/model.ts';
+import { controlPlaneServer } from '../control-plane/model.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../phases/addons.ts';
@@ -36,30 +34,36 @@ import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-con
 import type { WriteFilesInput } from '../phases/write-files.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
-import { readClusterConfiguration } from './cluster-baseline.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane, onceAdministrator } from './control-plane/api-access.ts';
+import type { NodeDesign } from '../render/node-design.ts';
+import { type FoundClusterConfiguration, readClusterConfiguration } from './cluster-baseline.ts';
+import type { ApiAccess } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
-import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
-import { type SettleClusterInput, settleCluster } from './control-plane/settle-cluster.ts';
-import { designFirstNode } from './design-first-node.ts';
+import {
+  advertised,
+  type ControlPlaneOptions,
+  type ObservedControlPlane,
+  observeControlPlane,
+  type PreparedControlPlane,
+  prepareControlPlane,
+} from './control-plane/prepare-control-plane.ts';
+import { type SettleClusterInput, type SettledCluster, settleCluster } from './control-plane/settle-cluster.ts';
+import { type ApiServerRoutes, apiServerRoutes, findRunning, type WayOptions } from './control-plane/ways-to-api-server.ts';
+import { type DesignedFirstNode, designFirstNode } from './design-first-node.ts';
 import { identifyNode, type NodeTrust } from './identify-node.ts';
 import { NO_SETTINGS } from './init-settings.ts';
-import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
-import { kubeletStartInput } from './kubelet-start-input.ts';
+import { type InitTokenOptions, type InitTokens, settleTokens } from './init-tokens.ts';
+import { newNodeStartInput } from './kubelet-start-input.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
-import { observeNode } from './observe-node.ts';
+import { type ObservedNode, observeNode } from './observe-node.ts';
 import { selectPhase } from './select-phase.ts';
-import { prepareUpload } from './shared-certs.ts';
+import { type PreparedUpload, prepareUpload } from './shared-certs.ts';
 
-export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitTokenOptions, 'apiServer'> {
+export interface InitControlPlaneOptions extends ControlPlaneOptions, WayOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;
   /** The KubeletConfiguration for all nodes, when the user gave one. */
   readonly kubelet: SourceDocument | null;
   /** Whether a phase is left out by name, whatever phase alone is asked for. */
   readonly skips: (phase: string) => boolean;
-  readonly connect: ConnectControlPlane;
-  /** Credentials that were given for single phases, in place of those on the host. */
-  readonly given: Cluster | null;
   /** Tells with them which Node the host is, before the Node is marked. */
   readonly trust: NodeTrust | null;
   readonly releaseOf: SettleClusterInput['releaseOf'];
@@ -78,8 +82,6 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitT
   readonly showCertificateKey: (key: Secret) => void;
   /** The key is not to be shown with the join command. */
   readonly withholdCertificateKey: boolean;
-  /** Hears of each way to an API server that is opened, so that it can be closed. */
-  readonly opened: (access: ApiAccess) => void;
 }
 
 export interface InitControlPlaneInput extends MakesApiServer {
@@ -139,41 +141,68 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
 
 const PHASES = (): readonly string[] => initControlPlaneWorkflow.phases.map(({ name }) => name);
 
-/**
- * The API server, where it runs already.
- * @returns lockedOut: why nobody can log in, which is to be told where the certificates on the host do not tell it better
- */
-async function findRunning(
-  context: PhaseContext,
-  given: Cluster | null,
-  { superApi, api }: Pick<ApiServerRoutes, 'superApi' | 'api'>,
-): Promise<{ readonly running: Cluster | null; readonly lockedOut: AppError | null }> {
-  try {
-    return { running: given ?? (await superApi.reach(context)) ?? (await api.reach(context)), lockedOut: null };
-  } catch (error) {
-    if (isAppError(error, 'CLUSTER_UNAUTHORIZED')) return { running: null, lockedOut: error };
-    throw error;
-  }
+async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
+  const host = await observeInitHost(context, options);
+  const settled = await settleInitCluster(host, options);
+  const controlPlane = await designControlPlane(context, options, host, settled.cluster);
+  const firstNode = await designFirstNode(context, options, {
+    node: host.node,
+    cluster: settled.cluster,
+    controlPlaneMinor: minorOf(settled.cluster),
+    running: host.running,
+    findings: controlPlane.findings,
+  });
+  const admission = await prepareAdmission({ ...context, cluster: host.running }, options, settled.cluster, controlPlane);
+  const marked = await identifyToMark(context, options, host.node.registration.name);
+  const { found } = host;
+  return {
+    input: inputOf(options, { host, cluster: settled.cluster, controlPlane, firstNode, admission, now: context.clock.now() }),
+    warnings: [...found.warnings, ...settled.warnings, ...firstNode.warnings, ...controlPlane.warnings],
+    refusals: [...firstNode.refusals, ...controlPlane.refusals, ...(admission.shared?.problems ?? []), ...marked],
+    node: { nodeName: host.node.registration.name, isProven: false, machineId: null },
+    origins: firstNode.design.origins,
+  };
 }
 
-async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
+/** The host, and the API server that runs there already. */
+interface InitHost {
+  readonly node: ObservedNode;
+  readonly observed: ObservedControlPlane;
+  readonly routes: ApiServerRoutes;
+  readonly running: Cluster | null;
+  readonly lockedOut: AppError | null;
+  /** The ClusterConfiguration of the API server that runs. */
+  readonly found: FoundClusterConfiguration;
+}
+
+async function observeInitHost(context: PhaseContext, options: InitControlPlaneOptions): Promise<InitHost> {
   const node = await observeNode(context, options);
   const { etcd } = applyClusterDefaults(options.cluster);
   const observed = await observeControlPlane(context, advertised(options, node), { etcd, phases: PHASES() });
-  const { localAPIEndpoint } = observed;
-  const routes = await apiServerRoutes(context, options, localAPIEndpoint);
+  const routes = await apiServerRoutes(context, options, observed.localAPIEndpoint);
   const { running, lockedOut } = await findRunning(context, options.given, routes);
-  const existing = { ...context, cluster: running };
   const found = running === null ? NO_SETTINGS : await readClusterConfiguration(running);
-  const settled = await settleCluster({
+  return { node, observed, routes, running, lockedOut, found };
+}
+
+function settleInitCluster({ node, observed, found }: InitHost, options: InitControlPlaneOptions): Promise<SettledCluster> {
+  return settleCluster({
     found: found.model ?? {},
     declared: options.cluster,
-    bindPort: localAPIEndpoint.bindPort,
+    bindPort: observed.localAPIEndpoint.bindPort,
     kubelet: node.facts.kubelet,
     releaseOf: options.releaseOf,
     skips: options.skips,
   });
-  const { cluster } = settled;
+}
+
+/** @throws AppError where no credentials of the host are accepted by the API server that runs there, with what is wrong with its certificates */
+async function designControlPlane(
+  context: PhaseContext,
+  options: InitControlPlaneOptions,
+  { node, observed, routes, lockedOut }: InitHost,
+  cluster: DefaultedCluster,
+): Promise<PreparedControlPlane> {
   const prepared = await prepareControlPlane(context, options, {
     node,
     observed,
@@ -185,99 +214,121 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   if (lockedOut !== null)
     throw prepared.refusals.length === 0 ? lockedOut : new AppError(prepared.refusals, { exitCode: 3, cause: lockedOut });
   routes.use(prepared.pki.textAt);
-  const minor = Math.min(parseMinor(releaseOfVersion(cluster.kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
-  const { design, upload, warnings, refusals } = await designFirstNode(context, options, {
-    node,
+  return prepared;
+}
+
+function minorOf({ kubernetesVersion }: DefaultedCluster): Minor {
+  return Math.min(parseMinor(releaseOfVersion(kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
+}
+
+/** What other nodes join by: the API server's address and CA, tokens, and certificates for further control planes. */
+interface Admission {
+  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly tokens: InitTokens;
+  /** Null: no certificates are to be uploaded. */
+  readonly shared: PreparedUpload | null;
+}
+
+async function prepareAdmission(
+  context: PhaseContext,
+  options: InitControlPlaneOptions,
+  cluster: DefaultedCluster,
+  { pki, node }: PreparedControlPlane,
+): Promise<Admission> {
+  const caPem = pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
+  const apiServer = caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
+  const tokens = await settleTokens(context, { ...options, apiServer });
+  if (!options.uploadCerts) return { apiServer, tokens, shared: null };
+  const shared = await prepareUpload(context, {
     cluster,
-    controlPlaneMinor: minor,
-    running,
-    findings: prepared.findings,
+    pki,
+    issuer: options.issuer,
+    certificateKey: options.certificateKey,
+    freshToken: options.certsToken,
+    now: context.clock.now(),
+    assumeEmptyCluster: options.dryRun,
+    show: options.showCertificateKey,
   });
-  const caPem = prepared.pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
-  const apiServer = caPem === null ? null : { server: controlPlaneServer(prepared.node), caPem: revealText(caPem) };
-  const tokens = await settleTokens(existing, { ...options, apiServer });
-  const start = kubeletStartInput(design, options);
-  const shared = options.uploadCerts
-    ? await prepareUpload(existing, {
-        cluster,
-        pki: prepared.pki,
-        issuer: options.issuer,
-        certificateKey: options.certificateKey,
-        freshToken: options.certsToken,
-        now: context.clock.now(),
-        assumeEmptyCluster: options.dryRun,
-        show: options.showCertificateKey,
-      })
-    : null;
+  return { apiServer, tokens, shared };
+}
+
+interface Designed {
+  readonly host: InitHost;
+  readonly cluster: DefaultedCluster;
+  readonly controlPlane: PreparedControlPlane;
+  readonly firstNode: DesignedFirstNode;
+  readonly admission: Admission;
+  readonly now: Date;
+}
+
+/** The input of every phase. */
+function inputOf(options: InitControlPlaneOptions, designed: Designed): InitControlPlaneInput {
+  const { host, cluster, controlPlane, firstNode, admission, now } = designed;
+  const { node, routes, found } = host;
+  const start = newNodeStartInput(firstNode.design, options, []);
   const assumeEmptyCluster = options.dryRun;
-  const marked = await identifyToMark(context, options, node.registration.name);
-  const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(prepared.node);
+  const { forceUpload } = options;
+  const apiCallMs = goDurationMs(controlPlane.timeouts.kubernetesAPICall);
+  const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(controlPlane.node);
+  const corednsWanted = cluster.dns.disabled === true ? null : corednsObjects(controlPlane.node);
   return {
-    input: {
-      api: routes.api,
-      superApi: routes.superApi,
+    api: routes.api,
+    superApi: routes.superApi,
+    assumeEmptyCluster,
+    staged: options.staged,
+    admins: { reachAsAdmin: routes.reachAsAdmin, timeoutMs: apiCallMs },
+    pull: controlPlane.pull,
+    pki: controlPlane.pki,
+    manifests: controlPlane.manifests,
+    kubeletStart: start,
+    save: { memory: nodeSettingsOf(node, options), mayChown: start.mayChown },
+    wait: controlPlane.wait,
+    uploadKubeadm: {
+      clusterConfiguration: encodeClusterConfiguration(cluster),
+      understood: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
       assumeEmptyCluster,
-      staged: options.staged,
-      admins: { reachAsAdmin: routes.reachAsAdmin, timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall) },
-      pull: prepared.pull,
-      pki: prepared.pki,
-      manifests: prepared.manifests,
-      kubeletStart: { ...start, directories: [...start.directories, { path: KUBERNETES_DIR, mode: 0o755 }] },
-      save: { memory: nodeSettingsOf(node, options), mayChown: start.mayChown },
-      wait: prepared.wait,
-      uploadKubeadm: {
-        clusterConfiguration: encodeClusterConfiguration(cluster),
-        understood: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
-        assumeEmptyCluster,
-      },
-      upload: {
-        ...upload,
-        forceUpload: options.forceUpload,
-        assumeEmptyCluster,
-      },
-      bootstrapToken: {
-        tokens: tokens.desired,
-        apiServer,
-        replaceAddress: options.forceUpload || cluster.controlPlaneEndpoint !== undefined,
-        assumeEmptyCluster,
-        now: context.clock.now(),
-      },
-      uploadCerts: shared?.input ?? null,
-      mark: {
-        nodeName: node.registration.name,
-        taints: prepared.node.taints,
-        timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
-        assumeEmptyCluster,
-        check: null,
-      },
-      coredns: {
-        objects: cluster.dns.disabled === true ? null : corednsObjects(prepared.node),
-        forceUpload: options.forceUpload,
-        assumeEmptyCluster,
-      },
-      kubeProxy: { ...proxy, forceUpload: options.forceUpload, assumeEmptyCluster },
-      finalize: {
-        certDir: argValue(node.registration.kubeletExtraArgs, 'cert-dir') ?? KUBELET_PKI_DIR,
-        rotates:
-          (argValue(node.registration.kubeletExtraArgs, 'rotate-certificates') ?? String(design.layered.config.rotateCertificates)) ===
-          'true',
-        health: start.health,
-      },
-      show: {
-        tokens: tokens.joining,
-        apiServer,
-        withhold: options.withholdToken,
-        controlPlane:
-          cluster.controlPlaneEndpoint === undefined
-            ? null
-            : () => ({ certificateKey: options.withholdCertificateKey ? null : (shared?.input.key ?? null) }),
-        show: options.showJoinCommand,
-      },
     },
-    warnings: [...found.warnings, ...settled.warnings, ...warnings, ...prepared.warnings],
-    refusals: [...refusals, ...prepared.refusals, ...(shared?.problems ?? []), ...marked],
-    node: { nodeName: node.registration.name, isProven: false, machineId: null },
-    origins: design.origins,
+    upload: { ...firstNode.upload, forceUpload, assumeEmptyCluster },
+    bootstrapToken: {
+      tokens: admission.tokens.desired,
+      apiServer: admission.apiServer,
+      replaceAddress: forceUpload || cluster.controlPlaneEndpoint !== undefined,
+      assumeEmptyCluster,
+      now,
+    },
+    uploadCerts: admission.shared?.input ?? null,
+    mark: {
+      nodeName: node.registration.name,
+      taints: controlPlane.node.taints,
+      timeoutMs: apiCallMs,
+      assumeEmptyCluster,
+      check: null,
+    },
+    coredns: { objects: corednsWanted, forceUpload, assumeEmptyCluster },
+    kubeProxy: { ...proxy, forceUpload, assumeEmptyCluster },
+    finalize: finalizeInput(node, firstNode.design, start),
+    show: showInput(options, cluster, admission),
+  };
+}
+
+function finalizeInput({ registration }: ObservedNode, design: NodeDesign, { health }: KubeletStartInput): KubeletFinalizeInput {
+  const flag = (name: string): string | undefined => argValue(registration.kubeletExtraArgs, name);
+  const rotates = (flag('rotate-certificates') ?? String(design.layered.config.rotateCertificates)) === 'true';
+  return { certDir: flag('cert-dir') ?? KUBELET_PKI_DIR, rotates, health };
+}
+
+function showInput(
+  options: InitControlPlaneOptions,
+  { controlPlaneEndpoint }: DefaultedCluster,
+  { tokens, apiServer, shared }: Admission,
+): ShowJoinCommandInput {
+  const certificateKey = options.withholdCertificateKey ? null : (shared?.input.key ?? null);
+  return {
+    tokens: tokens.joining,
+    apiServer,
+    withhold: options.withholdToken,
+    controlPlane: controlPlaneEndpoint === undefined ? null : () => ({ certificateKey }),
+    show: options.showJoinCommand,
   };
 }
 
@@ -290,51 +341,4 @@ async function identifyToMark(
   if (given === null || trust === null || !selects(markControlPlane.name)) return [];
   const desired = { trust, named: nodeRegistration.name ?? null, expected: nodeName };
   return (await identifyNode({ ...context, cluster: given }, desired)).refusals;
-}
-
-interface ApiServerRoutes {
-  /** As an administrator. */
-  readonly api: ApiAccess;
-  /** As one who needs no RBAC. */
-  readonly superApi: ApiAccess;
-  /** By admin.conf, whether the API server knows it for an administrator's or not. */
-  readonly reachAsAdmin: ApiAccess['reach'];
-  /** From now on kubeconfigs are those that are there once all is done. */
-  use(textAt: (path: string) => SensitiveText | null): void;
-}
-
-/** With credentials that were given there is one way; else one by each of the kubeconfigs of the host. */
-async function apiServerRoutes(
-  context: PhaseContext,
-  { connect, given, opened }: InitControlPlaneOptions,
-  endpoint: Parameters<typeof localServer>[0],
-): Promise<ApiServerRoutes> {
-  if (given !== null) {
-    const access: ApiAccess = { reach: async () => given, close: async () => undefined };
-    return { api: access, superApi: access, reachAsAdmin: access.reach, use: () => undefined };
-  }
-  const files = await observe(context.host, fileFacts([ADMIN_CONF, SUPER_ADMIN_CONF]), context.signal);
-  let textAt = (path: string): SensitiveText | null => {
-    const text = files.get(path)?.content;
-    return text === undefined ? null : new SensitiveText([new Secret(text)]);
-  };
-  const route = (...paths: readonly string[]): ApiAccess => {
-    const kubeconfig = () => {
-      const path = paths.find((each) => textAt(each) !== null);
-      const text = path === undefined ? null : textAt(path);
-      return path === undefined || text === null ? null : { path, text };
-    };
-    const access = apiAccess({ connect, local: { server: localServer(endpoint), port: endpoint.bindPort }, kubeconfig });
-    opened(access);
-    return access;
-  };
-  const [admin, superApi] = [route(ADMIN_CONF), route(SUPER_ADMIN_CONF, ADMIN_CONF)];
-  return {
-    api: onceAdministrator(admin, superApi),
-    superApi,
-    reachAsAdmin: admin.reach,
-    use: (next) => {
-      textAt = next;
-    },
-  };
 }

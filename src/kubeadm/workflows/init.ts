@@ -5,7 +5,6 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
@@ -23,7 +22,7 @@ import { readClusterConfiguration } from './cluster-baseline.ts';
 import { designFirstNode } from './design-first-node.ts';
 import { controlPlaneVersion, NO_SETTINGS, settingsOf } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
-import { kubeletStartInput } from './kubelet-start-input.ts';
+import { newNodeStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { observeNode } from './observe-node.ts';
@@ -85,14 +84,10 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
   });
   const tokens = await settleTokens(context, options);
   const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, existingIdentity: hasIdentity(node.facts) });
-  const start = kubeletStartInput(design, options);
+  const start = newNodeStartInput(design, options, identity.files);
   return {
     input: {
-      kubeletStart: {
-        ...start,
-        files: [...identity.files, ...start.files],
-        directories: [...start.directories, { path: KUBERNETES_DIR, mode: 0o755 }],
-      },
+      kubeletStart: start,
       upload: {
         ...upload,
         forceUpload: options.forceUpload,

@@ -31,7 +31,7 @@ import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cl
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { joinFindings } from './join-findings.ts';
-import { kubeletStartInput } from './kubelet-start-input.ts';
+import { newNodeStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
@@ -133,20 +133,16 @@ export async function prepareJoin(
   const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
   const removal = options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { namesake, marks }) : null;
   const marked = await identifyToMark(context, options, { node, namesake, marks, removal });
-  const start = kubeletStartInput(design, own);
   const target = {
     ...options.apiServer,
     clusterName: baseline.clusterName,
     caPath: options.caCertPath,
     token: hasIdentity(node.facts) ? null : await options.credentials(),
   };
+  const start = newNodeStartInput(design, own, bootstrapFiles(options.templates, target));
   return {
     input: {
-      kubeletStart: {
-        ...start,
-        files: [...bootstrapFiles(options.templates, target), ...start.files],
-        directories: [...start.directories, { path: KUBERNETES_DIR, mode: 0o755 }],
-      },
+      kubeletStart: start,
       save: { memory: nodeSettingsOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },

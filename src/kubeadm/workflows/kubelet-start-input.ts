@@ -1,4 +1,5 @@
-import { KUBELET_DIR } from '../../kube/well-known.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import { KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -19,4 +20,13 @@ export function kubeletStartInput(design: NodeDesign, options: NodeOptions): Kub
       flags: [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...design.unit.extraArgs],
     },
   };
+}
+
+/**
+ * The same for a host that becomes a node: its directory /etc/kubernetes is made, and its credentials are written first.
+ * @param credentials files the kubelet logs in with; none where they are written by other phases
+ */
+export function newNodeStartInput(design: NodeDesign, options: NodeOptions, credentials: readonly DesiredFile[]): KubeletStartInput {
+  const { files, directories, ...start } = kubeletStartInput(design, options);
+  return { ...start, files: [...credentials, ...files], directories: [...directories, { path: KUBERNETES_DIR, mode: 0o755 }] };
 }

@@ -29,14 +29,16 @@ export interface UploadOptions {
   readonly show: (key: Secret) => void;
 }
 
+export interface PreparedUpload {
+  readonly input: UploadCertsInput;
+  readonly problems: readonly Problem[];
+}
+
 /**
  * What the phase upload-certs needs. The credentials of an external etcd are read from the host.
  * @returns problems, when the keys of authorities are elsewhere
  */
-export async function prepareUpload(
-  context: PhaseContext,
-  options: UploadOptions,
-): Promise<{ readonly input: UploadCertsInput; readonly problems: readonly Problem[] }> {
+export async function prepareUpload(context: PhaseContext, options: UploadOptions): Promise<PreparedUpload> {
   const { pki, issuer, certificateKey } = options;
   const shared = sharedFiles(options.cluster);
   const elsewhere = shared.filter(({ path }) => pki.textAt(path) === null).map(({ path }) => path);

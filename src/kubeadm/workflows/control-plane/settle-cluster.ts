@@ -23,12 +23,17 @@ export interface SettleClusterInput {
   readonly skips: (phase: string) => boolean;
 }
 
+export interface SettledCluster {
+  readonly cluster: DefaultedCluster;
+  readonly warnings: readonly Warning[];
+}
+
 /**
  * The settings of a cluster that is being made: what was declared over what is there, with a release for a version. Without a declared version it is the one of
  * the kubelet on the host (kubeadm asks the release server for the newest). An add-on whose phase is left out counts as disabled, as with kubeadm.
  * @throws AppError KUBERNETES_VERSION_UNSUPPORTED, exit code 2
  */
-export async function settleCluster(input: SettleClusterInput): Promise<{ cluster: DefaultedCluster; warnings: readonly Warning[] }> {
+export async function settleCluster(input: SettleClusterInput): Promise<SettledCluster> {
   const { found, declared, bindPort, skips } = input;
   const { version, warnings } = await settleVersion(input);
   const release = releaseOfVersion(version);
