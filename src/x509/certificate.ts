@@ -1,6 +1,6 @@
-import { createHash, X509Certificate } from 'node:crypto';
-import { certificateBlocks } from './pem-blocks.ts';
+import { createHash, type X509Certificate } from 'node:crypto';
 import { publicKeyInfoOf } from './public-key-info.ts';
+import { x509CertificatesIn } from './x509-certificates.ts';
 
 /** What is said of a certificate, and what it is recognised by. */
 export interface Certificate {
@@ -25,15 +25,12 @@ const MAX_CERTIFICATES = 1_000;
  * @see client-go util/cert ParseCertsPEM (1.36)
  */
 export function parseCertificates(pem: string): readonly Certificate[] | null {
-  const blocks = certificateBlocks(pem).map((block) => block.pem);
-  if (blocks.length > MAX_CERTIFICATES) return null;
-  const certificates = blocks.map(parseOne);
-  return certificates.every((certificate) => certificate !== null) ? certificates : null;
+  const certificates = x509CertificatesIn(pem, MAX_CERTIFICATES)?.map((read) => (read === null ? null : describe(read)));
+  return certificates?.every((certificate) => certificate !== null) ? certificates : null;
 }
 
-function parseOne(block: string): Certificate | null {
+function describe(read: X509Certificate): Certificate | null {
   try {
-    const read = new X509Certificate(block);
     const publicKey = publicKeyInfoOf(read.raw);
     const [notBefore, notAfter] = [new Date(read.validFrom), new Date(read.validTo)];
     if (publicKey === null || Number.isNaN(notBefore.getTime() + notAfter.getTime())) return null;

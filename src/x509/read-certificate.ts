@@ -1,8 +1,8 @@
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import { bodyOf, type CertificateHead, readHead } from './certificate-head.ts';
 import { BOOLEAN, derOid } from './der.ts';
 import { children, DNS_NAME, decodeText, type Extension, exactly, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
-import { certificateBlocks } from './pem-blocks.ts';
+import { x509CertificatesIn } from './x509-certificates.ts';
 
 /** What a certificate says of itself. */
 export interface CertificateContent extends CertificateHead {
@@ -40,10 +40,10 @@ export function readCertificate(pem: string): CertificateContent | null {
  * @returns null when there is none, one is damaged, or there are more than a hundred
  */
 export function readCertificateChain(pem: string): readonly [CertificateContent, ...CertificateContent[]] | null {
-  const blocks = certificateBlocks(pem).map((block) => block.pem);
-  if (blocks.length > MAX_CERTIFICATES) return null;
+  const certificates = x509CertificatesIn(pem, MAX_CERTIFICATES);
+  if (certificates === null) return null;
   try {
-    const [first, ...rest] = blocks.map(readOne);
+    const [first, ...rest] = certificates.map(readOne);
     return first === undefined ? null : [first, ...rest];
   } catch {
     return null;
@@ -55,8 +55,8 @@ const MAX_CERTIFICATES = 100;
 
 const EXTENSIONS = 0xa3;
 
-function readOne(pem: string): CertificateContent {
-  const x509 = new X509Certificate(pem);
+function readOne(x509: X509Certificate | null): CertificateContent {
+  if (x509 === null) throw new Error('it is damaged');
   const parts = bodyOf(x509.raw);
   const extensions = parts.filter(({ tag }) => tag === EXTENSIONS).flatMap((each) => children(exactly(1, children(each))[0]));
   const read = new Map(extensions.map(readExtension).map((extension) => [derOid(extension.oid.bytes), extension]));

@@ -1,8 +1,9 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash, type X509Certificate } from 'node:crypto';
 import { type Agent, Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
 import { type AgentOptions, Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
+import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 import { partsOfToken } from '../bootstrap-token.ts';
 import { clusterCredentials } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
@@ -209,11 +210,7 @@ function identityOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOp
 }
 
 function certificateOf({ cert }: RequestOptions): X509Certificate | null {
-  try {
-    return cert === undefined ? null : new X509Certificate(cert as string | Buffer);
-  } catch {
-    return null;
-  }
+  return cert === undefined ? null : x509CertificateOf(cert as string | Buffer);
 }
 
 function isDynamic({ cluster, user }: KubeconfigTarget): boolean {

@@ -1,9 +1,10 @@
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import type { Secret } from '../../base/text/secret.ts';
+import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 import type { Dial } from '../dial.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
 import type { Trust, Web, WebRequest } from '../web.ts';
@@ -86,7 +87,8 @@ function dialer(url: URL, dial: Dial, signal: AbortSignal): () => Promise<Duplex
 
 /** TLS has shown that the other side has its key. */
 function isCertificate(shown: X509Certificate | undefined, pem: string): boolean {
-  return shown?.raw.equals(new X509Certificate(pem).raw) === true;
+  const certificate = x509CertificateOf(pem);
+  return certificate !== null && shown?.raw.equals(certificate.raw) === true;
 }
 
 /** From elsewhere, through a proxy, or directly. */

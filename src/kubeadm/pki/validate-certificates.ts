@@ -1,6 +1,7 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type X509Certificate } from 'node:crypto';
 import type { FoundCertificate, NodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { certificateBlocks, privateKeyBlock } from '../../x509/pem-blocks.ts';
+import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 
 export type CertificateState = 'ok' | 'warning' | 'error';
 
@@ -127,16 +128,11 @@ function isSelfIssued(read: X509Certificate, role: FoundCertificate['role']): bo
 /** More than any chain has. */
 const MAX_CERTIFICATES = 100;
 
+/** Damaged ones are passed over. */
 function readAll(pem: string): readonly X509Certificate[] {
   return certificateBlocks(pem)
     .slice(0, MAX_CERTIFICATES)
-    .flatMap((block) => {
-      try {
-        return [new X509Certificate(block.pem)];
-      } catch {
-        return [];
-      }
-    });
+    .flatMap((block) => x509CertificateOf(block.pem) ?? []);
 }
 
 function oneLine(name: string): string {
