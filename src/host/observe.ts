@@ -1,7 +1,19 @@
+import { quickAtFirst, type Wait } from '../base/wait-until.ts';
 import type { Fact } from './facts/fact.ts';
 import type { Host } from './host.ts';
 
 /** Asks a host for a fact (several combined with `combineFacts`) in one round trip. Throws what `host.ask` throws. */
 export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal): Promise<T> {
   return fact.parse(await host.query(fact.queries, signal === undefined ? {} : { signal }));
+}
+
+const LOCAL_PAUSE = quickAtFirst({ quickMs: 100, forMs: 1_000, slowMs: 500 });
+const REMOTE_PAUSE = (): number => 500;
+
+/**
+ * The pause between two probes of a host: every query of a remote host costs a program over SSH, often with sudo.
+ * @returns for `waitUntil`: 100 ms for the local host during the first second, 500 ms otherwise
+ */
+export function hostPause({ dial }: Pick<Host, 'dial'>): Wait<never, never>['pauseMs'] {
+  return dial === undefined ? LOCAL_PAUSE : REMOTE_PAUSE;
 }

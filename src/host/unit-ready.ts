@@ -1,9 +1,10 @@
 import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
+import { waitUntil } from '../base/wait-until.ts';
 import { combineFacts, defineFact } from './facts/fact.ts';
 import type { HttpFact } from './facts/query.ts';
 import { type UnitState, unitState } from './facts/unit.ts';
-import { observe } from './observe.ts';
+import { hostPause, observe } from './observe.ts';
 import type { PhaseContext } from './phase.ts';
 
 export interface UnitTarget {
@@ -12,7 +13,6 @@ export interface UnitTarget {
   readonly readyUrl: string | null;
 }
 
-const POLL_MS = 500;
 const LONGEST_MS = 60_000;
 /** Without an answer that tells, a unit has to stay up that long. */
 const QUIET_MS = 3_000;
@@ -22,33 +22,29 @@ const QUIET_MS = 3_000;
  * @throws AppError UNIT_NOT_READY with the last line of its journal
  */
 export async function waitForUnit(context: PhaseContext, phase: string, { unit, readyUrl }: UnitTarget): Promise<void> {
-  const { host, clock, signal, reporter } = context;
-  const started = clock.now().getTime();
+  const { host, signal } = context;
   let upSince: number | null = null;
-  for (let nextProgressMs = 10_000; ; ) {
-    const { state, ready } = await observe(host, combineFacts({ state: unitState(unit), ready: answerOf(readyUrl) }), signal);
-    const waitedMs = clock.now().getTime() - started;
-    const isActive = state?.activeState === 'active';
-    upSince = isActive ? (upSince ?? waitedMs) : null;
-    if (isActive && (ready === null ? waitedMs - (upSince ?? waitedMs) >= QUIET_MS : 'status' in ready && ready.status === 200)) return;
-    const seen = describe(unit, state, ready);
-    if (waitedMs >= LONGEST_MS) {
-      const why = await lastWord(context, unit, Math.ceil(waitedMs / 1000) + 5);
-      const message = `${phase}: ${seen} after ${Math.round(waitedMs / 1000)}s${why === '' ? '' : `: ${why}`}`;
-      throw new AppError({ host: host.name, code: 'UNIT_NOT_READY', message, hint: `See journalctl -u ${unit} on the host` });
-    }
-    if (waitedMs >= nextProgressMs) {
-      nextProgressMs += 10_000;
-      reporter.report({
-        level: 'info',
-        code: 'WAITING',
-        host: host.name,
-        phase,
-        message: `waiting, ${Math.round(waitedMs / 1000)} s: ${seen}`,
-      });
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  await waitUntil(
+    { ...context, phase },
+    {
+      timeoutMs: LONGEST_MS,
+      pauseMs: hostPause(host),
+      probe: async (elapsedMs) => {
+        const { state, ready } = await observe(host, combineFacts({ state: unitState(unit), ready: answerOf(readyUrl) }), signal);
+        const waitedMs = elapsedMs();
+        const isActive = state?.activeState === 'active';
+        upSince = isActive ? (upSince ?? waitedMs) : null;
+        const isReady = ready === null ? waitedMs - (upSince ?? waitedMs) >= QUIET_MS : 'status' in ready && ready.status === 200;
+        return isActive && isReady ? { done: undefined } : { pending: describe(unit, state, ready) };
+      },
+      describe: (seen, waitedMs) => `waiting, ${Math.round(waitedMs / 1000)} s: ${seen}`,
+      timedOut: async (seen, waitedMs) => {
+        const why = await lastWord(context, unit, Math.ceil(waitedMs / 1000) + 5);
+        const message = `${phase}: ${seen} after ${Math.round(waitedMs / 1000)}s${why === '' ? '' : `: ${why}`}`;
+        throw new AppError({ host: host.name, code: 'UNIT_NOT_READY', message, hint: `See journalctl -u ${unit} on the host` });
+      },
+    },
+  );
 }
 
 function answerOf(url: string | null) {

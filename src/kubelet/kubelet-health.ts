@@ -1,8 +1,9 @@
 import { AppError } from '../base/errors.ts';
+import { waitUntil } from '../base/wait-until.ts';
 import { combineFacts, defineFact } from '../host/facts/fact.ts';
 import type { HttpFact } from '../host/facts/query.ts';
 import { type UnitState, unitState } from '../host/facts/unit.ts';
-import { observe } from '../host/observe.ts';
+import { hostPause, observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import { explainKubeletFailure, type KubeletFailure } from './facts/kubelet-failure.ts';
 
@@ -12,7 +13,6 @@ export interface HealthTarget {
   readonly timeoutMs: number;
 }
 
-const POLL_MS = 500;
 /** A unit that is watched without healthz must stay up this long. */
 const QUIET_MS = 5_000;
 /** Failed starts with a cause that does not heal, before we stop waiting. */
@@ -45,37 +45,40 @@ export function isHealthy({ unit, healthz }: { readonly unit: UnitState | null; 
  * @throws AppError KUBELET_UNHEALTHY with the cause found in the unit's state and its journal
  */
 export async function waitForHealthyKubelet(context: PhaseContext, phase: string, target: HealthTarget): Promise<void> {
-  const { clock, host, signal } = context;
-  const started = clock.now().getTime();
+  const { host, signal } = context;
   let quietSince: number | null = null;
   let restartsBefore: number | null = null;
   let explainedRestarts = -1;
-  for (let nextProgressMs = 10_000; ; ) {
-    const state = await observe(host, kubeletHealth(target.url), signal);
-    const waitedMs = clock.now().getTime() - started;
-    if (isHealthy(state)) {
-      quietSince ??= waitedMs;
-      if (target.url !== null || waitedMs - quietSince >= QUIET_MS) return;
-    } else quietSince = null;
-    const restarts = state.unit?.restarts ?? 0;
-    restartsBefore = Math.min(restartsBefore ?? restarts, restarts);
-    const crashing = state.unit !== null && isCrashing(state.unit, restartsBefore);
-    const late = waitedMs >= target.timeoutMs;
-    if (late || (crashing && restarts !== explainedRestarts)) {
-      const failure = await explainFailure(context, state.unit, {
-        waitedMs,
-        lastRunOnly: !crashing && state.unit?.activeState === 'active',
-      });
-      if (late || failure.fatal) throw unhealthy(context, phase, failure, waitedMs);
-      explainedRestarts = restarts;
-    }
-    if (waitedMs >= nextProgressMs) {
-      nextProgressMs += 10_000;
-      const message = `waiting for the kubelet to be healthy, ${Math.round(waitedMs / 1000)} s: ${describe(state)}`;
-      context.reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase, message });
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  const explain = (unit: UnitState | null, isCrashing: boolean, waitedMs: number) =>
+    explainFailure(context, unit, { waitedMs, lastRunOnly: !isCrashing && unit?.activeState === 'active' });
+  await waitUntil(
+    { ...context, phase },
+    {
+      timeoutMs: target.timeoutMs,
+      pauseMs: hostPause(host),
+      probe: async (elapsedMs) => {
+        const state = await observe(host, kubeletHealth(target.url), signal);
+        const waitedMs = elapsedMs();
+        if (isHealthy(state)) {
+          quietSince ??= waitedMs;
+          if (target.url !== null || waitedMs - quietSince >= QUIET_MS) return { done: undefined };
+        } else quietSince = null;
+        const restarts = state.unit?.restarts ?? 0;
+        restartsBefore = Math.min(restartsBefore ?? restarts, restarts);
+        const crashing = state.unit !== null && isCrashing(state.unit, restartsBefore);
+        if (crashing && restarts !== explainedRestarts && waitedMs < target.timeoutMs) {
+          const failure = await explain(state.unit, crashing, waitedMs);
+          if (failure.fatal) throw unhealthy(context, phase, failure, waitedMs);
+          explainedRestarts = restarts;
+        }
+        return { pending: { state, crashing } };
+      },
+      describe: ({ state }, waitedMs) => `waiting for the kubelet to be healthy, ${Math.round(waitedMs / 1000)} s: ${describe(state)}`,
+      timedOut: async ({ state, crashing }, waitedMs) => {
+        throw unhealthy(context, phase, await explain(state.unit, crashing, waitedMs), waitedMs);
+      },
+    },
+  );
 }
 
 /**

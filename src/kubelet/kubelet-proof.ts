@@ -1,5 +1,6 @@
 import { AppError, isAppError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
+import { API_PAUSE, type Probed, waitUntil } from '../base/wait-until.ts';
 import type { PhaseContext, ProveCommit } from '../host/phase.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
@@ -24,10 +25,9 @@ export interface ProvenChange {
   readonly restarts: boolean;
 }
 
-const POLL_MS = 1_000;
 /** Between questions to the host whether the change still waits for its confirmation. */
 const CHECK_MS = 5_000;
-const LOOKS = 3;
+const POLL_MS = 2_000;
 
 /**
  * Looks at the Node before a kubelet is changed.
@@ -40,38 +40,51 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
   if (cluster === null || before === null || !isNodeReady(before)) return async () => undefined;
   const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
   return async (deadline, checkOpen) => {
-    const started = clock.now().getTime();
-    for (let [nextProgressMs, nextCheckMs] = [5_000, 0]; ; ) {
+    let nextCheckMs = 0;
+    const probe = async (elapsedMs: () => number): Promise<Probed<string | undefined, string>> => {
       const { why, unproven } = await whyNotProven(cluster, { proof, change, before, fields });
-      if (why === null) return unproven;
-      // What the host has reverted is never proven.
-      if (clock.now().getTime() - started >= nextCheckMs) {
+      if (why === null) return { done: unproven };
+      // A change that the host has reverted is never proven.
+      if (elapsedMs() >= nextCheckMs) {
         nextCheckMs += CHECK_MS;
         await checkOpen();
       }
-      const now = clock.now().getTime();
-      if (now >= deadline) throw notProven(host.name, change.phase, why, now - started);
-      if (now - started >= nextProgressMs) {
-        nextProgressMs += 10_000;
-        const message = `waiting to confirm, ${Math.round((now - started) / 1000)} s: ${why}`;
-        reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: change.phase, message });
-      }
-      await clock.sleep(POLL_MS, signal);
-    }
+      return { pending: why };
+    };
+    return waitUntil(
+      { clock, signal, host, reporter, phase: change.phase },
+      {
+        probe,
+        timeoutMs: deadline - clock.now().getTime(),
+        pauseMs: API_PAUSE,
+        progressMs: 5_000,
+        describe: (why, waitedMs) => `waiting to confirm, ${Math.round(waitedMs / 1000)} s: ${why}`,
+        timedOut: (why, waitedMs) => {
+          throw notProven(host.name, change.phase, why, waitedMs);
+        },
+      },
+    );
   };
 }
 
-/** Null where it can't be seen: no Node, no right to look, no API server that answers one of several times. */
+/** Null where it can't be seen: no Node, no right to look, no API server that answers within two seconds. */
 async function inspect(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    } catch (error) {
-      if (!isAppError(error)) throw error;
-      if (error.code !== 'CLUSTER_UNREACHABLE' || attempt >= LOOKS) return null;
-      await clock.sleep(POLL_MS, signal);
-    }
-  }
+  return waitUntil(
+    { clock, signal },
+    {
+      probe: async () => {
+        try {
+          return { done: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }) };
+        } catch (error) {
+          if (!isAppError(error)) throw error;
+          return error.code === 'CLUSTER_UNREACHABLE' ? { pending: null } : { done: null };
+        }
+      },
+      timeoutMs: POLL_MS,
+      pauseMs: API_PAUSE,
+      timedOut: () => null,
+    },
+  );
 }
 
 interface Expected {

@@ -1,4 +1,5 @@
 import { AppError, isAppError } from '../../base/errors.ts';
+import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -17,7 +18,6 @@ export interface ClusterAdminsInput {
 }
 
 const NAME = 'wait-control-plane/cluster-admins';
-const POLL_MS = 500;
 
 type Found = { readonly binding: KubeObject | null } | 'waiting';
 
@@ -52,13 +52,20 @@ export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
 /** An API server that has just started makes its own roles meanwhile, and hears of new bindings a moment later. */
 async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, timeoutMs }: ClusterAdminsInput): Promise<void> {
   const { clock, signal } = context;
-  const started = clock.now().getTime();
-  for (;;) {
-    const cluster = await reachAsAdmin(context);
-    if (cluster !== null && (await isAdministrator(cluster))) return;
-    if (clock.now().getTime() - started >= timeoutMs) throw notAdministrator(context.host.name, timeoutMs);
-    await clock.sleep(POLL_MS, signal);
-  }
+  await waitUntil(
+    { clock, signal },
+    {
+      probe: async () => {
+        const cluster = await reachAsAdmin(context);
+        return cluster !== null && (await isAdministrator(cluster)) ? { done: undefined } : { pending: null };
+      },
+      timeoutMs,
+      pauseMs: API_PAUSE,
+      timedOut: () => {
+        throw notAdministrator(context.host.name, timeoutMs);
+      },
+    },
+  );
 }
 
 function notAdministrator(host: string, timeoutMs: number): AppError {

@@ -1,4 +1,5 @@
 import { AppError } from '../../base/errors.ts';
+import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
@@ -21,8 +22,6 @@ export interface EtcdJoinInput {
   /** Etcd is external, or nobody may be asked (files are staged): why, as a clause. */
   readonly skipped: string | null;
 }
-
-const POLL_MS = 500;
 
 async function membersOf({ cluster }: PhaseContext): Promise<readonly EtcdMemberState[] | null> {
   return cluster === null ? null : (await cluster.list(ETCD_MEMBER)).items.map(etcdMemberOf);
@@ -125,24 +124,23 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
 
 async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promise<void> {
   if (input.skipped !== null || context.cluster === null) return;
-  const { clock, signal, reporter, host } = context;
-  const started = clock.now().getTime();
-  for (let nextProgressMs = 10_000; ; ) {
-    const own = ownMember(await membersOf(context), input);
-    if (own !== null && own.name !== '') return;
-    const waitedMs = clock.now().getTime() - started;
-    if (waitedMs >= input.timeoutMs) {
-      const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
-      const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then run the same command again';
-      throw new AppError({ host: host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
-    }
-    if (waitedMs >= nextProgressMs) {
-      nextProgressMs += 10_000;
-      const message = `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`;
-      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: 'etcd-join/promote', message });
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  await waitUntil(
+    { ...context, phase: 'etcd-join/promote' },
+    {
+      probe: async () => {
+        const own = ownMember(await membersOf(context), input);
+        return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
+      },
+      timeoutMs: input.timeoutMs,
+      pauseMs: API_PAUSE,
+      describe: (_, waitedMs) => `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`,
+      timedOut: (_, waitedMs) => {
+        const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
+        const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then run the same command again';
+        throw new AppError({ host: context.host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
+      },
+    },
+  );
 }
 
 /** The member of a host that leaves its cluster. */

@@ -1,8 +1,9 @@
 import { AppError } from '../../base/errors.ts';
+import { waitUntil } from '../../base/wait-until.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import { observe } from '../../host/observe.ts';
+import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
@@ -19,7 +20,6 @@ export interface WaitBootstrapInput {
 }
 
 const NAME = 'kubelet-wait-bootstrap';
-const POLL_MS = 1_000;
 
 const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSystem, identity: clientIdentity });
 
@@ -59,24 +59,33 @@ function inspect({ host, signal }: PhaseContext) {
  * @throws AppError BOOTSTRAP_TIMEOUT, or BOOTSTRAP_DENIED at once when its request was refused; both with what the cluster says of the request
  */
 export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
-  const { clock, host, reporter, signal } = context;
-  const started = clock.now().getTime();
+  const { host } = context;
   const earlier = await decidedBefore(context, nodeName);
-  for (let nextProgressMs = 5_000; ; ) {
-    const { files, init, identity } = await inspect(context);
-    if (identity.state === 'usable' || init !== 'systemd') return;
-    const waitedMs = clock.now().getTime() - started;
-    const why = identity.state === 'missing' ? `there is no ${KUBELET_CONF}` : identity.why;
-    const isLate = waitedMs >= timeoutMs || !files.get(BOOTSTRAP_CONF);
-    if (isLate || waitedMs >= nextProgressMs) {
-      nextProgressMs += 5_000;
-      const reason = await reasonOf(context, { nodeName, earlier, waitedMs });
-      if (isLate || reason.final) throw noCertificate(host.name, waitedMs, why, reason);
-      const message = `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
-      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  const explain = async (why: string, waitedMs: number, isLate: boolean): Promise<BootstrapReason> => {
+    const reason = await reasonOf(context, { nodeName, earlier, waitedMs });
+    if (isLate || reason.final) throw noCertificate(host.name, waitedMs, why, reason);
+    return reason;
+  };
+  await waitUntil(
+    { ...context, phase: NAME },
+    {
+      probe: async (elapsedMs) => {
+        const { files, init, identity } = await inspect(context);
+        if (identity.state === 'usable' || init !== 'systemd') return { done: undefined };
+        const why = identity.state === 'missing' ? `there is no ${KUBELET_CONF}` : identity.why;
+        if (!files.get(BOOTSTRAP_CONF)) await explain(why, elapsedMs(), true);
+        return { pending: why };
+      },
+      timeoutMs,
+      pauseMs: hostPause(host),
+      progressMs: 5_000,
+      describe: async (why, waitedMs) => {
+        const reason = await explain(why, waitedMs, false);
+        return `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
+      },
+      timedOut: async (why, waitedMs) => void (await explain(why, waitedMs, true)),
+    },
+  );
 }
 
 function noCertificate(host: string, waitedMs: number, why: string, reason: BootstrapReason): AppError {

@@ -1,5 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
+import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { partsOfToken } from '../../kube/bootstrap-token.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -20,8 +21,6 @@ export interface ShowJoinCommandInput {
 }
 
 const NAME = 'show-join-command';
-const POLL_MS = 500;
-const PROGRESS_MS = 5_000;
 /** kube-controller-manager signs within a second or two. */
 const SIGNER_MS = 30_000;
 
@@ -53,24 +52,27 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
 
 /** Goes on after a while without them: in a cluster that does not sign, nodes can still join in other ways. */
 async function waitForSignatures(context: PhaseContext, cluster: Cluster, tokens: readonly Secret[]): Promise<void> {
-  const { clock, signal } = context;
-  const started = clock.now().getTime();
-  for (let nextProgressMs = PROGRESS_MS; ; ) {
-    const unsigned = await unsignedTokens(cluster, tokens);
-    if (unsigned.length === 0) return;
-    const waitedMs = clock.now().getTime() - started;
-    const which = `ConfigMap kube-public/cluster-info has no signature for token ${unsigned.join(', ')}`;
-    if (waitedMs >= SIGNER_MS) {
-      const message = `${which} after ${Math.round(waitedMs / 1000)}s. Does kube-controller-manager run with --controllers=*,bootstrapsigner,tokencleaner? Until it signs, nodes can join with --ca-cert or --discovery-file`;
-      return warn(context, 'CLUSTER_INFO_UNSIGNED', message);
-    }
-    if (waitedMs >= nextProgressMs) {
-      nextProgressMs += PROGRESS_MS;
-      const message = `waiting for the signature of cluster-info, ${Math.round(waitedMs / 1000)} s: ${which}`;
-      context.reporter.report({ level: 'info', code: 'WAITING', phase: NAME, message });
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  const { clock, reporter, signal } = context;
+  const message = (ids: readonly string[]) => `ConfigMap kube-public/cluster-info has no signature for token ${ids.join(', ')}`;
+  await waitUntil(
+    { clock, reporter, signal, phase: NAME },
+    {
+      probe: async () => {
+        const unsigned = await unsignedTokens(cluster, tokens);
+        return unsigned.length === 0 ? { done: undefined } : { pending: unsigned };
+      },
+      timeoutMs: SIGNER_MS,
+      pauseMs: API_PAUSE,
+      progressMs: 5_000,
+      describe: (ids, waitedMs) => `waiting for the signature of cluster-info, ${Math.round(waitedMs / 1000)} s: ${message(ids)}`,
+      timedOut: (ids, waitedMs) =>
+        warn(
+          context,
+          'CLUSTER_INFO_UNSIGNED',
+          `${message(ids)} after ${Math.round(waitedMs / 1000)}s. Does kube-controller-manager run with --controllers=*,bootstrapsigner,tokencleaner? Until it signs, nodes can join with --ca-cert or --discovery-file`,
+        ),
+    },
+  );
 }
 
 /** Ids of the tokens that cluster-info, as it is now, is not signed with. */

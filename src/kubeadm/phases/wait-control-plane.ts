@@ -1,10 +1,11 @@
 import { AppError } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
+import { waitUntil } from '../../base/wait-until.ts';
 import { lastLog } from '../../host/cri/runtime-commands.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { HttpFact } from '../../host/facts/query.ts';
-import { observe } from '../../host/observe.ts';
+import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { ComponentEndpoint } from '../control-plane/component-endpoints.ts';
 
@@ -16,8 +17,6 @@ export interface WaitControlPlaneInput {
 }
 
 const NAME = 'wait-control-plane';
-const POLL_MS = 500;
-const PROGRESS_MS = 10_000;
 
 /**
  * Waits until the components of the control plane say that they are well. Plans nothing.
@@ -36,30 +35,35 @@ export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly in
  * @throws AppError CONTROL_PLANE_UNHEALTHY with what the component that failed said last
  */
 async function waitForComponents(context: PhaseContext, input: WaitControlPlaneInput): Promise<void> {
-  const { clock, host, reporter, signal } = context;
-  const started = clock.now().getTime();
+  const { host, reporter, signal } = context;
   const well = new Set<string>();
-  for (let nextProgressMs = PROGRESS_MS; ; ) {
-    const left = input.components.filter(({ name }) => !well.has(name));
-    const answers = await observe(host, componentHealth(left), signal);
-    const waitedMs = clock.now().getTime() - started;
-    for (const { name } of left) {
-      if (!isWell(answers[name], waitedMs)) continue;
-      well.add(name);
-      const message = `${name} is well after ${Math.round(waitedMs / 1000)} s`;
-      reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
-    }
-    const still = left.filter(({ name }) => !well.has(name));
-    if (still.length === 0) return;
-    if (waitedMs >= input.timeoutMs) throw await unhealthy(context, input, { still, answers, waitedMs });
-    if (waitedMs >= nextProgressMs) {
-      nextProgressMs += PROGRESS_MS;
-      const what = still.map(({ name }) => `${name}: ${describe(answers[name])}`).join('; ');
-      const message = `waiting for the control plane, ${Math.round(waitedMs / 1000)} s: ${what}`;
-      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  await waitUntil(
+    { ...context, phase: NAME },
+    {
+      probe: async (elapsedMs) => {
+        const left = input.components.filter(({ name }) => !well.has(name));
+        const answers = await observe(host, componentHealth(left), signal);
+        const waitedMs = elapsedMs();
+        for (const { name } of left) {
+          if (!isWell(answers[name], waitedMs)) continue;
+          well.add(name);
+          const message = `${name} is well after ${Math.round(waitedMs / 1000)} s`;
+          reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
+        }
+        const still = left.filter(({ name }) => !well.has(name));
+        return still.length === 0 ? { done: undefined } : { pending: { still, answers } };
+      },
+      timeoutMs: input.timeoutMs,
+      pauseMs: hostPause(host),
+      describe: ({ still, answers }, waitedMs) => {
+        const what = still.map(({ name }) => `${name}: ${describe(answers[name])}`).join('; ');
+        return `waiting for the control plane, ${Math.round(waitedMs / 1000)} s: ${what}`;
+      },
+      timedOut: async (pending, waitedMs) => {
+        throw await unhealthy(context, input, { ...pending, waitedMs });
+      },
+    },
+  );
 }
 
 type Answers = Readonly<Record<string, HttpFact | undefined>>;

@@ -1,4 +1,5 @@
 import { AppError, isAppError } from '../../base/errors.ts';
+import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
@@ -19,7 +20,6 @@ export interface WaitNodeInput {
 }
 
 const NAME = 'kubelet-wait-bootstrap/node';
-const POLL_MS = 1_000;
 
 /** What is known of the Node; `unseen`: the credentials may not look. */
 type Observed = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObject | null | 'unseen' };
@@ -41,24 +41,29 @@ export const waitNode = definePhase<WaitNodeInput, Observed>({
   },
 });
 
-async function inspect({ host, cluster, signal }: PhaseContext, { nodeName, admin }: WaitNodeInput): Promise<Observed> {
-  const init = await observe(host, initSystem, signal);
+async function inspect(context: PhaseContext, input: WaitNodeInput): Promise<Observed> {
+  const init = await observe(context.host, initSystem, context.signal);
+  return { init, node: await findNode(context, input) };
+}
+
+async function findNode({ cluster }: PhaseContext, { nodeName, admin }: WaitNodeInput): Promise<Observed['node']> {
   try {
-    return { init, node: (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null };
+    return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
   } catch (error) {
     // A bootstrap token may expire while its node is waited for.
     const expired = admin === null && isAppError(error, 'CLUSTER_UNAUTHORIZED');
-    if (expired || isAppError(error, 'CLUSTER_FORBIDDEN')) return { init, node: 'unseen' };
+    if (expired || isAppError(error, 'CLUSTER_FORBIDDEN')) return 'unseen';
     throw error;
   }
 }
 
-/** An API server that is away or restarts may be back before the time is over. */
-async function observePatiently(context: PhaseContext, input: WaitNodeInput): Promise<Observed | { readonly away: AppError }> {
+/** An API server that is away or restarts may be back before the time is over: its error is what is pending then. */
+async function probeNode(context: PhaseContext, input: WaitNodeInput): Promise<Probed<KubeObject | 'unseen', AppError | null>> {
   try {
-    return await inspect(context, input);
+    const node = await findNode(context, input);
+    return node === null ? { pending: null } : { done: node };
   } catch (error) {
-    if (mayPass(error)) return { away: error };
+    if (mayPass(error)) return { pending: error };
     throw error;
   }
 }
@@ -69,41 +74,66 @@ async function observePatiently(context: PhaseContext, input: WaitNodeInput): Pr
  * @throws AppError NODE_NOT_REGISTERED, NODE_NOT_READY, with what the kubelet says; what `Cluster` throws when the time is over
  */
 export async function waitForNode(context: PhaseContext, input: WaitNodeInput, phase = NAME): Promise<void> {
-  const { clock, host, reporter, signal } = context;
-  const { nodeName, timeoutMs, readyMs } = input;
-  const started = clock.now().getTime();
-  let appearedMs: number | null = null;
-  for (let nextProgressMs = 5_000; ; ) {
-    const seen = await observePatiently(context, input);
-    const waitedMs = clock.now().getTime() - started;
-    let waitsFor: string;
-    if ('away' in seen) {
-      if (waitedMs - (appearedMs ?? 0) >= (appearedMs === null ? timeoutMs : (readyMs ?? 0))) throw seen.away;
-      waitsFor = `Node ${nodeName}, ${seconds(waitedMs)}: ${seen.away.problems[0]?.message ?? ''}`;
-    } else if (seen.init !== 'systemd') {
-      return;
-    } else if (seen.node === 'unseen') {
-      if (readyMs === null) return;
-      const message = `${phase}: the credentials may not look at Node ${nodeName}`;
-      throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, hint: 'Give those of an administrator with --kubeconfig' });
-    } else if (seen.node === null) {
-      const isLate = waitedMs >= timeoutMs;
-      const reported = isLate || waitedMs >= nextProgressMs ? await kubeletMessage(context, waitedMs) : null;
-      if (isLate) throw notRegistered(host.name, { phase, nodeName, waitedMs, reported });
-      waitsFor = `Node ${nodeName} to appear, ${seconds(waitedMs)}${reported === null ? '' : `: ${reported}`}`;
-    } else {
-      appearedMs ??= waitedMs;
-      if (readyMs === null || isNodeReady(seen.node)) return;
-      const issues = nodeIssues(seen.node).join('; ');
-      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, { phase, nodeName, readyMs, why: issues });
-      waitsFor = `Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${issues}`;
-    }
-    if (waitedMs >= nextProgressMs) {
-      nextProgressMs += 5_000;
-      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase, message: `waiting for ${waitsFor}` });
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  const { host, signal } = context;
+  const { readyMs } = input;
+  if ((await observe(host, initSystem, signal)) !== 'systemd') return;
+  const node = await waitUntilRegistered(context, input, phase);
+  if (readyMs === null || (node !== 'unseen' && isNodeReady(node))) return;
+  await waitUntilReady(context, { ...input, readyMs }, phase);
+}
+
+function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
+  const { nodeName, timeoutMs } = input;
+  return waitUntil(
+    { ...context, phase },
+    {
+      probe: () => probeNode(context, input),
+      timeoutMs,
+      pauseMs: API_PAUSE,
+      progressMs: 5_000,
+      describe: async (away, waitedMs) => {
+        if (away !== null) return `waiting for Node ${nodeName}, ${seconds(waitedMs)}: ${away.problems[0]?.message ?? ''}`;
+        const reported = await kubeletMessage(context, waitedMs);
+        return `waiting for Node ${nodeName} to appear, ${seconds(waitedMs)}${reported === null ? '' : `: ${reported}`}`;
+      },
+      timedOut: async (away, waitedMs) => {
+        if (away !== null) throw away;
+        throw notRegistered(context.host.name, { phase, nodeName, waitedMs, reported: await kubeletMessage(context, waitedMs) });
+      },
+    },
+  );
+}
+
+async function waitUntilReady(context: PhaseContext, input: WaitNodeInput & { readonly readyMs: number }, phase: string): Promise<void> {
+  const { host } = context;
+  const { nodeName, readyMs } = input;
+  await waitUntil<void, AppError | string>(
+    { ...context, phase },
+    {
+      probe: async () => {
+        const probed = await probeNode(context, input);
+        if ('pending' in probed) return { pending: probed.pending ?? `Node ${nodeName} does not exist` };
+        const node = probed.done;
+        if (node === 'unseen') throw mayNotRead(host.name, phase, nodeName);
+        return isNodeReady(node) ? { done: undefined } : { pending: nodeIssues(node).join('; ') };
+      },
+      timeoutMs: readyMs,
+      pauseMs: API_PAUSE,
+      progressMs: 5_000,
+      describe: (pending, waitedMs) => {
+        const why = typeof pending === 'string' ? pending : (pending.problems[0]?.message ?? '');
+        return `waiting for Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${why}`;
+      },
+      timedOut: (pending) => {
+        throw typeof pending === 'string' ? notReady(host.name, { phase, nodeName, readyMs, why: pending }) : pending;
+      },
+    },
+  );
+}
+
+function mayNotRead(host: string, phase: string, nodeName: string): AppError {
+  const message = `${phase}: the credentials may not look at Node ${nodeName}`;
+  return new AppError({ host, code: 'CLUSTER_FORBIDDEN', message, hint: 'Give those of an administrator with --kubeconfig' });
 }
 
 function seconds(ms: number): string {

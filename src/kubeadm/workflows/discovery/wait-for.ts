@@ -2,6 +2,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { AppError, type Problem } from '../../../base/errors.ts';
 import type { Reporter } from '../../../base/reporter.ts';
 import { formatGoDuration } from '../../../base/text/go-duration.ts';
+import { waitUntil } from '../../../base/wait-until.ts';
 import type { Web } from '../../../kube/web.ts';
 
 /** What discovery works with. */
@@ -42,24 +43,21 @@ export function requestTimeoutMs({ endsAt }: Deadline, clock: Clock): number {
  * @throws AppError with the last problem (exit code 1) when the time is over; the signal's reason
  */
 export async function waitFor<T>(context: DiscoveryContext, deadline: Deadline, attempt: () => Promise<Attempt<T>>): Promise<T> {
-  const { clock, reporter, signal } = context;
-  const started = clock.now().getTime();
-  let reported = { message: '', at: 0 };
-  for (let tries = 0; ; tries++) {
-    signal?.throwIfAborted();
-    const result = await attempt();
-    if ('done' in result) return result.done;
-    const problem = result.wait;
-    const now = clock.now().getTime();
-    const pause = Math.min(PAUSES_MS[tries] ?? 5_000, deadline.endsAt - now);
-    if (pause <= 0) throw new AppError({ ...problem, message: `${problem.message} (asked for ${duration(now - started)})` });
-    if (problem.message !== reported.message || now - reported.at >= PROGRESS_MS) {
-      reported = { message: problem.message, at: now };
-      const message = `${problem.message}; asking again, for ${duration(deadline.endsAt - now)} at most`;
-      reporter.report({ level: 'info', code: 'WAITING', message });
-    }
-    await clock.sleep(pause, signal);
-  }
+  const { clock } = context;
+  return waitUntil(context, {
+    probe: async () => {
+      const result = await attempt();
+      return 'done' in result ? result : { pending: result.wait };
+    },
+    timeoutMs: deadline.endsAt - clock.now().getTime(),
+    pauseMs: (_, tries) => PAUSES_MS[tries - 1] ?? 5_000,
+    progressMs: PROGRESS_MS,
+    changed: ({ message }) => message,
+    describe: ({ message }) => `${message}; asking again, for ${duration(deadline.endsAt - clock.now().getTime())} at most`,
+    timedOut: (problem, waitedMs) => {
+      throw new AppError({ ...problem, message: `${problem.message} (asked for ${duration(waitedMs)})` });
+    },
+  });
 }
 
 function duration(ms: number): string {

@@ -1,0 +1,82 @@
+import type { Clock } from './clock.ts';
+import type { Reporter } from './reporter.ts';
+
+/** What a probe found: the result of the wait, or what is still pending. */
+export type Probed<T, P> = { readonly done: T } | { readonly pending: P };
+
+/** What a wait works with. `host` and `phase` name the place in its progress events. */
+export interface WaitContext {
+  readonly clock: Clock;
+  readonly reporter?: Reporter | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly host?: { readonly name: string } | undefined;
+  readonly phase?: string | undefined;
+}
+
+export interface Wait<T, P> {
+  /**
+   * Checks once. An error that it throws ends the wait.
+   * @param elapsedMs gives the milliseconds since the wait began
+   */
+  readonly probe: (elapsedMs: () => number) => Promise<Probed<T, P>>;
+  readonly timeoutMs: number;
+  /** Milliseconds before the next probe. @param tries the number of probes so far */
+  readonly pauseMs: (waitedMs: number, tries: number) => number;
+  /** The result of a wait whose time is over, or the error to throw. */
+  readonly timedOut: (pending: P, waitedMs: number) => T | Promise<T>;
+  /** The message of a progress event. An error that it throws ends the wait. */
+  readonly describe?: (pending: P, waitedMs: number) => string | Promise<string>;
+  /** Milliseconds between two progress events. Default: 10,000. */
+  readonly progressMs?: number;
+  /** Reports also at once, and whenever this text of what is pending changes. */
+  readonly changed?: (pending: P) => string;
+}
+
+const PROGRESS_MS = 10_000;
+
+/**
+ * Probes until it is done or the time is over: at least once, and the last time when the time is over. Reports progress (WAITING) in between.
+ * @returns the result of the probe, or of `timedOut`
+ * @throws what `probe`, `describe` and `timedOut` throw; the signal's reason
+ */
+export async function waitUntil<T, P>(
+  { clock, reporter, signal, host, phase }: WaitContext,
+  { probe, timeoutMs, pauseMs, timedOut, describe, progressMs = PROGRESS_MS, changed }: Wait<T, P>,
+): Promise<T> {
+  const started = clock.now().getTime();
+  const elapsedMs = (): number => clock.now().getTime() - started;
+  let nextProgressMs = changed === undefined ? progressMs : 0;
+  let reported: string | undefined;
+  for (let tries = 1; ; tries++) {
+    signal?.throwIfAborted();
+    const probed = await probe(elapsedMs);
+    if ('done' in probed) return probed.done;
+    const { pending } = probed;
+    const waitedMs = elapsedMs();
+    if (waitedMs >= timeoutMs) return await timedOut(pending, waitedMs);
+    const state = changed?.(pending);
+    if (describe !== undefined && (waitedMs >= nextProgressMs || state !== reported)) {
+      nextProgressMs = changed === undefined ? nextProgressMs + progressMs : waitedMs + progressMs;
+      reported = state;
+      const message = await describe(pending, waitedMs);
+      const place = { ...(host === undefined ? {} : { host: host.name }), ...(phase === undefined ? {} : { phase }) };
+      reporter?.report({ level: 'info', code: 'WAITING', ...place, message });
+    }
+    await clock.sleep(Math.min(pauseMs(waitedMs, tries), Math.max(timeoutMs - elapsedMs(), 1)), signal);
+  }
+}
+
+/**
+ * Probes often at first, so that a short wait ends soon, and less often later, so that a long one costs little.
+ * @returns for `pauseMs`: `quickMs` during the first `forMs`, then `slowMs`
+ */
+export function quickAtFirst(pauses: {
+  readonly quickMs: number;
+  readonly forMs: number;
+  readonly slowMs: number;
+}): Wait<never, never>['pauseMs'] {
+  return (waitedMs) => (waitedMs < pauses.forMs ? pauses.quickMs : pauses.slowMs);
+}
+
+/** For waits that send requests to an API server or to etcd. */
+export const API_PAUSE = quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 1_000 });
