@@ -4,7 +4,7 @@ import { renderTable } from '../base/text/table.ts';
 import { type HostOutcome, hasWork, runFleet } from '../fleet/fleet.ts';
 import { namesText } from '../fleet/name-ranges.ts';
 import { selectHosts } from '../fleet/select.ts';
-import { isClusterChange } from '../host/plan/change.ts';
+import { changedRef, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
@@ -97,7 +97,7 @@ function driftOf({ plan }: HostOutcome): readonly Drift[] {
   return changes.map((change): Drift => {
     const { reason } = change;
     if (isClusterChange(change)) {
-      const { kind, name } = 'ref' in change ? change.ref : { kind: change.object.kind, name: change.object.metadata.name };
+      const { kind, name } = changedRef(change);
       return { what: `${kind} ${name}`, why: reason };
     }
     if (change.kind === 'daemon-reload') return { what: 'unit kubelet', why: reason };

@@ -1,7 +1,7 @@
 import { maskSecrets } from '../base/text/mask.ts';
 import { SensitiveText } from '../base/text/secret.ts';
 import { digestOf } from '../codec/canonical-json.ts';
-import { type Change, isClusterChange } from '../host/plan/change.ts';
+import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import { type HostPlan, maskObject } from '../host/plan/document.ts';
 
 /** What is to be done on a host, in order: what it is about, and a digest of all of it, what stands there before among it. Secrets do not count. */
@@ -36,7 +36,7 @@ export function differingOperations(planned: Operations, now: Operations): reado
 
 function subjectOf(change: Change): string {
   if (isClusterChange(change)) {
-    const { kind, name } = 'ref' in change ? change.ref : { kind: change.object.kind, name: change.object.metadata.name };
+    const { kind, name } = changedRef(change);
     return `${change.kind} ${kind} ${name}`;
   }
   const subject = subjectOfHostChange(change);

@@ -8,7 +8,7 @@ import type { KubeObject } from '../kube/object.ts';
 import { ownerReference } from '../kube/object-ref.ts';
 import type { Host } from './host.ts';
 import { describeDone, timeoutMsOf } from './operation-kinds.ts';
-import type { ClusterChange, HostChange } from './plan/change.ts';
+import type { HostChange, ObjectChange } from './plan/change.ts';
 import { revertChanges } from './plan/revert.ts';
 
 export interface ApplyContext {
@@ -109,10 +109,10 @@ function restartsToRepeat(tried: readonly HostChange[]): readonly HostChange[] {
 }
 
 /**
- * Applies one change to the cluster. An object that appeared or changed in between is an error: nothing unseen is overwritten.
+ * Applies one change of an object. An object that appeared or changed in between is an error: nothing unseen is overwritten.
  * @throws AppError CLUSTER_CONFLICT, CLUSTER_ALREADY_EXISTS and what else `Cluster` throws
  */
-export async function applyClusterChange(cluster: Cluster, change: ClusterChange): Promise<void> {
+export async function applyClusterChange(cluster: Cluster, change: ObjectChange): Promise<void> {
   switch (change.kind) {
     case 'create-object':
       await cluster.create(await withOwner(cluster, change));
@@ -141,7 +141,7 @@ export async function applyClusterChange(cluster: Cluster, change: ClusterChange
 }
 
 /** The object as it belongs to its owner. */
-async function withOwner(cluster: Cluster, { object, owner }: Extract<ClusterChange, { object: KubeObject }>): Promise<KubeObject> {
+async function withOwner(cluster: Cluster, { object, owner }: Extract<ObjectChange, { object: KubeObject }>): Promise<KubeObject> {
   if (owner === undefined) return object;
   const found = await cluster.get(owner);
   if (found?.metadata.uid === undefined) throw ownerGone(owner, object);

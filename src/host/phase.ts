@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import type { EtcdCluster } from '../kube/etcd-cluster.ts';
 import type { CachedHost } from './cached-host.ts';
 import type { Host } from './host.ts';
 import type { WriterOptions } from './locked-host.ts';
@@ -13,6 +14,8 @@ export interface PhaseContext {
   /** The facts of this run, where they are kept from one phase to the next: `host` is then the same object. */
   readonly facts?: CachedHost;
   readonly cluster: Cluster | null;
+  /** The etcd of the cluster, for phases that change its members. Absent or null: not reached. */
+  readonly etcd?: EtcdCluster | null;
   readonly clock: Clock;
   readonly reporter: Reporter;
   readonly signal?: AbortSignal;

@@ -1,7 +1,8 @@
 import { AppError, isAppError, type Problem, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { closestName } from '../base/text/closest-name.ts';
-import type { Cluster } from '../kube/cluster.ts';
+import { applyEtcdChange } from '../kube/etcd-cluster.ts';
+import { describeRef } from '../kube/object-ref.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { cacheFacts } from './cached-host.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
@@ -9,7 +10,15 @@ import type { FactQuery } from './facts/query.ts';
 import { lockedHost, type Writer } from './locked-host.ts';
 import type { NodeClaim } from './own-claim.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
-import { type Change, type ClusterChange, type HostChange, isClusterChange, type PhasePlan, type Warning } from './plan/change.ts';
+import {
+  type Change,
+  type ClusterChange,
+  changedRef,
+  type HostChange,
+  isClusterChange,
+  type PhasePlan,
+  type Warning,
+} from './plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
 import { planDifference } from './plan/plan-difference.ts';
@@ -265,6 +274,9 @@ const CLUSTER_VERBS = {
   'patch-object': 'patched',
   'mark-node': 'patched',
   'delete-object': 'deleted',
+  'add-etcd-learner': 'created',
+  'promote-etcd-member': 'patched',
+  'remove-etcd-member': 'deleted',
 } as const satisfies Record<ClusterChange['kind'], string>;
 
 async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext, guarded = false): Promise<void> {
@@ -273,11 +285,9 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     const change = changes[i] as Change;
     if (isClusterChange(change)) {
       context.signal?.throwIfAborted();
-      await applyClusterChange(context.cluster as Cluster, change);
-      const object = 'ref' in change ? change.ref : { ...change.object, ...change.object.metadata };
-      const verb = CLUSTER_VERBS[change.kind];
-      const where = object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
-      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message: `${verb} ${object.kind} ${where}` });
+      await applyOutsideHost(context, change);
+      const message = `${CLUSTER_VERBS[change.kind]} ${describeRef(changedRef(change))}`;
+      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message });
       i++;
       continue;
     }
@@ -286,6 +296,16 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, guarded, ...signal });
     i += batch.length;
   }
+}
+
+/** A phase plans such a change only after it has read the cluster, so its context has it. */
+async function applyOutsideHost({ cluster, etcd = null }: PhaseContext, change: ClusterChange): Promise<void> {
+  if ('member' in change) {
+    if (etcd === null) throw new Error(`${change.kind} without a connection to etcd`);
+    return applyEtcdChange(etcd, change);
+  }
+  if (cluster === null) throw new Error(`${change.kind} without an API server`);
+  return applyClusterChange(cluster, change);
 }
 
 async function rollBack(phase: string, observed: ObservedPhase, context: PhaseContext, error: unknown): Promise<never> {

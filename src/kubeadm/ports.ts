@@ -1,5 +1,6 @@
 import type { Secret } from '../base/text/secret.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import type { EtcdCluster } from '../kube/etcd-cluster.ts';
 import type { Web } from '../kube/web.ts';
 import type { CertificateIssuer } from '../x509/certificate-issuer.ts';
 import type { ClusterTarget, EtcdTarget } from './cluster-target.ts';
@@ -8,7 +9,7 @@ import type { ClusterTarget, EtcdTarget } from './cluster-target.ts';
 export interface ClusterConnections {
   connectCluster(target: ClusterTarget): Promise<Cluster>;
   /** The members of an etcd cluster, as objects. */
-  connectEtcd(target: EtcdTarget): Promise<Cluster>;
+  connectEtcd(target: EtcdTarget): Promise<EtcdCluster>;
   readonly web: Web;
 }
 

@@ -1,49 +1,34 @@
-import type { Cluster } from '../../src/kube/cluster.ts';
-import { type EtcdMemberState, etcdMemberObject, etcdMemberOf } from '../../src/kubeadm/control-plane/etcd-member.ts';
+import type { EtcdCluster, EtcdMemberState } from '../../src/kube/etcd-cluster.ts';
 
 /** The members of an etcd cluster in memory. */
-export interface FakeEtcd extends Cluster {
-  readonly members: EtcdMemberState[];
-  healthy: boolean;
+export interface FakeEtcd extends EtcdCluster {
+  readonly all: EtcdMemberState[];
+  isHealthy: boolean;
 }
 
-/** Members that were announced start when the test says so: by a name. */
+/** Announced members start when the test says so: by a name. */
 export function fakeEtcd(members: readonly EtcdMemberState[]): FakeEtcd {
   const all = [...members];
-  const named = (name: string) => all.find((member) => etcdMemberObject(member).metadata.name === name);
-  const never = (): never => {
-    throw new Error('members have none of that');
+  const indexOf = (id: string): number => {
+    const index = all.findIndex((member) => member.id === id);
+    if (index < 0) throw new Error(`the fake etcd has no member ${id}`);
+    return index;
   };
   const etcd: FakeEtcd = {
-    server: 'https://etcd.test:2379',
-    members: all,
-    healthy: true,
-    version: async () => '3.6.8',
-    list: async () => ({ items: all.map(etcdMemberObject), resourceVersion: '' }),
-    get: async ({ name }) => {
-      const found = named(name);
-      return found === undefined ? null : etcdMemberObject(found);
+    all,
+    isHealthy: true,
+    members: async () => [...all],
+    addLearner: async (peerURL) => {
+      all.push({ name: '', id: String(all.length + 1), peerURLs: [peerURL], clientURLs: [], isLearner: true });
     },
-    create: async (object) => {
-      all.push({ ...etcdMemberOf(object), name: '', id: String(all.length + 1) });
-      return object;
+    promote: async (id) => {
+      const index = indexOf(id);
+      all.splice(index, 1, { ...(all[index] as EtcdMemberState), isLearner: false });
     },
-    patch: async ({ name }) => {
-      const found = named(name) as EtcdMemberState;
-      const promoted = { ...found, isLearner: false };
-      all.splice(all.indexOf(found), 1, promoted);
-      return etcdMemberObject(promoted);
+    remove: async (id) => {
+      all.splice(indexOf(id), 1);
     },
-    delete: async ({ name }) => {
-      const found = named(name);
-      if (found === undefined) return null;
-      all.splice(all.indexOf(found), 1);
-      return etcdMemberObject(found);
-    },
-    getRaw: async () => ({ health: String(etcd.healthy) }),
-    update: never,
-    watch: never,
-    close: async () => undefined,
+    health: async () => ({ healthy: etcd.isHealthy, reason: '' }),
   };
   return etcd;
 }

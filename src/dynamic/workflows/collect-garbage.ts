@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../../base/json.ts';
-import type { ClusterChange } from '../../host/plan/change.ts';
+import type { ObjectChange } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import {
@@ -23,7 +23,7 @@ export interface GarbageOptions {
  * Plans the removal of ConfigMaps that `dynamic push` made and no Node names any more: neither as assigned, nor as what runs, nor as the last known good.
  * @returns oldest name first
  */
-export async function planGarbage(cluster: Cluster, { namespace, now, olderThanMs }: GarbageOptions): Promise<readonly ClusterChange[]> {
+export async function planGarbage(cluster: Cluster, { namespace, now, olderThanMs }: GarbageOptions): Promise<readonly ObjectChange[]> {
   const { items } = await cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace }, { labelSelector: `${PUSHED_LABEL}=true` });
   const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
   const used = new Set(nodes.items.flatMap(namedBy));

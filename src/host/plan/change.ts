@@ -1,6 +1,8 @@
 import type { JsonObject } from '../../base/json.ts';
+import type { EtcdChange } from '../../kube/etcd-cluster.ts';
 import type { MarkNode } from '../../kube/node-marks.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import { refOf } from '../../kube/object-ref.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../../x509/describe-certificate.ts';
 import type { Operation, OperationOf } from './operation.ts';
 
@@ -31,10 +33,10 @@ type WithReason<O> = O extends Operation ? O & Reason : never;
 type NotPlanned = OperationOf<'run' | 'take-lock' | 'release-lock' | 'arm-revert' | 'check-commit' | 'revert-commit'>;
 
 /**
- * A change of the cluster. `before` is the object as it was read; its resourceVersion guards the update. `owner` is the object with which it goes: it may be one
+ * A change of an object. `before` is the object as it was read; its resourceVersion guards the update. `owner` is the object with which it goes: it may be one
  * that is only made before, so who it is (its uid) is asked when the change is made.
  */
-export type ClusterChange =
+export type ObjectChange =
   | { readonly kind: 'create-object'; readonly object: KubeObject; readonly owner?: ObjectRef; readonly reason: string }
   | {
       readonly kind: 'update-object';
@@ -53,6 +55,9 @@ export type ClusterChange =
     }
   | MarkNode
   | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly reason: string };
+
+/** A change that is not made on the host of its phase: of an object of the API server, or of the members of etcd. */
+export type ClusterChange = ObjectChange | EtcdChange;
 
 export type Change = HostChange | ClusterChange;
 
@@ -80,9 +85,18 @@ const CLUSTER_KINDS = {
   'patch-object': true,
   'mark-node': true,
   'delete-object': true,
+  'add-etcd-learner': true,
+  'promote-etcd-member': true,
+  'remove-etcd-member': true,
 } as const;
 
 /** Tells cluster changes from host changes. */
 export function isClusterChange(change: Change): change is ClusterChange {
   return Object.hasOwn(CLUSTER_KINDS, change.kind);
+}
+
+/** The object that a cluster change is about. A member of etcd is shown as one. */
+export function changedRef(change: ClusterChange): ObjectRef {
+  if ('member' in change) return { apiVersion: 'etcd.io/v3', kind: 'Member', name: change.member };
+  return 'ref' in change ? change.ref : refOf(change.object);
 }

@@ -3,10 +3,11 @@ import { TextMemo } from '../../base/memo.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
+import type { EtcdChange } from '../../kube/etcd-cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { ownerReference } from '../../kube/object-ref.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
-import { isClusterChange } from './change.ts';
+import { changedRef, isClusterChange } from './change.ts';
 import { formatMode } from './diff-file.ts';
 import { unifiedDiff } from './text-diff.ts';
 
@@ -168,6 +169,22 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       const object = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
       return { phase, action: 'delete', object, reason: change.reason };
     }
+    default:
+      return { phase, ...etcdMemberDocument(change), reason: change.reason };
+  }
+}
+
+/** A member is shown as an object: a plan has one form for all that is changed outside of hosts. */
+function etcdMemberDocument(change: EtcdChange): JsonObject {
+  const { apiVersion, kind, name } = changedRef(change);
+  const member = { apiVersion, kind, metadata: { name } };
+  switch (change.kind) {
+    case 'add-etcd-learner':
+      return { action: 'create', object: { ...member, spec: { peerURLs: [change.peerURL], isLearner: true } } };
+    case 'promote-etcd-member':
+      return { action: 'patch', object: { ...member, spec: { isLearner: false } } };
+    case 'remove-etcd-member':
+      return { action: 'delete', object: member };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { describeRef, refOf } from '../../kube/object-ref.ts';
-import { type Change, isClusterChange, type PhasePlan } from './change.ts';
+import { describeRef } from '../../kube/object-ref.ts';
+import { type Change, changedRef, isClusterChange, type PhasePlan } from './change.ts';
 
 /**
  * Whether a phase wants what it wanted when it was planned. What it says to people does not count, nor do directories: they hold nothing that could be lost. Nor
@@ -20,7 +20,7 @@ export function comparedChanges({ changes }: PhasePlan, made: readonly Change[])
 
 /** What a change is about. */
 function thingsOf(change: Change): readonly string[] {
-  if (isClusterChange(change)) return [describeRef('ref' in change ? change.ref : refOf(change.object))];
+  if (isClusterChange(change)) return [describeRef(changedRef(change))];
   if (change.kind === 'move-file') return [change.path, change.to];
   if ('path' in change) return [change.path];
   if ('unit' in change) return [`unit ${change.unit}`];

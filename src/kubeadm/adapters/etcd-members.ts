@@ -2,13 +2,12 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Clock } from '../../base/clock.ts';
 import { AppError, isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
 import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import type { Dial } from '../../kube/dial.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import type { EtcdCluster } from '../../kube/etcd-cluster.ts';
 import type { EtcdCredentials, EtcdFailure } from '../control-plane/etcd-credentials.ts';
-import { ETCD_MEMBER, etcdMemberObject } from '../control-plane/etcd-member.ts';
 import { explainEtcdError } from './etcd-failure.ts';
 
 export interface EtcdMembersOptions extends EtcdCredentials {
@@ -21,76 +20,55 @@ export interface EtcdMembersOptions extends EtcdCredentials {
 }
 
 const PROMOTE_MS = 120_000;
-const RETRY_MS = 500;
 /** gRPC: a learner that is behind is not promoted yet. */
 const FAILED_PRECONDITION = 9;
 
 /**
- * The members of an etcd cluster, as objects (see `ETCD_MEMBER`): `list`, `get`, `create`, `patch` and `delete` are theirs, `getRaw('/health')` asks whether the
- * cluster has a leader. Spoken over its gRPC gateway, with a client certificate.
- *
- * Errors (AppError): ETCD_UNREACHABLE when none of the endpoints answers, ETCD_TLS_FAILED when certificates are to blame for it, ETCD_REFUSED with what etcd says.
+ * Makes the port over etcd's gRPC gateway, with a client certificate.
+ * @see etcd 3.5 api/etcdserverpb/rpc.proto (Cluster), and GET /health
  */
-export function etcdMembers(options: EtcdMembersOptions): Cluster {
-  const { endpoints, clock } = options;
+export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
+  const { clock } = options;
   const query = (path: string, body: JsonObject = {}): Promise<JsonObject> => queryAny(options, path, body);
-  const list = async (): Promise<readonly KubeObject[]> => {
-    const { members } = await query('/v3/cluster/member/list');
-    return (Array.isArray(members) ? members.filter(isJsonObject) : []).map((member) =>
-      etcdMemberObject({
+  return {
+    members: async () => {
+      const { members } = await query('/v3/cluster/member/list');
+      return (Array.isArray(members) ? members.filter(isJsonObject) : []).map((member) => ({
         name: text(member.name),
         id: text(member.ID),
         peerURLs: texts(member.peerURLs),
         clientURLs: texts(member.clientURLs),
         isLearner: member.isLearner === true,
-      }),
-    );
+      }));
+    },
+    addLearner: async (peerURL) => void (await query('/v3/cluster/member/add', { peerURLs: [peerURL], isLearner: true })),
+    promote: (id) =>
+      waitUntil<void, unknown>(
+        { clock },
+        {
+          probe: async () => {
+            try {
+              await query('/v3/cluster/member/promote', { ID: id });
+              return { done: undefined };
+            } catch (error) {
+              const isBehind = isAppError(error, 'ETCD_REFUSED') && /in sync with leader/.test(error.message);
+              if (!isBehind) throw error;
+              return { pending: error };
+            }
+          },
+          timeoutMs: PROMOTE_MS,
+          pauseMs: API_PAUSE,
+          timedOut: (error) => {
+            throw error;
+          },
+        },
+      ),
+    remove: async (id) => void (await query('/v3/cluster/member/remove', { ID: id })),
+    health: async () => {
+      const { health, reason } = await queryAny(options, '/health', null);
+      return { healthy: health === 'true' || health === true, reason: text(reason) };
+    },
   };
-  const find = async (name: string): Promise<KubeObject | null> => (await list()).find(({ metadata }) => metadata.name === name) ?? null;
-  const promote = async (id: string): Promise<void> => {
-    const started = clock.now().getTime();
-    for (;;) {
-      try {
-        await query('/v3/cluster/member/promote', { ID: id });
-        return;
-      } catch (error) {
-        const isBehind = isAppError(error, 'ETCD_REFUSED') && /in sync with leader/.test(error.message);
-        if (!isBehind || clock.now().getTime() - started >= PROMOTE_MS) throw error;
-        await clock.sleep(RETRY_MS);
-      }
-    }
-  };
-  return {
-    server: endpoints[0] ?? '',
-    version: async () => text((await queryAny(options, '/version', null)).etcdserver),
-    get: ({ name }) => find(name),
-    list: async () => ({ items: await list(), resourceVersion: '' }),
-    create: async (object) => {
-      await query('/v3/cluster/member/add', { peerURLs: (object.spec as JsonObject).peerURLs ?? [], isLearner: true });
-      return object;
-    },
-    patch: async ({ name }) => {
-      const member = await find(name);
-      if (member === null) throw refused(`there is no member ${name}`);
-      await promote(member.metadata.uid ?? '');
-      return member;
-    },
-    delete: async ({ name }) => {
-      const member = await find(name);
-      if (member !== null) await query('/v3/cluster/member/remove', { ID: member.metadata.uid ?? '' });
-      return member;
-    },
-    getRaw: (path) => queryAny(options, path, null),
-    update: () => Promise.reject(unsupported('update')),
-    watch: () => {
-      throw unsupported('watch');
-    },
-    close: async () => undefined,
-  };
-}
-
-function unsupported(verb: string): Error {
-  return new Error(`${ETCD_MEMBER.kind}s of etcd have no ${verb}`);
 }
 
 /** @param body null: a GET */

@@ -1,5 +1,5 @@
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import type { ClusterChange } from '../../host/plan/change.ts';
+import type { ClusterChange, ObjectChange } from '../../host/plan/change.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -50,7 +50,7 @@ export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | nul
 });
 
 /** The change that creates a namespace of node configurations. */
-export function createNamespace(name: string): ClusterChange {
+export function createNamespace(name: string): ObjectChange {
   return {
     kind: 'create-object',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },

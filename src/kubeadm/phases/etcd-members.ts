@@ -6,11 +6,11 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
-import { ETCD_MEMBER, type EtcdMemberState, etcdMemberObject, etcdMemberOf } from '../control-plane/etcd-member.ts';
+import type { EtcdMemberState } from '../../kube/etcd-cluster.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
 
-/** The member of a control plane that joins. The cluster of these phases is the one of etcd. */
+/** The member of a control plane that joins. These phases need `etcd` in their context. */
 export interface EtcdJoinInput {
   readonly nodeName: string;
   /** `https://ADDRESS:2380` */
@@ -23,8 +23,8 @@ export interface EtcdJoinInput {
   readonly skipped: string | null;
 }
 
-async function membersOf({ cluster }: PhaseContext): Promise<readonly EtcdMemberState[] | null> {
-  return cluster === null ? null : (await cluster.list(ETCD_MEMBER)).items.map(etcdMemberOf);
+async function membersOf({ etcd = null }: PhaseContext): Promise<readonly EtcdMemberState[] | null> {
+  return etcd === null ? null : etcd.members();
 }
 
 function ownMember(members: readonly EtcdMemberState[] | null, { peerURL }: Pick<EtcdJoinInput, 'peerURL'>): EtcdMemberState | null {
@@ -49,9 +49,9 @@ export const checkEtcd = definePhase<EtcdJoinInput, null>({
   observe: async () => null,
   plan: (_, { skipped }) => (skipped === null ? { changes: [] } : { changes: [], noop: skipped }),
   verify: async (context, input) => {
-    if (input.skipped !== null || context.cluster === null) return;
-    const { health, reason } = await context.cluster.getRaw('/health');
-    if (health !== 'true' && health !== true) throw unhealthy(context.host.name, `it is not healthy${reason ? `: ${String(reason)}` : ''}`);
+    if (input.skipped !== null || context.etcd == null) return;
+    const { healthy, reason } = await context.etcd.health();
+    if (!healthy) throw unhealthy(context.host.name, `it is not healthy${reason === '' ? '' : `: ${reason}`}`);
     const others = ((await membersOf(context)) ?? []).filter(({ peerURLs }) => !peerURLs.includes(input.peerURL));
     const onTheWay = others.find(({ name, isLearner }) => name === '' || isLearner);
     if (onTheWay !== undefined) throw unhealthy(context.host.name, `member ${onTheWay.name || onTheWay.peerURLs[0]} has not come up yet`);
@@ -91,10 +91,9 @@ export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
     if (members === null) return { changes: [], deferred: NO_ETCD };
     const own = ownMember(members, input);
     const manifest = manifestFor(initialCluster(members, input), own !== null && own.name !== '');
-    const object = etcdMemberObject({ name: nodeName, id: '', peerURLs: [peerURL], clientURLs: [], isLearner: true });
     const writes = manifest.files.map((file) => diffFile(files.get(file.path) ?? null, file, { mayChown: manifest.mayChown }));
     const changes = [
-      ...(own === null ? [{ kind: 'create-object', object, reason: 'it is missing' } as const] : []),
+      ...(own === null ? [{ kind: 'add-etcd-learner', member: nodeName, peerURL, reason: 'it is missing' } as const] : []),
       ...manifest.directories.map(({ path, mode }) => diffDirectory(files.get(path) ?? null, path, mode)),
       ...writes,
       ...(writes.some((change) => change?.kind === 'write-file' && change.before !== null) ? [TAKE_OVER] : []),
@@ -117,13 +116,12 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
     const own = ownMember(members, input);
     if (own === null || own.name === '') return { changes: [], deferred: 'lets the member vote once it has started' };
     if (!own.isLearner) return { changes: [], noop: `member ${own.name} votes` };
-    const ref = { ...ETCD_MEMBER, name: own.name };
-    return { changes: [{ kind: 'patch-object', ref, patch: { spec: { isLearner: false } }, reason: 'it is a learner' }] };
+    return { changes: [{ kind: 'promote-etcd-member', member: own.name, id: own.id, reason: 'it is a learner' }] };
   },
 });
 
 async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promise<void> {
-  if (input.skipped !== null || context.cluster === null) return;
+  if (input.skipped !== null || context.etcd == null) return;
   await waitUntil(
     { ...context, phase: 'etcd-join/promote' },
     {
@@ -164,7 +162,7 @@ export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly Etcd
     const own = ownMember(members, { peerURL });
     if (own === null) return { changes: [], noop: 'the etcd cluster does not know the member any more' };
     if (members.length === 1) return { changes: [], noop: 'it is the last member: its cluster ends with it' };
-    const ref = { ...ETCD_MEMBER, name: own.name === '' ? peerURL : own.name };
-    return { changes: [{ kind: 'delete-object', ref, reason: 'its host leaves the cluster' }] };
+    const member = own.name === '' ? peerURL : own.name;
+    return { changes: [{ kind: 'remove-etcd-member', member, id: own.id, reason: 'its host leaves the cluster' }] };
   },
 });

@@ -26,7 +26,8 @@ import { JOINING_KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
-import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
+import { atEtcd, type UsesEtcd } from './control-plane/at-etcd.ts';
+import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_ACCESS } from './control-plane/etcd-access.ts';
 import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type JoinInput, type JoinOptions, prepareJoin } from './join.ts';
 import { observeNode } from './observe-node.ts';
@@ -42,9 +43,8 @@ export interface JoinControlPlaneOptions extends JoinOptions, ControlPlaneOption
   readonly opened: (access: ApiAccess) => void;
 }
 
-export interface JoinControlPlaneInput extends MakesApiServer {
+export interface JoinControlPlaneInput extends MakesApiServer, UsesEtcd {
   readonly join: JoinInput;
-  readonly etcdApi: ApiAccess;
   readonly pull: PullImagesInput;
   readonly download: WriteFilesInput;
   readonly pki: PkiInput;
@@ -53,6 +53,8 @@ export interface JoinControlPlaneInput extends MakesApiServer {
   readonly mark: MarkControlPlaneInput;
   readonly wait: WaitControlPlaneInput;
 }
+
+const isSkipped = ({ skipped }: EtcdJoinInput): boolean => skipped !== null;
 
 /** Joins a host as one more control plane. kubeadm 1.36: join --control-plane, in its order. */
 export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinControlPlaneInput> = {
@@ -63,23 +65,11 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
     selectPhase(downloadCertsPhase, (input) => input.download),
     ...joinPkiPhases.map((phase) => selectPhase(phase, (input: JoinControlPlaneInput) => input.pki)),
     selectPhase(controlPlanePrepare, (input) => input.manifests),
-    atApiServer(
-      checkEtcd,
-      (input) => input.etcd,
-      ({ etcdApi }) => etcdApi,
-    ),
+    atEtcd(checkEtcd, (input) => input.etcd, isSkipped),
     selectPhase(kubeletStart, (input) => input.join.kubeletStart),
     selectPhase(saveStartedNodeSettings, (input) => input.join.save),
-    atApiServer(
-      etcdJoin,
-      (input) => input.etcd,
-      ({ etcdApi }) => etcdApi,
-    ),
-    atApiServer(
-      etcdPromote,
-      (input) => input.etcd,
-      ({ etcdApi }) => etcdApi,
-    ),
+    atEtcd(etcdJoin, (input) => input.etcd, isSkipped),
+    atEtcd(etcdPromote, (input) => input.etcd, isSkipped),
     selectPhase(kubeletWaitBootstrap, (input) => input.join.waitBootstrap),
     selectPhase(waitNode, (input) => input.join.waitNode),
     atApiServer(joinMarkControlPlane, (input) => input.mark),
@@ -130,6 +120,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
       etcdApi: routes.etcdApi,
       assumeEmptyCluster: false,
       staged: options.staged || options.dryRun,
+      mayLackEtcd: options.staged || options.dryRun,
       pull: prepared.pull,
       download: download.input,
       pki: prepared.pki,
@@ -191,9 +182,9 @@ function routesOf(
   { connect, connectEtcd, opened, staged }: JoinControlPlaneOptions,
   cluster: DefaultedCluster,
   textAt: (path: string) => SensitiveText | null,
-): { readonly api: ApiAccess; readonly etcdApi: ApiAccess } {
+): { readonly api: ApiAccess; readonly etcdApi: EtcdAccess } {
   // No member is announced and no Node is waited for where nothing will run.
-  if (staged) return { api: NO_ACCESS, etcdApi: NO_ACCESS };
+  if (staged) return { api: NO_ACCESS, etcdApi: NO_ETCD_ACCESS };
   const kubeconfig = () => {
     const text = textAt(ADMIN_CONF);
     return text === null ? null : { path: ADMIN_CONF, text };
@@ -203,10 +194,9 @@ function routesOf(
     const admin = await api.reach(context);
     return admin === null ? null : etcdEndpoints(admin);
   };
-  // Nobody asks an external one: its phases have nothing to do.
   const etcdApi = hasLocalEtcd(cluster)
     ? etcdAccess({ connect: connectEtcd, certificatesDir: cluster.certificatesDir, textAt, endpointsOf })
-    : api;
-  for (const access of new Set([api, etcdApi])) opened(access);
+    : NO_ETCD_ACCESS;
+  opened(api);
   return { api, etcdApi };
 }

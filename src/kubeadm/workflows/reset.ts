@@ -17,7 +17,6 @@ import { podList, podProcesses } from '../../kubelet/facts/pods.ts';
 import { applyResetDefaults } from '../config/defaults.ts';
 import type { ResetConfiguration } from '../config/model.ts';
 import { type EtcdOnHost, readEtcdManifest } from '../control-plane/etcd-manifest.ts';
-import { ETCD_MEMBER } from '../control-plane/etcd-member.ts';
 import { manifestPath } from '../control-plane/paths.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { PROGRAM_DIRECTORY } from '../node-agent/agent-program.ts';
@@ -33,9 +32,9 @@ import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-mem
 import { listLeftovers } from '../phases/list-leftovers.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { type Finding, isIgnored, validateFindings } from '../preflight/check.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
-import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
-import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { atEtcd, type UsesEtcd } from './control-plane/at-etcd.ts';
+import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_ACCESS } from './control-plane/etcd-access.ts';
 import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
 import { nodeNameOf } from './node-name-of.ts';
 import { selectPhase } from './select-phase.ts';
@@ -53,7 +52,7 @@ export interface ResetOptions {
   readonly opened: (access: ApiAccess) => void;
 }
 
-export interface ResetInput extends MakesApiServer {
+export interface ResetInput extends UsesEtcd {
   readonly removeMember: RemoveEtcdMemberInput;
   readonly cleanup: CleanupNodeInput;
   readonly deleteNode: DeleteNodeInput;
@@ -70,7 +69,11 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
     selectPhase(resetAgent, (input) => input.agent),
     selectPhase(deleteNode, (input) => input.deleteNode),
     selectPhase(agentRightsRemoval, (input) => input.agentRights),
-    atApiServer(removeEtcdMember, (input) => input.removeMember),
+    atEtcd(
+      removeEtcdMember,
+      (input) => input.removeMember,
+      ({ peerURL }) => peerURL === null,
+    ),
     selectPhase(cleanupNode, (input) => input.cleanup),
     selectPhase(listLeftovers, () => null),
   ],
@@ -120,11 +123,9 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
         podsMayStay: isIgnored(CONTAINERS_RUNNING, ignored),
       },
       removeMember: etcd.input,
-      api: etcd.access,
-      // Without a member of etcd there is nobody to be asked.
-      assumeEmptyCluster: true,
-      // Where etcd does not answer there is nobody to take the member out.
-      staged: true,
+      etcdApi: etcd.access,
+      // An etcd that does not answer keeps the member.
+      mayLackEtcd: true,
       deleteNode: {
         nodeName,
         ...(options.deleteNode === undefined || nodeName !== null
@@ -211,7 +212,7 @@ async function containerFindings(
 interface EtcdOfHost {
   readonly input: RemoveEtcdMemberInput;
   readonly dataDir: string | null;
-  readonly access: ApiAccess;
+  readonly access: EtcdAccess;
   readonly findings: readonly Finding[];
 }
 
@@ -226,7 +227,7 @@ async function etcdOfHost(
   certificatesDir: string,
 ): Promise<EtcdOfHost> {
   const manifest = files.get(ETCD_MANIFEST)?.content;
-  const none = (noop: string): EtcdOfHost => ({ input: { peerURL: null, noop }, dataDir: null, access: NO_ACCESS, findings: [] });
+  const none = (noop: string): EtcdOfHost => ({ input: { peerURL: null, noop }, dataDir: null, access: NO_ETCD_ACCESS, findings: [] });
   if (manifest === undefined) return none('the host runs no member of etcd');
   const member = readEtcdManifest(manifest);
   const etcd = await reachEtcd(context, options, member, certificatesDir);
@@ -258,7 +259,7 @@ function kubeconfigFinding({ code, message, path, position, hint }: Problem): Fi
 }
 
 interface ReachedEtcd {
-  readonly access: ApiAccess;
+  readonly access: EtcdAccess;
   /** Null: it answers. */
   readonly refusal: Pick<Problem, 'code' | 'message' | 'hint'> | null;
   /** What is wrong with admin.conf, which then is not used. */
@@ -299,7 +300,7 @@ async function reachEtcd(
       return [...new Set([...(clientURL === null ? [] : [clientURL]), ...others])];
     },
   });
-  for (const each of [api, access]) opened(each);
+  opened(api);
   try {
     const etcd = await access.reach(context);
     if (etcd === null || peerURL === null)
@@ -308,11 +309,11 @@ async function reachEtcd(
         refusal: { code: 'ETCD_UNREACHABLE', message: 'its manifest or its client certificate is not there' },
         kubeconfig: unused,
       };
-    await etcd.list(ETCD_MEMBER);
+    await etcd.members();
     return { access, refusal: null, kubeconfig: unused };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { access: NO_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message }, kubeconfig: unused };
+    return { access: NO_ETCD_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message }, kubeconfig: unused };
   }
 }
 

@@ -12,7 +12,8 @@ export interface MakesApiServer {
   readonly staged: boolean;
 }
 
-const WAITING: ObservedPhase = {
+/** A phase whose API server does not run yet. */
+export const WAITING: ObservedPhase = {
   plan: { changes: [], deferred: 'needs the API server, up after wait-control-plane' },
   verify: async () => undefined,
   undo: () => null,
@@ -44,7 +45,8 @@ export function atApiServer<Whole extends MakesApiServer, Part>(
   };
 }
 
-function notUp(host: string): AppError {
+/** The API server, or the etcd that it knows of, cannot be reached. */
+export function notUp(host: string): AppError {
   const message = 'the API server of this control plane does not answer, or there is no kubeconfig to log in with (admin.conf)';
   const hint = 'Run the phases before this one first, or give a kubeconfig with --kubeconfig';
   return new AppError({ host, code: 'API_SERVER_NOT_UP', message, hint });

@@ -3,10 +3,10 @@ import { revealText, Secret, type SensitiveText } from '../../../base/text/secre
 import type { Host } from '../../../host/host.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
+import type { EtcdCluster } from '../../../kube/etcd-cluster.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import type { EtcdCredentials } from '../../control-plane/etcd-credentials.ts';
 import { pkiPath } from '../../pki/certificate-list.ts';
-import type { ApiAccess } from './api-access.ts';
 
 /** Connects to the members of an etcd cluster, over the network of a host. */
 export type ConnectEtcd = (
@@ -14,7 +14,15 @@ export type ConnectEtcd = (
     readonly endpoints: readonly string[];
     readonly host: Host;
   },
-) => Promise<Cluster>;
+) => Promise<EtcdCluster>;
+
+/** The way to the members of etcd, which may not be up yet. */
+export interface EtcdAccess {
+  /** Null while they cannot be reached: credentials or addresses are missing. Connected once. */
+  reach(context: PhaseContext): Promise<EtcdCluster | null>;
+}
+
+export const NO_ETCD_ACCESS: EtcdAccess = { reach: async () => null };
 
 /** kubeadm's mark on the pods of local etcd. */
 const CLIENT_URLS = 'kubeadm.kubernetes.io/etcd.advertise-client-urls';
@@ -41,9 +49,9 @@ export function etcdAccess(options: {
   readonly certificatesDir: string;
   readonly textAt: (path: string) => SensitiveText | null;
   readonly endpointsOf: (context: PhaseContext) => Promise<readonly string[] | null>;
-}): ApiAccess {
+}): EtcdAccess {
   const { connect, certificatesDir, textAt, endpointsOf } = options;
-  let connected: Cluster | null = null;
+  let connected: EtcdCluster | null = null;
   return {
     reach: async (context) => {
       if (connected !== null) return connected;
@@ -59,10 +67,6 @@ export function etcdAccess(options: {
       const [caPem, certificatePem, keyPem] = [revealText(ca), revealText(certificate), new Secret(revealText(key))];
       connected = await connect({ endpoints, caPem, certificatePem, keyPem, files, host: context.host });
       return connected;
-    },
-    close: async () => {
-      await connected?.close();
-      connected = null;
     },
   };
 }

@@ -6,7 +6,6 @@ import { Secret } from '../../../../src/base/text/secret.ts';
 import { explainEtcdError } from '../../../../src/kubeadm/adapters/etcd-failure.ts';
 import { etcdMembers } from '../../../../src/kubeadm/adapters/etcd-members.ts';
 import type { EtcdCredentials } from '../../../../src/kubeadm/control-plane/etcd-credentials.ts';
-import { ETCD_MEMBER } from '../../../../src/kubeadm/control-plane/etcd-member.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../../../src/lab/api-server/pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { freePort, listenOnLoopback } from '../../../support/loopback.ts';
@@ -53,9 +52,9 @@ describe('etcdMembers', () => {
     const dial = async (): Promise<Duplex> => connect(port, '127.0.0.1');
     const clock = fakeClock(new Date());
     const reported = [{}, { dial }].map((route) => {
-      const members = etcdMembers({ endpoints: [endpoint], ...credentials, clock, ...route }).list(ETCD_MEMBER);
+      const members = etcdMembers({ endpoints: [endpoint], ...credentials, clock, ...route }).members();
       return members.then(
-        ({ items }) => items.map(({ metadata }) => metadata.name),
+        (found) => found.map(({ name }) => name),
         (error: unknown) => error,
       );
     });
@@ -162,7 +161,7 @@ describe('etcdMembers', () => {
     const { caPem, client } = good;
     const options = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES, clock: fakeClock() };
     const message = `etcd does not answer: ${endpoints.map((each) => `${each}: connection refused`).join('; ')}`;
-    await expect(etcdMembers({ ...options, endpoints }).list(ETCD_MEMBER)).rejects.toMatchObject({
+    await expect(etcdMembers({ ...options, endpoints }).members()).rejects.toMatchObject({
       code: 'ETCD_UNREACHABLE',
       problems: [{ message }],
     });

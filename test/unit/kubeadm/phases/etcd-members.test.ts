@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { planPhases } from '../../../../src/host/run-workflow.ts';
-import type { EtcdMemberState } from '../../../../src/kubeadm/control-plane/etcd-member.ts';
-import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote } from '../../../../src/kubeadm/phases/etcd-members.ts';
+import { planDocument } from '../../../../src/host/plan/document.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import type { EtcdMemberState } from '../../../../src/kube/etcd-cluster.ts';
+import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote, removeEtcdMember } from '../../../../src/kubeadm/phases/etcd-members.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeEtcd, fakeEtcd } from '../../../support/fake-etcd.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
-import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { type RecordingReporter, recordingReporter } from '../../../support/recording-reporter.ts';
 
 const MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
 const manifestOf = (members: string): string => `initial-cluster: ${members}\n`;
@@ -31,9 +32,10 @@ const member = (name: string, address: string, more: Partial<EtcdMemberState> = 
   ...more,
 });
 const FIRST = member('cp-1', '10.0.0.1');
-const contextWith = (cluster: FakeEtcd | null, files = {}): PhaseContext => ({
+const contextWith = (etcd: FakeEtcd | null, files = {}): PhaseContext => ({
   host: fakeHost({ name: 'cp-2', files }),
-  cluster,
+  cluster: null,
+  etcd,
   clock: fakeClock(),
   reporter: recordingReporter(),
 });
@@ -44,8 +46,9 @@ describe('etcd-join', () => {
     const { changes } = await planOf(etcdJoin, contextWith(fakeEtcd([FIRST])));
     expect(changes).toMatchObject([
       {
-        kind: 'create-object',
-        object: { kind: 'Member', metadata: { name: 'cp-2' }, spec: { peerURLs: [input.peerURL], isLearner: true } },
+        kind: 'add-etcd-learner',
+        member: 'cp-2',
+        peerURL: input.peerURL,
       },
       { kind: 'make-directory', path: '/var/lib/etcd' },
       { kind: 'write-file', path: MANIFEST },
@@ -87,7 +90,7 @@ describe('etcd-join', () => {
   it('is left out with external etcd', async () => {
     const own = { ...input, skipped: 'etcd is external' };
     // What is there in place of etcd's members is not asked.
-    const silent = { ...fakeEtcd([]), list: () => Promise.reject(new Error('asked')), getRaw: () => Promise.reject(new Error('asked')) };
+    const silent = { ...fakeEtcd([]), members: () => Promise.reject(new Error('asked')), health: () => Promise.reject(new Error('asked')) };
     for (const phase of [checkEtcd, etcdJoin, etcdPromote]) {
       const inspected = await phase.inspect(contextWith(silent), own);
       expect(inspected.plan).toEqual({ changes: [], noop: 'etcd is external' });
@@ -100,7 +103,7 @@ describe('etcd-join', () => {
 describe('etcd-join/promote', () => {
   it('promotes a learner that has started', async () => {
     const { changes } = await planOf(etcdPromote, contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2', { isLearner: true })])));
-    expect(changes).toMatchObject([{ kind: 'patch-object', ref: { kind: 'Member', name: 'cp-2' }, patch: { spec: { isLearner: false } } }]);
+    expect(changes).toMatchObject([{ kind: 'promote-etcd-member', member: 'cp-2', id: '10.0.0.2' }]);
   });
 
   it('waits for it to start, and says when it does not', async () => {
@@ -112,6 +115,39 @@ describe('etcd-join/promote', () => {
   });
 });
 
+describe('the members of etcd', () => {
+  it('get a learner, which votes once it has started, and lose it with its host', async () => {
+    const etcd = fakeEtcd([FIRST]);
+    const context = contextWith(etcd);
+    const reporter = context.reporter as RecordingReporter;
+    await applyPhases([etcdJoin], context, input, []);
+    expect(etcd.all).toMatchObject([FIRST, { name: '', peerURLs: [input.peerURL], isLearner: true }]);
+    etcd.all.push({ ...(etcd.all.pop() as EtcdMemberState), name: 'cp-2' });
+    await applyPhases([etcdPromote], context, input, []);
+    expect(etcd.all[1]).toMatchObject({ name: 'cp-2', isLearner: false });
+    await applyPhases([removeEtcdMember], context, { peerURL: input.peerURL, noop: '' }, []);
+    expect(etcd.all).toEqual([FIRST]);
+    const done = reporter.messages('CHANGE_DONE').filter((message) => message.includes('Member'));
+    expect(done).toEqual(['created Member cp-2', 'patched Member cp-2', 'deleted Member cp-2']);
+  });
+
+  it('are shown as objects in a plan', async () => {
+    const learner = member('cp-2', '10.0.0.2', { isLearner: true });
+    const context = contextWith(fakeEtcd([FIRST, learner]));
+    const phases = [
+      ...(await planPhases([etcdJoin], contextWith(fakeEtcd([FIRST])), input)),
+      ...(await planPhases([etcdPromote], context, input)),
+      ...(await planPhases([removeEtcdMember], context, { peerURL: input.peerURL, noop: '' })),
+    ];
+    const object = { apiVersion: 'etcd.io/v3', kind: 'Member', metadata: { name: 'cp-2' } };
+    expect(planDocument([{ name: 'cp-2', phases }], []).cluster.changes).toMatchObject([
+      { phase: 'etcd-join', action: 'create', object: { ...object, spec: { peerURLs: [input.peerURL], isLearner: true } } },
+      { phase: 'etcd-join/promote', action: 'patch', object: { ...object, spec: { isLearner: false } } },
+      { phase: 'remove-etcd-member', action: 'delete', object },
+    ]);
+  });
+});
+
 describe('check-etcd', () => {
   const check = async (etcd: FakeEtcd) => (await checkEtcd.inspect(contextWith(etcd), input)).verify([]);
 
@@ -120,7 +156,7 @@ describe('check-etcd', () => {
   });
 
   it.each([
-    ['has no leader', () => Object.assign(fakeEtcd([FIRST]), { healthy: false }), 'it is not healthy'],
+    ['has no leader', () => Object.assign(fakeEtcd([FIRST]), { isHealthy: false }), 'it is not healthy'],
     ['waits for another member', () => fakeEtcd([FIRST, member('', '10.0.0.3')]), 'member https://10.0.0.3:2380 has not come up yet'],
     ['has another learner', () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]), 'member cp-3 has not come up yet'],
   ])('refuses one that %s', async (_, etcd, why) => {

@@ -143,7 +143,7 @@ describe('prepareReset', () => {
   });
 
   it.each([
-    ['one of several members', [PEER, 'https://10.0.0.2:2380'], [{ kind: 'delete-object', ref: { kind: 'Member', name: 'cp-1' } }]],
+    ['one of several members', [PEER, 'https://10.0.0.2:2380'], [{ kind: 'remove-etcd-member', member: 'cp-1' }]],
     ['the last member', [PEER], []],
     ['a member that was removed before', ['https://10.0.0.2:2380'], []],
   ] as const)('takes %s out of the etcd cluster, as far as there is one', async (_, peers, changes) => {
@@ -151,7 +151,7 @@ describe('prepareReset', () => {
     const { input, refusals } = await prepare(manifestWith('--initial-cluster-state=existing'), { etcd });
     expect(refusals).toEqual([]);
     expect(input.removeMember.peerURL).toBe(PEER);
-    const context = { host: fakeHost(), cluster: etcd, clock: fakeClock(), reporter: recordingReporter() };
+    const context = { host: fakeHost(), cluster: null, etcd, clock: fakeClock(), reporter: recordingReporter() };
     expect((await removeEtcdMember.inspect(context, input.removeMember)).plan.changes).toMatchObject(changes);
   });
 

@@ -1,0 +1,50 @@
+/** A member of an etcd cluster, as etcd reports it. */
+export interface EtcdMemberState {
+  /** Empty until it has started for the first time. */
+  readonly name: string;
+  /** Decimal. */
+  readonly id: string;
+  readonly peerURLs: readonly string[];
+  readonly clientURLs: readonly string[];
+  readonly isLearner: boolean;
+}
+
+/** Whether an etcd cluster has a leader; `reason` is etcd's own, or empty. */
+export interface EtcdHealth {
+  readonly healthy: boolean;
+  readonly reason: string;
+}
+
+/**
+ * The membership of an etcd cluster.
+ *
+ * Errors (AppError): ETCD_UNREACHABLE when none of the endpoints answers, ETCD_TLS_FAILED when certificates prevent it, ETCD_REFUSED with the message of etcd.
+ */
+export interface EtcdCluster {
+  members(): Promise<readonly EtcdMemberState[]>;
+  /** Announces a member that does not count for the quorum until it is promoted. */
+  addLearner(peerURL: string): Promise<void>;
+  /** Makes a learner a voting member; waits up to two minutes until it has caught up with the leader. @param id of the member */
+  promote(id: string): Promise<void>;
+  /** @param id of the member */
+  remove(id: string): Promise<void>;
+  health(): Promise<EtcdHealth>;
+}
+
+/** A change of the members of etcd. `member` is its name, or the URL of its peers until it has started for the first time. */
+export type EtcdChange =
+  | { readonly kind: 'add-etcd-learner'; readonly member: string; readonly peerURL: string; readonly reason: string }
+  | { readonly kind: 'promote-etcd-member'; readonly member: string; readonly id: string; readonly reason: string }
+  | { readonly kind: 'remove-etcd-member'; readonly member: string; readonly id: string; readonly reason: string };
+
+/** Applies one change of the members. Throws what `EtcdCluster` throws. */
+export async function applyEtcdChange(etcd: EtcdCluster, change: EtcdChange): Promise<void> {
+  switch (change.kind) {
+    case 'add-etcd-learner':
+      return etcd.addLearner(change.peerURL);
+    case 'promote-etcd-member':
+      return etcd.promote(change.id);
+    case 'remove-etcd-member':
+      return etcd.remove(change.id);
+  }
+}
