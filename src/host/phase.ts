@@ -25,6 +25,25 @@ export interface PhaseContext {
   readonly claim?: OwnClaim;
 }
 
+/** The context of a workflow that needs an API server. */
+export interface ClusterContext extends PhaseContext {
+  readonly cluster: Cluster;
+}
+
+/**
+ * Lets the preparation of a workflow say by its type that it needs an API server.
+ * @returns `prepare` of a workflow; it rejects a context without one, which the callers of such a workflow never make
+ */
+export function withCluster<Options, Result>(
+  prepare: (context: ClusterContext, options: Options) => Promise<Result>,
+): (context: PhaseContext, options: Options) => Promise<Result> {
+  return async (context, options) => {
+    const { cluster } = context;
+    if (cluster === null) throw new Error('a workflow that needs an API server was started without one');
+    return prepare({ ...context, cluster }, options);
+  };
+}
+
 /** What makes the changes of a phase ones that have to be confirmed. */
 export interface PhaseCommit<Input, Facts> {
   /** What the phases below it write: kept and put back with its own files. */

@@ -1,9 +1,8 @@
 import { AppError } from '../../base/errors.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
-import type { PhaseContext } from '../../host/phase.ts';
+import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
@@ -76,19 +75,22 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
     selectPhase(markNode, (input) => input.join.markNode),
     selectPhase(waitControlPlane, (input) => input.wait),
   ],
-  prepare: prepareJoinControlPlane,
+  prepare: withCluster(prepareJoinControlPlane),
 };
 
 const PHASES = (): readonly string[] => joinControlPlaneWorkflow.phases.map(({ name }) => name);
 const EXTERNAL = 'etcd is external';
 
-async function prepareJoinControlPlane(context: PhaseContext, options: JoinControlPlaneOptions): Promise<Prepared<JoinControlPlaneInput>> {
+async function prepareJoinControlPlane(
+  context: ClusterContext,
+  options: JoinControlPlaneOptions,
+): Promise<Prepared<JoinControlPlaneInput>> {
   const node = await observeNode(context, options);
   const { cluster, found } = await clusterToJoin(context);
   const observed = await observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases: PHASES() });
   const download = await downloadCerts(context, {
     clusterConfiguration: cluster,
-    cluster: context.cluster as Cluster,
+    cluster: context.cluster,
     certificateKey: options.certificateKey,
     mayChown: !options.staged,
   });
@@ -159,8 +161,8 @@ function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedClust
  * The settings of the cluster, which say what its control planes are like.
  * @throws AppError CLUSTER_NO_KUBEADM_CONFIG, CONTROL_PLANE_ENDPOINT_MISSING, exit code 3
  */
-async function clusterToJoin({ cluster, host }: PhaseContext) {
-  const found = await readClusterConfiguration(cluster as Cluster);
+async function clusterToJoin({ cluster, host }: ClusterContext) {
+  const found = await readClusterConfiguration(cluster);
   const refuse = (code: string, message: string, hint: string): AppError =>
     new AppError({ host: host.name, code, message, hint }, { exitCode: 3 });
   if (found.model === null)

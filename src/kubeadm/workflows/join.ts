@@ -3,7 +3,7 @@ import { Memo } from '../../base/memo.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FactQuery } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
-import type { PhaseContext } from '../../host/phase.ts';
+import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { findMarksRecord } from '../../kube/mark-node.ts';
@@ -84,7 +84,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
       [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ queries }) => Object.values(queries)),
     );
   },
-  prepare: (context, options) => prepareJoin(context, options),
+  prepare: withCluster((context, options: JoinOptions) => prepareJoin(context, options)),
 };
 
 /** The same for hosts with the same socket. */
@@ -101,11 +101,11 @@ const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
  * @throws AppError as `designObservedNode` and `readClusterBaseline`
  */
 export async function prepareJoin(
-  context: PhaseContext,
+  context: ClusterContext,
   options: JoinOptions,
   findings: readonly Finding[] = [],
 ): Promise<Prepared<JoinInput>> {
-  const cluster = context.cluster as Cluster;
+  const { cluster } = context;
   const { options: own, labels } = withoutReservedLabels(options);
   const node = await observeNode(context, own);
   const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));

@@ -5,11 +5,10 @@ import { parseSource, type SourceDocument, sourceToJson } from '../../codec/sour
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
-import type { PhaseContext } from '../../host/phase.ts';
+import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import type { Cluster } from '../../kube/cluster.ts';
 import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { describeSource, sourceInForce } from '../../kubelet/config-source.ts';
@@ -67,17 +66,17 @@ export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput>
     selectPhase(saveUpgradedNodeSettings, (input) => input.save),
     selectPhase(removeSocketAnnotation, (input) => input.annotation),
   ],
-  prepare: prepareUpgrade,
+  prepare: withCluster(prepareUpgrade),
 };
 
-async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions): Promise<Prepared<UpgradeNodeInput>> {
+async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptions): Promise<Prepared<UpgradeNodeInput>> {
   const found = await inspectHost(context);
   const { memory, warnings: memoryWarnings } = readNodeSettings(found, options.forget);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
   const criSocket = socketInUse(found, instancePatch, memory, options.catalogue);
   const declared = { ...options, ...redeclared(memory, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
   const observed = await observeNode(context, declared);
-  const baseline = await readClusterBaseline(context.cluster as Cluster, options.catalogue);
+  const baseline = await readClusterBaseline(context.cluster, options.catalogue);
   const minor = observed.kubeletMinor ?? baseline.controlPlaneMinor;
   const moveSocket = instancePatch === null && !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket: isSocketLocal(baseline) });
   const flags = upgradeFlags(found(FLAGS_ENV) ?? '', { minor, catalogue: options.catalogue, moveSocket });
