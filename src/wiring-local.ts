@@ -42,6 +42,7 @@ export function localServices(environment: Environment): Omit<Services, WholePro
     signal,
     onForcedExit,
     input: localInput(stdin),
+    absolutePath: (path) => resolve(path),
     clock: systemClock,
     homeDirectory: homedir(),
     hostname: hostname(),

@@ -23,6 +23,8 @@ export interface LocalFiles {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly input: InputFiles;
+  /** The path counted from the working directory. */
+  absolutePath(path: string): string;
   /** Writes a file of this machine, atomically; a file that may hold secrets is for its owner alone. */
   writeLocalFile(path: string, text: string): Promise<void>;
 }

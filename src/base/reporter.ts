@@ -21,3 +21,8 @@ export interface Reporter {
   readonly verbosity?: number;
   report(event: ReportEvent): void;
 }
+
+/** Makes the reporters of a run. */
+export interface Reporters {
+  reporter(options: { readonly verbosity: number; readonly format: 'text' | 'json' }): Reporter;
+}

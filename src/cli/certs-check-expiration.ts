@@ -1,10 +1,10 @@
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import { pkiUnreadable } from '../kubeadm/pki/pki-problems.ts';
 import { type OpenedPkiSettings, openPkiSettings, type PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
 

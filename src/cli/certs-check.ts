@@ -3,13 +3,13 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import { observe } from '../host/observe.ts';
 import { validateControlPlane } from '../kubeadm/pki/judge-control-plane.ts';
 import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
 import { type CertificateVerdict, validateCertificates } from '../kubeadm/pki/validate-certificates.ts';
 import { inspectCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
 import { nodeCertificates } from '../kubelet/facts/node-certificates.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

@@ -1,9 +1,9 @@
 import type { ExitCode } from '../base/errors.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import { KUBERNETES_DIR } from '../kube/well-known.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
 import { generateCsrWorkflow } from '../kubeadm/workflows/generate-csr.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';

@@ -1,8 +1,8 @@
 import type { ExitCode } from '../base/errors.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
+import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { openPkiSettings, type PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import { renewCertsWorkflow } from '../kubeadm/workflows/renew-certs.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';

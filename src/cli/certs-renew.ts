@@ -1,9 +1,9 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Secret } from '../base/text/secret.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
+import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import { renewKubeletWorkflow } from '../kubeadm/workflows/renew-kubelet.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';

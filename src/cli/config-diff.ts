@@ -1,10 +1,10 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
+import type { ConnectionRequest } from '../fleet/use-cases/host-access.ts';
 import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import { type ConfigSide, diffConfigs } from '../kubelet/diff/diff-configs.ts';
 import { diffDocument, renderDiff } from '../kubelet/diff/render-diff.ts';
-import type { ConnectionRequest } from './host-access.ts';
 import { readMinor } from './minor-option.ts';
 import { type ReadSide, readSide } from './read-side.ts';
 import type { Services } from './services.ts';

@@ -2,9 +2,9 @@ import type { ExitCode } from '../base/errors.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { controlPlaneImages } from '../kubeadm/control-plane/images.ts';
+import { releaseOf } from '../kubeadm/use-cases/control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
 import { settleCluster } from '../kubeadm/workflows/control-plane/settle-cluster.ts';
-import { releaseOf } from './init-control-plane.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { AppError, type ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { DesiredFile } from '../host/plan/diff-file.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
@@ -8,7 +9,6 @@ import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-f
 import { type NodeRequest, readNodeOptions } from '../kubeadm/use-cases/node-options.ts';
 import { type KubeconfigRequest, openCluster } from '../kubeadm/use-cases/open-cluster.ts';
 import { initWorkflow } from '../kubeadm/workflows/init.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { Services } from './services.ts';
 import type { DocumentFormat } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';

@@ -1,6 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import type { ResolvedFleet, ResolvedHost } from '../fleet/model.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import { combineFacts } from '../host/facts/fact.ts';
 import { operatingSystem } from '../host/facts/operating-system.ts';
 import { ownAddresses } from '../host/facts/own-addresses.ts';
@@ -13,7 +14,6 @@ import { type OpenedCluster, trustOf } from '../kubeadm/use-cases/open-cluster.t
 import type { KnownNames } from '../kubeadm/validate-serving-csr.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { parseSshDestination } from '../ssh/destination.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { Services } from './services.ts';
 
 const FACTS = combineFacts({ os: operatingSystem, addresses: ownAddresses });

@@ -4,6 +4,8 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import type { ResolvedFleet } from '../fleet/model.ts';
+import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
+import { besideFleet, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { nodeOfRequest } from '../kubeadm/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
@@ -18,8 +20,6 @@ import {
   type ValidatedCsr,
 } from '../kubeadm/workflows/serving-csrs.ts';
 import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
-import type { HostsRequest } from './host-access.ts';
-import { besideFleet, readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

@@ -1,7 +1,7 @@
 import { usageError } from '../base/errors.ts';
 import { selectHosts } from '../fleet/select.ts';
+import { readFleet } from '../fleet/use-cases/load-fleet.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 
 /** What the command line says of the nodes it means, before the cluster is asked. */

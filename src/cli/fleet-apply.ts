@@ -1,17 +1,17 @@
-import { AppError, type ExitCode, isAppError, usageError } from '../base/errors.ts';
+import { AppError, type ExitCode, formatProblem, isAppError, usageError } from '../base/errors.ts';
 import { quoteShell } from '../base/text/shell-quote.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../fleet/fleet.ts';
 import { hostsToRetry, type JournaledRun } from '../fleet/journal.ts';
 import { namesText } from '../fleet/name-ranges.ts';
 import type { RunJournal, RunJournals } from '../fleet/run-journals.ts';
 import type { PlannedHost } from '../fleet/saved-plan.ts';
-import type { FleetAccess } from './fleet-cluster.ts';
-import type { FleetTask } from './fleet-members.ts';
+import type { FleetTask } from '../fleet/use-cases/fleet-members.ts';
+import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
+import { type FleetTasks, readTasks } from '../fleet/use-cases/fleet-tasks.ts';
+import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
+import { openFleetRun } from '../fleet/use-cases/open-fleet-run.ts';
 import { countByStatus, exitOf, summaryLine } from './fleet-report.ts';
-import type { FleetRunRequest } from './fleet-request.ts';
-import { fleetRules } from './fleet-rules.ts';
-import { openFleetRun } from './fleet-run.ts';
-import { type FleetTasks, readTasks } from './fleet-tasks.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
@@ -31,6 +31,7 @@ export interface FleetApplyRequest {
 export async function runFleetApply(services: Services, request: FleetApplyRequest): Promise<ExitCode> {
   const { planFile, output } = request;
   const work = await readTasks(services, planFile, request.run);
+  for (const warning of work.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const { subject } = work;
   const journals = await services.runJournals();
   const last = request.retriesFailed ? await lastRun(journals, work, planFile) : null;

@@ -3,6 +3,10 @@ import type { Reporter } from '../base/reporter.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import { inParallel } from '../fleet/in-parallel.ts';
 import { selectHosts } from '../fleet/select.ts';
+import { fleetTargets } from '../fleet/use-cases/fleet-members.ts';
+import type { FleetHostsRequest } from '../fleet/use-cases/fleet-request.ts';
+import { readHostTarget } from '../fleet/use-cases/host-access.ts';
+import { directoryOf, fleetFileOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import { CommitGoneError, commitReverted, describeChangeOf } from '../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../host/commit/record.ts';
 import type { Host } from '../host/host.ts';
@@ -10,10 +14,6 @@ import { loggingHost } from '../host/logging-host.ts';
 import { observe } from '../host/observe.ts';
 import { observeHealthzUrl } from '../kubeadm/phases/kubelet-start.ts';
 import { waitForHealthyKubelet } from '../kubelet/kubelet-health.ts';
-import { fleetTargets } from './fleet-members.ts';
-import type { FleetHostsRequest } from './fleet-request.ts';
-import { readHostTarget } from './host-access.ts';
-import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 
 const PARALLEL = 50;
@@ -127,7 +127,7 @@ async function readTargets(services: Services, request: FleetCommitRequest): Pro
   if (!isNamed && !(await services.input.exists(fleetFileOf(request.file))))
     return { names: given, targetOf: (name) => readHostTarget(services, name, connection), isSelection };
   const fleet = await readFleet(services, request);
-  const ofFleet = await fleetTargets(services, connection, directoryOf(fleet.file));
+  const ofFleet = await fleetTargets(services, connection, directoryOf(services, fleet.file));
   const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
   const unknown = given.find((name) => !hosts.has(name));
   if (isNamed && unknown !== undefined)

@@ -4,17 +4,17 @@ import { renderTable } from '../base/text/table.ts';
 import { type HostOutcome, hasWork, runFleet } from '../fleet/fleet.ts';
 import { namesText } from '../fleet/name-ranges.ts';
 import { selectHosts } from '../fleet/select.ts';
+import { fleetMembers } from '../fleet/use-cases/fleet-members.ts';
+import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
+import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
+import { openFleetCluster } from '../fleet/use-cases/open-fleet-cluster.ts';
+import { clusterRoutes } from '../fleet/use-cases/open-fleet-run.ts';
 import { changedRef, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
-import { openFleetCluster } from './fleet-cluster.ts';
-import { fleetMembers } from './fleet-members.ts';
 import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
-import type { FleetRunRequest } from './fleet-request.ts';
-import { fleetRules } from './fleet-rules.ts';
-import { clusterRoutes } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
 
@@ -46,7 +46,7 @@ export async function runFleetDrift(
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const { reporter } = watch;
   const { cluster, file, hosts: all } = fleet;
-  const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory: directoryOf(file) });
+  const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory: directoryOf(services, file) });
   const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
@@ -54,7 +54,7 @@ export async function runFleetDrift(
       tasks,
       cluster,
       file,
-      directory: directoryOf(file),
+      directory: directoryOf(services, file),
       access,
       dryRun: true,
       reporter,

@@ -5,10 +5,10 @@ import type { HostTarget } from '../fleet/host-target.ts';
 import { inParallel } from '../fleet/in-parallel.ts';
 import type { ResolvedHost } from '../fleet/model.ts';
 import { selectHosts } from '../fleet/select.ts';
+import { fleetTargets } from '../fleet/use-cases/fleet-members.ts';
+import type { FleetHostsRequest } from '../fleet/use-cases/fleet-request.ts';
+import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import type { CommandFact } from '../host/facts/query.ts';
-import { fleetTargets } from './fleet-members.ts';
-import type { FleetHostsRequest } from './fleet-request.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 
 interface Executed {
@@ -31,7 +31,7 @@ export async function runFleetExec(services: Services, request: FleetExecRequest
   const { argv, parallel, timeoutMs, format } = request;
   const fleet = await readFleet(services, request);
   const hosts = selectHosts(fleet.hosts, request.selection);
-  const targetOf = await fleetTargets(services, request.connection, directoryOf(fleet.file));
+  const targetOf = await fleetTargets(services, request.connection, directoryOf(services, fleet.file));
   let done = 0;
   const executed = await inParallel(hosts, parallel, async (host) => {
     const one = await execute(services, targetOf(host), host, { argv, timeoutMs });

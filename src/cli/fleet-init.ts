@@ -2,9 +2,9 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { importSshConfig } from '../fleet/import-ssh-config.ts';
 import { importedSettings, notTakenText, type StarterImport, starterFile } from '../fleet/starter.ts';
+import { besideFleet, fleetFileOf, readAnsible } from '../fleet/use-cases/load-fleet.ts';
 import { readVagrantMachines, type VagrantMachine } from '../fleet/vagrant.ts';
 import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
-import { besideFleet, fleetFileOf, readAnsible } from './load-fleet.ts';
 import type { Services } from './services.ts';
 
 /** `fleet init`. */

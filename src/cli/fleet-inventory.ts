@@ -4,7 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { hostTable, inventoryDocument, inventoryTable } from '../fleet/inventory-document.ts';
 import type { ResolvedFleet, ResolvedHost } from '../fleet/model.ts';
 import { selectHosts } from '../fleet/select.ts';
-import { type FleetRequest, readFleet } from './load-fleet.ts';
+import { type FleetRequest, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 

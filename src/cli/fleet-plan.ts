@@ -4,14 +4,14 @@ import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
 import type { FleetCluster, ResolvedFleet } from '../fleet/model.ts';
 import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../fleet/saved-plan.ts';
 import { selectHosts } from '../fleet/select.ts';
+import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
+import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
+import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
+import { openFleetRun } from '../fleet/use-cases/open-fleet-run.ts';
 import { formatClusterName } from '../host/plan/document.ts';
-import type { FleetAccess } from './fleet-cluster.ts';
 import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
-import type { FleetRunRequest } from './fleet-request.ts';
-import { fleetRules } from './fleet-rules.ts';
-import { openFleetRun } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -34,7 +34,7 @@ export async function runFleetPlan(services: Services, { run: request, output: p
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const { file, cluster } = fleet;
   const tasks = hosts.map((host) => ({ host }));
-  const input = { tasks, hosts: fleet.hosts, cluster, file, directory: directoryOf(file), dryRun: true, reporter };
+  const input = { tasks, hosts: fleet.hosts, cluster, file, directory: directoryOf(services, file), dryRun: true, reporter };
   const run = await openFleetRun(services, request, input);
   const { access } = run;
   try {
@@ -42,7 +42,7 @@ export async function runFleetPlan(services: Services, { run: request, output: p
     const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
     watch.close();
     const saved = savePlan(
-      contextOf(request, fleet, access),
+      contextOf(services, request, { fleet, access }),
       hosts.map((host, i) => [host, outcomeOf(result.outcomes[i] as HostOutcome)] as const),
     );
     if (plan.format !== 'text') services.output.stdout(renderDocument(saved, plan.format));
@@ -72,9 +72,13 @@ function notToBeSaved(): AppError {
   return new AppError({ code: 'USAGE', message, hint: 'Apply the fleet file itself, or only plan it' }, { exitCode: 2 });
 }
 
-function contextOf({ takeOver, ignorePreflightErrors }: FleetRunRequest, fleet: ResolvedFleet, access: FleetAccess | null): PlanContext {
+function contextOf(
+  services: Services,
+  { takeOver, ignorePreflightErrors }: FleetRunRequest,
+  { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
+): PlanContext {
   return {
-    fleet: { file: fleet.file, directory: directoryOf(fleet.file), name: fleet.name },
+    fleet: { file: fleet.file, directory: directoryOf(services, fleet.file), name: fleet.name },
     cluster: fleet.cluster,
     server: access?.apiServer.server ?? '',
     takeOver,

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { type Amount, parseAmount } from '../fleet/amount.ts';
+import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { FleetApplyRequest } from './fleet-apply.ts';
 import type { FleetDriftRequest } from './fleet-drift.ts';
 import type { FleetExecRequest } from './fleet-exec.ts';
 import type { FleetPlanRequest } from './fleet-plan.ts';
-import type { FleetRunRequest } from './fleet-request.ts';
-import type { RulesRequest } from './fleet-rules.ts';
 import type { FleetStatusRequest } from './fleet-status.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {

@@ -4,6 +4,12 @@ import { renderTable } from '../base/text/table.ts';
 import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
 import { type HostStatusFacts, statusFacts, statusOf } from '../fleet/host-status.ts';
 import { selectHosts } from '../fleet/select.ts';
+import { fleetMembers } from '../fleet/use-cases/fleet-members.ts';
+import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
+import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
+import { openFleetCluster } from '../fleet/use-cases/open-fleet-cluster.ts';
+import { clusterRoutes } from '../fleet/use-cases/open-fleet-run.ts';
 import { cacheFacts } from '../host/cached-host.ts';
 import { type CommitRecord, commitRecord, revertsAt } from '../host/commit/record.ts';
 import { combineFacts } from '../host/facts/fact.ts';
@@ -13,14 +19,8 @@ import type { Cluster } from '../kube/cluster.ts';
 import { isNodeReady } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { isHealthy, kubeletHealth } from '../kubelet/kubelet-health.ts';
-import { openFleetCluster } from './fleet-cluster.ts';
-import { fleetMembers } from './fleet-members.ts';
 import { exitOf } from './fleet-report.ts';
-import type { FleetRunRequest } from './fleet-request.ts';
-import { fleetRules } from './fleet-rules.ts';
-import { clusterRoutes } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
 import { shownChanges } from './show-plan.ts';
@@ -61,7 +61,7 @@ export async function runFleetStatus(services: Services, { run: request, output 
     dryRun: true,
     reporter: watch.reporter,
     writes: false,
-    through: await clusterRoutes(services, request, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(fleet.file) }),
+    through: await clusterRoutes(services, request, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(services, fleet.file) }),
   });
   try {
     const inspected = new Map<string, Inspected>();
@@ -69,7 +69,7 @@ export async function runFleetStatus(services: Services, { run: request, output 
       tasks: hosts.map((host) => ({ host })),
       cluster: fleet.cluster,
       file: fleet.file,
-      directory: directoryOf(fleet.file),
+      directory: directoryOf(services, fleet.file),
       access,
       dryRun: true,
       reporter: watch.reporter,

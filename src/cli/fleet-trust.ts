@@ -7,13 +7,13 @@ import { inParallel } from '../fleet/in-parallel.ts';
 import type { ResolvedFleet } from '../fleet/model.ts';
 import { type Selection, selectHosts } from '../fleet/select.ts';
 import { fleetSshTarget } from '../fleet/ssh-target.ts';
+import type { FleetHostsRequest } from '../fleet/use-cases/fleet-request.ts';
+import { readSshOptions } from '../fleet/use-cases/host-access.ts';
+import { readFleet } from '../fleet/use-cases/load-fleet.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../host/host-problems.ts';
 import type { HostKeys, ShownHostKey } from '../ssh/host-keys.ts';
 import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../ssh/known-hosts.ts';
 import type { SshTarget } from '../ssh/target.ts';
-import type { FleetHostsRequest } from './fleet-request.ts';
-import { readSshOptions } from './host-access.ts';
-import { readFleet } from './load-fleet.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

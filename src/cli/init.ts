@@ -1,15 +1,16 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
+import { readHostTargets } from '../fleet/use-cases/host-access.ts';
 import { countMissingTokens } from '../kubeadm/config/defaults.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import { freshTokens, phaseSelection, placeholderTokens } from '../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import { type InitOptions, initWorkflow } from '../kubeadm/workflows/init.ts';
-import { readHostTargets } from './host-access.ts';
 import type { ControlPlaneRequest } from './init-control-plane.ts';
-import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
+import { printJoinCommands } from './print-join-commands.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 

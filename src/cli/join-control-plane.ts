@@ -1,11 +1,12 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
+import { isThisMachine } from '../fleet/host-target.ts';
 import type { JoinConfiguration } from '../kubeadm/config/model.ts';
+import { caDirectoriesHere, connectOver, proxyEnvironment, routeHere } from '../kubeadm/use-cases/control-plane-inputs.ts';
+import { phaseSelection } from '../kubeadm/use-cases/init-phases.ts';
 import type { ReadNodeOptions } from '../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../kubeadm/workflows/join-control-plane.ts';
-import { caDirectoriesHere, connectOver, isThisMachine, proxyEnvironment, routeHere } from './init-control-plane.ts';
-import { phaseSelection } from './init-tokens.ts';
 import { type HostsRun, runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 

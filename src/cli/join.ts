@@ -2,6 +2,8 @@ import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import { connectionsTo } from '../fleet/ports.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
+import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { Host } from '../host/host.ts';
 import type { Warning } from '../host/plan/change.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -18,8 +20,6 @@ import { isKubeconfigGiven, type KubeconfigRequest, type OpenedCluster, openClus
 import type { DiscoveredCluster } from '../kubeadm/workflows/discovery/discover-cluster.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';

@@ -1,4 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
+import { type ConnectionRequest, readHostTarget } from '../fleet/use-cases/host-access.ts';
 import { unknownName } from '../kubeadm/explain/explain.ts';
 import { findField } from '../kubeadm/explain/explain-field.ts';
 import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
@@ -7,7 +8,6 @@ import { explainHostKubelet, explainNodeKubelet } from '../kubeadm/workflows/exp
 import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
 import { type NodeExplanation, selectFields } from '../kubelet/effective/node-explanation.ts';
 import { renderNodeExplanation } from '../kubelet/effective/render-node-explanation.ts';
-import { type ConnectionRequest, readHostTarget } from './host-access.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

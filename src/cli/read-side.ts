@@ -1,6 +1,7 @@
 import { AppError, type Problem, usageError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { parseSource } from '../codec/source.ts';
+import { type ConnectionRequest, readHostTarget } from '../fleet/use-cases/host-access.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../kube/well-known.ts';
 import { readConfigMapDocument } from '../kubeadm/workflows/cluster-documents.ts';
@@ -14,7 +15,6 @@ import {
   KUBELET_KIND,
   syntaxOf,
 } from '../kubelet/decode.ts';
-import { type ConnectionRequest, readHostTarget } from './host-access.ts';
 import { readMinor } from './minor-option.ts';
 import type { Services } from './services.ts';
 

@@ -1,14 +1,14 @@
 import type { Arg } from '../base/arg.ts';
 import { usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
+import type { ConnectionRequest, HostsRequest } from '../fleet/use-cases/host-access.ts';
+import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
 import type { FieldsRequest, NodeRequest } from '../kubeadm/use-cases/node-options.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { CommandOptions } from './command.ts';
-import type { ConnectionRequest, HostsRequest } from './host-access.ts';
-import type { FleetRequest } from './load-fleet.ts';
 import type { OutputRequest } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 

@@ -1,15 +1,15 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
+import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../kubeadm/config/flags.ts';
+import { connectOver } from '../kubeadm/use-cases/control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
 import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import { resetWorkflow } from '../kubeadm/workflows/reset.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
-import { connectOver } from './init-control-plane.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';

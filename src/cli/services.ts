@@ -1,13 +1,11 @@
 import type { RunTime } from '../base/clock.ts';
 import type { LocalFiles } from '../base/local-files.ts';
-import type { Reporter } from '../base/reporter.ts';
+import type { Reporters } from '../base/reporter.ts';
 import type { Text } from '../base/text/styled.ts';
-import type { HostConnections } from '../fleet/ports.ts';
+import type { HostConnections, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
 import type { RunJournals } from '../fleet/run-journals.ts';
-import type { LargeFile } from '../host/plan/large-file.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
 import type { Lab, LabOptions } from '../lab/lab-options.ts';
-import type { SshConfigFile } from '../ssh/config.ts';
 import type { HostKeys } from '../ssh/host-keys.ts';
 import type { SshOptions } from '../ssh/options.ts';
 
@@ -47,9 +45,8 @@ export interface LocalServer {
 }
 
 /** The user: where results and progress go, and who answers questions. */
-export interface Terminal {
+export interface Terminal extends Reporters {
   readonly output: Output;
-  reporter(options: { readonly verbosity: number; readonly format: 'text' | 'json' }): Reporter;
   /** Asks on the terminal; null when there is none. */
   confirm(question: string): Promise<boolean | null>;
 }
@@ -67,19 +64,6 @@ export interface ForcedExit {
 export interface LocalMachine {
   /** Name of this machine. */
   readonly hostname: string;
-  /**
-   * A program of this machine, ready to be sent to hosts.
-   * @param path default: this program itself
-   * @returns null: this program runs from its sources
-   * @throws AppError INPUT_UNREADABLE (exit code 2)
-   */
-  readProgram(path?: string): Promise<LargeFile | null>;
-  /**
-   * Runs a program on this machine as the user, in the working directory.
-   * @returns what it printed
-   * @throws AppError LOCAL_COMMAND_FAILED with the last line it said; HOST_COMMAND_NOT_FOUND
-   */
-  runLocal(argv: readonly string[]): Promise<string>;
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
   /** `mode path` of every file below these directories of a root. */
@@ -91,11 +75,9 @@ export interface LocalMachine {
 }
 
 /** The SSH configuration and the known host keys of the user. */
-export interface SshFiles {
+export interface SshFiles extends SshConfigSource {
   /** Looks at the keys of hosts and makes them known. */
   openHostKeys(ssh: SshOptions): Promise<HostKeys>;
-  /** An OpenSSH client configuration with all it includes; nothing of it is worked out. */
-  readSshConfig(path: string): Promise<readonly SshConfigFile[]>;
 }
 
 /**
@@ -103,11 +85,13 @@ export interface SshFiles {
  */
 export interface Services
   extends LocalFiles,
+    LocalCommands,
     LocalMachine,
     Terminal,
     ForcedExit,
     RunTime,
     HostConnections,
+    ProgramSource,
     SshFiles,
     ClusterConnections,
     SecretSource,

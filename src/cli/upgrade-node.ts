@@ -1,4 +1,6 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
+import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
+import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
@@ -7,8 +9,6 @@ import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches 
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { flagText } from './request-parts.ts';
 
 const LEAST_CONFIRM_MS = 10_000;

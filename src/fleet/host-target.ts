@@ -20,3 +20,8 @@ export interface FleetHostTarget {
   /** Of the fleet file: relative key files count from there. */
   readonly directory: string;
 }
+
+/** Whether nothing but this machine itself is meant. */
+export function isThisMachine(target: HostTarget | undefined): boolean {
+  return target?.address === undefined && target?.member === undefined && target?.rootDir === undefined;
+}

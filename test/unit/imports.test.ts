@@ -53,7 +53,9 @@ const PURE_NODE: Readonly<Record<string, readonly string[]>> = {
     'verify',
     'X509Certificate',
   ],
+  'node:path': ['join', 'dirname', 'basename', 'isAbsolute'],
 };
+/** `resolve` and `relative` know the working directory. */
 const CLI_NODE: typeof PURE_NODE = { ...PURE_NODE, 'node:path': ['join', 'resolve', 'dirname', 'basename', 'relative', 'isAbsolute'] };
 
 function folderOf(path: string): string {

@@ -1,16 +1,17 @@
-import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { AppError, isAppError, type Problem } from '../base/errors.ts';
-import type { ImportedInventory } from '../fleet/entries.ts';
-import { filterImport } from '../fleet/filter-import.ts';
-import type { Place } from '../fleet/findings.ts';
-import { importInvalid } from '../fleet/fleet-problems.ts';
-import { fileLayer } from '../fleet/layer.ts';
-import { type LoadedFleet, loadFleet } from '../fleet/load.ts';
-import type { ResolvedFleet } from '../fleet/model.ts';
-import { resolveFleet } from '../fleet/resolve.ts';
-import type { FleetImport } from '../fleet/schema.ts';
-import type { Selection } from '../fleet/select.ts';
-import type { Services } from './services.ts';
+import { dirname, isAbsolute, join } from 'node:path';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { ImportedInventory } from '../entries.ts';
+import { filterImport } from '../filter-import.ts';
+import type { Place } from '../findings.ts';
+import { importInvalid } from '../fleet-problems.ts';
+import { fileLayer } from '../layer.ts';
+import { type LoadedFleet, loadFleet } from '../load.ts';
+import type { ResolvedFleet } from '../model.ts';
+import type { FleetFilePorts } from '../ports.ts';
+import { resolveFleet } from '../resolve.ts';
+import type { FleetImport } from '../schema.ts';
+import type { Selection } from '../select.ts';
 
 /** Where a fleet file is looked for when none is named. */
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
@@ -26,7 +27,7 @@ export interface FleetRequest {
  * Reads the fleet file of `-f` and all it imports.
  * @throws AppError with exit code 2 and all errors; warnings are in the fleet
  */
-export async function readFleet(services: Services, { file }: Pick<FleetRequest, 'file'>): Promise<ResolvedFleet> {
+export async function readFleet(services: FleetFilePorts, { file }: Pick<FleetRequest, 'file'>): Promise<ResolvedFleet> {
   const { fleet, problems } = await examineFleet(services, fleetFileOf(file));
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
@@ -40,7 +41,7 @@ export function fleetFileOf(file: string | undefined): string {
 
 /** The same, the errors not thrown. */
 export async function examineFleet(
-  services: Services,
+  services: FleetFilePorts,
   file: string,
 ): Promise<{ readonly fleet: ResolvedFleet; readonly problems: readonly Problem[] }> {
   const loaded = loadFleet(await services.input.readText(file), file);
@@ -56,8 +57,8 @@ export async function examineFleet(
 }
 
 /** The directory that relative paths of a fleet file count from. */
-export function directoryOf(file: string): string {
-  return file === '-' ? resolve('.') : dirname(resolve(file));
+export function directoryOf({ absolutePath }: Pick<LocalFiles, 'absolutePath'>, file: string): string {
+  return file === '-' ? absolutePath('.') : dirname(absolutePath(file));
 }
 
 /** A path of a fleet file: `~` is the home directory, relative ones count from the directory of the file. */
@@ -87,10 +88,14 @@ function placeInImport({ document }: LoadedFleet, index: number, member: string)
   return { position, path };
 }
 
-async function readImport(services: Services, { file }: LoadedFleet, { ansibleInventory, sshConfig }: FleetImport): Promise<ReadImport> {
+async function readImport(
+  services: FleetFilePorts,
+  { file }: LoadedFleet,
+  { ansibleInventory, sshConfig }: FleetImport,
+): Promise<ReadImport> {
   if (ansibleInventory !== undefined) return readAnsible(services, besideFleet(ansibleInventory, file, services.homeDirectory));
   if (sshConfig === undefined) return NOTHING;
-  const { importSshConfig } = await import('../fleet/import-ssh-config.ts');
+  const { importSshConfig } = await import('../import-ssh-config.ts');
   const files = await services.readSshConfig(besideFleet(sshConfig, file, services.homeDirectory));
   return { inventory: importSshConfig(files), problems: [] };
 }
@@ -99,14 +104,13 @@ async function readImport(services: Services, { file }: LoadedFleet, { ansibleIn
  * Reads an inventory of Ansible: the recorded output of `ansible-inventory --list`, or anything that program reads.
  * @throws AppError FLEET_IMPORT_INVALID where Ansible is not installed; LOCAL_COMMAND_FAILED with its first message where it refuses the inventory
  */
-export async function readAnsible(services: Services, path: string): Promise<ReadImport> {
-  const [{ importAnsible }, { readInventoryList }] = await Promise.all([
-    import('../fleet/ansible/import.ts'),
-    import('../fleet/ansible/read-list.ts'),
-  ]);
+export async function readAnsible(services: FleetFilePorts, path: string): Promise<ReadImport> {
+  const [{ importAnsible }, { readInventoryList }] = await Promise.all([import('../ansible/import.ts'), import('../ansible/read-list.ts')]);
   const recorded = (await services.input.isDirectory(path)) ? null : readInventoryList(await services.input.readText(path));
   if (recorded !== null) return importAnsible(recorded, path);
-  const printed = readInventoryList(await services.runLocal([...INVENTORY_COMMAND, '-i', resolve(path), '--list']).catch(withoutAnsible));
+  const printed = readInventoryList(
+    await services.runLocal([...INVENTORY_COMMAND, '-i', services.absolutePath(path), '--list']).catch(withoutAnsible),
+  );
   if (printed === null) throw new AppError(importInvalid(`${path}: ansible-inventory --list printed no inventory`), { exitCode: 2 });
   return importAnsible(printed, path);
 }

@@ -1,23 +1,22 @@
-import { AppError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import { revealText, Secret, SensitiveText } from '../base/text/secret.ts';
-import type { FleetMember, FleetResult } from '../fleet/fleet.ts';
-import type { FleetCluster } from '../fleet/model.ts';
-import type { PlannedHost } from '../fleet/saved-plan.ts';
-import { workflowMember } from '../fleet/workflow-member.ts';
-import { fileFacts } from '../host/facts/file-facts.ts';
-import type { Host } from '../host/host.ts';
-import { observe } from '../host/observe.ts';
-import type { HostKubeconfig } from '../kube/host-kubeconfig.ts';
-import { ADMIN_CONF } from '../kube/well-known.ts';
-import type { LoadedConfig } from '../kubeadm/config/load.ts';
-import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import { readHostKubeconfig } from '../kubeadm/read-host-kubeconfig.ts';
-import { type ApiAccess, adminConfHint } from '../kubeadm/workflows/control-plane/api-access.ts';
-import { initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
-import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
+import { AppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
+import { ADMIN_CONF } from '../../kube/well-known.ts';
+import type { LoadedConfig } from '../../kubeadm/config/load.ts';
+import type { NodeClaims } from '../../kubeadm/node-claims.ts';
+import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
+import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
+import type { FleetMember, FleetResult } from '../fleet.ts';
+import type { FleetCluster } from '../model.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import type { PlannedHost } from '../saved-plan.ts';
+import { workflowMember } from '../workflow-member.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
-import { fleetInitOptions } from './fleet-init-options.ts';
 import {
   FIRST_CONTROL_PLANE,
   type FleetTask,
@@ -30,8 +29,9 @@ import {
 } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { hostWriting } from './host-writing.ts';
+import { fleetInitOptions } from './init-options.ts';
 import { installSources } from './install-sources.ts';
-import type { Services } from './services.ts';
+import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 
 export interface BringUpInput {
   readonly tasks: readonly FleetTask[];
@@ -74,7 +74,7 @@ interface After {
  * Makes the members of a run that brings up a cluster: the first control plane makes it, the others join when its kubeconfig is here.
  * @throws AppError with exit code 2: what is wrong in `cluster.configuration`
  */
-export async function bringUpCluster(services: Services, request: FleetRunRequest, input: BringUpInput): Promise<BringUp> {
+export async function bringUpCluster(services: FleetRunPorts, request: FleetRunRequest, input: BringUpInput): Promise<BringUp> {
   const { tasks, cluster, file, directory, dryRun, reporter, first, kubeconfig } = input;
   const accesses: ApiAccess[] = [];
   const targetOf = await fleetTargets(services, request.connection, directory);
@@ -166,7 +166,7 @@ export async function bringUpCluster(services: Services, request: FleetRunReques
 }
 
 /** @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, where several control planes would have none: only the first of them could be made */
-async function readConfiguration(services: Services, { cluster, file, controlPlanes }: BringUpInput): Promise<LoadedConfig> {
+async function readConfiguration(services: FleetRunPorts, { cluster, file, controlPlanes }: BringUpInput): Promise<LoadedConfig> {
   const config = await readFleetConfiguration(services, { cluster, file });
   if (controlPlanes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, controlPlanes);
   return config;
@@ -185,7 +185,7 @@ function noEndpoint(file: string, controlPlanes: readonly PlannedHost[]): AppErr
  * @throws AppError NO_API_SERVER when there is none; what `readHostKubeconfig` and `Cluster.version` throw
  */
 async function readAdminKubeconfig(
-  { connectCluster, signal }: Pick<Services, 'connectCluster' | 'signal'>,
+  { connectCluster, signal }: Pick<FleetRunPorts, 'connectCluster' | 'signal'>,
   connect: () => Promise<Host>,
   name: string,
 ): Promise<HostKubeconfig> {

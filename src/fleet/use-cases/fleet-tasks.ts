@@ -1,12 +1,11 @@
-import { resolve } from 'node:path';
-import { formatProblem, type Problem, usageError } from '../base/errors.ts';
-import type { FleetCluster } from '../fleet/model.ts';
-import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../fleet/saved-plan.ts';
-import { selectHosts } from '../fleet/select.ts';
+import { type Problem, usageError } from '../../base/errors.ts';
+import type { FleetCluster } from '../model.ts';
+import type { FleetFilePorts } from '../ports.ts';
+import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../saved-plan.ts';
+import { selectHosts } from '../select.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import type { Services } from './services.ts';
 
 /** What is to be done, by a fleet file or a saved plan. */
 export interface FleetTasks {
@@ -19,6 +18,8 @@ export interface FleetTasks {
   readonly directory: string;
   /** What the run is about, for its journal: the fleet file, or the plan. */
   readonly subject: string;
+  /** Of the fleet file. */
+  readonly warnings: readonly Problem[];
   /** Selected hosts of a saved plan that were not planned (unreachable, refused): nothing is applied to them. */
   readonly unplanned: readonly Problem[];
   /** Selected hosts on which the saved plan changes nothing. */
@@ -33,7 +34,7 @@ export interface FleetTasks {
  * The hosts to work on, of the fleet file of `-f` or of a saved plan.
  * @throws AppError with exit code 2
  */
-export async function readTasks(services: Services, planFile: string | undefined, request: FleetRunRequest): Promise<FleetTasks> {
+export async function readTasks(services: FleetFilePorts, planFile: string | undefined, request: FleetRunRequest): Promise<FleetTasks> {
   const { selection } = request;
   if (planFile !== undefined) {
     if (request.file !== undefined)
@@ -47,6 +48,7 @@ export async function readTasks(services: Services, planFile: string | undefined
     const names = new Set(selected.map(({ name }) => name));
     return {
       tasks: tasks.filter(({ host }) => names.has(host.name)),
+      warnings: [],
       unplanned: selected.flatMap(notPlanned),
       unchanged: selected.filter(({ status }) => status === 'unchanged').length,
       hosts: tasks.map(({ host }) => host),
@@ -60,17 +62,17 @@ export async function readTasks(services: Services, planFile: string | undefined
   }
   if (request.replan) throw usageError('--replan is for a saved plan', 'Leave it out: apply plans the hosts of a fleet file when it runs');
   const fleet = await readFleet(services, request);
-  for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {
     tasks,
+    warnings: fleet.warnings,
     unplanned: [],
     unchanged: 0,
     hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,
-    directory: directoryOf(fleet.file),
-    subject: fleet.file === '-' ? '-' : resolve(fleet.file),
+    directory: directoryOf(services, fleet.file),
+    subject: fleet.file === '-' ? '-' : services.absolutePath(fleet.file),
     server: null,
     request,
   };

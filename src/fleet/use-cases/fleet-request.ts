@@ -1,4 +1,4 @@
-import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
+import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';

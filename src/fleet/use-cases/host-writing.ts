@@ -1,6 +1,6 @@
-import type { HostTarget } from '../fleet/host-target.ts';
-import type { MemberWriting } from '../fleet/workflow-member.ts';
-import type { Services } from './services.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { WritingPorts } from '../ports.ts';
+import type { MemberWriting } from '../workflow-member.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;
 
@@ -13,7 +13,7 @@ export interface WritingRequest {
 
 /** How each host is written to; null for a directory in place of a host. */
 export function hostWriting(
-  { self, newId }: Pick<Services, 'self' | 'newId'>,
+  { self, newId }: WritingPorts,
   { breakLock, confirmMs }: WritingRequest,
 ): (target: HostTarget) => Promise<MemberWriting | null> {
   return async ({ address, member, rootDir }) => {

@@ -1,9 +1,9 @@
-import { AppError } from '../base/errors.ts';
-import { isUrl } from '../host/install/model.ts';
-import type { LargeFile } from '../host/plan/large-file.ts';
-import type { PrepareHostOptions } from '../kubeadm/workflows/prepare-host.ts';
+import { AppError } from '../../base/errors.ts';
+import { isUrl } from '../../host/install/model.ts';
+import type { LargeFile } from '../../host/plan/large-file.ts';
+import type { PrepareHostOptions } from '../../kubeadm/workflows/prepare-host.ts';
+import type { FleetRunPorts } from '../ports.ts';
 import { besideFleet } from './load-fleet.ts';
-import type { Services } from './services.ts';
 
 const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */
@@ -15,7 +15,7 @@ export type InstallSources = Pick<PrepareHostOptions, 'readKey' | 'readFile'>;
  * What hosts of a fleet are given from here: keys of repositories, and programs. Each is read when the first host needs it, and once.
  * @param directory of the fleet file: relative paths count from there
  */
-export function installSources(services: Services, directory: string): InstallSources {
+export function installSources(services: FleetRunPorts, directory: string): InstallSources {
   const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
   return {
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
@@ -32,12 +32,12 @@ function once<T>(read: (source: string) => Promise<T>): (source: string) => Prom
   };
 }
 
-async function readProgram(services: Services, path: string): Promise<LargeFile> {
+async function readProgram(services: FleetRunPorts, path: string): Promise<LargeFile> {
   return (await services.readProgram(path)) as LargeFile;
 }
 
 /** Redirections are followed: what comes is judged by its fingerprint, wherever it comes from. */
-async function fetchKey({ web, signal }: Services, source: string): Promise<string> {
+async function fetchKey({ web, signal }: FleetRunPorts, source: string): Promise<string> {
   const refuse = (why: string): AppError =>
     new AppError({
       code: 'INSTALL_KEY_UNREACHABLE',

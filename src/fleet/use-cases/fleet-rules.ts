@@ -1,5 +1,5 @@
-import { type Amount, hostsOf } from '../fleet/amount.ts';
-import type { FleetRules } from '../fleet/fleet.ts';
+import { type Amount, hostsOf } from '../amount.ts';
+import type { FleetRules } from '../fleet.ts';
 
 /** How many hosts, of how many there may be. */
 export interface RulesRequest {

@@ -1,10 +1,9 @@
-import { usageError } from '../base/errors.ts';
-import type { InputFiles } from '../base/local-files.ts';
-import { SECRET_VARIABLES } from '../base/secret-variables.ts';
-import { Secret } from '../base/text/secret.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import type { SshOptions } from '../ssh/options.ts';
-import type { Services } from './services.ts';
+import { usageError } from '../../base/errors.ts';
+import type { InputFiles, LocalFiles } from '../../base/local-files.ts';
+import { SECRET_VARIABLES } from '../../base/secret-variables.ts';
+import { Secret } from '../../base/text/secret.ts';
+import type { SshOptions } from '../../ssh/options.ts';
+import type { HostTarget } from '../host-target.ts';
 
 /** How hosts are reached: the SSH options without secrets, and the time limit of one command. */
 export interface ConnectionRequest extends Omit<SshOptions, 'password' | 'sudoPassword' | 'passphrase'> {
@@ -26,7 +25,7 @@ export interface HostsRequest {
 
 /** The targets of a command. Passwords come from standard input or the environment. */
 export async function readHostTargets(
-  services: Services,
+  services: LocalFiles,
   { addresses, rootDir, connection }: HostsRequest,
 ): Promise<readonly HostTarget[]> {
   const staged = { ...(rootDir === undefined ? {} : { rootDir }), ...commandLimit(connection) };
@@ -36,7 +35,7 @@ export async function readHostTargets(
 }
 
 /** The target of one address; `localhost` is this machine, without SSH. */
-export async function readHostTarget(services: Services, address: string, connection: ConnectionRequest): Promise<HostTarget> {
+export async function readHostTarget(services: LocalFiles, address: string, connection: ConnectionRequest): Promise<HostTarget> {
   const limit = commandLimit(connection);
   return address === 'localhost' ? limit : { address, ssh: await readSshOptions(services, connection), ...limit };
 }
@@ -49,7 +48,7 @@ export function commandLimit({ commandTimeoutMs }: ConnectionRequest): Pick<Host
 /** Standard input ends once, and hosts are connected to from several places of a run. */
 const PASSWORD_LINES = new WeakMap<InputFiles, Promise<string>>();
 
-async function passwordLines({ input }: Services): Promise<string[]> {
+async function passwordLines({ input }: LocalFiles): Promise<string[]> {
   const text = PASSWORD_LINES.get(input) ?? input.readText('-');
   PASSWORD_LINES.set(input, text);
   return (await text).split('\n');
@@ -59,7 +58,7 @@ async function passwordLines({ input }: Services): Promise<string[]> {
  * The SSH options with their secrets, which come from standard input or the environment, never from an option.
  * @throws AppError USAGE (exit code 2) for a missing password or private key file
  */
-export async function readSshOptions(services: Services, connection: ConnectionRequest): Promise<SshOptions> {
+export async function readSshOptions(services: LocalFiles, connection: ConnectionRequest): Promise<SshOptions> {
   const { passwordFromStdin, sudoPasswordFromStdin, commandTimeoutMs: _, ...ssh } = connection;
   const fromStdin = passwordFromStdin || sudoPasswordFromStdin ? await passwordLines(services) : [];
   const password = passwordFromStdin ? fromStdin.shift() : services.env[SECRET_VARIABLES.sshPassword];

@@ -1,13 +1,13 @@
-import type { Reporter } from '../base/reporter.ts';
-import type { FleetCluster } from '../fleet/model.ts';
-import { mergeInitFlags } from '../kubeadm/config/flags.ts';
-import type { LoadedConfig } from '../kubeadm/config/load.ts';
-import type { InitConfiguration, NodeRegistration } from '../kubeadm/config/model.ts';
-import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
-import { readPatches } from '../kubeadm/use-cases/node-options.ts';
-import type { PlannedPatch } from '../kubelet/patch-files.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import type { LoadedConfig } from '../../kubeadm/config/load.ts';
+import type { InitConfiguration, NodeRegistration } from '../../kubeadm/config/model.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
+import type { PlannedPatch } from '../../kubelet/patch-files.ts';
+import type { FleetCluster } from '../model.ts';
 import { besideFleet } from './load-fleet.ts';
-import type { Services } from './services.ts';
 
 export interface FleetConfigurationInput {
   readonly cluster: FleetCluster;
@@ -19,7 +19,7 @@ export interface FleetConfigurationInput {
  * The kubeadm documents of `cluster.configuration`. Where they name no endpoint, the one that the file names is that of all control planes.
  * @throws AppError with exit code 2: what is wrong in them
  */
-export async function readFleetConfiguration(services: Services, { cluster, file }: FleetConfigurationInput): Promise<LoadedConfig> {
+export async function readFleetConfiguration(services: LocalFiles, { cluster, file }: FleetConfigurationInput): Promise<LoadedConfig> {
   const path = cluster.configuration && besideFleet(cluster.configuration, file, services.homeDirectory);
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
   const loaded = await loadConfigFile(services, path ?? undefined, kinds);
@@ -32,7 +32,7 @@ export async function readFleetConfiguration(services: Services, { cluster, file
 
 /** The patches that an InitConfiguration of a fleet names. */
 export async function readFleetPatches(
-  services: Services,
+  services: LocalFiles,
   { patches }: InitConfiguration,
   { file, reporter }: { readonly file: string; readonly reporter: Reporter },
 ): Promise<readonly PlannedPatch[]> {
@@ -50,7 +50,7 @@ export interface ControlPlaneSettings {
 
 /** @throws AppError with exit code 2 */
 export async function readControlPlaneSettings(
-  services: Services,
+  services: LocalFiles,
   input: FleetConfigurationInput & { readonly reporter: Reporter },
 ): Promise<ControlPlaneSettings> {
   if (input.cluster.configuration === null) return { init: {}, patches: null };

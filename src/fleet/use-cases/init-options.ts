@@ -1,17 +1,17 @@
-import type { Reporter } from '../base/reporter.ts';
-import type { Secret } from '../base/text/secret.ts';
-import type { PlannedHost } from '../fleet/saved-plan.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { countMissingTokens } from '../kubeadm/config/defaults.ts';
-import type { LoadedConfig } from '../kubeadm/config/load.ts';
-import { durationMs, isForKubelet } from '../kubeadm/use-cases/node-options.ts';
-import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import type { InitControlPlaneOptions } from '../kubeadm/workflows/init-control-plane.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
+import type { LoadedConfig } from '../../kubeadm/config/load.ts';
+import { connectOver, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
+import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import type { PlannedHost } from '../saved-plan.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
-import { connectOver, releaseOf } from './init-control-plane.ts';
-import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
-import type { Services } from './services.ts';
 
 export interface FleetInitInput {
   readonly ignorePreflightErrors: readonly string[];
@@ -33,7 +33,7 @@ export interface FleetInitInput {
 }
 
 /** What init takes from its documents, with what the fleet file says of the host over it. */
-export async function fleetInitOptions(services: Services, input: FleetInitInput): Promise<InitControlPlaneOptions> {
+export async function fleetInitOptions(services: FleetRunPorts, input: FleetInitInput): Promise<InitControlPlaneOptions> {
   const { first, dryRun, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};
   const patches = await readFleetPatches(services, init, { file, reporter });

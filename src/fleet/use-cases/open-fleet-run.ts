@@ -1,15 +1,15 @@
-import { AppError, usageError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import type { FleetMember, FleetResult } from '../fleet/fleet.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import type { FleetCluster } from '../fleet/model.ts';
-import type { PlannedHost } from '../fleet/saved-plan.ts';
-import { type NodeClaims, nodeClaims } from '../kubeadm/node-claims.ts';
-import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
+import { AppError, usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
+import type { FleetMember, FleetResult } from '../fleet.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { FleetCluster } from '../model.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import type { PlannedHost } from '../saved-plan.ts';
 import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
 import { besideFleet } from './load-fleet.ts';
-import type { Services } from './services.ts';
+import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 
 export interface FleetRunInput {
   /** In the order in which outcomes are wanted. */
@@ -40,7 +40,7 @@ export interface OpenFleetRun {
  * of them makes the cluster, and the kubeconfig.
  * @throws what opening the cluster throws
  */
-export async function openFleetRun(services: Services, request: FleetRunRequest, input: FleetRunInput): Promise<OpenFleetRun> {
+export async function openFleetRun(services: FleetRunPorts, request: FleetRunRequest, input: FleetRunInput): Promise<OpenFleetRun> {
   const { cluster, file, dryRun, reporter } = input;
   const kubeconfig = await kubeconfigToMake(services, request, input);
   if (kubeconfig !== null) return openBringUp(services, request, input, kubeconfig);
@@ -58,7 +58,7 @@ export async function openFleetRun(services: Services, request: FleetRunRequest,
 
 /** The path of the kubeconfig that is named, where nothing is there and a control plane could make it; else null. */
 async function kubeconfigToMake(
-  services: Services,
+  services: FleetRunPorts,
   request: FleetRunRequest,
   { cluster, file, hosts }: FleetRunInput,
 ): Promise<string | null> {
@@ -76,7 +76,7 @@ function isControlPlane({ role }: PlannedHost): boolean {
  * @param chosen those of the run
  */
 export async function clusterRoutes(
-  services: Services,
+  services: FleetRunPorts,
   { connection }: FleetHostsRequest,
   { hosts, chosen, directory }: Pick<FleetRunInput, 'hosts' | 'directory'> & { readonly chosen: readonly PlannedHost[] },
 ): Promise<readonly HostTarget[]> {
@@ -84,7 +84,12 @@ export async function clusterRoutes(
   return [...hosts.filter(isControlPlane), ...chosen.filter((host) => !isControlPlane(host))].map(targetOf);
 }
 
-async function openBringUp(services: Services, request: FleetRunRequest, input: FleetRunInput, kubeconfig: string): Promise<OpenFleetRun> {
+async function openBringUp(
+  services: FleetRunPorts,
+  request: FleetRunRequest,
+  input: FleetRunInput,
+  kubeconfig: string,
+): Promise<OpenFleetRun> {
   const { tasks, hosts, dryRun } = input;
   const controlPlanes = hosts.filter(isControlPlane);
   const [controlPlane] = controlPlanes;
@@ -98,7 +103,7 @@ async function openBringUp(services: Services, request: FleetRunRequest, input: 
       { code: 'PLAN_STALE', message: `the plan was made with a cluster, and ${kubeconfig} is not there`, hint: 'Plan again' },
       { exitCode: 2 },
     );
-  const { bringUpCluster } = await import('./fleet-bring-up.ts');
+  const { bringUpCluster } = await import('./bring-up.ts');
   const claims = nodeClaims();
   const bringUp = await bringUpCluster(services, request, { ...input, controlPlanes, first: first.host, kubeconfig, claims });
   const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));

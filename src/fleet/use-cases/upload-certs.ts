@@ -1,15 +1,15 @@
-import { AppError } from '../base/errors.ts';
-import type { Secret } from '../base/text/secret.ts';
-import type { PlannedHost } from '../fleet/saved-plan.ts';
-import type { Host } from '../host/host.ts';
-import { planWorkflow } from '../host/run-workflow.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { emptyConfig } from '../kubeadm/config/load.ts';
-import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import { controlPlaneStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
-import { initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
-import { fleetInitOptions } from './fleet-init-options.ts';
-import type { Services } from './services.ts';
+import { AppError } from '../../base/errors.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import type { Host } from '../../host/host.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { emptyConfig } from '../../kubeadm/config/load.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import { controlPlaneStateOver } from '../../kubeadm/workflows/control-plane/plane-state.ts';
+import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import type { PlannedHost } from '../saved-plan.ts';
+import { fleetInitOptions } from './init-options.ts';
 
 export interface UploadCertsInput {
   readonly ignorePreflightErrors: readonly string[];
@@ -27,7 +27,7 @@ export interface UploadCertsInput {
  * @returns the key that opens them
  * @throws AppError CONTROL_PLANE_MISSING (exit code 3) where none of them is there
  */
-export async function uploadFleetCerts(services: Services, input: UploadCertsInput): Promise<Secret> {
+export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCertsInput): Promise<Secret> {
   const { cluster, file } = input;
   const controlPlane = await existingControlPlane(input);
   const reporter = services.reporter({ verbosity: input.verbosity, format: 'text' });

@@ -1,23 +1,23 @@
-import { usageError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import { Secret } from '../base/text/secret.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import type { FleetCluster, SecretReference } from '../fleet/model.ts';
-import { connectionsTo } from '../fleet/ports.ts';
-import type { Host } from '../host/host.ts';
-import { partsOfToken } from '../kube/bootstrap-token.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { type BootstrapCredentials, tokenCredentials } from '../kubeadm/config/bootstrap-credentials.ts';
-import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
-import { tokenSecret } from '../kubeadm/token/token-secret.ts';
-import { discover } from '../kubeadm/use-cases/discover.ts';
-import { type ApiServerRoute, hostNearApiServer } from '../kubeadm/use-cases/near-api-server.ts';
-import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
-import type { ApiServerTarget } from '../kubeadm/workflows/bootstrap-files.ts';
-import { createTokens, deleteTokens } from '../kubeadm/workflows/bootstrap-tokens.ts';
-import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
+import { usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { Secret } from '../../base/text/secret.ts';
+import type { Host } from '../../host/host.ts';
+import { partsOfToken } from '../../kube/bootstrap-token.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type BootstrapCredentials, tokenCredentials } from '../../kubeadm/config/bootstrap-credentials.ts';
+import { isBootstrapToken, TOKEN_FORM } from '../../kubeadm/config/bootstrap-token.ts';
+import { tokenSecret } from '../../kubeadm/token/token-secret.ts';
+import { discover } from '../../kubeadm/use-cases/discover.ts';
+import { type ApiServerRoute, hostNearApiServer } from '../../kubeadm/use-cases/near-api-server.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { ApiServerTarget } from '../../kubeadm/workflows/bootstrap-files.ts';
+import { createTokens, deleteTokens } from '../../kubeadm/workflows/bootstrap-tokens.ts';
+import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { FleetCluster, SecretReference } from '../model.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import { connectionsTo } from '../ports.ts';
 import { besideFleet } from './load-fleet.ts';
-import type { Services } from './services.ts';
 
 /** The cluster of a fleet, and what its nodes need to find it. */
 export interface FleetAccess {
@@ -48,7 +48,7 @@ export interface FleetAccessInput {
  * Connects to the cluster of a fleet: with the kubeconfig of the command line or of the file, else by endpoint and token as join does, else with the usual
  * kubeconfig.
  */
-export async function openFleetCluster(services: Services, request: KubeconfigRequest, input: FleetAccessInput): Promise<FleetAccess> {
+export async function openFleetCluster(services: FleetRunPorts, request: KubeconfigRequest, input: FleetAccessInput): Promise<FleetAccess> {
   const { cluster, file } = input;
   const path = (text: string): string => besideFleet(text, file, services.homeDirectory);
   const token = cluster.token === null ? null : await readToken(services, cluster.token, path);
@@ -79,7 +79,7 @@ const NAME_HINT = 'give the host its nodeName in the fleet file';
 
 /** Connects from here, or from a host of the fleet where nobody answers here. */
 async function openNear(
-  services: Services,
+  services: FleetRunPorts,
   request: KubeconfigRequest,
   input: FleetAccessInput,
 ): Promise<OpenedCluster & { readonly from: Host | null }> {
@@ -94,7 +94,7 @@ async function openNear(
 }
 
 function hostOfFleet(
-  services: Services,
+  services: FleetRunPorts,
   question: ApiServerRoute['question'],
   { through, reporter }: FleetAccessInput,
 ): Promise<Host | null> {
@@ -111,7 +111,7 @@ async function orClose<T>(from: Host | null, done: Promise<T>): Promise<T> {
   }
 }
 
-async function byToken(services: Services, input: FleetAccessInput, token: Secret): Promise<FleetAccess> {
+async function byToken(services: FleetRunPorts, input: FleetAccessInput, token: Secret): Promise<FleetAccess> {
   const { cluster, file, reporter } = input;
   const { endpoint, caFile, caCertHashes } = cluster;
   // Whoever answers is not sent the token before discovery has verified him.
@@ -143,7 +143,7 @@ async function byToken(services: Services, input: FleetAccessInput, token: Secre
 }
 
 /** Reads a bootstrap token where the fleet file says it is. */
-async function readToken(services: Services, reference: SecretReference, path: (text: string) => string): Promise<Secret> {
+async function readToken(services: FleetRunPorts, reference: SecretReference, path: (text: string) => string): Promise<Secret> {
   const where = 'env' in reference ? `the environment variable ${reference.env}` : path(reference.file);
   const text = 'env' in reference ? services.env[reference.env] : await services.input.readText(path(reference.file));
   const token = text?.trim() ?? '';
@@ -160,7 +160,7 @@ const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 const NO_TOKEN = new Secret('000000.0000000000000000');
 
 /** A token for the hosts that join in this run: made when the first of them needs it, deleted at the end. */
-function temporaryToken(services: Services, admin: Cluster, { dryRun, reporter }: Pick<FleetAccessInput, 'dryRun' | 'reporter'>) {
+function temporaryToken(services: FleetRunPorts, admin: Cluster, { dryRun, reporter }: Pick<FleetAccessInput, 'dryRun' | 'reporter'>) {
   let made: Promise<Secret> | null = null;
   const make = async (): Promise<Secret> => {
     const token = await services.newToken();

@@ -1,17 +1,17 @@
-import type { Secret } from '../base/text/secret.ts';
-import type { FleetMember } from '../fleet/fleet.ts';
-import { type WorkflowMember, workflowMember } from '../fleet/workflow-member.ts';
-import { durationMs, isForKubelet } from '../kubeadm/use-cases/node-options.ts';
-import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import type { JoinOptions } from '../kubeadm/workflows/join.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import { connectOver } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import {
   type JoinControlPlaneInput,
   type JoinControlPlaneOptions,
   joinControlPlaneWorkflow,
-} from '../kubeadm/workflows/join-control-plane.ts';
+} from '../../kubeadm/workflows/join-control-plane.ts';
+import type { FleetMember } from '../fleet.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import { type WorkflowMember, workflowMember } from '../workflow-member.ts';
 import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
-import { connectOver } from './init-control-plane.ts';
-import type { Services } from './services.ts';
 
 export interface JoiningMemberInput {
   readonly common: Omit<WorkflowMember<JoinControlPlaneOptions, JoinControlPlaneInput>, 'workflow' | 'options'>;
@@ -24,7 +24,7 @@ export interface JoiningMemberInput {
 
 /** A host of a fleet that joins as one more control plane. */
 export async function joiningMember(
-  services: Services,
+  services: FleetRunPorts,
   { common, join, settings, certificateKey }: JoiningMemberInput,
 ): Promise<FleetMember> {
   const accesses: ApiAccess[] = [];

@@ -1,34 +1,34 @@
-import type { Reporter } from '../base/reporter.ts';
-import type { FleetMember } from '../fleet/fleet.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import type { FleetCluster } from '../fleet/model.ts';
-import { differingOperations, type Operations, operationsOf } from '../fleet/operations.ts';
-import type { PlannedHost } from '../fleet/saved-plan.ts';
-import { workflowMember } from '../fleet/workflow-member.ts';
-import type { FactQuery } from '../host/facts/query.ts';
-import type { Host } from '../host/host.ts';
-import { type HostPreparation, isUndeclared } from '../host/install/model.ts';
-import type { PhaseContext } from '../host/phase.ts';
-import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
-import { planDifference } from '../host/plan/plan-difference.ts';
-import { type PlannedWorkflow, planStale, planWorkflow, reportDifference, type WorkflowRun } from '../host/run-workflow.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { DEFAULT_CA_CERT_PATH } from '../kubeadm/config/defaults.ts';
-import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import { isForKubelet } from '../kubeadm/use-cases/node-options.ts';
-import { readClusterBaseline } from '../kubeadm/workflows/cluster-baseline.ts';
-import { controlPlaneStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
-import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
-import { prepareHostWorkflow } from '../kubeadm/workflows/prepare-host.ts';
-import { upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
-import type { FleetAccess } from './fleet-cluster.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { FactQuery } from '../../host/facts/query.ts';
+import type { Host } from '../../host/host.ts';
+import { type HostPreparation, isUndeclared } from '../../host/install/model.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
+import { planDifference } from '../../host/plan/plan-difference.ts';
+import { type PlannedWorkflow, planStale, planWorkflow, reportDifference, type WorkflowRun } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
+import type { NodeClaims } from '../../kubeadm/node-claims.ts';
+import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
+import { readClusterBaseline } from '../../kubeadm/workflows/cluster-baseline.ts';
+import { controlPlaneStateOver } from '../../kubeadm/workflows/control-plane/plane-state.ts';
+import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
+import { prepareHostWorkflow } from '../../kubeadm/workflows/prepare-host.ts';
+import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
+import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import type { FleetMember } from '../fleet.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { FleetCluster } from '../model.ts';
+import { differingOperations, type Operations, operationsOf } from '../operations.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import type { PlannedHost } from '../saved-plan.ts';
+import { workflowMember } from '../workflow-member.ts';
 import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
 import { hostWriting } from './host-writing.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
-import type { Services } from './services.ts';
+import type { FleetAccess } from './open-fleet-cluster.ts';
 
 /** A host, and where a saved plan is applied what exactly is to be done on it. */
 export interface FleetTask {
@@ -61,7 +61,7 @@ export interface FleetMembersInput {
  * @throws what reading the cluster throws
  */
 export async function fleetMembers(
-  services: Services,
+  services: FleetRunPorts,
   request: FleetRunRequest,
   input: FleetMembersInput,
 ): Promise<readonly FleetMember[]> {
@@ -94,7 +94,7 @@ export async function fleetMembers(
   const writing = hostWriting(services, request.writing);
   const sources = installSources(services, input.directory);
   const certificateKey = lazily(async () => {
-    const { uploadFleetCerts } = await import('./fleet-upload-certs.ts');
+    const { uploadFleetCerts } = await import('./upload-certs.ts');
     return uploadFleetCerts(services, {
       ignorePreflightErrors,
       verbosity: request.verbosity,
@@ -131,7 +131,7 @@ export async function fleetMembers(
         options: { ...own, patches, forget: false, nodeName: nodeRegistration.name ?? null },
       });
       const joining = async (): Promise<FleetMember> => {
-        const { joiningMember } = await import('./fleet-join-control-plane.ts');
+        const { joiningMember } = await import('./join-control-plane.ts');
         return joiningMember(services, { common, join: own, settings, certificateKey: await certificateKey() });
       };
       return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
@@ -201,7 +201,7 @@ function exactly(member: FleetMember, { operations, planned, replan }: SavedForH
 
 /** How each host is reached, by fleet file and command line. */
 export async function fleetTargets(
-  services: Services,
+  services: FleetRunPorts,
   connection: ConnectionRequest,
   directory: string,
 ): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {

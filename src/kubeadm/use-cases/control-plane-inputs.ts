@@ -1,0 +1,67 @@
+import type { RunTime } from '../../base/clock.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import { type DefaultRoute, defaultRoute } from '../../host/facts/default-route.ts';
+import type { Fact } from '../../host/facts/fact.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { EnvVar } from '../config/model.ts';
+import type { HostCaDirectory } from '../control-plane/paths.ts';
+import { caDirectoriesOf } from '../facts/ca-directories.ts';
+import type { ClusterConnections } from '../ports.ts';
+import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
+
+/** Reads facts of the machine that the program runs on. */
+export interface ThisMachine extends Pick<RunTime, 'signal'> {
+  /** Connects to this machine, which the empty target is. */
+  connectHost(target: Readonly<Record<string, never>>): Promise<Host>;
+}
+
+/** Connects over the host's network where the host is reached over SSH, else from here. */
+export function connectOver({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
+  return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, ...(server === null ? {} : { server }) });
+}
+
+/** The routes of this machine. */
+export async function routeHere(machine: ThisMachine): Promise<DefaultRoute> {
+  return observeHere(machine, defaultRoute);
+}
+
+/** The directories of authorities of this machine. */
+export async function caDirectoriesHere(machine: ThisMachine): Promise<readonly HostCaDirectory[]> {
+  return observeHere(machine, caDirectoriesOf());
+}
+
+async function observeHere<T>({ connectHost, signal }: ThisMachine, fact: Fact<T>): Promise<T> {
+  const here = await connectHost({});
+  try {
+    return await observe(here, fact, signal);
+  } finally {
+    await here.close();
+  }
+}
+
+/** Variables by which programs find their proxies, sorted by name; the pods of the control plane get them, as with kubeadm. */
+export function proxyEnvironment(env: LocalFiles['env']): readonly EnvVar[] {
+  return Object.entries(env)
+    .flatMap(([name, value]) => (/_proxy$/i.test(name) && value ? [{ name, value }] : []))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+const RELEASES = 'https://dl.k8s.io';
+
+/** What a label stands for, as the release server of Kubernetes says; null where it does not answer. */
+export async function releaseOf(
+  { web, signal }: Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>,
+  label: string,
+  ci: boolean,
+): Promise<string | null> {
+  let url = `${RELEASES}/${ci ? 'ci' : 'release'}/${label}.txt`;
+  for (let hops = 0; hops < 3; hops++) {
+    const answer = await web.get({ url, trust: { kind: 'machine' }, timeoutMs: 10_000, maxBytes: 1024, signal });
+    if (answer.kind === 'failed') return null;
+    if (answer.status === 200) return answer.text.trim();
+    if (answer.location === null || !answer.location.startsWith('https://')) return null;
+    url = answer.location;
+  }
+  return null;
+}
