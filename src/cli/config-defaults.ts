@@ -3,7 +3,7 @@ import { printableJson } from '../base/text/printable.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type DefaultsProfile, profileDefaults } from '../kubeadm/render/profile-defaults.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
-import { readMinor } from './minor-option.ts';
+import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 
 /** `config defaults`. */

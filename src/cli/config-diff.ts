@@ -5,7 +5,7 @@ import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import { type ConfigSide, diffConfigs } from '../kubelet/diff/diff-configs.ts';
 import { diffDocument, renderDiff } from '../kubelet/diff/render-diff.ts';
-import { readMinor } from './minor-option.ts';
+import { readMinor } from '../kubelet/minor-option.ts';
 import { type ReadSide, readSide } from './read-side.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';

@@ -2,7 +2,7 @@ import type { ExitCode } from '../base/errors.ts';
 import { explain } from '../kubeadm/explain/explain.ts';
 import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
-import { readMinor } from './minor-option.ts';
+import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

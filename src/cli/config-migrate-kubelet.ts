@@ -6,7 +6,7 @@ import { parseCommandLine } from '../kubelet/flags/command-line.ts';
 import { renderFlagsEnv } from '../kubelet/flags-env.ts';
 import { type KubeletMigration, migrateKubelet, refuseLoss, resultText, stepText } from '../kubelet/migrate/migrate-kubelet.ts';
 import type { MigrationStep } from '../kubelet/migrate/migration-step.ts';
-import { readMinor } from './minor-option.ts';
+import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 

@@ -1,9 +1,9 @@
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
+import { readValidatedMinor } from '../kubelet/minor-option.ts';
 import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';
-import { readValidatedMinor } from './minor-option.ts';
 import type { Services } from './services.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
 import type { KubeletsRequest, KubeletsToQuery } from './validate-kubelets.ts';

@@ -1,7 +1,11 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { BesideFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
+import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
+import type { RolloutOptions } from '../dynamic/use-cases/rollout-wishes.ts';
 import { hostsOf, parseAmount } from '../fleet/amount.ts';
+import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/config-source.ts';
 import type { CommandOptions, On } from './command.ts';
@@ -9,11 +13,8 @@ import type { AssignedRequest, DynamicAssignRequest, DynamicResetRequest } from 
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import type { DynamicGcRequest } from './dynamic-gc.ts';
 import type { DynamicInspectRequest } from './dynamic-inspect.ts';
-import type { ValidationRequest } from './dynamic-payload.ts';
-import type { BesideFile, DynamicPushRequest, PushedFileRequest } from './dynamic-push.ts';
-import type { RolloutOptions } from './dynamic-rules.ts';
+import type { DynamicPushRequest } from './dynamic-push.ts';
 import type { DynamicHistoryRequest, DynamicStatusRequest } from './dynamic-status.ts';
-import type { NodeChoice } from './dynamic-targets.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
   addClusterOptions,

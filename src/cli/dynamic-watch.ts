@@ -1,8 +1,8 @@
 import { formatProblem, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
+import { namesText } from '../base/text/name-ranges.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
 import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/roll-out.ts';
-import { namesText } from '../fleet/name-ranges.ts';
 import { describeSource } from '../kubelet/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import type { Services } from './services.ts';

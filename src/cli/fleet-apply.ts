@@ -1,8 +1,8 @@
 import { AppError, type ExitCode, formatProblem, isAppError, usageError } from '../base/errors.ts';
+import { namesText } from '../base/text/name-ranges.ts';
 import { quoteShell } from '../base/text/shell-quote.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../fleet/fleet.ts';
 import { hostsToRetry, type JournaledRun } from '../fleet/journal.ts';
-import { namesText } from '../fleet/name-ranges.ts';
 import type { RunJournal, RunJournals } from '../fleet/run-journals.ts';
 import type { PlannedHost } from '../fleet/saved-plan.ts';
 import type { FleetTask } from '../fleet/use-cases/fleet-members.ts';

@@ -1,8 +1,8 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
+import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type HostOutcome, hasWork, runFleet } from '../fleet/fleet.ts';
-import { namesText } from '../fleet/name-ranges.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { fleetMembers } from '../fleet/use-cases/fleet-members.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
+import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import type { HostOutcome } from '../fleet/fleet.ts';
-import { namesText } from '../fleet/name-ranges.ts';
 import { reasonOf } from './fleet-report.ts';
 import type { Services } from './services.ts';
 

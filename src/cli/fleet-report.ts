@@ -1,7 +1,7 @@
 import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../base/errors.ts';
+import { namesText } from '../base/text/name-ranges.ts';
 import { styled, type Text } from '../base/text/styled.ts';
 import type { FleetResult, HostOutcome, HostStatus } from '../fleet/fleet.ts';
-import { namesText } from '../fleet/name-ranges.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { foldPlans } from '../host/plan/fold.ts';
 import type { Services } from './services.ts';

@@ -2,8 +2,8 @@ import type { ExitCode } from '../base/errors.ts';
 import { examineFleet, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { validateFleet } from '../fleet/validate.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
-import { readMinor } from './minor-option.ts';
 import type { Services } from './services.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 

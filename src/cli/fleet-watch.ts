@@ -1,9 +1,9 @@
 import { onAbort } from '../base/abort.ts';
 import { formatProblem } from '../base/errors.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
+import { namesText } from '../base/text/name-ranges.ts';
 import type { FleetPorts, FleetProgress } from '../fleet/fleet.ts';
 import { hostBlocks } from '../fleet/host-blocks.ts';
-import { namesText } from '../fleet/name-ranges.ts';
 import type { RunJournal } from '../fleet/run-journals.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { formatGoDuration } from '../base/text/go-duration.ts';
+import { namesText } from '../base/text/name-ranges.ts';
 import type { FleetProgress } from '../fleet/fleet.ts';
-import { namesText } from '../fleet/name-ranges.ts';
 import type { Output } from './services.ts';
 
 /** Follows the hosts of a run, and reports once a minute what is in progress. */

@@ -15,7 +15,7 @@ import {
   KUBELET_KIND,
   syntaxOf,
 } from '../kubelet/decode.ts';
-import { readMinor } from './minor-option.ts';
+import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 
 /** A configuration to compare; `minor` is null where it does not say what kubelet it is for. */

@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
+import { namesText } from '../../base/text/name-ranges.ts';
 import type { ImportedHost, ImportedInventory } from '../entries.ts';
 import { importIgnored, importInvalid } from '../fleet-problems.ts';
-import { namesText } from '../name-ranges.ts';
 import { importConnection } from './connection.ts';
 import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, STRUCTURE } from './inventory.ts';
 import type { InventoryList } from './read-list.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nameRanges } from '../../../../src/fleet/name-ranges.ts';
+import { nameRanges } from '../../../../src/base/text/name-ranges.ts';
 import { selectHosts } from '../../../../src/fleet/select.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
 import { foldPlans } from '../../../../src/host/plan/fold.ts';

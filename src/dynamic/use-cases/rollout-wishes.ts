@@ -1,4 +1,4 @@
-import type { AssignRules } from '../dynamic/rollout.ts';
+import type { AssignRules } from '../rollout.ts';
 
 /** How an assignment is to go out, as the command line says it. */
 export interface RolloutOptions {

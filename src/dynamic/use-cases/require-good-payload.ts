@@ -1,10 +1,10 @@
-import { AppError, type Problem } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import type { NodeConfig } from '../dynamic/node-config.ts';
-import { validatePayload } from '../dynamic/validate-payload.ts';
-import { loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
-import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
-import { readValidatedMinor } from './minor-option.ts';
+import { AppError, type Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { loadCatalogue, type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { readValidatedMinor } from '../../kubelet/minor-option.ts';
+import type { NodeConfig } from '../node-config.ts';
+import { validatePayload } from '../validate-payload.ts';
 
 /** How a payload is validated. */
 export interface ValidationRequest {

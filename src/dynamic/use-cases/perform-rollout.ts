@@ -1,20 +1,18 @@
-import { onAbort } from '../base/abort.ts';
-import { AppError, type ExitCode, isAppError, type Problem } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic/dynamic-problems.ts';
-import type { Backend } from '../dynamic/node-config.ts';
-import type { RolloutStage } from '../dynamic/rollout.ts';
-import { notFoundProblem } from '../dynamic/workflows/assign-config.ts';
-import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../dynamic/workflows/roll-out.ts';
-import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../dynamic/workflows/rollout-record.ts';
-import { namesText } from '../fleet/name-ranges.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { type ConfigSource, sameSource } from '../kubelet/config-source.ts';
-import { minReadyOf, type RolloutOptions } from './dynamic-rules.ts';
-import { nodeDocument } from './dynamic-status.ts';
-import { rolloutListener } from './dynamic-watch.ts';
-import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { onAbort } from '../../base/abort.ts';
+import type { RunTime } from '../../base/clock.ts';
+import { type AppError, type ExitCode, isAppError, type Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { namesText } from '../../base/text/name-ranges.ts';
+import type { ThisProcess } from '../../base/this-process.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
+import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic-problems.ts';
+import type { Backend } from '../node-config.ts';
+import type { RolloutStage } from '../rollout.ts';
+import { notFoundProblem } from '../workflows/assign-config.ts';
+import { type RolloutListener, type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
+import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/rollout-record.ts';
+import { minReadyOf, type RolloutOptions } from './rollout-wishes.ts';
 
 export interface DynamicRollout {
   readonly names: readonly string[];
@@ -24,8 +22,26 @@ export interface DynamicRollout {
   readonly rollout: RolloutOptions;
   /** The label selector by which the nodes were chosen. */
   readonly selector: string | undefined;
-  readonly format: DocumentFormat;
   readonly reporter: Reporter;
+  /** Makes what receives the events. `prefix` is put before the numbers of batches. */
+  listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
+  /** Called with every node when all is over, before the rollout is recorded as finished. */
+  ended(final: readonly FinalOutcome[]): void;
+}
+
+/** What a rollout needs. */
+export interface RolloutPorts extends RunTime {
+  /** A number from 0 up to 1. */
+  random(): number;
+  readonly self: Pick<ThisProcess, 'name'>;
+}
+
+/** How a rollout ended. */
+export interface RolloutEnd {
+  /** 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node fell back; 3: none could be begun. */
+  readonly exitCode: ExitCode;
+  /** A line for each node that is not updated. */
+  readonly problems: readonly Problem[];
 }
 
 /** What the nodes had was proven there: they need not show it for as long again. */
@@ -34,13 +50,13 @@ const MIN_READY_BACK_MS = 10_000;
 /**
  * Rolls an assignment out, reports it, and restores the previous assignments of the nodes when that is wanted and a node failed. An assignment that another operator
  * made meanwhile is reported and left as it is.
- * @throws AppError: exit code 4 when only some nodes are updated or restored, 5 when all are restored or the only node fell back, 3 when none could be begun
+ * @throws AppError what the API server says
  */
-export async function performRollout(services: Services, cluster: Cluster, run: DynamicRollout): Promise<ExitCode> {
+export async function performRollout(services: RolloutPorts, cluster: Cluster, run: DynamicRollout): Promise<RolloutEnd> {
   const { names, desired, rollout } = run;
   const record = await recordOf(services, cluster, run);
   const before = new Map(record?.inherited ?? []);
-  const ports = portsOf(services, run, { total: names.length, prefix: '' });
+  const ports = portsOf(services, run, '');
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => reportInProgress(run.reporter, now));
   try {
@@ -65,20 +81,17 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
         },
       },
     );
-    services.output.status?.(null);
     const problems = problemsOf(result, rollout.timeoutMs);
     const isStopped = result.outcomes.some(({ stage }) => stage === 'failed' || stage === 'replaced') || result.blocked.length > 0;
     const targets = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
     const reverted = targets.length === 0 ? null : await revert(services, cluster, run, targets);
     const final = finalOutcomes(result, reverted);
-    showResult(services, run, final);
+    run.ended(final);
     const exitCode = exitCodeOf(result, reverted, final);
     if (exitCode === 0 || exitCode === 5) await record?.finished(names);
-    if (exitCode === 0) return 0;
-    throw new AppError([...problems, ...(reverted === null ? [] : problemsOf(reverted, rollout.timeoutMs))], { exitCode });
+    return { exitCode, problems: [...problems, ...(reverted === null ? [] : problemsOf(reverted, rollout.timeoutMs))] };
   } finally {
     forget();
-    services.output.status?.(null);
   }
 }
 
@@ -102,23 +115,19 @@ function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments,
 }
 
 /** Gives nodes back what they were assigned before. */
-function revert(services: Services, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
+function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
   const { reporter, rollout } = run;
   const data = { nodes: targets.map(({ name }) => name) };
   reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
   return rollOut(cluster, targets, {
-    ...portsOf(services, run, { total: run.names.length, prefix: 'way back, ' }),
+    ...portsOf(services, run, 'way back, '),
     rules: { ...rollout.rulesFor(run.names.length), canary: 0, direction: 'back' },
     until: 'trial',
     minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
   });
 }
 
-function portsOf(
-  services: Services,
-  { reporter, backend, rollout, selector }: DynamicRollout,
-  { total, prefix }: { readonly total: number; readonly prefix: string },
-) {
+function portsOf(services: RolloutPorts, { names, backend, rollout, selector, listenerFor }: DynamicRollout, prefix: string) {
   return {
     clock: services.clock,
     random: () => services.random(),
@@ -127,14 +136,15 @@ function portsOf(
     backend,
     labelSelector: selector,
     timeoutMs: rollout.timeoutMs,
-    listener: rolloutListener(services, { reporter, total, verb: 'assigned', prefix }),
+    listener: listenerFor({ total: names.length, prefix }),
   };
 }
 
 /** Where a node is when all is over: as after a rollout, or what became of its previous assignment. */
-type FinalStage = RolloutStage | 'rolled-back' | 'not-rolled-back' | 'unchanged';
+export type FinalStage = RolloutStage | 'rolled-back' | 'not-rolled-back' | 'unchanged';
 
-interface FinalOutcome {
+/** A node when all is over. */
+export interface FinalOutcome {
   readonly stage: FinalStage;
   readonly outcome: RolloutOutcome;
 }
@@ -189,36 +199,12 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
   ];
 }
 
-const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
-  ['passed', 'updated'],
-  ['unchanged', 'unchanged'],
-  ['rolled-back', 'rolled back'],
-  ['not-rolled-back', 'not rolled back'],
-  ['failed', 'failed'],
-  ['unreached', 'not reached'],
-  ['replaced', 'assigned by another operator'],
-  ['under-way', 'in progress'],
-  ['waiting', 'not started'],
-];
-
-/** `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; of events the last. */
-function showResult(services: Services, { format, reporter, names }: DynamicRollout, final: readonly FinalOutcome[]): void {
-  const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;
-  const parts = FINAL_STAGES.flatMap(([stage, word]) => (count(stage) === 0 ? [] : [`${count(stage)} ${word}`]));
-  const message = `${final.length} ${final.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;
-  const items = final.map(({ stage, outcome }) => ({ stage, ...nodeDocument(outcome.validated) }));
-  if (format === 'json') reporter.report({ level: 'info', code: 'ROLLOUT_ENDED', message, data: { items } });
-  else if (format === 'yaml')
-    services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
-  else if (names.length > 1) services.output.stdout(`${message}\n`);
-}
-
 /**
  * The record of a rollout in the cluster; none for a single node that would not be reverted. Without the right to write it a rollout that stops at a failure goes
  * on all the same, with a warning; one that reverts does not begin.
  */
 async function recordOf(
-  services: Services,
+  services: RolloutPorts,
   cluster: Cluster,
   { names, desired, rollout, reporter }: DynamicRollout,
 ): Promise<RolloutRecord | null> {

@@ -1,8 +1,8 @@
-import { usageError } from '../base/errors.ts';
-import { selectHosts } from '../fleet/select.ts';
-import { readFleet } from '../fleet/use-cases/load-fleet.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import type { Services } from './services.ts';
+import { usageError } from '../../base/errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { FleetFilePorts } from '../ports.ts';
+import { selectHosts } from '../select.ts';
+import { readFleet } from './load-fleet.ts';
 
 /** What the command line says of the nodes it means, before the cluster is asked. */
 export interface NodeChoice {
@@ -19,7 +19,7 @@ export interface NodeChoice {
  * is the Node of its `nodeName`, else of its own name.
  * @throws AppError USAGE when that is nobody, and what reading the fleet file and the Nodes throws
  */
-export async function findNodeNames(services: Services, cluster: Cluster, choice: NodeChoice): Promise<readonly string[]> {
+export async function findNodeNames(services: FleetFilePorts, cluster: Cluster, choice: NodeChoice): Promise<readonly string[]> {
   const { names, selector, groups, fleetFile } = choice;
   if (names.length > 0) return names;
   if (selector !== undefined) {

@@ -1,0 +1,162 @@
+import type { RunTime } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { PhasePlan } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type ConfigSource, describeSource } from '../../kubelet/config-source.ts';
+import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic-problems.ts';
+import type { Backend, NodeConfig } from '../node-config.ts';
+import { planBatches } from '../rollout.ts';
+import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../workflows/assign-config.ts';
+import type { PushPlan } from '../workflows/push-config.ts';
+import { readNodes } from '../workflows/read-nodes.ts';
+import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
+import { type PushedFileRequest, performPush, planPushedFile } from './push-file.ts';
+import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
+import type { RolloutOptions } from './rollout-wishes.ts';
+
+/** What is assigned: a ConfigMap, or a file that is pushed first. */
+export type Assigned =
+  | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
+  | { readonly kind: 'file'; readonly pushed: PushedFileRequest; readonly text: string };
+
+/** Which nodes, and what they are assigned. */
+export interface AssignmentRequest {
+  readonly names: readonly string[];
+  /** Undefined: detected from each Node. */
+  readonly backend: Backend | undefined;
+  /** Null: what they are assigned is taken away. */
+  readonly assigned: Assigned | null;
+  /** Assign to nodes without a reported status as well. */
+  readonly force: boolean;
+  readonly reporter: Reporter;
+}
+
+/** An assignment that was checked: ready to be planned or carried out. */
+export interface Assignment {
+  readonly nodes: readonly NodeConfig[];
+  /** Null: what they are assigned is taken away. */
+  readonly desired: ConfigSource | null;
+  /** The ConfigMap that is stored first; null: it is there. */
+  readonly push: PushPlan | null;
+}
+
+/**
+ * Reads the nodes and checks that they can be assigned what is wanted. Warnings are reported.
+ * @throws AppError with exit code 2 for a payload that is wrong, 3 for nodes that do not take part
+ */
+export async function checkAssignment(
+  files: Pick<LocalFiles, 'input'>,
+  cluster: Cluster,
+  { names, backend, assigned, force, reporter }: AssignmentRequest,
+): Promise<Assignment> {
+  const nodes = await readNodes(cluster, names, backend);
+  if (assigned === null) return { nodes, desired: null, push: null };
+  if (!force) requireEnabled(nodes);
+  const push =
+    assigned.kind === 'file' ? await planPushedFile(files, { pushed: assigned.pushed, text: assigned.text, cluster, reporter }) : null;
+  const desired = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
+  requireReadable(nodes, desired);
+  if (assigned.kind === 'config-map') {
+    const payload = await findPayload(cluster, desired);
+    await requireGoodPayload(payload.text, describeSource(desired), { nodes, validation: assigned.validation, reporter });
+    if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
+  }
+  for (const node of nodes) warnOfNode(node, reporter);
+  return { nodes, desired, push };
+}
+
+/**
+ * What would be done, and in which batches when every node gets there.
+ * @throws AppError with exit code 3 when no node could be begun, as the run itself would
+ */
+export function planRollout({ nodes, desired, push }: Assignment, rollout: RolloutOptions, by: AssignedBy): readonly PhasePlan[] {
+  const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, desired, by)]));
+  const stages = nodes.map(({ name, isReady }) => ({
+    name,
+    isReady,
+    stage: changes.get(name) === null ? ('passed' as const) : ('waiting' as const),
+  }));
+  const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
+  if (blocked.length > 0)
+    throw new AppError(rolloutBlocked([...changes.values()].filter((change) => change !== null).length, blocked), { exitCode: 3 });
+  const noops = nodes.flatMap(({ name }) => (changes.get(name) === null ? [{ changes: [], noop: `${name} is assigned this` }] : []));
+  const planned = batches.map(({ names, isCanary, isDown }, i): PhasePlan => {
+    const which = `batch ${i + 1}${isCanary ? ', canary' : isDown ? ', down now' : ''}`;
+    const inBatch = names.flatMap((name) => changes.get(name) ?? []);
+    return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, reason: `${which}: ${change.reason}` })) };
+  });
+  return [...(push === null ? [] : [push.plan]), ...noops, ...planned];
+}
+
+/**
+ * Carries an assignment out: batch by batch, or with `wait: none` on all nodes at once.
+ * @returns how the rollout ended; where nobody waits, that all is done
+ */
+export async function carryOutAssignment(
+  ports: RolloutPorts,
+  cluster: Cluster,
+  assignment: Assignment,
+  run: Omit<DynamicRollout, 'names' | 'desired'>,
+): Promise<RolloutEnd> {
+  const { nodes, desired, push } = assignment;
+  const { reporter, rollout } = run;
+  if (push !== null) await performPush(cluster, push, reporter);
+  // A node that never reported will not report that its assignment was taken away either.
+  const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
+  await assignAll(ports, cluster, { nodes: silent, desired, reporter });
+  const others = nodes.filter((node) => !silent.includes(node));
+  if (others.length === 0) return { exitCode: 0, problems: [] };
+  if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, names: others.map(({ name }) => name), desired });
+  await assignAll(ports, cluster, { nodes: others, desired, reporter });
+  return { exitCode: 0, problems: [] };
+}
+
+/** Who assigns, and when. */
+export function assignedBy({ self, clock }: Pick<RolloutPorts, 'self'> & Pick<RunTime, 'clock'>): AssignedBy {
+  return { by: self.name, at: clock.now() };
+}
+
+/** All at once, whatever becomes of it. */
+async function assignAll(
+  ports: RolloutPorts,
+  cluster: Cluster,
+  { nodes, desired, reporter }: Omit<Assignment, 'push'> & { readonly reporter: Reporter },
+): Promise<void> {
+  for (const node of nodes) {
+    const change = planAssignment(node, desired, assignedBy(ports));
+    if (change !== null) await applyAssignment(cluster, node, change, desired);
+    const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
+    const message = change === null ? `nothing to do: it is ${what} already` : what;
+    reporter.report({ level: 'info', code: 'DYNAMIC_ASSIGNED', host: node.name, message });
+  }
+}
+
+function requireEnabled(nodes: readonly NodeConfig[]): void {
+  const off = nodes.filter(({ status }) => status === null);
+  if (off.length > 0)
+    throw new AppError(
+      off.map(({ name, backend, kubeletVersion }) => notEnabled(name, backend, kubeletVersion)),
+      { exitCode: 3 },
+    );
+}
+
+/** A node may have changed what it says of its agent: that only ever leads to a refusal. */
+function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): void {
+  const unreadable = nodes.flatMap(({ name, agentNamespace }) =>
+    agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
+  );
+  if (unreadable.length > 0) throw new AppError(unreadable, { exitCode: 3 });
+}
+
+/** What a node that is not well makes of an assignment is not to be told from what it had before. */
+function warnOfNode({ name, isReady, issues }: NodeConfig, reporter: Reporter): void {
+  if (isReady) return;
+  const message = `it is not well before anything was changed: ${issues.join('; ')}`;
+  reporter.report({ level: 'warning', code: 'NODE_NOT_READY', host: name, message });
+}
+
+function mutable(source: ConfigSource): string {
+  return `ConfigMap ${source.namespace}/${source.name} is not immutable: any write to it, a label too, restarts every node that uses it, all at once. dynamic push makes immutable ones`;
+}

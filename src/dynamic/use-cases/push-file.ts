@@ -1,0 +1,74 @@
+import { usageError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { configSourceFailure } from '../../kubelet/config-source.ts';
+import { applyPush, type PushPlan, planPush } from '../workflows/push-config.ts';
+import { readNodes } from '../workflows/read-nodes.ts';
+import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
+
+/** The ConfigMap that a file is stored in. */
+export interface PushedFileRequest {
+  readonly file: string;
+  readonly namespace: string;
+  /** Without the hash. */
+  readonly name: string;
+  /** Of the payload. */
+  readonly key: string;
+  /** Files that the payload references by a relative path, by key. */
+  readonly beside: readonly BesideFile[];
+  readonly appendHash: boolean;
+  readonly inPlace: boolean;
+  readonly validation: ValidationRequest;
+}
+
+/** A file that is stored beside the payload. */
+export interface BesideFile {
+  readonly key: string;
+  readonly file: string;
+}
+
+interface PushFile {
+  readonly pushed: PushedFileRequest;
+  /** Of the file. */
+  readonly text: string;
+  /** Null: a dry run without one. */
+  readonly cluster: Cluster | null;
+  readonly reporter: Reporter;
+}
+
+/** Judges a file for the nodes of the cluster and plans its ConfigMap. @throws AppError USAGE, what is wrong with the file, DYNAMIC_PAYLOAD_DIFFERS */
+export async function planPushedFile(files: Pick<LocalFiles, 'input'>, { pushed, text, cluster, reporter }: PushFile): Promise<PushPlan> {
+  const input = {
+    namespace: pushed.namespace,
+    name: pushed.name,
+    key: pushed.key,
+    text,
+    beside: await readBeside(files, pushed.beside),
+    appendHash: pushed.appendHash,
+    inPlace: pushed.inPlace,
+  };
+  const issue = configSourceFailure({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
+  if (issue !== null) throw usageError(issue.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
+  if (Object.hasOwn(input.beside, input.key)) throw usageError(`--beside ${input.key}: that is the key of the payload`);
+  const nodes = cluster === null ? [] : await readNodes(cluster, []);
+  await requireGoodPayload(text, pushed.file, { nodes, validation: pushed.validation, reporter });
+  return planPush(cluster, input);
+}
+
+/** Applies it and says so. */
+export async function performPush(cluster: Cluster, push: PushPlan, reporter: Reporter): Promise<void> {
+  for (const warning of push.plan.warnings ?? []) reporter.report({ level: 'warning', ...warning });
+  await applyPush(cluster, push);
+  const where = `ConfigMap ${push.source.namespace}/${push.source.name}`;
+  const change = push.plan.changes.at(-1);
+  const message =
+    change === undefined ? `nothing to do: ${push.plan.noop ?? ''}` : `${change.kind === 'create-object' ? 'created' : 'updated'} ${where}`;
+  reporter.report({ level: 'info', code: 'DYNAMIC_PUSHED', message });
+}
+
+async function readBeside({ input }: Pick<LocalFiles, 'input'>, given: readonly BesideFile[]): Promise<Readonly<Record<string, string>>> {
+  const files: Record<string, string> = {};
+  for (const { key, file } of given) files[key] = await input.readText(file);
+  return files;
+}
