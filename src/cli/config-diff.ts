@@ -1,12 +1,13 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
-import type { ConnectionRequest } from '../fleet/use-cases/host-access.ts';
+import { type ConnectionRequest, readHostTarget } from '../fleet/use-cases/host-access.ts';
+import type { Host } from '../host/host.ts';
 import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
+import { type ReadSide, readSide } from '../kubeadm/use-cases/read-side.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import { type ConfigSide, diffConfigs } from '../kubelet/diff/diff-configs.ts';
 import { diffDocument, renderDiff } from '../kubelet/diff/render-diff.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
-import { type ReadSide, readSide } from './read-side.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
@@ -30,7 +31,9 @@ export async function runDiff(services: Services, request: ConfigDiffRequest): P
   const catalogue = await loadCatalogue();
   const cluster = clusterOnUse(services, request.cluster);
   try {
-    const context = { services, connection, catalogue, cluster: cluster.open };
+    const { input, signal } = services;
+    const connectTo = async (address: string): Promise<Host> => services.connectHost(await readHostTarget(services, address, connection));
+    const context = { input, signal, connectTo, catalogue, cluster: cluster.open };
     const [a, b] = [await readSide(sides[0], context), await readSide(sides[1], context)];
     const [before, after] = [toSide(services, a, chosen ?? a.minor ?? b.minor), toSide(services, b, chosen ?? b.minor ?? a.minor)];
     const diff = diffConfigs(before, after, catalogue);

@@ -25,7 +25,7 @@ async function kubeletErrors(text: string, file: string): Promise<readonly Probl
   if (!/^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?KubeletConfiguration/m.test(text)) return [];
   const [{ loadCatalogue }, { validateDocuments }] = await Promise.all([
     import('../kubelet/catalogue.ts'),
-    import('./validate-documents.ts'),
+    import('../kubeadm/use-cases/validate-documents.ts'),
   ]);
   const { problems } = validateDocuments(text, file, { catalogue: await loadCatalogue(), chosen: null, allowDeprecated: true });
   return problems.filter(({ severity }) => severity !== 'warning');

@@ -1,11 +1,11 @@
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
+import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
 import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
 import { readValidatedMinor } from '../kubelet/minor-option.ts';
 import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';
 import type { Services } from './services.ts';
-import type { TextOptions, TextVerdict } from './validate-documents.ts';
 import type { KubeletsRequest, KubeletsToQuery } from './validate-kubelets.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
@@ -94,5 +94,5 @@ async function validateText(text: string, file: string, options: TextOptions): P
   const { validateOverlayFile } = await import('../dynamic/validate-payload.ts');
   const overlay = validateOverlayFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
   if (overlay !== null) return { problems: overlay, kubeletText: null };
-  return (await import('./validate-documents.ts')).validateDocuments(text, file, options);
+  return (await import('../kubeadm/use-cases/validate-documents.ts')).validateDocuments(text, file, options);
 }

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
+import type { CsrSourcesRequest } from '../fleet/use-cases/csr-sources.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { CsrApproveRequest, CsrListRequest, CsrSourcesRequest } from './csr.ts';
+import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
 import { flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest } from './request-parts.ts';

@@ -1,35 +1,15 @@
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import type { ResolvedFleet } from '../fleet/model.ts';
-import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
-import { besideFleet, readFleet } from '../fleet/use-cases/load-fleet.ts';
+import { type CsrSourcesRequest, withCsrSources } from '../fleet/use-cases/csr-sources.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { nodeOfRequest } from '../kubeadm/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
-import { type KubeconfigRequest, openCluster } from '../kubeadm/use-cases/open-cluster.ts';
 import { csrProblems } from '../kubeadm/validate-serving-csr.ts';
-import {
-  approveCsr,
-  isPendingServing,
-  listKubeletCsrs,
-  type ServingSources,
-  unconfirmedSans,
-  type ValidatedCsr,
-} from '../kubeadm/workflows/serving-csrs.ts';
-import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
+import { approveCsr, isPendingServing, listKubeletCsrs, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/serving-csrs.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
-
-/** Where names and addresses are compared with, and the cluster of the CSRs. */
-export interface CsrSourcesRequest {
-  /** A fleet file; undefined: none. */
-  readonly fleetFile: string | undefined;
-  readonly hosts: HostsRequest;
-  readonly cluster: KubeconfigRequest;
-}
 
 /** `csr list`. */
 export interface CsrListRequest extends CsrSourcesRequest {
@@ -49,7 +29,7 @@ export interface CsrApproveRequest extends CsrSourcesRequest {
 
 /** `csr list`. */
 export async function runCsrList(services: Services, request: CsrListRequest): Promise<ExitCode> {
-  return withSources<ExitCode>(services, request, null, async (cluster, sources) => {
+  return withCsrSources<ExitCode>(services, request, null, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const shown = request.all ? found : found.filter(isPendingServing);
     const { format } = request;
@@ -63,7 +43,7 @@ export async function runCsrList(services: Services, request: CsrListRequest): P
 export async function runCsrApprove(services: Services, request: CsrApproveRequest): Promise<ExitCode> {
   const { names, dryRun } = request;
   const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
-  return withSources<ExitCode>(services, request, reporter, async (cluster, sources) => {
+  return withCsrSources<ExitCode>(services, request, reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const desired = select(found, names, sources.hosts);
     const refused = desired.filter(({ verdict }) => verdict.refusals.length > 0);
@@ -194,42 +174,5 @@ function listDocument(found: readonly ValidatedCsr[]): object {
           }
         : {}),
     })),
-  };
-}
-
-interface CliSources extends Required<ServingSources> {
-  /** The Nodes on the hosts of `--host`; null: none was given. */
-  readonly hosts: ReadonlySet<string> | null;
-}
-
-/** Opens the cluster, of the fleet file where one is given, and reads the sources of names that are no Nodes. */
-async function withSources<T>(
-  services: Services,
-  { fleetFile, hosts, cluster }: CsrSourcesRequest,
-  writes: Reporter | null,
-  use: (cluster: Cluster, sources: CliSources) => Promise<T>,
-): Promise<T> {
-  const fleet = fleetFile === undefined ? null : await readFleet(services, { file: fleetFile });
-  const inFleet: KubeconfigRequest = fleet === null ? {} : clusterOfFleet(services, fleet);
-  // The command line overrides the fleet file.
-  const named = { kubeconfig: cluster.kubeconfig ?? inFleet.kubeconfig, context: cluster.context ?? inFleet.context };
-  const opened = await openCluster(services, named, { dryRun: false, staged: false, writes });
-  try {
-    const byHosts = await namesOfHosts(services, hosts, opened);
-    return await use(opened.cluster as Cluster, {
-      known: [...(fleet === null ? [] : namesOfFleet(fleet)), ...byHosts],
-      serverNames: opened.tlsServerName === undefined ? [] : [opened.tlsServerName],
-      hosts: hosts.addresses.length === 0 ? null : new Set(byHosts.map(({ node }) => node)),
-    });
-  } finally {
-    await opened.cluster?.close();
-  }
-}
-
-function clusterOfFleet({ homeDirectory }: Services, { cluster, file }: ResolvedFleet): KubeconfigRequest {
-  const { kubeconfig, context } = cluster;
-  return {
-    ...(kubeconfig === null ? {} : { kubeconfig: besideFleet(kubeconfig, file, homeDirectory) }),
-    ...(context === null ? {} : { context }),
   };
 }

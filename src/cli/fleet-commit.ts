@@ -1,143 +1,29 @@
-import { AppError, type ExitCode, isAppError, usageError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import { inParallel } from '../fleet/in-parallel.ts';
-import { selectHosts } from '../fleet/select.ts';
-import { fleetTargets } from '../fleet/use-cases/fleet-members.ts';
-import type { FleetHostsRequest } from '../fleet/use-cases/fleet-request.ts';
-import { readHostTarget } from '../fleet/use-cases/host-access.ts';
-import { directoryOf, fleetFileOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
-import { CommitGoneError, commitReverted, describeChangeOf } from '../host/commit/commit-problems.ts';
-import { type CommitRecord, commitRecord } from '../host/commit/record.ts';
-import type { Host } from '../host/host.ts';
-import { loggingHost } from '../host/logging-host.ts';
-import { observe } from '../host/observe.ts';
-import { observeHealthzUrl } from '../kubeadm/phases/kubelet-start.ts';
-import { waitForHealthyKubelet } from '../kubelet/kubelet-health.ts';
+import { AppError, type ExitCode } from '../base/errors.ts';
+import { type CommitsRequest, confirmCommits, revertCommits } from '../fleet/use-cases/settle-commits.ts';
 import type { Services } from './services.ts';
 
-const PARALLEL = 50;
-const HEALTHY_MS = 120_000;
-
-/** `fleet confirm` and `fleet revert`: hosts by their names or addresses, or by what they have in common. */
-export interface FleetCommitRequest extends FleetHostsRequest {
-  /** Names of the fleet file or addresses; empty: those of the selection. */
-  readonly hosts: readonly string[];
+/** `fleet confirm` and `fleet revert`. */
+export interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'onHost'> {
   readonly verbosity: number;
 }
 
-/** `fleet confirm HOST... | --group G | --limit P`: keeps a change that a run did not come to confirm. */
+/** `fleet confirm HOST... | --group G | --limit P`. */
 export function runFleetConfirm(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
-  return settle(services, { request, done: 'confirmed' }, async ({ host, record }) => {
-    if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
-    await host.perform([
-      { kind: 'run', argv: ['systemctl', 'is-active', '--quiet', 'kubelet'], what: 'not confirmed: systemctl is-active kubelet' },
-      { kind: 'confirm-commit', id: record.id },
-      { kind: 'release-lock', id: record.id },
-    ]);
-  });
+  return settle(services, request, confirmCommits);
 }
 
-/** `fleet revert HOST... | --group G | --limit P`: takes such a change back now, and waits until the kubelet runs. */
+/** `fleet revert HOST... | --group G | --limit P`. */
 export function runFleetRevert(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
-  return settle(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
-    const why = `${services.self.name} asked for it`;
-    await host.perform(
-      [
-        { kind: 'revert-commit', id: record.id, why },
-        { kind: 'release-lock', id: record.id },
-      ],
-      { timeoutMs: 300_000 },
-    );
-    const context = { host, cluster: null, clock: services.clock, reporter, signal: services.signal };
-    await waitForHealthyKubelet(context, 'revert', { url: await observeHealthzUrl(context), timeoutMs: HEALTHY_MS });
+  return settle(services, request, revertCommits);
+}
+
+async function settle(services: Services, { verbosity, ...request }: FleetCommitRequest, work: typeof confirmCommits): Promise<ExitCode> {
+  const { settled, exitCode, problems } = await work(services, {
+    ...request,
+    reporter: services.reporter({ verbosity, format: 'text' }),
+    onHost: (name, result) => services.output.stdout(`${name}: ${result}\n`),
   });
-}
-
-interface Settling {
-  readonly request: FleetCommitRequest;
-  /** What is said of a host. */
-  readonly done: string;
-}
-
-interface Waiting {
-  readonly host: Host;
-  readonly record: CommitRecord;
-  readonly reporter: Reporter;
-}
-
-async function settle(services: Services, { request, done }: Settling, work: (waiting: Waiting) => Promise<void>): Promise<ExitCode> {
-  const { names, targetOf, isSelection } = await readTargets(services, request);
-  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
-  let settled = 0;
-  const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
-    try {
-      const host = loggingHost(await services.connectHost(await targetOf(name)), reporter);
-      try {
-        const record = await observe(host, commitRecord, services.signal);
-        // Of many hosts those that wait are meant.
-        if (record === null && isSelection) return null;
-        if (record === null) {
-          settled++;
-          services.output.stdout(`${name}: no pending change\n`);
-          return null;
-        }
-        if (record.state === 'reverted') throw commitReverted(name, record);
-        await work({ host, record, reporter });
-        settled++;
-        services.output.stdout(`${name}: ${done}: ${describeChangeOf(record)}\n`);
-        return null;
-      } finally {
-        await host.close();
-      }
-    } catch (error) {
-      if (isAppError(error)) return error;
-      throw error;
-    }
-  });
-  const failed = failures.filter((failure) => failure !== null);
-  if (failed.length === 0) {
-    if (settled === 0) services.output.stdout('Nothing to do: no change waits for a confirmation.\n');
-    return 0;
-  }
-  const [first] = failed as [AppError, ...AppError[]];
-  const exitCode = failed.length < names.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
-  throw new AppError(
-    failed.flatMap(({ problems }) => problems),
-    { exitCode },
-  );
-}
-
-interface Targets {
-  readonly names: readonly string[];
-  readonly targetOf: (name: string) => Promise<HostTarget>;
-  /** Hosts were not named one by one, but by what they have in common. */
-  readonly isSelection: boolean;
-}
-
-/**
- * The hosts that are named, or those of `--group` and `--limit`. Names are looked up in the fleet file, where there is one; what is not in it, and no file was named, is an
- * address.
- * @throws AppError with exit code 2
- */
-async function readTargets(services: Services, request: FleetCommitRequest): Promise<Targets> {
-  const { hosts: given, selection, connection } = request;
-  const isSelection = given.length === 0;
-  const isNamed = isSelection || request.file !== undefined;
-  if (!isNamed && !(await services.input.exists(fleetFileOf(request.file))))
-    return { names: given, targetOf: (name) => readHostTarget(services, name, connection), isSelection };
-  const fleet = await readFleet(services, request);
-  const ofFleet = await fleetTargets(services, connection, directoryOf(services, fleet.file));
-  const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
-  const unknown = given.find((name) => !hosts.has(name));
-  if (isNamed && unknown !== undefined)
-    throw usageError(`${fleet.file} has no host ${unknown}`, `kubeletadm fleet inventory -f ${fleet.file} lists them`);
-  return {
-    names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : given,
-    targetOf: async (name) => {
-      const host = hosts.get(name);
-      return host === undefined ? readHostTarget(services, name, connection) : ofFleet(host);
-    },
-    isSelection,
-  };
+  if (problems.length > 0) throw new AppError(problems, { exitCode });
+  if (settled === 0) services.output.stdout('Nothing to do: no change waits for a confirmation.\n');
+  return 0;
 }

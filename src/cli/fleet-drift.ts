@@ -2,7 +2,8 @@ import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { type HostOutcome, hasWork, runFleet } from '../fleet/fleet.ts';
+import { type Drift, driftOf, hasDrift } from '../fleet/drift.ts';
+import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { fleetMembers } from '../fleet/use-cases/fleet-members.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
@@ -10,19 +11,10 @@ import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import { openFleetCluster } from '../fleet/use-cases/open-fleet-cluster.ts';
 import { clusterRoutes } from '../fleet/use-cases/open-fleet-run.ts';
-import { changedRef, isClusterChange } from '../host/plan/change.ts';
-import type { HostPlan } from '../host/plan/document.ts';
-import { CONFIG_YAML } from '../kube/well-known.ts';
 import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
-
-/** One thing of a host that is not as the fleet file and the cluster say. */
-interface Drift {
-  readonly what: string;
-  readonly why: string;
-}
 
 /** `fleet drift`. */
 export interface FleetDriftRequest {
@@ -76,11 +68,6 @@ export async function runFleetDrift(
   }
 }
 
-/** Also of a host that preflight refuses: its actual state was read. */
-function hasDrift({ plan }: HostOutcome): boolean {
-  return plan !== null && hasWork(plan.host);
-}
-
 /** Claims nothing of hosts that were not checked, and nothing at all when none was. */
 function noDriftLines(outcomes: readonly HostOutcome[]): readonly string[] {
   const unchecked = uncheckedLines(outcomes);
@@ -88,32 +75,6 @@ function noDriftLines(outcomes: readonly HostOutcome[]): readonly string[] {
   if (checked === 0) return unchecked;
   if (unchecked.length === 0) return ['No drift.'];
   return [`No drift on the ${checked === 1 ? '1 host' : `${checked} hosts`} that answered; ${unchecked.join('; ')}`];
-}
-
-function driftOf({ plan }: HostOutcome): readonly Drift[] {
-  const phases = plan?.host.phases ?? [];
-  if (isNew(phases)) return [{ what: 'host', why: 'it has not joined' }];
-  const changes = phases.flatMap(({ plan: { changes } }) => changes);
-  return changes.map((change): Drift => {
-    const { reason } = change;
-    if (isClusterChange(change)) {
-      const { kind, name } = changedRef(change);
-      return { what: `${kind} ${name}`, why: reason };
-    }
-    if (change.kind === 'daemon-reload') return { what: 'unit kubelet', why: reason };
-    if (change.kind === 'confirm-commit') return { what: 'unconfirmed change', why: reason };
-    if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${reason}` };
-    return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: reason };
-  });
-}
-
-/** It waits to join, or the file is missing without which a host is no node. */
-function isNew(phases: HostPlan['phases']): boolean {
-  return phases.some(
-    ({ phase, plan }) =>
-      phase === 'join' ||
-      plan.changes.some((change) => change.kind === 'write-file' && change.path === CONFIG_YAML && change.before === null),
-  );
 }
 
 /** Hosts with the same drift in one line. */

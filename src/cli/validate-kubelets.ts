@@ -1,11 +1,11 @@
 import { formatProblem, type Problem, usageError } from '../base/errors.ts';
 import { commandLimit, type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { Host } from '../host/host.ts';
+import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
 import { findKubelet, type KubeletToQuery, queryKubelet } from '../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
 import { compareVerdicts } from '../kubelet/validate/compare-verdicts.ts';
 import type { Services } from './services.ts';
-import type { TextOptions, TextVerdict } from './validate-documents.ts';
 
 /** Which kubelets validate files as well. */
 export interface KubeletsRequest {

@@ -1,3 +1,4 @@
+import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { FactQuery } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
@@ -201,7 +202,7 @@ function exactly(member: FleetMember, { operations, planned, replan }: SavedForH
 
 /** How each host is reached, by fleet file and command line. */
 export async function fleetTargets(
-  services: FleetRunPorts,
+  services: LocalFiles,
   connection: ConnectionRequest,
   directory: string,
 ): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {

@@ -1,9 +1,9 @@
-import type { Problem } from '../base/errors.ts';
-import { documentTexts } from '../codec/document-text.ts';
-import { CONFIG_KINDS } from '../kubeadm/config/document-header.ts';
-import { loadConfig } from '../kubeadm/config/load.ts';
-import { type Minor, NEWEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
-import { type ValidationOptions, validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
+import type { Problem } from '../../base/errors.ts';
+import { documentTexts } from '../../codec/document-text.ts';
+import { type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
+import { CONFIG_KINDS } from '../config/document-header.ts';
+import { loadConfig } from '../config/load.ts';
 
 /** How a file is to be judged; `chosen` is the version asked for. */
 export interface TextOptions extends Omit<ValidationOptions, 'minor' | 'syntax'> {

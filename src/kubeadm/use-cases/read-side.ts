@@ -1,22 +1,22 @@
-import { AppError, type Problem, usageError } from '../base/errors.ts';
-import type { JsonObject } from '../base/json.ts';
-import { parseSource } from '../codec/source.ts';
-import { type ConnectionRequest, readHostTarget } from '../fleet/use-cases/host-access.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../kube/well-known.ts';
-import { readConfigMapDocument } from '../kubeadm/workflows/cluster-documents.ts';
-import { observeKubelet } from '../kubeadm/workflows/observe-kubelet.ts';
-import { readNodeConfig } from '../kubeadm/workflows/read-node-config.ts';
-import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { AppError, type Problem, usageError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { InputFiles } from '../../base/local-files.ts';
+import { parseSource } from '../../codec/source.ts';
+import type { Host } from '../../host/host.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../kube/well-known.ts';
+import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import {
   type DecodedKubeletConfiguration,
   decodeKubeletConfiguration,
   KUBELET_API_VERSION,
   KUBELET_KIND,
   syntaxOf,
-} from '../kubelet/decode.ts';
-import { readMinor } from '../kubelet/minor-option.ts';
-import type { Services } from './services.ts';
+} from '../../kubelet/decode.ts';
+import { readMinor } from '../../kubelet/minor-option.ts';
+import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
+import { observeKubelet } from '../workflows/observe-kubelet.ts';
+import { readNodeConfig } from '../workflows/read-node-config.ts';
 
 /** A configuration to compare; `minor` is null where it does not say what kubelet it is for. */
 export interface ReadSide {
@@ -34,8 +34,10 @@ export interface ReadConfig {
 }
 
 export interface SideContext {
-  readonly services: Services;
-  readonly connection: ConnectionRequest;
+  readonly input: Pick<InputFiles, 'readText'>;
+  readonly signal: AbortSignal;
+  /** Connects to a host by its address; `localhost` is this machine. */
+  readonly connectTo: (address: string) => Promise<Host>;
   readonly catalogue: Catalogue;
   /** Connects on first use. */
   readonly cluster: () => Promise<Cluster>;
@@ -79,10 +81,10 @@ async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSid
   };
 }
 
-async function readHost(name: string, address: string, { services, connection, catalogue }: SideContext): Promise<ReadSide> {
-  const host = await services.connectHost(await readHostTarget(services, address, connection));
+async function readHost(name: string, address: string, { connectTo, signal, catalogue }: SideContext): Promise<ReadSide> {
+  const host = await connectTo(address);
   try {
-    const { minor, running } = await observeKubelet(host, catalogue, services.signal);
+    const { minor, running } = await observeKubelet(host, catalogue, signal);
     return {
       name,
       minor,
@@ -93,8 +95,8 @@ async function readHost(name: string, address: string, { services, connection, c
   }
 }
 
-async function readFile(file: string, { services, catalogue }: SideContext): Promise<ReadSide> {
-  const text = await services.input.readText(file);
+async function readFile(file: string, { input, catalogue }: SideContext): Promise<ReadSide> {
+  const text = await input.readText(file);
   const { documents, problems } = parseSource(text, file);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   const document = documents.find(({ root }) => root !== null);

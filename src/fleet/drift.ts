@@ -1,0 +1,42 @@
+import { changedRef, isClusterChange } from '../host/plan/change.ts';
+import type { HostPlan } from '../host/plan/document.ts';
+import { CONFIG_YAML } from '../kube/well-known.ts';
+import { type HostOutcome, hasWork } from './fleet.ts';
+
+/** One thing of a host that is not as the fleet file and the cluster say. */
+export interface Drift {
+  readonly what: string;
+  readonly why: string;
+}
+
+/** Whether a host has drifted: also one that preflight refuses, as its actual state was read. */
+export function hasDrift({ plan }: HostOutcome): boolean {
+  return plan !== null && hasWork(plan.host);
+}
+
+/** What of a host is not as the fleet file and the cluster say; empty where its actual state was not read. */
+export function driftOf({ plan }: HostOutcome): readonly Drift[] {
+  const phases = plan?.host.phases ?? [];
+  if (isNew(phases)) return [{ what: 'host', why: 'it has not joined' }];
+  const changes = phases.flatMap(({ plan: { changes } }) => changes);
+  return changes.map((change): Drift => {
+    const { reason } = change;
+    if (isClusterChange(change)) {
+      const { kind, name } = changedRef(change);
+      return { what: `${kind} ${name}`, why: reason };
+    }
+    if (change.kind === 'daemon-reload') return { what: 'unit kubelet', why: reason };
+    if (change.kind === 'confirm-commit') return { what: 'unconfirmed change', why: reason };
+    if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${reason}` };
+    return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: reason };
+  });
+}
+
+/** It waits to join, or the file is missing without which a host is no node. */
+function isNew(phases: HostPlan['phases']): boolean {
+  return phases.some(
+    ({ phase, plan }) =>
+      phase === 'join' ||
+      plan.changes.some((change) => change.kind === 'write-file' && change.path === CONFIG_YAML && change.before === null),
+  );
+}

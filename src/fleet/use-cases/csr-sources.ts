@@ -1,0 +1,151 @@
+import type { RunTime } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
+import { ownAddresses } from '../../host/facts/own-addresses.ts';
+import { observe } from '../../host/observe.ts';
+import type { NodeClaim } from '../../host/own-claim.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { argValue } from '../../kubeadm/config/model.ts';
+import { nodeClaims } from '../../kubeadm/node-claims.ts';
+import type { ClusterConnections, SecretSource } from '../../kubeadm/ports.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { KnownNames } from '../../kubeadm/validate-serving-csr.ts';
+import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
+import type { ServingSources } from '../../kubeadm/workflows/serving-csrs.ts';
+import { parseSshDestination } from '../../ssh/destination.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { ResolvedFleet, ResolvedHost } from '../model.ts';
+import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import { besideFleet, readFleet } from './load-fleet.ts';
+
+/** What reading the sources of names needs. */
+export type CsrSourcePorts = FleetFilePorts &
+  RunTime &
+  HostConnections &
+  Pick<ClusterConnections, 'connectCluster'> &
+  Pick<SecretSource, 'newId'>;
+
+/** Where names and addresses are compared with, and the cluster of the CSRs. */
+export interface CsrSourcesRequest {
+  /** A fleet file; undefined: none. */
+  readonly fleetFile: string | undefined;
+  readonly hosts: HostsRequest;
+  readonly cluster: KubeconfigRequest;
+}
+
+const FACTS = combineFacts({ os: operatingSystem, addresses: ownAddresses });
+
+/**
+ * Names and addresses that a fleet file declares: `nodeName` (default: the name of the host), `hostname-override`, `address` and `nodeIP`. They are the word
+ * of the person who wrote the file; nothing is read from the hosts.
+ */
+function namesOfFleet({ hosts }: ResolvedFleet): readonly KnownNames[] {
+  return hosts.map(({ name, position, ssh, nodeRegistration }: ResolvedHost) => {
+    const nodeName = nodeRegistration.name ?? argValue(nodeRegistration.kubeletExtraArgs, 'hostname-override') ?? name;
+    const nodeIps = (argValue(nodeRegistration.kubeletExtraArgs, 'node-ip') ?? '').split(',').map((address) => address.trim());
+    const addresses = nodeIps.filter((address) => address !== '' && !address.includes('/'));
+    return {
+      node: nodeName.trim().toLowerCase(),
+      values: [nodeName.trim(), ssh.address, ...addresses],
+      source: `${position.file}:${position.line}`,
+    };
+  });
+}
+
+/**
+ * Names and addresses of the hosts of `--host`: the address of the connection, which the user gives, and the host name and addresses, which the host reports. They count for the Node that
+ * the host proves to be.
+ * @param opened the cluster of these Nodes
+ * @throws AppError NODE_NOT_PROVEN and the like (exit code 3), where a host does not prove its Node or another one proves the same; the errors of the connection
+ */
+async function namesOfHosts(
+  services: CsrSourcePorts,
+  hosts: HostsRequest,
+  opened: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
+): Promise<readonly KnownNames[]> {
+  if (hosts.addresses.length === 0) return [];
+  const trust = trustOf(services, opened, 'declare the host in a fleet file and give -f in place of --host');
+  const claims = nodeClaims();
+  const found: KnownNames[] = [];
+  for (const target of await readHostTargets(services, hosts)) {
+    const { claim, host, names } = await namesOfHost(services, target, { trust, cluster: opened.cluster });
+    const own = claims.of(target.address ?? '');
+    own.set(host, claim);
+    if (own.problems().length > 0) throw new AppError(own.problems(), { exitCode: 3 });
+    found.push(...names);
+  }
+  return found;
+}
+
+interface NamesOfHost {
+  readonly host: string;
+  readonly claim: NodeClaim;
+  readonly names: readonly KnownNames[];
+}
+
+async function namesOfHost(
+  services: CsrSourcePorts,
+  target: HostTarget,
+  { trust, cluster }: { readonly trust: NodeTrust; readonly cluster: Cluster | null },
+): Promise<NamesOfHost> {
+  const host = await services.connectHost(target);
+  try {
+    const { challenge, fact } = await challengeHost({ trust });
+    const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), services.signal);
+    const { os, addresses } = facts;
+    const { claim, refusals } = await identifyBy({ host, cluster, clock: services.clock }, { challenge, evidence }, { trust, named: null });
+    if (claim === null || refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
+    const node = claim.nodeName;
+    const reported = [...(os.hostname === null ? [] : [os.hostname]), ...(addresses ?? [])];
+    const given = target.address === undefined ? [] : [parseSshDestination(target.address).host];
+    const names = [
+      { node, values: given, source: `--host ${target.address}` },
+      { node, values: reported, source: `host ${host.name}` },
+    ];
+    return { host: host.name, claim, names };
+  } finally {
+    await host.close();
+  }
+}
+
+/** The sources of a command line. */
+export interface CsrSources extends Required<ServingSources> {
+  /** The Nodes on the hosts of `--host`; null: none was given. */
+  readonly hosts: ReadonlySet<string> | null;
+}
+
+/** Opens the cluster, of the fleet file where one is given, and reads the sources of names that are no Nodes. */
+export async function withCsrSources<T>(
+  services: CsrSourcePorts,
+  { fleetFile, hosts, cluster }: CsrSourcesRequest,
+  writes: Reporter | null,
+  use: (cluster: Cluster, sources: CsrSources) => Promise<T>,
+): Promise<T> {
+  const fleet = fleetFile === undefined ? null : await readFleet(services, { file: fleetFile });
+  const inFleet: KubeconfigRequest = fleet === null ? {} : clusterOfFleet(services, fleet);
+  // The command line overrides the fleet file.
+  const named = { kubeconfig: cluster.kubeconfig ?? inFleet.kubeconfig, context: cluster.context ?? inFleet.context };
+  const opened = await openCluster(services, named, { dryRun: false, staged: false, writes });
+  try {
+    const byHosts = await namesOfHosts(services, hosts, opened);
+    return await use(opened.cluster as Cluster, {
+      known: [...(fleet === null ? [] : namesOfFleet(fleet)), ...byHosts],
+      serverNames: opened.tlsServerName === undefined ? [] : [opened.tlsServerName],
+      hosts: hosts.addresses.length === 0 ? null : new Set(byHosts.map(({ node }) => node)),
+    });
+  } finally {
+    await opened.cluster?.close();
+  }
+}
+
+function clusterOfFleet({ homeDirectory }: Pick<LocalFiles, 'homeDirectory'>, { cluster, file }: ResolvedFleet): KubeconfigRequest {
+  const { kubeconfig, context } = cluster;
+  return {
+    ...(kubeconfig === null ? {} : { kubeconfig: besideFleet(kubeconfig, file, homeDirectory) }),
+    ...(context === null ? {} : { context }),
+  };
+}

@@ -1,0 +1,152 @@
+import type { RunTime } from '../../base/clock.ts';
+import { type AppError, type ExitCode, isAppError, type Problem, usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { CommitGoneError, commitReverted, describeChangeOf } from '../../host/commit/commit-problems.ts';
+import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
+import type { Host } from '../../host/host.ts';
+import { loggingHost } from '../../host/logging-host.ts';
+import { observe } from '../../host/observe.ts';
+import { observeHealthzUrl } from '../../kubeadm/phases/kubelet-start.ts';
+import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import type { HostTarget } from '../host-target.ts';
+import { inParallel } from '../in-parallel.ts';
+import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import { selectHosts } from '../select.ts';
+import { fleetTargets } from './fleet-members.ts';
+import type { FleetHostsRequest } from './fleet-request.ts';
+import { readHostTarget } from './host-access.ts';
+import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
+
+const PARALLEL = 50;
+const HEALTHY_MS = 120_000;
+
+/** `fleet confirm` and `fleet revert`: hosts by their names or addresses, or by what they have in common. */
+export interface CommitsRequest extends FleetHostsRequest {
+  /** Names of the fleet file or addresses; empty: those of the selection. */
+  readonly hosts: readonly string[];
+  readonly reporter: Reporter;
+  /** Called with the result of each host as soon as it is known. */
+  onHost(name: string, result: string): void;
+}
+
+/** How it ended. */
+export interface Settled {
+  /** Hosts that had a pending change, or were named. */
+  readonly settled: number;
+  /** 0: no host failed; 4: some hosts failed. */
+  readonly exitCode: ExitCode;
+  readonly problems: readonly Problem[];
+}
+
+/** What settling changes needs. */
+export type SettlePorts = FleetFilePorts & RunTime & HostConnections;
+
+/** `fleet confirm HOST... | --group G | --limit P`: keeps a change that a run did not come to confirm. */
+export function confirmCommits(services: SettlePorts, request: CommitsRequest): Promise<Settled> {
+  return settle(services, { request, done: 'confirmed' }, async ({ host, record }) => {
+    if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
+    await host.perform([
+      { kind: 'run', argv: ['systemctl', 'is-active', '--quiet', 'kubelet'], what: 'not confirmed: systemctl is-active kubelet' },
+      { kind: 'confirm-commit', id: record.id },
+      { kind: 'release-lock', id: record.id },
+    ]);
+  });
+}
+
+/** `fleet revert HOST... | --group G | --limit P`: takes such a change back now, and waits until the kubelet runs. */
+export function revertCommits(services: SettlePorts, request: CommitsRequest): Promise<Settled> {
+  return settle(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
+    const why = `${services.self.name} asked for it`;
+    await host.perform(
+      [
+        { kind: 'revert-commit', id: record.id, why },
+        { kind: 'release-lock', id: record.id },
+      ],
+      { timeoutMs: 300_000 },
+    );
+    const context = { host, cluster: null, clock: services.clock, reporter, signal: services.signal };
+    await waitForHealthyKubelet(context, 'revert', { url: await observeHealthzUrl(context), timeoutMs: HEALTHY_MS });
+  });
+}
+
+interface Settling {
+  readonly request: CommitsRequest;
+  /** What is said of a host. */
+  readonly done: string;
+}
+
+interface Waiting {
+  readonly host: Host;
+  readonly record: CommitRecord;
+  readonly reporter: Reporter;
+}
+
+async function settle(services: SettlePorts, { request, done }: Settling, work: (waiting: Waiting) => Promise<void>): Promise<Settled> {
+  const { names, targetOf, isSelection } = await readTargets(services, request);
+  const { reporter, onHost } = request;
+  let settled = 0;
+  const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
+    try {
+      const host = loggingHost(await services.connectHost(await targetOf(name)), reporter);
+      try {
+        const record = await observe(host, commitRecord, services.signal);
+        // Of many hosts those that wait are meant.
+        if (record === null && isSelection) return null;
+        if (record === null) {
+          settled++;
+          onHost(name, 'no pending change');
+          return null;
+        }
+        if (record.state === 'reverted') throw commitReverted(name, record);
+        await work({ host, record, reporter });
+        settled++;
+        onHost(name, `${done}: ${describeChangeOf(record)}`);
+        return null;
+      } finally {
+        await host.close();
+      }
+    } catch (error) {
+      if (isAppError(error)) return error;
+      throw error;
+    }
+  });
+  const failed = failures.filter((failure) => failure !== null);
+  const [first] = failed;
+  if (first === undefined) return { settled, exitCode: 0, problems: [] };
+  const exitCode = failed.length < names.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
+  return { settled, exitCode, problems: failed.flatMap(({ problems }) => problems) };
+}
+
+interface Targets {
+  readonly names: readonly string[];
+  readonly targetOf: (name: string) => Promise<HostTarget>;
+  /** Hosts were not named one by one, but by what they have in common. */
+  readonly isSelection: boolean;
+}
+
+/**
+ * The hosts that are named, or those of `--group` and `--limit`. Names are looked up in the fleet file, where there is one; what is not in it, and no file was named, is an
+ * address.
+ * @throws AppError with exit code 2
+ */
+async function readTargets(services: SettlePorts, request: CommitsRequest): Promise<Targets> {
+  const { hosts: given, selection, connection } = request;
+  const isSelection = given.length === 0;
+  const isNamed = isSelection || request.file !== undefined;
+  if (!isNamed && !(await services.input.exists(fleetFileOf(request.file))))
+    return { names: given, targetOf: (name) => readHostTarget(services, name, connection), isSelection };
+  const fleet = await readFleet(services, request);
+  const ofFleet = await fleetTargets(services, connection, directoryOf(services, fleet.file));
+  const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
+  const unknown = given.find((name) => !hosts.has(name));
+  if (isNamed && unknown !== undefined)
+    throw usageError(`${fleet.file} has no host ${unknown}`, `kubeletadm fleet inventory -f ${fleet.file} lists them`);
+  return {
+    names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : given,
+    targetOf: async (name) => {
+      const host = hosts.get(name);
+      return host === undefined ? readHostTarget(services, name, connection) : ofFleet(host);
+    },
+    isSelection,
+  };
+}
