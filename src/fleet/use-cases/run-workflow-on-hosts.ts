@@ -1,0 +1,122 @@
+import type { RunTime } from '../../base/clock.ts';
+import { type AppError, type ExitCode, interrupted, isAppError, type Problem } from '../../base/errors.ts';
+import type { Host } from '../../host/host.ts';
+import type { Workflow, WorkflowResult } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
+import { type FleetMember, type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { HostConnections, WritingPorts } from '../ports.ts';
+import { type MemberWriting, workflowMember } from '../workflow-member.ts';
+import { hostWriting, type WritingRequest } from './host-writing.ts';
+
+/** A workflow, and the hosts that it runs on. */
+export interface HostsWorkflow<Options, Input> {
+  readonly workflow: Workflow<Options, Input>;
+  readonly targets: readonly HostTarget[];
+  readonly cluster: Cluster | null;
+  /** In place of `cluster` where each host has its own way to the API server; closed when the host is done. */
+  readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
+  readonly workflowOptions: Options;
+  /** Null: only new files are written, which no other run changes. Then no rights are needed but those to the directories. */
+  readonly writing: WritingRequest | null;
+  readonly dryRun: boolean;
+  /** Phases to leave out, by name or by the name of their parent. */
+  readonly skipPhases: readonly string[];
+  readonly onlyPhase?: string;
+  /** Something is done for the Nodes of the hosts: all hosts are looked at first, and none is changed whose Node another one claims. */
+  readonly oneHostPerNode?: boolean;
+}
+
+/** What became of the hosts. */
+export interface HostsResult {
+  readonly outcomes: readonly HostOutcome[];
+  /** Of the hosts that did not fail. */
+  readonly results: readonly WorkflowResult[];
+  /** Null: no host failed. */
+  readonly failure: HostsFailure | null;
+}
+
+/** What went wrong on hosts. */
+export interface HostsFailure {
+  readonly problems: readonly Problem[];
+  /** 4 when some hosts were fine, otherwise the one that they share. */
+  readonly exitCode: ExitCode;
+}
+
+/** What running a workflow on hosts needs. */
+export type HostsPorts = RunTime & HostConnections & WritingPorts;
+
+/** Hosts that are worked on at a time. */
+const DEFAULT_PARALLEL = 50;
+
+/**
+ * Runs a workflow on the hosts, several at a time. One that fails does not keep the others from theirs.
+ * @param watch makes what follows the run, by its members
+ * @throws AppError the error of the host where there is only one
+ */
+export async function runWorkflowOnHosts<Options, Input>(
+  ports: HostsPorts,
+  run: HostsWorkflow<Options, Input>,
+  watch: (members: readonly FleetMember[]) => Pick<FleetPorts, 'reporterOf' | 'begins' | 'ended' | 'progress'>,
+): Promise<HostsResult> {
+  const writing = run.writing === null ? null : hostWriting(ports, run.writing);
+  const observesFirst = run.oneHostPerNode === true;
+  const maxOpen = observesFirst ? Math.max(DEFAULT_PARALLEL, run.targets.length) : DEFAULT_PARALLEL;
+  const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen };
+  const claims = nodeClaims();
+  const members = await Promise.all(
+    run.targets.map(async (target) =>
+      memberOf(ports, run, { target, claims, writing: run.dryRun || writing === null ? null : await writing(target) }),
+    ),
+  );
+  const { outcomes } = await runFleet(
+    members,
+    { ...rules, dryRun: run.dryRun, proveUnchanged: true, observesFirst },
+    { ...watch(members), signal: ports.signal, claims },
+  );
+  const shown = outcomes.filter(({ plan, error }) => plan !== null && (error === null || run.dryRun));
+  const failures = [
+    ...new Set(outcomes.filter((outcome) => !shown.includes(outcome)).map(({ error }) => error ?? reasonOfInterruption(ports))),
+  ];
+  if (run.targets.length <= 1 && failures[0] !== undefined) throw failures[0];
+  const results = shown.flatMap(({ plan }) => plan ?? []);
+  if (failures.length === 0) return { outcomes, results, failure: null };
+  const exitCode = exitCodeOf(failures, { interrupted: ports.signal.aborted, allFailed: results.length === 0 });
+  return { outcomes, results, failure: { problems: failures.flatMap(({ problems }) => problems), exitCode } };
+}
+
+function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: { interrupted: boolean; allFailed: boolean }): ExitCode {
+  const last = failures.at(-1)?.exitCode ?? 1;
+  if (interrupted) return last;
+  return allFailed && failures.every(({ exitCode }) => exitCode === last) ? last : 4;
+}
+
+/** Why a host was not begun: nothing else stops this run. */
+function reasonOfInterruption({ signal }: Pick<RunTime, 'signal'>): AppError {
+  return isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
+}
+
+function memberOf<Options, Input>(
+  ports: HostsPorts,
+  run: HostsWorkflow<Options, Input>,
+  { target, claims, writing }: { readonly target: HostTarget; readonly claims: NodeClaims; readonly writing: MemberWriting | null },
+): FleetMember {
+  const { workflow, workflowOptions, cluster, clusterOf, onlyPhase } = run;
+  return workflowMember({
+    name: target.address ?? target.rootDir ?? 'localhost',
+    workflow,
+    options: workflowOptions,
+    run: {
+      dryRun: run.dryRun,
+      skipPhases: [...new Set(run.skipPhases)],
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+    },
+    connect: () => ports.connectHost(target),
+    cluster,
+    ...(clusterOf === undefined ? {} : { clusterOf }),
+    clock: ports.clock,
+    writing,
+    claims,
+  });
+}
