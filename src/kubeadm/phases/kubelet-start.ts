@@ -1,10 +1,10 @@
 import { isJsonObject } from '../../base/json.ts';
-import { Memo, TextMemo } from '../../base/memo.ts';
+import { TextMemo } from '../../base/memo.ts';
 import { revealText } from '../../base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { describeCommit } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
-import { combineFacts, type Fact } from '../../host/facts/fact.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FileFact, HttpFact } from '../../host/facts/query.ts';
@@ -101,16 +101,8 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
 }
 
 function factsAbout(paths: readonly string[], healthzUrl: string | null) {
-  const files = fileFacts(paths);
-  return FACTS.get(files, String(healthzUrl), () =>
-    combineFacts({ files, init: initSystem, health: kubeletHealth(healthzUrl), commit: commitRecord }),
-  );
+  return combineFacts({ files: fileFacts(paths), init: initSystem, health: kubeletHealth(healthzUrl), commit: commitRecord });
 }
-
-type KubeletFacts = Fact<Pick<KubeletStartFacts, 'files' | 'init' | 'health' | 'commit'>>;
-
-/** Most hosts are asked the same. */
-const FACTS = new Memo<object, KubeletFacts>();
 
 /** Where a kubelet answers that is started with the files on the host; null when that can't be known, or it answers nowhere. Throws what `host.ask` throws. */
 export async function observeHealthzUrl({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>): Promise<string | null> {

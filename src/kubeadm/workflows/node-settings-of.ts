@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
-import { Memo } from '../../base/memo.ts';
-import { type SourceNode, sourceToJson } from '../../codec/source.ts';
+import { sourceToJson } from '../../codec/source.ts';
 import type { NodeSettings } from '../node-settings/node-settings.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
@@ -10,19 +9,14 @@ export function nodeSettingsOf({ registration }: Pick<ObservedNode, 'registratio
   const { name, criSocket, taints, kubeletExtraArgs } = registration;
   return {
     nodeRegistration: { name, criSocket, ...(taints === undefined ? {} : { taints }), kubeletExtraArgs },
-    overlays: options.overlays.flatMap(({ file, root }) => (root === null ? [] : [{ source: fileOf(file), content: contentOf(root) }])),
+    overlays: options.overlays.flatMap(({ file, root }) =>
+      root === null ? [] : [{ source: fileOf(file), content: sourceToJson(root) as JsonObject }],
+    ),
     declared: options.declared.map((setting) => ({ ...setting, source: fileOf(setting.source) })),
     settings: options.settings,
     patches: options.patches,
   };
 }
-
-function contentOf(root: SourceNode): JsonObject {
-  return CONTENTS.get(root, '', () => sourceToJson(root) as JsonObject);
-}
-
-/** Hosts of a group share its document. */
-const CONTENTS = new Memo<SourceNode, JsonObject>();
 
 /** Where a file lies, and the line in it, is another matter on another day: what is remembered stays the same while what is declared does. */
 function fileOf(source: string): string {
