@@ -6,7 +6,8 @@ import { VERSION } from './version.ts';
 import { createServices } from './wiring.ts';
 
 const { stdin, stdout, stderr } = process;
-// Secrets are for this process alone: what it starts (ssh and its commands, credential plugins, programs of this machine) inherits the environment.
+// Secrets are for this process alone: its child processes (ssh and its commands, credential plugins, local
+// programs) inherit the environment.
 const env = { ...process.env };
 for (const name of Object.values(SECRET_VARIABLES)) delete process.env[name];
 const interruption = new AbortController();
@@ -15,7 +16,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.once(name, () => {
     const reason = interrupted(name);
     interruption.abort(reason);
-    // A second signal ends the process at once.
+    // A second signal ends the process immediately.
     process.once(name, () => {
       try {
         for (const listener of forcedExitListeners) listener();
@@ -25,8 +26,10 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
     });
   });
 }
-// A terminal that goes away is no Ctrl-C out of impatience: it is told by the kernel and by the shell, and the run comes to its end in peace. Without a terminal
-// (nohup, whose mask Node takes off at its start; a pipeline) nobody has gone, and the run goes on.
+// SIGHUP from a closed terminal: the kernel and the shell both send it, so a second one is not a request to
+// exit immediately; the run stops in an orderly way.
+// Without a terminal (nohup, whose signal mask Node resets at startup; a pipeline) SIGHUP is ignored, and the
+// run continues.
 const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
 let hungUp = false;
 process.on('SIGHUP', () => {
@@ -35,7 +38,8 @@ process.on('SIGHUP', () => {
   interruption.abort(interrupted('SIGHUP'));
 });
 
-// A reader that leaves early (head) is no error, and never ends work on a host halfway. A result that cannot be written is one.
+// A reader that exits early (head) is not an error, and never stops changes of a host halfway. A result that
+// cannot be written is an error.
 stderr.on('error', () => undefined);
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') return;
@@ -53,7 +57,8 @@ const services = createServices({ env, stdin, stdout, stderr, signal: interrupti
 void runCli(process.argv.slice(2), services, VERSION).then((code) => {
   process.exitCode = code;
   if (!hungUp) return;
-  // As a signal that was caught is ended by. Node would dump core at its end: it can't leave a terminal as it was that has gone.
+  // Ends with the signal, as shells expect of a process that caught it. A normal exit would make Node abort
+  // with a core dump while it restores the closed terminal.
   process.removeAllListeners('SIGHUP');
   process.kill(process.pid, 'SIGHUP');
 });

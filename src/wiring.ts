@@ -16,20 +16,19 @@ import type { Transport } from './host/transport.ts';
 import { loadTemplates } from './template-files.ts';
 import { type SshAccess, sshAccess } from './wiring-ssh.ts';
 
-/** What bin.ts has from the process. */
+/** The parts of the process that bin.ts passes. */
 export interface Environment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly signal: AbortSignal;
-  /** As in `Services`. */
   readonly onForcedExit?: (listener: () => void) => () => void;
-  /** What runs; absent: no single file. */
+  /** The running program; absent when it is not a single file. */
   readonly program?: { readonly script: string; readonly executable: string };
 }
 
-/** Options to adapters. What is heavy (SSH, the Kubernetes client) is loaded when it is used. */
+/** Wires options to adapters. Heavy modules (SSH, the Kubernetes client) are loaded on first use. */
 export function createServices(environment: Environment): Services {
   const { env, stdin, stdout, stderr, signal, onForcedExit, program } = environment;
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
@@ -106,7 +105,7 @@ async function runLocal(argv: readonly string[]): Promise<string> {
     import('./host/adapters/transport-local.ts'),
     import('./host/host-problems.ts'),
   ]);
-  const transport = localTransport({ name: 'this machine' });
+  const transport = localTransport({ name: 'local host' });
   const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs: 120_000 });
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
   if (exitCode !== 0) throw localCommandFailed(argv, { exitCode, stderr: text(stderr) });

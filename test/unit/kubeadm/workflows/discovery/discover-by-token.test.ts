@@ -516,8 +516,8 @@ describe('the way there', () => {
       /the proxy http:\/\/proxy:3128 refused the connection with status 407\. Give user and password.*\[DISCOVERY_PROXY\]$/,
     ],
     [
-      { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },
-      /HTTPS_PROXY is not the URL of a proxy\. Correct HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
+      { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not a valid proxy URL' },
+      /HTTPS_PROXY is not a valid proxy URL\. Correct HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
     ],
     [{ kind: 'too-large', maxBytes: 5 }, /larger than 5 bytes/],
   ])('$kind will not', async (issue, expected) => {
