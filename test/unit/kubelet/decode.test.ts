@@ -201,7 +201,7 @@ describe('messages', () => {
       36,
       'k.yaml:3:10 maxPods: must be an integer from -2147483648 to 2147483647, not 3000000000 [CONFIG_OUT_OF_RANGE]',
     ],
-    ['kubeReserved: {cpu: 1}', 36, 'k.yaml:3:21 kubeReserved[cpu]: must be a string, not the number 1. Quote it: "1. [CONFIG_WRONG_TYPE]'],
+    ['kubeReserved: {cpu: 1}', 36, 'k.yaml:3:21 kubeReserved[cpu]: must be a string, not the number 1. Quote it: "1". [CONFIG_WRONG_TYPE]'],
     [
       'failSwapOn: "yes"',
       36,

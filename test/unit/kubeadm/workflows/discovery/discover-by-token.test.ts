@@ -331,7 +331,7 @@ describe('what cluster-info holds', () => {
     [
       'another kind',
       () => 'kind: Pod\n',
-      /^kube-public\/cluster-info:1:1: this is a Pod, not a kubeconfig \(kind: Config\) \[KUBECONFIG_INVALID\]$/,
+      /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/,
     ],
     ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
     [
