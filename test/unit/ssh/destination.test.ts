@@ -22,22 +22,10 @@ describe('parseSshDestination', () => {
     ['', 'missing host'],
     ['root@', 'missing host'],
     ['@node1', 'the user before @ is empty'],
-    [
-      'node1:0',
-      '"0" is not a valid port',
-    ],
-    [
-      'node1:65536',
-      '"65536" is not a valid port',
-    ],
-    [
-      'node1:',
-      '"" is not a valid port',
-    ],
-    [
-      '[::1]:x',
-      '"x" is not a valid port',
-    ],
+    ['node1:0', '"0" is not a valid port'],
+    ['node1:65536', '"65536" is not a valid port'],
+    ['node1:', '"" is not a valid port'],
+    ['[::1]:x', '"x" is not a valid port'],
     ['-oProxyCommand=sh', 'contains an invalid character'],
     ['-l@node1', 'begins with a hyphen'],
     ['a b@node1', 'a character that is invalid in a user name'],

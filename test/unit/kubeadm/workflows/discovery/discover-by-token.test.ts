@@ -328,11 +328,7 @@ describe('what cluster-info holds', () => {
   it.each<[string, () => string, RegExp]>([
     ['nothing', () => '', /is of no use: it is empty\. Have it made again.*\[DISCOVERY_CLUSTER_INFO\]$/],
     ['no YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
-    [
-      'another kind',
-      () => 'kind: Pod\n',
-      /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/,
-    ],
+    ['another kind', () => 'kind: Pod\n', /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/],
     ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
     [
       'several clusters',
