@@ -44,7 +44,7 @@ describe('a fleet file that is wrong', () => {
     [
       'a host without a name',
       'hosts: [{address: x}]\n',
-      ['fleet.yaml:3:9 hosts[0].name: required field is missing. [CONFIG_MISSING_VALUE]'.replace('required.', 'required')],
+      ['fleet.yaml:3:9 hosts[0].name: required field is missing [CONFIG_MISSING_VALUE]'.replace('required.', 'required')],
     ],
     [
       'a role there is not',
