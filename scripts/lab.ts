@@ -78,7 +78,7 @@ async function standInCluster(lab: LabHosts): Promise<{ readonly done: boolean; 
   writeFileSync(ADMIN, api.adminKubeconfig(), { mode: 0o600 });
   writeFileSync(FLEET, fleet(lab, ''));
   const cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: ADMIN } });
-  const endNodes = registerNodes(lab, cluster, api.authority);
+  const endNodes = registerNodes(lab, cluster, api.ca);
   const config = join(DIRECTORY, 'cluster.yaml');
   writeFileSync(
     config,

@@ -1,26 +1,27 @@
 import { type ExitCode, interrupted } from './base/errors.ts';
 import { SECRET_VARIABLES } from './base/secret-variables.ts';
 
-/** What the process hands to the adapters. */
+/** The parts of the process that the adapters need. */
 export interface Environment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly signal: AbortSignal;
-  /** As in `Services`. */
   readonly onForcedExit?: (listener: () => void) => () => void;
-  /** What runs; absent: no single file. */
+  /** The running program; absent when it is not a single file. */
   readonly program?: { readonly script: string; readonly executable: string };
 }
 
 /**
  * Runs a program in this process: its streams, its environment without secrets, its signals. Sets the exit code.
- * @param run gets the arguments without the interpreter and the script; its signal is aborted by SIGINT, SIGTERM and, on a terminal, SIGHUP
+ * @param run receives the arguments without the interpreter and the script; SIGINT, SIGTERM and, on a terminal,
+ *   SIGHUP abort its signal
  */
 export function runProcess(run: (argv: readonly string[], environment: Environment) => Promise<ExitCode>): void {
   const { stdin, stdout, stderr } = process;
-  // Secrets are for this process alone: what it starts (ssh and its commands, credential plugins, programs of this machine) inherits the environment.
+  // Secrets are for this process alone: its child processes (ssh and its commands, credential plugins, local
+  // programs) inherit the environment.
   const env = { ...process.env };
   for (const name of Object.values(SECRET_VARIABLES)) delete process.env[name];
   const interruption = new AbortController();
@@ -29,7 +30,7 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
     process.once(name, () => {
       const reason = interrupted(name);
       interruption.abort(reason);
-      // A second signal ends the process at once.
+      // A second signal ends the process immediately.
       process.once(name, () => {
         try {
           for (const listener of forcedExitListeners) listener();
@@ -39,8 +40,10 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
       });
     });
   }
-  // A terminal that goes away is no Ctrl-C out of impatience: it is told by the kernel and by the shell, and the run comes to its end in peace. Without a terminal
-  // (nohup, whose mask Node takes off at its start; a pipeline) nobody has gone, and the run goes on.
+  // SIGHUP from a closed terminal: the kernel and the shell both send it, so a second one is not a request to
+  // exit immediately; the run stops in an orderly way.
+  // Without a terminal (nohup, whose signal mask Node resets at startup; a pipeline) SIGHUP is ignored, and the
+  // run continues.
   const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
   let hungUp = false;
   process.on('SIGHUP', () => {
@@ -49,7 +52,8 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
     interruption.abort(interrupted('SIGHUP'));
   });
 
-  // A reader that leaves early (head) is no error, and never ends work on a host halfway. A result that cannot be written is one.
+  // A reader that exits early (head) is not an error, and never stops changes of a host halfway. A result that
+  // cannot be written is an error.
   stderr.on('error', () => undefined);
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') return;
@@ -67,7 +71,8 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
   void run(process.argv.slice(2), environment).then((code) => {
     process.exitCode = code;
     if (!hungUp) return;
-    // As a signal that was caught is ended by. Node would dump core at its end: it can't leave a terminal as it was that has gone.
+    // Ends with the signal, as shells expect of a process that caught it. A normal exit would make Node abort
+    // with a core dump while it restores the closed terminal.
     process.removeAllListeners('SIGHUP');
     process.kill(process.pid, 'SIGHUP');
   });

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../templates', import.meta.url));
 
 /**
- * The templates as text, by the path their file has on the host (without the first slash). `npm run build` puts their texts in place of this module.
+ * The templates as text, by the path of their file on the host (without the leading slash). `npm run build`
+ * replaces this module with their embedded texts.
  */
 export async function loadTemplates(): Promise<ReadonlyMap<string, string>> {
   const entries = await readdir(ROOT, { recursive: true, withFileTypes: true });

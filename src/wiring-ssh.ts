@@ -10,18 +10,18 @@ import type { SshTarget } from './ssh/target.ts';
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * All hosts of the process: what they have in common (configuration, known keys, private keys, jump hosts) is read, asked for and connected to once.
- * SSH is loaded when the first host is connected to.
+ * SSH access to all hosts of the process: shared parts (configuration, known hosts, private keys, jump hosts)
+ * are read, requested and connected once. The SSH code is loaded with the first connection.
  */
 export interface SshAccess {
-  /** @param way an SSH destination, or a host of a fleet */
+  /** @param route an SSH destination, or a host of a fleet */
   transport(route: string | FleetHostTarget, ssh: SshOptions, limit: { readonly commandTimeoutMs?: number }): Promise<Transport>;
   hostKeys(ssh: SshOptions): Promise<HostKeys>;
 }
 
 /**
- * Makes the access to all hosts of this process.
- * @param tell receives warnings, line by line
+ * Creates the SSH access of this process.
+ * @param notify receives warnings, line by line
  */
 export function sshAccess(env: Variables, notify: (line: string) => void): SshAccess {
   const configs = new Map<string | undefined, Promise<SshConfig>>();
@@ -45,7 +45,7 @@ export function sshAccess(env: Variables, notify: (line: string) => void): SshAc
       const client = isOpenssh ? 'openssh' : 'builtin';
       const target = await resolveTarget(route, config, { ...sshOverrides(ssh), client });
       showWarnings(target);
-      // As with the client, another way on the command line counts for all hosts.
+      // As with the ssh client, an escalation method on the command line applies to all hosts.
       const become = typeof route === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : route.ssh.become;
       const { sudoPassword } = ssh;
       return asRoot(await connect(client, target, ssh), { become, ...limit, ...(sudoPassword === undefined ? {} : { sudoPassword }) });
@@ -79,7 +79,7 @@ async function load(env: Variables, notify: (line: string) => void) {
   const shared = sshShared();
   const notice: Notice = (problem) => notify(`${formatProblem(problem)}\n`);
   const shown = new Set<string>();
-  /** Of a host and the hosts on the way to it; what many hosts share is shown once a run. */
+  /** Warnings of a host and its jump hosts; a warning shared by many hosts is shown once per run. */
   const showWarnings = ({ warnings, proxyJump }: SshTarget): void => {
     for (const problem of [...proxyJump.flatMap((hop) => hop.warnings), ...warnings]) {
       const line = `warning: ${formatProblem(problem)}\n`;
@@ -96,7 +96,7 @@ async function load(env: Variables, notify: (line: string) => void) {
     connect: async (client: 'builtin' | 'openssh', target: SshTarget, ssh: SshOptions): Promise<Transport> => {
       if (client === 'builtin') return sshTransport(target, { hostKeys: known, shared, notice, ...credentials(ssh) });
       if (ssh.password !== undefined)
-        throw usageError("the system's ssh takes no password from others", 'Use a key or an agent, or the built-in client');
+        throw usageError("the system's ssh client cannot use a given password", 'Use a key or an SSH agent, or --ssh-transport builtin');
       openssh ??= loadOpenssh(env.XDG_RUNTIME_DIR);
       return (await openssh)(target, ssh);
     },
@@ -115,7 +115,7 @@ async function resolveTarget(route: string | FleetHostTarget, config: SshConfig,
   return fleetSshTarget(route, config, { directory: route.directory, overrides });
 }
 
-/** What the command line says of all hosts. */
+/** The settings that the command line makes for all hosts. */
 function sshOverrides(ssh: SshOptions): SshOverrides {
   return {
     identityFiles: ssh.identityFiles ?? [],

@@ -9,7 +9,7 @@ import { loadTemplates } from './template-files.ts';
 import { connectLocalHost, hostThrough, localServices } from './wiring-local.ts';
 import { type SshAccess, sshAccess } from './wiring-ssh.ts';
 
-/** Options to adapters. What is heavy (SSH, the Kubernetes client) is loaded when it is used. */
+/** Wires options to adapters. Heavy modules (SSH, the Kubernetes client) are loaded on first use. */
 export function createServices(environment: Environment): Services {
   const { env, stdin, stderr, program } = environment;
   const local = localServices(environment);
@@ -51,7 +51,7 @@ async function runLocal(argv: readonly string[]): Promise<string> {
     import('./host/adapters/transport-local.ts'),
     import('./host/host-problems.ts'),
   ]);
-  const transport = localTransport({ name: 'this machine' });
+  const transport = localTransport({ name: 'local host' });
   const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs: 120_000 });
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
   if (exitCode !== 0) throw localCommandFailed(argv, { exitCode, stderr: text(stderr) });

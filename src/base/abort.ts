@@ -1,6 +1,7 @@
 /**
- * Listens to a signal that may live much longer than what it stops. (`AbortSignal.any` keeps something for each use as long as the signal lives.)
- * @returns how to stop listening
+ * Listens to an abort signal that may live longer than the operation it stops. `AbortSignal.any` would retain
+ * memory per use for as long as the signal lives.
+ * @returns a function that removes the listener
  */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
   if (signal === undefined) return () => undefined;
@@ -10,7 +11,10 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
   return () => signal.removeEventListener('abort', notify);
 }
 
-/** Waits for something that others may wait for too: an abort ends this wait, not the thing. Rejects with the signal's reason. */
+/**
+ * Waits for a promise that other callers may share: an abort ends this wait only. Rejects with the signal's
+ * reason.
+ */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   let forget = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

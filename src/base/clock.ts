@@ -1,4 +1,4 @@
-/** Time as the program sees it. Tests pass a clock they move by hand. */
+/** The time source of the program. Tests pass a clock that they advance manually. */
 export interface Clock {
   now(): Date;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */

@@ -1,4 +1,4 @@
-/** Where in an input something stands; line and column count from 1. */
+/** A position in an input file; lines and columns count from 1. */
 export interface Position {
   readonly file: string;
   readonly line: number;
@@ -6,8 +6,8 @@ export interface Position {
 }
 
 /**
- * One thing that is wrong, said so that a user can fix it. `message` is a clause without a final stop ("unknown field"), `hint` a sentence
- * without a final stop ("Did you mean criSocket?" keeps its question mark).
+ * One error or warning that a user can fix. `message` is a clause without a final full stop ("unknown
+ * field"), `hint` a sentence without a final full stop ("Did you mean criSocket?" keeps its question mark).
  */
 export interface Problem {
   /** Stable, upper-case id, e.g. `CONFIG_UNKNOWN_FIELD`. */
@@ -15,7 +15,7 @@ export interface Problem {
   readonly message: string;
   readonly hint?: string;
   readonly severity?: 'error' | 'warning';
-  /** The host it concerns: first word of the line. */
+  /** The affected host, printed first in the line. */
   readonly host?: string;
   readonly position?: Position;
   /** Field path inside the document, e.g. `nodeRegistration.taints[0].effect`. */
@@ -23,23 +23,30 @@ export interface Problem {
 }
 
 /**
- * Exit codes of the command line: 1 a step failed, run again to go on · 2 usage or configuration, nothing touched · 3 preflight refused,
- * nothing touched · 4 some hosts of a rollout failed · 5 rolled back to the last known good configuration · 6 changes pending ·
- * 129, 130, 143 interrupted by SIGHUP, SIGINT, SIGTERM.
+ * Exit codes of the command line: 1 a step failed, rerun the command to resume · 2 usage or configuration
+ * error, nothing changed · 3 preflight failed, nothing changed · 4 some hosts of a rollout failed · 5 rolled
+ * back to the last known good configuration · 6 changes pending · 129, 130, 143 interrupted by SIGHUP,
+ * SIGINT, SIGTERM.
  */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 129 | 130 | 143;
 
-/** Signals that ask the program to come to an end, and the exit codes that shells give for them: 128 and the signal's number. */
+/**
+ * Signals that interrupt the program, with the exit codes that shells use for them: 128 plus the signal
+ * number.
+ */
 const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export interface AppErrorOptions {
   readonly exitCode?: ExitCode;
-  /** Everything that helps to understand it (full stderr, journal): shown with `-v 5` only. */
+  /** Everything that helps to analyse the error (full stderr, journal); shown with `-v 5` only. */
   readonly detail?: string;
   readonly cause?: unknown;
 }
 
-/** The only error the program throws on purpose. Anything else that reaches the command line is a bug of ours and is reported as one. */
+/**
+ * The only error that the program throws on purpose. The command line reports every other error as a bug of
+ * kubeletadm.
+ */
 export class AppError extends Error {
   readonly problems: readonly Problem[];
   readonly exitCode: ExitCode;
@@ -54,20 +61,20 @@ export class AppError extends Error {
     this.detail = options.detail;
   }
 
-  /** The code of the first problem: what a caller decides on. */
+  /** The code of the first problem, for callers that branch on it. */
   get code(): string {
     return this.problems[0]?.code ?? 'UNKNOWN';
   }
 }
 
-/** One line: `who: what: why. hint [CODE]`. */
+/** One line: `host: position path: message. Hint [CODE]`. */
 export function formatProblem(problem: Problem): string {
   const { position, path, host } = problem;
   const place = position ? `${position.file}:${position.line}:${position.column}` : '';
-  const who = [host ? `${host}:` : '', [place, path].filter(Boolean).join(' ')].filter(Boolean).join(' ');
+  const subject = [host ? `${host}:` : '', [place, path].filter(Boolean).join(' ')].filter(Boolean).join(' ');
   const hint = problem.hint ? ` ${/[.?!]$/.test(problem.hint) ? problem.hint : `${problem.hint}.`}` : '';
   const stop = hint && !/[.?!]$/.test(problem.message) ? '.' : '';
-  return `${who}${who && !who.endsWith(':') ? ':' : ''}${who ? ' ' : ''}${problem.message}${stop}${hint} [${problem.code}]`;
+  return `${subject}${subject && !subject.endsWith(':') ? ':' : ''}${subject ? ' ' : ''}${problem.message}${stop}${hint} [${problem.code}]`;
 }
 
 /** True for an AppError whose first problem has this code. */
@@ -75,13 +82,16 @@ export function isAppError(error: unknown, code?: string): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
-/** What an error says, in one line: of an AppError all its problems. */
+/** The message of an error in one line; of an AppError, all its problems. */
 export function messageOf(error: unknown): string {
   if (isAppError(error)) return error.problems.map(formatProblem).join('; ');
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Does what follows from one host's facts: an AppError that names no host names this one. Anything else is thrown as it is. */
+/**
+ * Runs a function that processes the facts of one host: an AppError without a host gets this host. Other
+ * errors are rethrown unchanged.
+ */
 export function aboutHost<T>(host: string, what: () => T): T {
   try {
     return what();
@@ -95,15 +105,15 @@ export function aboutHost<T>(host: string, what: () => T): T {
   }
 }
 
-/** Usage: a flag or argument is wrong. Nothing was touched. */
+/** Usage error: a flag or argument is invalid. Nothing was changed. */
 export function usageError(message: string, hint?: string): AppError {
   return new AppError({ code: 'USAGE', message, ...(hint === undefined ? {} : { hint }) }, { exitCode: 2 });
 }
 
-/** The user stopped the program: the reason of the signal that every wait listens to. */
+/** The user interrupted the program: the abort reason of the process-wide signal. */
 export function interrupted(signal: keyof typeof INTERRUPTIONS): AppError {
   return new AppError(
-    { code: 'INTERRUPTED', message: `interrupted by ${signal}`, hint: 'Run the same command again to go on' },
+    { code: 'INTERRUPTED', message: `interrupted by ${signal}`, hint: 'Rerun the same command to resume' },
     { exitCode: INTERRUPTIONS[signal] },
   );
 }

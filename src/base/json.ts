@@ -1,15 +1,18 @@
-/** A value as JSON and YAML (core schema) know it. Objects read from files or the API server have this type; they are never changed in place. */
+/**
+ * A JSON value (YAML core schema). Objects read from files or the API server have this type; they are never
+ * modified in place.
+ */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** Tells whether a value is a JSON object (not null, not a list). */
+/** Reports whether a value is a JSON object (not null, not a list). */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads JSON that is to be an object; null when the text is no JSON, or something else. */
+/** Parses a JSON object; null when the text is not JSON or not an object. */
 export function parseJsonObject(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -19,7 +22,10 @@ export function parseJsonObject(text: string): JsonObject | null {
   }
 }
 
-/** Structural equality of two JSON values; the order of object keys does not count, the order of lists does. */
+/**
+ * Structural equality of two JSON values; the order of object keys is ignored, the order of lists is
+ * significant.
+ */
 export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]));

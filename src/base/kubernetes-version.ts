@@ -1,4 +1,6 @@
-/** What `kubernetesVersion` asks for: a release (`v` in front), or a label that a release server turns into one. */
+/**
+ * A parsed `kubernetesVersion`: a release (with the leading `v`), or a label that a release server resolves.
+ */
 export type KubernetesVersion =
   | { readonly kind: 'release'; readonly version: string; readonly ci: boolean }
   | { readonly kind: 'label'; readonly label: string; readonly ci: boolean };
@@ -7,9 +9,9 @@ const RELEASE = /^v?(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:-[-.0-9A-Za
 const LABEL = /^(?:latest|stable)+(?:-[1-9](?:\.[1-9]\d?)?)?$/;
 
 /**
- * Reads `kubernetesVersion`: `v1.36.2`, `1.36.2`, `stable-1`, `stable-1.36`, `latest`, and these behind `release/` or `ci/`.
- * Labels are resolved by whoever can ask a release server.
- * @returns null when it is neither
+ * Parses `kubernetesVersion`: `v1.36.2`, `1.36.2`, `stable-1`, `stable-1.36`, `latest`, and these after
+ * `release/` or `ci/`. Callers with access to a release server resolve labels.
+ * @returns null when the text is neither a version nor a label
  * @see kubernetes/kubernetes cmd/kubeadm/app/util/version.go (1.36)
  */
 export function parseKubernetesVersion(text: string): KubernetesVersion | null {
@@ -23,15 +25,16 @@ export function parseKubernetesVersion(text: string): KubernetesVersion | null {
 }
 
 /**
- * What a cluster keeps of its version: `v1.36.2`, and `ci/v1.36.2-10+abcdef` of a build that is no release. A label stays one.
- * @see kubeadm 1.36 NormalizeKubernetesVersion: the images of such a build are in another repository
+ * The version as a cluster stores it: `v1.36.2`, or `ci/v1.36.2-10+abcdef` for a CI build. A label is
+ * returned unchanged.
+ * @see kubeadm 1.36 NormalizeKubernetesVersion: the images of CI builds are in another repository
  */
 export function keptVersion(text: string): string {
   const parsed = parseKubernetesVersion(text);
   return parsed?.kind === 'release' ? `${parsed.ci ? 'ci/' : ''}${parsed.version}` : text;
 }
 
-/** The release of a version that a cluster keeps: without `ci/`. */
+/** The release of a version stored in the cluster: without `ci/`. */
 export function releaseOfVersion(kept: string): string {
   return kept.replace(/^ci\//, '');
 }

@@ -4,7 +4,7 @@ export interface TreeFile {
   readonly text: string;
 }
 
-/** The files a user names on the command line, on the machine the program runs on. Errors are AppError INPUT_* with the path and exit code 2. */
+/** Files on the local host that the user names on the command line. Errors are AppError INPUT_* with the path and exit code 2. */
 export interface InputFiles {
   /** The file's text; `-` is standard input. Not UTF-8 comes out with U+FFFD, which readers refuse. */
   readText(path: string): Promise<string>;
@@ -18,13 +18,13 @@ export interface InputFiles {
   isDirectory(path: string): Promise<boolean>;
 }
 
-/** The files and variables of the user who runs the program. */
+/** Files and environment variables of the local user. */
 export interface LocalFiles {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly input: InputFiles;
-  /** The path counted from the working directory. */
+  /** The absolute path of a path relative to the working directory. */
   absolutePath(path: string): string;
-  /** Writes a file of this machine, atomically; a file that may hold secrets is for its owner alone. */
+  /** Writes a local file atomically; a file that may contain secrets is readable by its owner only. */
   writeLocalFile(path: string, text: string): Promise<void>;
 }

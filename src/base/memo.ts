@@ -1,16 +1,16 @@
-/** What was worked out for a text stays; of the texts the last ones are kept. */
+/** Caches the values computed for texts, up to a limit. */
 export class TextMemo<V> {
   readonly #values = new Map<string, V>();
   readonly #most: number;
 
-  /** @param most values that are kept */
+  /** @param most maximum number of cached values */
   constructor(most = MOST_VALUES) {
     this.#most = most;
   }
 
   /**
-   * What `work` gives; worked out the first time.
-   * @param key stands for everything the value depends on
+   * Returns the cached value, or computes it with `work`.
+   * @param key identifies all inputs of the value
    */
   get(key: string, work: () => V): V {
     const known = this.#values.get(key);
@@ -22,13 +22,13 @@ export class TextMemo<V> {
   }
 }
 
-/** What was worked out for an object stays as long as the object; of its values the last ones are kept. */
+/** Caches computed values per object for the lifetime of the object, up to a limit for each object. */
 export class Memo<K extends object, V> {
   readonly #known = new WeakMap<K, TextMemo<V>>();
 
   /**
-   * What `work` gives for an object and what else it depends on; worked out the first time.
-   * @param key stands for everything besides the object that the value depends on
+   * Returns the cached value for an object and key, or computes it with `work`.
+   * @param key identifies all inputs of the value other than the object
    */
   get(object: K, key: string, work: () => V): V {
     const values = this.#known.get(object) ?? new TextMemo<V>();
@@ -42,7 +42,7 @@ const MOST_VALUES = 1_000;
 const NUMBERS = new WeakMap<object, number>();
 let next = 0;
 
-/** A number that stands for an object in keys: the same for the same object. */
+/** A number that identifies an object in cache keys: always the same for the same object. */
 export function identityOf(object: object): number {
   const known = NUMBERS.get(object);
   if (known !== undefined) return known;

@@ -1,8 +1,8 @@
 import type { JsonObject } from './json.ts';
 
 /**
- * Everything the program says while it works. `code` is stable and upper-case (`PHASE_STARTED`), `message` is for people. Secrets never
- * get here: what holds them prints as `[secret]`.
+ * All progress reports and warnings of the program. `code` is stable and upper-case (`PHASE_STARTED`),
+ * `message` is for people. Secrets never reach an event: secret values print as `[secret]`.
  */
 export interface ReportEvent {
   readonly level: 'debug' | 'info' | 'warning' | 'error';
@@ -10,14 +10,17 @@ export interface ReportEvent {
   readonly message: string;
   readonly host?: string;
   readonly phase?: string;
-  /** Verbosity at which it is shown (`-v`): 0 always, 1 facts, 2 commands, 3 output. */
+  /** Minimum verbosity (`-v`) that shows the event: 0 always, 1 facts, 2 commands, 3 output. */
   readonly verbosity?: 0 | 1 | 2 | 3 | 4 | 5;
   readonly data?: JsonObject;
 }
 
-/** A listener: progress on a terminal, plain lines, JSON lines, or a list in a test. Nothing is decided in one. */
+/**
+ * Receives events: progress on a terminal, plain lines, JSON lines, or a list in a test. A reporter makes no
+ * decisions.
+ */
 export interface Reporter {
-  /** Events that are shown only above this verbosity nobody hears; absent: all are heard. */
+  /** The reporter drops events above this verbosity; absent: it shows all. */
   readonly verbosity?: number;
   report(event: ReportEvent): void;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** JSON in one spelling: keys in order, no blanks. Members that are undefined are left out, as JSON.stringify does. */
+/** Canonical JSON: sorted keys, no whitespace. Undefined members are omitted, as by JSON.stringify. */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

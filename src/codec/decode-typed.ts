@@ -5,47 +5,51 @@ import type { SourceDocument, SourceEntry, SourceList, SourceMap, SourceNode, So
 import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
 import { duplicateField, type FieldPlace, missingHeader, wrongKind, wrongScalar, wrongShape } from './typed-problems.ts';
 
-/** Makes the problems of unknown fields of one document. */
+/** Creates the problems of unknown fields of one document. */
 export interface UnknownFieldReporter {
   /**
-   * @param parent the object it stands in, and its path in the catalogue (`''` for the document)
+   * @param parent the containing object type, and its path in the catalogue (`''` for the document)
    * @param name the key as written
    */
   report(place: FieldPlace, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
 }
 
 export interface TypedDecodeOptions {
-  /** The type of the document, its header included. */
+  /** The type of the document, including its header. */
   readonly type: ObjectNode;
   readonly header: { readonly apiVersion: string; readonly kind: string };
   readonly unknown: UnknownFieldReporter;
   /** Duplicate fields are warnings. */
   readonly lenient?: boolean;
-  /** JSON knows fewer spellings of numbers and merges objects given twice. Default `yaml`. */
+  /** JSON has fewer number formats and merges duplicate objects. Default `yaml`. */
   readonly syntax?: 'yaml' | 'json';
-  /** Fields whose values may be credentials: never in a message. */
+  /** Fields that may contain credentials: their values never appear in a message. */
   readonly confidential?: readonly string[];
 }
 
 export interface DecodedDocument {
   /**
-   * Only what was written, with normalised values (see `readScalar`): header included, nulls left out. Its objects have no prototype.
+   * Only the given fields, with normalised values (see `readScalar`): including the header, without nulls.
+   * Its objects have no prototype.
    */
   readonly value: JsonObject;
   /**
-   * Where each field in `value` was written: objects, lists and single values by path, such as `authentication.x509`,
-   * `registerWithTaints[0].key`, `evictionHard[memory.available]`. Positions are those of the key, of list items those of the item.
+   * The position of each field in `value`: objects, lists and single values by path, such as
+   * `authentication.x509`, `registerWithTaints[0].key`, `evictionHard[memory.available]`. Positions are those
+   * of the key, for list items those of the item.
    */
   readonly fields: ReadonlyMap<string, Position>;
-  /** In order of position. */
+  /** Sorted by position. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Reads a document of one kind as Go's strict decoder does: same verdict, all problems at once. What a problem stands at is not in `value`.
+ * Decodes a document of one kind as Go's strict decoder does: it accepts and rejects the same input, but
+ * reports all problems at once. Fields with problems are not in `value`.
  *
- * Codes: CONFIG_MISSING_HEADER, CONFIG_WRONG_KIND (then nothing else is looked at), CONFIG_UNKNOWN_FIELD, CONFIG_DUPLICATE_FIELD,
- * CONFIG_WRONG_TYPE, CONFIG_OUT_OF_RANGE, CONFIG_INVALID_DURATION, CONFIG_INVALID_QUANTITY, CONFIG_INVALID_TIMESTAMP.
+ * Codes: CONFIG_MISSING_HEADER, CONFIG_WRONG_KIND (no further checks), CONFIG_UNKNOWN_FIELD,
+ * CONFIG_DUPLICATE_FIELD, CONFIG_WRONG_TYPE, CONFIG_OUT_OF_RANGE, CONFIG_INVALID_DURATION,
+ * CONFIG_INVALID_QUANTITY, CONFIG_INVALID_TIMESTAMP.
  * @see sigs.k8s.io/yaml, sigs.k8s.io/json
  */
 export function decodeTyped(document: SourceDocument, options: TypedDecodeOptions): DecodedDocument {
@@ -57,7 +61,7 @@ export function decodeTyped(document: SourceDocument, options: TypedDecodeOption
 /** An object under construction. */
 type Draft = { [key: string]: Json };
 
-/** A node to be read: its path in the document, and the path in the catalogue (`reservedMemory[].limits`). */
+/** A node to read: its path in the document, and the path in the catalogue (`reservedMemory[].limits`). */
 interface Site<N extends SourceNode = SourceNode> {
   readonly node: N;
   readonly path: string;
@@ -66,7 +70,7 @@ interface Site<N extends SourceNode = SourceNode> {
 
 type HeaderMember = 'apiVersion' | 'kind';
 
-/** A class, because the findings of one document are gathered while its tree is walked. */
+/** A class, because the problems of a document are collected while its tree is traversed. */
 class Decoder {
   readonly fields = new Map<string, Position>();
   readonly #document: SourceDocument;
@@ -82,7 +86,7 @@ class Decoder {
     const { root } = this.#document;
     const value = emptyDraft();
     if (root === null || isNull(root)) this.#missingHeader(root?.offset ?? 0, ['apiVersion', 'kind']);
-    else if (root.kind !== 'map') this.#wrongShape({ node: root, path: '', pattern: '' }, 'a mapping of fields');
+    else if (root.kind !== 'map') this.#wrongShape({ node: root, path: '', pattern: '' }, 'an object');
     else if (this.#checkHeader(root)) this.#readMembers({ node: root, path: '', pattern: '' }, this.#options.type, value);
     return value;
   }
@@ -91,16 +95,18 @@ class Decoder {
     return this.#problems.sort((a, b) => a.offset - b.offset).map(({ problem }) => problem);
   }
 
-  /** Tells whether the document is of our kind, as far as it says; that the header is missing does not keep the rest from being looked at. */
+  /**
+   * Reports whether the document has the expected kind; a document with a missing header is checked further.
+   */
   #checkHeader(root: SourceMap): boolean {
     let ours = true;
     const missing: HeaderMember[] = [];
     for (const member of ['apiVersion', 'kind'] as const) {
       const candidates = headerEntries(root, member, this.#options.syntax === 'json');
       for (const { key, value } of candidates) {
-        // The exact name is read with the other fields; another letter case has to be a text too.
+        // The exact name is decoded with the other fields; another letter case must be a string too.
         if (key !== member && !isNull(value) && textOf(value) === undefined)
-          this.#wrongShape({ node: value, path: key, pattern: '' }, 'a text');
+          this.#wrongShape({ node: value, path: key, pattern: '' }, 'a string');
       }
       const chosen = candidates.findLast(({ value }) => !isNull(value));
       const text = textOf(chosen?.value);
@@ -118,19 +124,19 @@ class Decoder {
     for (const member of members) this.#add(offset, missingHeader(member, this.#options.header[member], this.#at(offset)));
   }
 
-  /** Reads a value that is not null; undefined when it is refused. */
+  /** Reads a value that is not null; undefined when it is rejected. */
   #read(type: TypeNode, site: Site, earlier?: Json): Json | undefined {
     const { node } = site;
     switch (type.kind) {
       case 'object':
-        if (node.kind !== 'map') return this.#wrongShape(site, 'a mapping of fields');
+        if (node.kind !== 'map') return this.#wrongShape(site, 'an object');
         return this.#readMembers({ ...site, node }, type, draftOf(earlier));
       case 'map':
-        if (node.kind !== 'map') return this.#wrongShape(site, 'a mapping of names to values');
+        if (node.kind !== 'map') return this.#wrongShape(site, 'an object');
         return this.#readMap({ ...site, node }, type, draftOf(earlier));
       case 'list':
         if (node.kind !== 'list')
-          return this.#wrongShape(site, 'a list', node.kind === 'scalar' ? 'Write it in brackets or after a dash' : undefined);
+          return this.#wrongShape(site, 'a list', node.kind === 'scalar' ? 'Use brackets, or a dash before each item' : undefined);
         return this.#readList({ ...site, node }, type, Array.isArray(earlier) ? earlier : []);
       default:
         if (node.kind !== 'scalar') return this.#wrongShape(site, EXPECTED[type.kind]);
@@ -139,7 +145,7 @@ class Decoder {
   }
 
   #readMembers({ node, path: parent, pattern }: Site<SourceMap>, type: ObjectNode, value: Draft): Draft {
-    for (const entry of this.#entriesThatCount(node, (name) => dotted(parent, name))) {
+    for (const entry of this.#effectiveEntries(node, (name) => dotted(parent, name))) {
       const field = type.fields.get(entry.key);
       if (field) this.#readField(field, { node: entry.value, path: dotted(parent, entry.key), pattern: field.path }, { entry, value });
       else this.#reportUnknown(entry, { path: dotted(parent, entry.key), type, pattern });
@@ -149,7 +155,8 @@ class Decoder {
 
   #readField(field: FieldNode, site: Site, { entry, value }: { readonly entry: SourceEntry; readonly value: Draft }): void {
     if (isNull(site.node) && (field.pointer || field.type.kind !== 'duration')) {
-      // Matters in JSON alone, where an earlier value of the same name is kept: null empties pointers, lists and maps, nothing else.
+      // Relevant only for JSON, where an earlier value of the same name is kept: null resets pointers, lists
+      // and maps only.
       if (field.pointer || field.type.kind === 'list' || field.type.kind === 'map') delete value[field.name];
       return;
     }
@@ -160,7 +167,7 @@ class Decoder {
   }
 
   #readMap({ node, path: parent, pattern }: Site<SourceMap>, type: MapNode, value: Draft): Draft {
-    for (const entry of this.#entriesThatCount(node, (name) => `${parent}[${name}]`)) {
+    for (const entry of this.#effectiveEntries(node, (name) => `${parent}[${name}]`)) {
       const path = `${parent}[${entry.key}]`;
       const read = isNull(entry.value) ? zeroOf(type.values) : this.#read(type.values, { node: entry.value, path, pattern });
       if (read === undefined) continue;
@@ -170,7 +177,7 @@ class Decoder {
     return value;
   }
 
-  /** `earlier`: what a JSON file said before, into which Go reads item by item. */
+  /** @param earlier the value of a duplicate field in JSON, into which Go decodes item by item */
   #readList({ node, path: parent, pattern }: Site<SourceList>, type: ListNode, earlier: readonly Json[]): Json[] {
     const items: Json[] = [];
     for (const [index, item] of node.items.entries()) {
@@ -191,17 +198,17 @@ class Decoder {
     const result = readScalar(type, tokenOf(node, this.#options.syntax === 'json'));
     if ('value' in result) return result.value;
     const fault = this.#options.confidential?.some((path) => pattern.startsWith(path))
-      ? { ...result.fault, message: `must be ${EXPECTED[type.kind]}`, hint: 'Write it in quotes' }
+      ? { ...result.fault, message: `must be ${EXPECTED[type.kind]}`, hint: 'Quote the value' }
       : result.fault;
     this.#add(node.offset, wrongScalar(this.#place(path, node.offset), fault));
     return undefined;
   }
 
   /**
-   * The entries of a mapping that count, in the order written. Turned from YAML into JSON, a mapping has the last of those with one name. In
-   * a JSON file all are read: objects are merged, other values replaced.
+   * The effective entries of an object, in order. Converting YAML to JSON keeps the last entry of each name;
+   * in a JSON file all entries are decoded: objects are merged, other values replaced.
    */
-  #entriesThatCount(map: SourceMap, pathOf: (name: string) => string): readonly SourceEntry[] {
+  #effectiveEntries(map: SourceMap, pathOf: (name: string) => string): readonly SourceEntry[] {
     const first = new Map<string, SourceEntry>();
     const last = new Map<string, SourceEntry>();
     for (const entry of map.entries) {
@@ -242,26 +249,26 @@ class Decoder {
 }
 
 const EXPECTED = {
-  string: 'a text',
+  string: 'a string',
   bool: 'true or false',
-  int32: 'a whole number',
-  int64: 'a whole number',
-  uint32: 'a whole number',
+  int32: 'an integer',
+  int64: 'an integer',
+  uint32: 'an integer',
   float: 'a number',
   duration: 'a duration',
   durationOrNanoseconds: 'a duration',
   quantity: 'a quantity',
-  intOrString: 'a whole number or a text',
-  timestamp: 'a time',
+  intOrString: 'an integer or a string',
+  timestamp: 'a timestamp',
 } as const satisfies { readonly [K in ScalarNode['kind']]: string };
 
-const SHAPES = { scalar: 'a single value', list: 'a list', map: 'a mapping' } as const satisfies {
+const SHAPES = { scalar: 'a single value', list: 'a list', map: 'an object' } as const satisfies {
   readonly [K in SourceNode['kind']]: string;
 };
 
 /**
- * The entries that may say what the document is, the one that counts last: for this one question Go's JSON library ignores letter case. What
- * was YAML has its keys sorted by then, and each only once.
+ * The entries that may contain the header, the effective one last: for the header alone Go's JSON library
+ * ignores letter case. Keys converted from YAML are sorted and unique at this point.
  */
 function headerEntries(root: SourceMap, member: HeaderMember, json: boolean): readonly SourceEntry[] {
   const entries = root.entries.filter(({ key }) => key.length === member.length && key.toLowerCase() === member.toLowerCase());
@@ -294,7 +301,7 @@ function textOf(node: SourceNode | undefined): string | undefined {
   return node.scalar.type === 'string' || node.scalar.type === 'timestamp' ? node.scalar.value : undefined;
 }
 
-/** What Go makes of a null in a list or map. */
+/** Go's value of a null in a list or map. */
 function zeroOf(type: TypeNode): Json {
   if (type.kind === 'object') return emptyDraft();
   return type.kind === 'list' || type.kind === 'map' ? null : zeroScalar(type);

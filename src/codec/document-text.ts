@@ -1,8 +1,8 @@
 import { parseAllDocuments } from 'yaml';
 
 /**
- * Cuts a YAML file into the texts of its documents, comments kept and markers (`---`, `...`) left out.
- * @param text a file that `parseSource` reads without problems
+ * Splits a YAML file into the texts of its documents, with comments but without markers (`---`, `...`).
+ * @param text a file that `parseSource` accepts
  * @returns one text for each document, by `SourceDocument.index`; empty documents are empty
  */
 export function documentTexts(text: string): readonly string[] {

@@ -6,25 +6,26 @@ import { wrongScalar } from './typed-problems.ts';
 import { encodeYaml, type YamlValue } from './yaml-encode.ts';
 
 /**
- * An object as Go's json.Marshal prints the struct of a type.
+ * Encodes an object as Go's json.Marshal encodes the struct of a type.
  *
- * Zero durations are printed `0s`, structs without content `{}`, fields without `omitempty` always; empty strings, lists and maps, zeros and
- * false are dropped where Go does not keep them behind a pointer. Durations, quantities and times are normalised. Fields the type does not
- * know are left out, as its struct could not hold them. A whole number beyond ±(2^53 - 1) is its decimal text, as in decoded values:
- * `printableTyped` gives it as the number it is.
+ * Zero durations are encoded as `0s`, structs without content as `{}`, fields without `omitempty` always;
+ * empty strings, lists and maps, zeros and false are dropped unless Go uses a pointer. Durations, quantities
+ * and timestamps are normalised. Unknown fields are dropped, as by the Go struct. An integer beyond ±(2^53 -
+ * 1) is its decimal text, as in decoded values: `printableTyped` returns it as a number.
  * @returns keys in code unit order; objects have no prototype
- * @throws AppError CONFIG_WRONG_TYPE and its like, exit code 2, when a value does not have its field's type
+ * @throws AppError CONFIG_WRONG_TYPE and similar codes, exit code 2, when a value does not have its field's
+ *   type
  */
 export function encodeTyped(type: ObjectNode, value: JsonObject): JsonObject {
   return encode(type, value, (text) => text) as JsonObject;
 }
 
-/** The same for `encodeYaml` and `documentOfValue`: numbers beyond ±(2^53 - 1) are bigint. */
+/** As encodeTyped, for `encodeYaml` and `documentOfValue`: integers beyond ±(2^53 - 1) are bigint. */
 export function printableTyped(type: ObjectNode, value: JsonObject): YamlValue {
   return encode(type, value, BigInt);
 }
 
-/** The same as YAML text, byte for byte as Kubernetes components write it. */
+/** Encodes an object as YAML, byte-for-byte identical to Kubernetes components. */
 export function renderTyped(type: ObjectNode, value: JsonObject): string {
   return encodeYaml(printableTyped(type, value));
 }
@@ -38,7 +39,7 @@ function encode(type: ObjectNode, value: JsonObject, bigInteger: Context['bigInt
 
 interface Context {
   readonly problems: Problem[];
-  /** What becomes of the decimal text of a number too large for JavaScript. */
+  /** Converts the decimal text of a number too large for JavaScript. */
   readonly bigInteger: (text: string) => YamlValue;
 }
 
@@ -75,7 +76,7 @@ function encodeObject(context: Context, type: ObjectNode, { value, path }: Site)
   return draft;
 }
 
-/** undefined: left out. */
+/** undefined: omitted. */
 function encodeField(context: Context, { type, pointer, omitempty, printedWhenUnset }: FieldNode, site: Site): YamlValue | undefined {
   if (site.value === null) return printedWhenUnset ? (pointer ? null : zeroValue(context, type, site.path)) : undefined;
   const encoded = encodeValue(context, type, site);
@@ -87,7 +88,7 @@ function zeroValue(context: Context, type: TypeNode, path: string): YamlValue {
   return type.kind === 'list' || type.kind === 'map' ? null : zeroScalar(type);
 }
 
-/** What `omitempty` drops: structs, and with them durations and quantities, are never empty. */
+/** Whether `omitempty` drops the value: structs, and therefore durations and quantities, are never empty. */
 function isEmpty(type: TypeNode, value: YamlValue): boolean {
   switch (type.kind) {
     case 'list':
@@ -146,7 +147,7 @@ function tokenOf(value: string | number | boolean): Token {
   return typeof value === 'boolean' ? { kind: 'bool', value } : { kind: 'number', text: Object.is(value, -0) ? '0' : String(value) };
 }
 
-/** Lists and maps are put in place of what is refused, so that all that is wrong comes out at once. */
+/** Rejected lists and maps are replaced by empty ones, so that all problems are reported at once. */
 function refuse(context: Context, path: string, message: string): YamlValue {
   context.problems.push(wrongScalar({ path }, { kind: 'wrong-type', message }));
   return [];

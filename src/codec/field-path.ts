@@ -1,10 +1,10 @@
 import { maskSecrets } from '../base/text/mask.ts';
 import { printable } from '../base/text/printable.ts';
 
-/** One step into a document: a field's name, or a place in a list. */
+/** One step of a path: a field name or a list index. */
 export type Step = string | number;
 
-/** Writes a path the way people do: `nodeRegistration.taints[0].effect`. Names that are no plain words stand in quotes. */
+/** Formats a path: `nodeRegistration.taints[0].effect`. Names other than simple words are quoted. */
 export function formatFieldPath(steps: readonly Step[]): string {
   let text = '';
   for (const step of steps) {
@@ -15,14 +15,14 @@ export function formatFieldPath(steps: readonly Step[]): string {
   return text;
 }
 
-/** The path one step up; empty at the top. */
+/** The parent path; empty at the top. */
 export function parentPath(path: string): string {
   const quoted = /\["(?:[^"\\]|\\.)*"\]$/.exec(path);
   if (quoted) return path.slice(0, quoted.index);
   return path.slice(0, Math.max(path.lastIndexOf('.'), path.lastIndexOf('['), 0));
 }
 
-/** A path for messages: of readable length, and without what looks like a secret in a field's name. */
+/** A path for messages: truncated, with masked secrets in field names. */
 export function showFieldPath(path: string): string {
   return printable(maskSecrets(path), 200);
 }

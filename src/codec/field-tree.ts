@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * What a schema knows about a document's fields: enough to read a document by it, and to say which field was meant.
- * `map` has names that the user chooses (feature gates, arguments of v1beta3).
+ * The fields of a document according to its schema, for decoding and for suggestions of similar names. `map`
+ * has names that the user chooses (feature gates, arguments of v1beta3).
  */
 export type FieldTree =
   | { readonly kind: 'struct'; readonly fields: ReadonlyMap<string, FieldTree> }
@@ -12,9 +12,9 @@ export type FieldTree =
 
 export interface FieldLeaf {
   readonly kind: 'leaf';
-  /** An empty string counts as absent, as it does where Go has a plain string. */
+  /** An empty string is treated as absent, as for a plain Go string. */
   readonly emptyIsAbsent: boolean;
-  /** What Go makes of a null where absence can't be told, as in the values of a map. */
+  /** Go's value of a null for which absence is indistinguishable, as in the values of a map. */
   readonly zero: string | boolean;
   /** How to fix a value of the wrong type. */
   readonly hint?: string;
@@ -22,7 +22,7 @@ export interface FieldLeaf {
 
 const trees = new WeakMap<z.core.$ZodType, FieldTree>();
 
-/** The fields of a schema. Worked out once per schema. */
+/** The fields of a schema, computed once per schema. */
 export function fieldTreeOf(schema: z.core.$ZodType): FieldTree {
   const known = trees.get(schema);
   if (known) return known;

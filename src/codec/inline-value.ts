@@ -1,8 +1,8 @@
 import { isJsonObject, type Json } from '../base/json.ts';
 
 /**
- * A value in one line, as YAML's flow style has it and people write it: `50`, `[10.96.0.10]`, `{memory.available: 100Mi}`, `""` for an empty text.
- * Control characters come out escaped.
+ * Formats a value in one line in YAML flow style: `50`, `[10.96.0.10]`, `{memory.available: 100Mi}`, `""` for
+ * an empty string. Control characters are escaped.
  */
 export function inlineValue(value: Json | undefined): string {
   if (value === undefined) return 'unset';
@@ -14,7 +14,7 @@ export function inlineValue(value: Json | undefined): string {
   return typeof value === 'string' ? inlineText(value) : String(value);
 }
 
-/** A text that could be taken for something else, or that a terminal would obey, comes in quotes. */
+/** Quotes a string that could be read as another type, or that contains characters a terminal interprets. */
 function inlineText(text: string): string {
   const plain = /^[^\s"'[\]{},#&*!|>%@`?][^"[\]{},]*$/.test(text) && !/\p{C}|: |\s$/u.test(text);
   const ambiguous = /^(?:true|false|null|~|unset|[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?)$/i.test(text);

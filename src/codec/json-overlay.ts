@@ -1,10 +1,11 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../base/json.ts';
 
 /**
- * Makes the changes between two values to a third one, which is the first with more in it: what neither of them knows of stays.
- * @param base what is there
- * @param before what of it was understood
- * @param after what that is to be
+ * Applies the changes between two values to a third one, which contains the first plus unknown fields:
+ * unknown fields are kept.
+ * @param base the existing object
+ * @param before the decoded part of the existing object
+ * @param after the desired state of the decoded part
  */
 export function overlayChanges(base: JsonObject, before: JsonObject, after: JsonObject): JsonObject {
   const result = new Map<string, Json>(Object.entries(base));

@@ -3,16 +3,18 @@ import { patchInvalid, patchNotApplicable, patchTestFailed } from './patch-probl
 import { cloneJson, describeType, isMutableObject, type Mutable, type MutableObject } from './patch-tree.ts';
 
 /**
- * Applies a JSON patch (RFC 6902), changing `target` in place where it can.
+ * Applies a JSON patch (RFC 6902), modifying `target` in place where possible.
  *
- * It behaves as evanphx/json-patch v4, which kubeadm and the API server use, also where that is laxer than the RFC: `replace` of a key that
- * is not there adds it, indices may be negative (counted from the end), a missing `value` is null, `copy` of a missing key gives null.
+ * Behaves as evanphx/json-patch v4, which kubeadm and the API server use, also where that is more lenient
+ * than the RFC: `replace` of a missing key adds it, indices may be negative (counted from the end), a missing
+ * `value` is null, `copy` of a missing key yields null.
  * @param patch a list of operations; null is an empty list
- * @throws AppError PATCH_INVALID, PATCH_NOT_APPLICABLE, PATCH_TEST_FAILED, naming the operation by its place (from 1)
+ * @throws AppError PATCH_INVALID, PATCH_NOT_APPLICABLE, PATCH_TEST_FAILED with the number of the operation
+ *   (from 1)
  */
 export function applyJsonPatch(target: Mutable, patch: Mutable): Mutable {
   if (patch === null) return target;
-  if (!Array.isArray(patch)) throw patchInvalid(`a JSON patch is a list of operations, not ${describeType(patch)}`);
+  if (!Array.isArray(patch)) throw patchInvalid(`a JSON patch must be a list of operations, not ${describeType(patch)}`);
   const document: Document = { root: target };
   for (const [index, operation] of patch.entries()) run(document, readOperation(operation, `operation ${index + 1}`));
   return document.root;
@@ -34,7 +36,7 @@ interface Operation {
 type Container = MutableObject | Mutable[];
 
 function readOperation(value: Mutable, place: string): Operation {
-  if (value !== null && !isMutableObject(value)) throw patchInvalid(`${place} is ${describeType(value)}, not an object`);
+  if (value !== null && !isMutableObject(value)) throw patchInvalid(`${place} must be an object, not ${describeType(value)}`);
   const text = (key: string): string | undefined => (typeof value?.[key] === 'string' ? value[key] : undefined);
   const [kind = 'unknown', path] = [text('op'), text('path')];
   return {
@@ -57,7 +59,7 @@ const RUNNERS: ReadonlyMap<string, (document: Document, operation: Operation) =>
 
 function run(document: Document, operation: Operation): void {
   const runner = RUNNERS.get(operation.kind);
-  if (runner === undefined) throw patchInvalid(`${operation.label} is none of ${[...RUNNERS.keys()].join(', ')}`);
+  if (runner === undefined) throw patchInvalid(`${operation.label}: op must be one of ${[...RUNNERS.keys()].join(', ')}`);
   runner(document, operation);
 }
 
@@ -77,13 +79,13 @@ function add(document: Document, operation: Operation, value: Mutable): void {
 function remove({ container, key, operation }: Location): void {
   if (Array.isArray(container)) container.splice(indexOf(key, container.length, operation), 1);
   else if (key in container) delete container[key];
-  else throw patchNotApplicable(`${operation.label}: there is no ${key}`);
+  else throw patchNotApplicable(`${operation.label}: ${key} does not exist`);
 }
 
 function replace(document: Document, operation: Operation): void {
   if (required(operation, 'path') === '') {
     if (typeof operation.value !== 'object' || operation.value === null)
-      throw patchInvalid(`${operation.label}: the whole document can only become an object or a list`);
+      throw patchInvalid(`${operation.label}: the whole document can only be replaced by an object or a list`);
     document.root = operation.value;
     return;
   }
@@ -95,8 +97,7 @@ function replace(document: Document, operation: Operation): void {
 function test(document: Document, operation: Operation): void {
   const path = required(operation, 'path');
   const found = path === '' ? document.root : get(locate(document, 'path', operation));
-  if (!jsonEqual((found ?? null) as Json, operation.value as Json))
-    throw patchTestFailed(`${operation.label}: the value there is another one`);
+  if (!jsonEqual((found ?? null) as Json, operation.value as Json)) throw patchTestFailed(`${operation.label}: the current value differs`);
 }
 
 interface Location {
@@ -111,22 +112,22 @@ function get({ container, key, operation }: Location): Mutable | undefined {
 
 function required(operation: Operation, field: 'path' | 'from'): string {
   const value = operation[field];
-  if (value === undefined) throw patchInvalid(`${operation.label} has no ${field}`);
+  if (value === undefined) throw patchInvalid(`${operation.label} requires ${field}`);
   return value;
 }
 
-/** Walks to the container that holds the last part of the pointer. What stands before the first slash is not looked at. */
+/** Finds the container of the last path segment. Text before the first slash is ignored. */
 function locate(document: Document, field: 'path' | 'from', operation: Operation): Location {
   const pointer = required(operation, field);
   const parts = pointer.split('/').slice(1).map(unescapePart);
   const key = parts.pop();
   if (key === undefined)
-    throw patchNotApplicable(`${operation.label}: ${pointer === '' ? 'the whole document' : pointer} is no place inside the document`);
+    throw patchNotApplicable(`${operation.label}: ${pointer === '' ? 'the whole document' : pointer} is not a path inside the document`);
   let at: Mutable | undefined = document.root;
   for (const part of parts) {
     at = Array.isArray(at) ? at[indexOf(part, at.length, operation)] : isMutableObject(at) ? at[part] : undefined;
     if (typeof at !== 'object' || at === null)
-      throw patchNotApplicable(`${operation.label}: nothing at ${pointer} could be changed, ${part} is ${describeType(at)}`);
+      throw patchNotApplicable(`${operation.label}: cannot change ${pointer}: ${part} is ${describeType(at)}`);
   }
   return { container: at as Container, key, operation };
 }
@@ -136,8 +137,8 @@ function unescapePart(part: string): string {
 }
 
 function indexOf(text: string, length: number, operation: Operation): number {
-  if (!/^[-+]?[0-9]{1,15}$/.test(text)) throw patchNotApplicable(`${operation.label}: ${text} is no index of a list`);
+  if (!/^[-+]?[0-9]{1,15}$/.test(text)) throw patchNotApplicable(`${operation.label}: ${text} is not a valid list index`);
   const index = Number(text) < 0 ? Number(text) + length : Number(text);
-  if (index < 0 || index >= length) throw patchNotApplicable(`${operation.label}: the list has no index ${text}`);
+  if (index < 0 || index >= length) throw patchNotApplicable(`${operation.label}: list index ${text} is out of range`);
   return index;
 }

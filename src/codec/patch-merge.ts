@@ -2,12 +2,12 @@ import { patchInvalid } from './patch-problems.ts';
 import { describeType, isMutableObject, type Mutable, type MutableObject, withoutNulls } from './patch-tree.ts';
 
 /**
- * Applies a JSON merge patch (RFC 7386), changing `target` in place: null removes, objects are merged, all else is replaced.
- * As in evanphx/json-patch v4, nulls are also dropped from objects that are new.
- * @throws AppError PATCH_INVALID when the patch is no object
+ * Applies a JSON merge patch (RFC 7386), modifying `target` in place: null removes, objects are merged, other
+ * values are replaced. As in evanphx/json-patch v4, nulls are also dropped from new objects.
+ * @throws AppError PATCH_INVALID when the patch is not an object
  */
 export function applyMergePatch(target: Mutable, patch: Mutable): Mutable {
-  if (!isMutableObject(patch)) throw patchInvalid(`a merge patch is an object, not ${describeType(patch)}`);
+  if (!isMutableObject(patch)) throw patchInvalid(`a merge patch must be an object, not ${describeType(patch)}`);
   if (!isMutableObject(target)) return withoutNulls(patch);
   mergeInto(target, patch);
   return target;

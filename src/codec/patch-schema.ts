@@ -1,29 +1,33 @@
 /**
- * What a strategic merge patch has to know of a type: which lists are merged, and by which key. All that is not named is treated without
- * special rules: objects are merged, lists are replaced.
+ * The rules of a type for strategic merge patches: the lists to merge, and their keys. Other fields have the
+ * default rules: objects are merged, lists are replaced.
  */
 export interface PatchSchema {
   readonly fields: ReadonlyMap<string, PatchField>;
 }
 
 export interface PatchField {
-  /** Of the object, or of the items of the list. */
+  /** Schema of the object, or of the items of the list. */
   readonly schema: PatchSchema;
   /** A list that is merged instead of replaced. */
   readonly strategy?: 'merge';
-  /** The member that tells the items of a merged list apart. Lists of scalars have none: they are merged as sets. */
+  /**
+   * The member that identifies the items of a merged list. Lists of scalars have none: they are merged as
+   * sets.
+   */
   readonly mergeKey?: string;
 }
 
-/** A type without any rule: what unknown kinds and fields have. */
+/** A type with default rules only, for unknown kinds and fields. */
 export const OPEN_SCHEMA: PatchSchema = { fields: new Map() };
 
-/** KubeletConfiguration: none of its lists is merged. */
+/** KubeletConfiguration has no merged lists. */
 export const KUBELET_PATCH_SCHEMA: PatchSchema = OPEN_SCHEMA;
 
 /**
- * The merge keys of a built-in kind of the API; of kinds not listed, those of `metadata` alone (ConfigMap, Secret, RBAC kinds, Lease, Event
- * and CertificateSigningRequest have no others). Note that `taints` of a Node and `tolerations` of a Pod are replaced as a whole.
+ * The merge keys of a built-in API kind; for kinds not listed, only those of `metadata` (ConfigMap, Secret,
+ * RBAC kinds, Lease, Event and CertificateSigningRequest have no others). `taints` of a Node and
+ * `tolerations` of a Pod are replaced as a whole.
  * @see k8s.io/api (1.36): struct tags patchStrategy and patchMergeKey
  */
 export function patchSchemaOf(kind: string): PatchSchema {
@@ -82,7 +86,7 @@ function schema(fields: Readonly<Record<string, PatchField>>): PatchSchema {
   return { fields: new Map(Object.entries(fields)) };
 }
 
-/** An object, or a list that is replaced, with rules further down. */
+/** An object, or a replaced list, with rules for its fields. */
 function plain(fields: Readonly<Record<string, PatchField>>): PatchField {
   return { schema: schema(fields) };
 }

@@ -8,19 +8,19 @@ const DELETE_FROM = '$deleteFromPrimitiveList';
 const SET_ORDER = '$setElementOrder';
 
 /**
- * Applies a strategic merge patch, changing both values in place. It knows the directives `$patch: replace|delete`, `$retainKeys`,
- * `$deleteFromPrimitiveList/<list>` and `$setElementOrder/<list>`.
+ * Applies a strategic merge patch, modifying both values in place. Supports the directives `$patch:
+ * replace|delete`, `$retainKeys`, `$deleteFromPrimitiveList/<list>` and `$setElementOrder/<list>`.
  * @param patch an object; null changes nothing
  * @throws AppError PATCH_INVALID, PATCH_NOT_APPLICABLE
  * @see k8s.io/apimachinery pkg/util/strategicpatch (1.36)
  */
 export function applyStrategicPatch(target: Mutable, patch: Mutable, schema: PatchSchema): Mutable {
   if (patch === null) return target;
-  if (!isMutableObject(patch)) throw patchInvalid(`a strategic merge patch is an object, not ${describeType(patch)}`);
+  if (!isMutableObject(patch)) throw patchInvalid(`a strategic merge patch must be an object, not ${describeType(patch)}`);
   return mergeObject(isMutableObject(target) ? target : emptyObject(), patch, { schema, path: '' });
 }
 
-/** Where in the object we are, and what its type is there. */
+/** The current path and the schema of its value. */
 interface Context {
   readonly schema: PatchSchema;
   readonly path: string;
@@ -42,7 +42,7 @@ function followDirective(directive: Mutable, patch: MutableObject, { path }: Con
   return patch;
 }
 
-/** Removes what the list does not name; what the patch sets must be named. */
+/** Removes fields that the list does not name; all fields of the patch must be named. */
 function retainKeys(target: MutableObject, patch: MutableObject, { path }: Context): void {
   const names = patch[RETAIN_KEYS];
   if (names === undefined) return;
@@ -51,7 +51,7 @@ function retainKeys(target: MutableObject, patch: MutableObject, { path }: Conte
   const retained = new Set(names);
   for (const [key, value] of Object.entries(patch)) {
     if (value === null || key.startsWith(DELETE_FROM) || key.startsWith(SET_ORDER) || retained.has(key)) continue;
-    throw patchInvalid(`${key} is set but not named in ${RETAIN_KEYS}`, path);
+    throw patchInvalid(`${key} is set but not listed in ${RETAIN_KEYS}`, path);
   }
   for (const key of Object.keys(target)) if (!retained.has(key)) delete target[key];
 }
@@ -77,7 +77,7 @@ function mergeMember(target: MutableObject, patchKey: string, value: Mutable, co
 
 /** `$deleteFromPrimitiveList/finalizers` → `finalizers`. */
 function listName(directive: string, prefix: string, { path }: Context): string {
-  if (!directive.startsWith(`${prefix}/`)) throw patchInvalid(`${directive} must be ${prefix}/<name of the list>`, path);
+  if (!directive.startsWith(`${prefix}/`)) throw patchInvalid(`${directive} must be ${prefix}/<list name>`, path);
   return directive.slice(prefix.length + 1);
 }
 
@@ -129,8 +129,9 @@ function mergeList(current: Mutable[], patch: Mutable[], options: ListMerge): Mu
 }
 
 /**
- * Carries out `$patch` in items: `delete` takes out the item with that key, `replace` empties the list first. `current` is closed up in place
- * and keeps its length, because the original decides the final order by what its array then holds.
+ * Applies `$patch` in items: `delete` removes the item with that key, `replace` clears the list first.
+ * `current` is compacted in place and keeps its length, because the Go implementation derives the final order
+ * from the remaining content of the array.
  */
 function applyItemDirectives(
   current: MutableObject[],
@@ -150,10 +151,10 @@ function applyItemDirectives(
   return replacing ? { remaining: additions, additions: [] } : { remaining: current.slice(0, length), additions };
 }
 
-/** Removes the items with that key among the first `length`; gives the new length. */
+/** Removes the items with that key among the first `length`; returns the new length. */
 function closeUp(items: MutableObject[], length: number, { key, mergeKey }: { key: Mutable; mergeKey: string }): number {
   const kept = items.slice(0, length).filter((item) => item[mergeKey] !== key);
-  // One by one, as the places behind the end keep what was shifted over them.
+  // One by one, because the elements after the end keep the shifted values, as in Go.
   for (let removed = length; removed > kept.length; removed--) {
     const index = items.findIndex((item, at) => at < removed && item[mergeKey] === key);
     items.copyWithin(index, index + 1, removed);
@@ -161,7 +162,10 @@ function closeUp(items: MutableObject[], length: number, { key, mergeKey }: { ke
   return kept.length;
 }
 
-/** `places` is the list as it was: new items are also written over what `closeUp` left behind the end. */
+/**
+ * `places` is the original list: new items also overwrite the values that `closeUp` left after the end, as in
+ * Go.
+ */
 function mergeItems(
   remaining: readonly MutableObject[],
   patch: readonly MutableObject[],
@@ -184,11 +188,14 @@ function mergeItems(
 
 function keyValue(item: MutableObject, { mergeKey, path }: ListMerge): Mutable {
   const value = item[mergeKey];
-  if (value === undefined) throw patchInvalid(`an item has no ${mergeKey}, by which the items of this list are told apart`, path);
+  if (value === undefined) throw patchInvalid(`an item has no ${mergeKey}, the merge key of this list`, path);
   return value;
 }
 
-/** `$setElementOrder/<list>`: the order of the whole list; items it does not name keep their places among each other. */
+/**
+ * `$setElementOrder/<list>`: the order of the whole list; items that it does not name keep their relative
+ * order.
+ */
 function mergeOrdered(target: MutableObject, patch: MutableObject, directive: string, context: Context): void {
   const order = patch[directive];
   delete patch[directive];
@@ -198,7 +205,7 @@ function mergeOrdered(target: MutableObject, patch: MutableObject, directive: st
   if (!Array.isArray(order)) throw patchInvalid(`${directive} must be a list`, context.path);
   for (const list of [current, changes]) {
     if (list !== undefined && !Array.isArray(list))
-      throw patchNotApplicable(`${directive} needs a list, there is ${describeType(list)}`, path);
+      throw patchNotApplicable(`${directive} requires a list, not ${describeType(list)}`, path);
   }
   const { mergeKey = '' } = fieldOf(key, context);
   const identify = (item: Mutable): Mutable | undefined => (mergeKey === '' ? item : isMutableObject(item) ? item[mergeKey] : undefined);
@@ -228,12 +235,12 @@ interface OrderCheck {
   readonly identify: (item: Mutable) => Mutable | undefined;
 }
 
-/** What the patch puts into the list must stand in the order too, in the same sequence. */
+/** Items that the patch adds must occur in the order list, in the same sequence. */
 function checkOrder(changes: readonly Mutable[], order: readonly Mutable[], { directive, path, identify }: OrderCheck): void {
   const kept = changes.filter((item) => !isDeletion(item));
   let [at, index] = [0, 0];
   while (order.length > 0 && index < kept.length) {
-    if (at >= order.length) throw patchInvalid(`the list in the patch does not follow ${directive}`, path);
+    if (at >= order.length) throw patchInvalid(`the order of the list in the patch differs from ${directive}`, path);
     const item = kept[index] as Mutable;
     if ((isMutableObject(item) && item[DIRECTIVE] !== undefined) || identify(item) === identify(order[at++] as Mutable)) index++;
   }
@@ -244,14 +251,17 @@ function isDeletion(item: Mutable): boolean {
 }
 
 interface Order {
-  /** What the patch names, in its order. */
+  /** The items that the patch names, in its order. */
   readonly order: readonly Mutable[];
-  /** The list as it was. */
+  /** The original list. */
   readonly serverOrder: readonly Mutable[];
   readonly identify: (item: Mutable) => Mutable | undefined;
 }
 
-/** Sorts what the patch names by the patch and the rest by the old list, then weaves the two together by the old list. */
+/**
+ * Sorts the named items by the patch and the others by the original list, then merges both by the original
+ * list.
+ */
 function inOrder(merged: readonly Mutable[], { order, serverOrder, identify }: Order): Mutable[] {
   const ranks = ranksOf(order, identify);
   const serverRanks = ranksOf(serverOrder, identify);
@@ -288,7 +298,7 @@ function typeOfItems(items: readonly Mutable[], path: string): 'object' | 'scala
   const types = new Set(items.map(itemType));
   if (types.has('list')) throw patchNotApplicable('lists of lists cannot be patched strategically', path);
   if (types.size !== 1 || types.has('null'))
-    throw patchNotApplicable(items.length === 0 ? 'neither list has an item' : 'the items are not all of one type', path);
+    throw patchNotApplicable(items.length === 0 ? 'both lists are empty' : 'the items have different types', path);
   return types.has('object') ? 'object' : 'scalar';
 }
 
@@ -299,7 +309,10 @@ function itemType(item: Mutable): string {
   return typeof item;
 }
 
-/** Drops repeated scalars the way the original does, which moves the last item to the place of a repeated one. */
+/**
+ * Drops repeated scalars as the Go implementation does, which moves the last item to the index of the
+ * repeated one.
+ */
 function withoutRepeats(items: Mutable[]): Mutable[] {
   for (let i = 0; i < items.length; i++) {
     for (let j = i + 1; j < items.length; j++) {
@@ -315,7 +328,7 @@ function isSameShape(a: Mutable, b: Mutable): boolean {
   return Array.isArray(a) === Array.isArray(b) && isMutableObject(a) === isMutableObject(b);
 }
 
-/** Drops objects that carry `$patch`, at any depth; undefined when the value itself is one. */
+/** Drops objects with `$patch`, at any depth; undefined when the value itself is one. */
 function withoutDirectives(value: Mutable): Mutable | undefined {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined);
   if (!isMutableObject(value)) return value;

@@ -1,12 +1,15 @@
 import type { Json } from '../base/json.ts';
 
-/** JSON that a patch may change in place: always a private copy. Objects have no prototype, so that no key can mean anything else. */
+/**
+ * JSON that a patch may modify in place: always a private copy. Objects have no prototype, so that no key has
+ * a special meaning.
+ */
 export type Mutable = null | boolean | number | string | Mutable[] | MutableObject;
 export interface MutableObject {
   [key: string]: Mutable;
 }
 
-/** A deep copy that may be changed; its objects have no prototype. */
+/** A mutable deep copy; its objects have no prototype. */
 export function cloneJson(value: Json): Mutable {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return (value as readonly Json[]).map(cloneJson);
@@ -15,12 +18,11 @@ export function cloneJson(value: Json): Mutable {
   return copy;
 }
 
-/** A new object without prototype. */
 export function emptyObject(): MutableObject {
   return Object.create(null) as MutableObject;
 }
 
-/** Tells whether a value is an object (not null, not a list). */
+/** Reports whether a value is an object (not null, not a list). */
 export function isMutableObject(value: Mutable | undefined): value is MutableObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -34,7 +36,7 @@ export function describeType(value: Mutable | undefined): string {
   return `a ${typeof value}`;
 }
 
-/** Drops members that are null from objects at any depth, in place; null items of lists stay. */
+/** Drops null members from objects at any depth, in place; null items of lists are kept. */
 export function withoutNulls(value: Mutable): Mutable {
   if (Array.isArray(value)) value.forEach(withoutNulls);
   else if (isMutableObject(value)) {

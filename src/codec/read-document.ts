@@ -18,32 +18,32 @@ import { fieldTreeOf } from './field-tree.ts';
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
 import { entryOf, sourceToJson } from './source.ts';
 
-/** A place in a file. */
+/** The origin of a field in a file. */
 export interface WrittenOrigin {
   readonly position: Position;
-  /** As written; it differs from the model's path where an older version was converted. */
+  /** As written; differs from the model's path when an older version was converted. */
   readonly path: string;
 }
 
-/** A problem a schema finds itself: which code it has, and how to fix it. Carried in the `params` of a zod issue. */
+/** Code and hint of a problem that a schema reports, passed in the `params` of a zod issue. */
 export interface IssueParams {
   readonly code: string;
   readonly hint?: string;
 }
 
-/** What there is to know of a kind of document besides its schema. */
+/** Properties of a document type in addition to its schema. */
 export interface DocumentGrammar {
   /**
-   * What may have been meant by a field that is not known.
-   * @param parents names of the fields above it, list places left out
+   * Suggests the intended field for an unknown one.
+   * @param parents names of the parent fields, without list indices
    * @returns a sentence for `hint`
    */
   readonly suggest: (parents: readonly string[], name: string) => string | undefined;
-  /** What to say where names and values stand as a mapping, and the schema has them as a list. */
+  /** The hint for arguments written as an object where the schema has a list. */
   readonly argumentHint?: (firstName: string) => string;
 }
 
-/** What a document says. `value` lacks what is wrong; `origins` are by path inside the document. */
+/** The content of a document. `value` omits invalid fields; `origins` are by path inside the document. */
 export interface ReadDocument<T> {
   readonly value: T;
   readonly problems: readonly Problem[];
@@ -51,9 +51,10 @@ export interface ReadDocument<T> {
 }
 
 /**
- * Reads a document by its schema, as strictly as `kubeadm config validate`: unknown, doubled and wrongly cased fields and wrong types are
- * errors. Null counts as absent, and so does an empty string where Go has a plain string.
- * @param document its root must be a mapping
+ * Decodes a document by its schema, as strictly as `kubeadm config validate`: unknown, duplicate and wrongly
+ * capitalised fields and wrong types are errors. Null is treated as absent, and so is an empty string for a
+ * plain Go string.
+ * @param document its root must be an object
  */
 export function readDocument<T>(document: SourceDocument, schema: z.ZodType<T>, grammar: DocumentGrammar): ReadDocument<T> {
   const tree = fieldTreeOf(schema);
@@ -65,7 +66,7 @@ export function readDocument<T>(document: SourceDocument, schema: z.ZodType<T>, 
   return {
     value,
     problems: reader.problems,
-    // Of a file with thousands of hosts few places are ever asked for.
+    // Computed on demand: for a file with thousands of hosts only few origins are used.
     get origins() {
       origins ??= originsIn(document, tree);
       return origins;
@@ -88,14 +89,14 @@ class Reader {
     this.#grammar = grammar;
   }
 
-  /** The node as the schema should see it; undefined when it counts as absent. */
+  /** The node as input of the schema; undefined when it is treated as absent. */
   read(node: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
     if (node.kind === 'map' && (tree.kind === 'struct' || tree.kind === 'map')) return this.#readMap(node, tree, steps);
     if (node.kind === 'list' && tree.kind === 'list') return node.items.map((item, i) => this.#readItem(item, tree.item, [...steps, i]));
     return this.#isAbsent(node, tree) ? undefined : sourceToJson(node);
   }
 
-  /** Turns what a schema complains of into a problem with its place. */
+  /** Converts an issue of the schema into a problem with its position. */
   report(issue: Issue): void {
     const steps = issue.path as readonly Step[];
     if (steps.some((_, i) => this.#nullItems.has(formatFieldPath(steps.slice(0, i + 1))))) return;
@@ -105,7 +106,7 @@ class Reader {
     this.#problem(steps, hint === undefined ? problem : { ...problem, hint });
   }
 
-  /** What stands at a path: null for nothing, or what counts as nothing. */
+  /** The node at a path: null when absent or treated as absent. */
   #at(steps: readonly Step[]): { readonly node: SourceNode | null; readonly tree: FieldTree | undefined } {
     let node = this.#document.root;
     let tree: FieldTree | undefined = this.#tree;
@@ -122,7 +123,7 @@ class Reader {
 
   #readMap(node: SourceMap, tree: FieldTree & { readonly kind: 'struct' | 'map' }, steps: readonly Step[]): unknown {
     const json: { [key: string]: unknown } = Object.create(null);
-    for (const entry of lastOfEach(node, (earlier, later) => this.#doubled(earlier, later, steps))) {
+    for (const entry of lastOfEach(node, (earlier, later) => this.#duplicate(earlier, later, steps))) {
       if (steps.length === 0 && isHeader(entry)) continue;
       const field = tree.kind === 'map' ? tree.value : tree.fields.get(entry.key);
       if (!field || entry.key === '__proto__') this.#unknown(entry, steps);
@@ -152,20 +153,20 @@ class Reader {
     this.problems.push({ ...unknownField(hint), position, path: showFieldPath(formatFieldPath([...steps, entry.key])) });
   }
 
-  #doubled(earlier: SourceEntry, later: SourceEntry, steps: readonly Step[]): void {
+  #duplicate(earlier: SourceEntry, later: SourceEntry, steps: readonly Step[]): void {
     const problem = duplicateField(this.#document.positionAt(earlier.keyOffset).line);
     const path = showFieldPath(formatFieldPath([...steps, later.key]));
     this.problems.push({ ...problem, position: this.#document.positionAt(later.keyOffset), path });
   }
 
-  /** Puts a problem where the value stands, or the nearest thing around it. */
+  /** Adds a problem at the position of the value, or of the nearest enclosing node. */
   #problem(steps: readonly Step[], problem: Problem): void {
     const position = this.#document.positionAt(nearestOffset(this.#document, this.#tree, steps));
     this.problems.push({ ...problem, position, path: showFieldPath(formatFieldPath(steps)) });
   }
 }
 
-/** Where each member that is read is written, and each that is not known, by its path. */
+/** The positions of all known and unknown members, by path. */
 function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<string, WrittenOrigin> {
   const origins = new Map<string, WrittenOrigin>();
   const place = (steps: readonly Step[], offset: number): void => {
@@ -190,7 +191,7 @@ function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<strin
   return origins;
 }
 
-/** Where the value at a path stands, or the nearest thing around it. */
+/** The position of the value at a path, or of the nearest enclosing node. */
 function nearestOffset({ root }: SourceDocument, tree: FieldTree, steps: readonly Step[]): number {
   let offset = root?.offset ?? 0;
   let node = root;
@@ -206,7 +207,7 @@ function nearestOffset({ root }: SourceDocument, tree: FieldTree, steps: readonl
   return offset;
 }
 
-/** A scalar is where it is written, a mapping or list where its key is. */
+/** The position of a scalar is its own, that of an object or list is its key's. */
 function entryOffset({ value, keyOffset }: SourceEntry): number {
   return value.kind === 'scalar' && value.text !== '' ? value.offset : keyOffset;
 }
@@ -233,12 +234,12 @@ function memberOf(tree: FieldTree | undefined, step: Step): FieldTree | undefine
   }
 }
 
-/** One entry for each key, the last one; `onDouble` hears of the others. */
-function lastOfEach(node: SourceMap, onDouble: (earlier: SourceEntry, later: SourceEntry) => void): Iterable<SourceEntry> {
+/** The last entry of each key; `onDuplicate` is called for earlier ones. */
+function lastOfEach(node: SourceMap, onDuplicate: (earlier: SourceEntry, later: SourceEntry) => void): Iterable<SourceEntry> {
   const entries = new Map<string, SourceEntry>();
   for (const entry of node.entries) {
     const earlier = entries.get(entry.key);
-    if (earlier) onDouble(earlier, entry);
+    if (earlier) onDuplicate(earlier, entry);
     entries.set(entry.key, entry);
   }
   return entries.values();
@@ -248,7 +249,10 @@ function isNull(node: SourceNode): boolean {
   return node.kind === 'scalar' && node.scalar.type === 'null';
 }
 
-/** Parses, and where that fails leaves the wrong parts out and parses again, so that the rest can be judged too. */
+/**
+ * Parses; when that fails, removes the invalid fields and parses again, so that the remaining fields are
+ * validated too.
+ */
 function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: T; readonly issues: readonly Issue[] } {
   const all: Issue[] = [];
   for (;;) {
@@ -258,7 +262,7 @@ function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: 
     const before = new Set(all.map(({ path }) => formatFieldPath(path as readonly Step[])));
     for (const issue of result.error.issues) {
       const steps = issue.path as readonly Step[];
-      // A required field that was wrong and was left out: it is not missing as well.
+      // A required field that was removed as invalid is not reported as missing.
       if (!before.has(formatFieldPath(steps))) all.push(issue);
       else if (issue.code === 'invalid_value' && substitute(json, steps, issue.values)) continue;
       if (!steps.some((_, i) => gone.has(formatFieldPath(steps.slice(0, i + 1))))) gone.add(formatFieldPath(prune(json, steps)));
@@ -267,9 +271,9 @@ function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: 
 }
 
 /**
- * Gives a member of a list's item a value that no other item has there, in place of a wrong one, so that the rest of the item is judged and no two items become
- * doubles of each other by it.
- * @returns false: the path is another one, or all values are taken
+ * Replaces an invalid member of a list item by a value that no other item has, so that the rest of the item
+ * is validated and the replacement creates no duplicate items.
+ * @returns false when the path has another form, or all values are used
  */
 function substitute(json: unknown, path: readonly Step[], values: readonly unknown[]): boolean {
   const [index, field] = path.slice(-2);
@@ -286,8 +290,8 @@ function substitute(json: unknown, path: readonly Step[], values: readonly unkno
 }
 
 /**
- * Removes the nearest field at or above the path and tells which. A list keeps its places: it goes as a whole when one of its items is
- * no mapping.
+ * Removes the nearest field at or above the path and returns its path. Lists keep their indices: a list is
+ * removed as a whole when one of its items is not an object.
  */
 function prune(json: unknown, path: readonly Step[]): readonly Step[] {
   for (let end = path.length; end > 0; end--) {
@@ -299,7 +303,7 @@ function prune(json: unknown, path: readonly Step[]): readonly Step[] {
     delete (parent as { [key: string]: unknown })[last];
     return path.slice(0, end);
   }
-  throw new Error(`cannot leave out ${formatFieldPath(path)}`);
+  throw new Error(`cannot remove ${formatFieldPath(path)}`);
 }
 
 function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGrammar): Problem {
@@ -321,7 +325,7 @@ function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGram
   return expectedType(desired(issue.expected), described, typeHint(issue.expected, found, grammar));
 }
 
-/** Their values never stand in a message, not even when they have the wrong type. */
+/** Their values never appear in a message, even when they have the wrong type. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['token', 'tlsBootstrapToken', 'certificateKey']);
 
 function desired(expected: string): string {
@@ -332,30 +336,30 @@ function desired(expected: string): string {
       return 'true or false';
     case 'int':
     case 'number':
-      return 'a whole number';
+      return 'an integer';
     case 'array':
       return 'a list';
     default:
-      return 'a mapping';
+      return 'an object';
   }
 }
 
-/** How a wrong type usually comes about. */
+/** The usual cause of a wrong type. */
 function typeHint(expected: string, found: SourceNode, grammar: DocumentGrammar): string | undefined {
   const isText = found.kind === 'scalar' && found.scalar.type === 'string';
   const written = found.kind === 'scalar' ? found.text : '';
   switch (expected) {
     case 'string':
-      return found.kind === 'scalar' ? 'Write it in quotes' : undefined;
+      return found.kind === 'scalar' ? 'Quote the value' : undefined;
     case 'array':
       return argumentHint(found, grammar) ?? LIST_HINT;
     case 'record':
-      return found.kind === 'list' ? 'In v1beta3 arguments are a mapping of names to values' : undefined;
+      return found.kind === 'list' ? 'In v1beta3 arguments are an object of names and values' : undefined;
     case 'boolean':
-      return isText && /^(?:true|false)$/i.test(written) ? 'Leave the quotes away' : undefined;
+      return isText && /^(?:true|false)$/i.test(written) ? 'Remove the quotes' : undefined;
     case 'int':
     case 'number':
-      return isText && /^[0-9]+$/.test(written) ? 'Leave the quotes away' : undefined;
+      return isText && /^[0-9]+$/.test(written) ? 'Remove the quotes' : undefined;
     default:
       return undefined;
   }
@@ -363,16 +367,16 @@ function typeHint(expected: string, found: SourceNode, grammar: DocumentGrammar)
 
 const LIST_HINT = 'Put a dash before each item';
 
-/** Arguments as v1beta3 wrote them: the slip everyone makes who comes from there. */
+/** Arguments in v1beta3 format, a frequent mistake after the change to v1beta4. */
 function argumentHint(found: SourceNode, grammar: DocumentGrammar): string | undefined {
   if (found.kind !== 'map' || !found.entries.every(({ value }) => value.kind === 'scalar')) return undefined;
   const first = found.entries.find(({ key }) => /^[a-z][-a-z0-9]*$/.test(key));
   return first && grammar.argumentHint?.(first.key);
 }
 
-/** A value in words. */
+/** A description of a value. */
 function describeNode(node: SourceNode, secret: boolean): string {
-  if (node.kind !== 'scalar') return node.kind === 'list' ? 'a list' : 'a mapping';
+  if (node.kind !== 'scalar') return node.kind === 'list' ? 'a list' : 'an object';
   const { scalar } = node;
   if (scalar.type === 'null') return 'nothing';
   if (scalar.type === 'bool') return `the boolean ${node.text}`;

@@ -6,14 +6,17 @@ import { normaliseRfc3339 } from '../base/text/rfc3339.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
 import type { ScalarNode } from './type-node.ts';
 
-/** A scalar as JSON has it on its way into the kubelet: numbers as text, because their spelling decides (`50` is an int32, `50.5` is not). */
+/**
+ * A scalar as the JSON input of the kubelet: numbers as text, because their format decides (`50` is an int32,
+ * `50.5` is not).
+ */
 export type Token =
   | { readonly kind: 'null' }
   | { readonly kind: 'bool'; readonly value: boolean }
   | { readonly kind: 'number'; readonly text: string }
   | { readonly kind: 'string'; readonly value: string };
 
-/** Why a scalar is refused: for the error factories of problems/config.ts. */
+/** Why a scalar is rejected; `wrongScalar` converts it into a problem. */
 export interface ScalarFault {
   readonly kind: 'wrong-type' | 'out-of-range' | 'invalid-duration' | 'invalid-quantity' | 'invalid-timestamp';
   readonly message: string;
@@ -23,16 +26,17 @@ export interface ScalarFault {
 export type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFault };
 
 /**
- * Reads a scalar of a given type with the rules of the kubelet's JSON decoder.
+ * Decodes a scalar of a given type with the rules of the kubelet's JSON decoder.
  *
- * Values come out normalised: durations and quantities as Go prints them, timestamps in UTC, whole numbers as numbers. A whole number beyond
- * ±(2^53 - 1) comes out as its decimal text, as a JavaScript number could not hold it exactly; the encoder knows it by the type.
- * @param token null is for the caller to treat, except with durations, which refuse it
+ * Values are normalised: durations and quantities as Go prints them, timestamps in UTC, integers as numbers.
+ * An integer beyond ±(2^53 - 1) is returned as decimal text, because a JavaScript number cannot represent it
+ * exactly; the encoder recognises it by the type.
+ * @param token the caller handles null, except for durations, which reject it
  */
 export function readScalar(type: ScalarNode, token: Token): ScalarResult {
   switch (type.kind) {
     case 'string':
-      return token.kind === 'string' ? { value: token.value } : wrongType('must be a text', token, hintString(token));
+      return token.kind === 'string' ? { value: token.value } : wrongType('must be a string', token, hintString(token));
     case 'bool':
       return token.kind === 'bool' ? { value: token.value } : wrongType('must be true or false', token, hintBool(token));
     case 'int32':
@@ -54,7 +58,7 @@ export function readScalar(type: ScalarNode, token: Token): ScalarResult {
   }
 }
 
-/** What Go has for a scalar that is null inside a list or map. */
+/** Go's value for a null scalar inside a list or map. */
 export function zeroScalar(type: ScalarNode): Json {
   switch (type.kind) {
     case 'string':
@@ -80,19 +84,19 @@ const RANGES = {
 const MAX_DIGITS = 400;
 
 function readInteger(type: keyof typeof RANGES, token: Token): ScalarResult {
-  if (token.kind !== 'number') return wrongType('must be a whole number', token, hintNumber(token));
+  if (token.kind !== 'number') return wrongType('must be an integer', token, hintNumber(token));
   const [min, max] = RANGES[type];
   const isWhole = /^-?[0-9]+$/.test(token.text);
-  if (!isWhole && !isHugeWhole(token.text)) return wrongType('must be a whole number', token);
+  if (!isWhole && !isHugeWhole(token.text)) return wrongType('must be an integer', token);
   const value = isWhole && token.text.length <= MAX_DIGITS ? BigInt(token.text) : null;
-  // Go's parser of unsigned numbers knows no sign, not even of zero.
+  // Go's parser of unsigned integers accepts no sign, not even for zero.
   if (value === null || value < min || value > max || (min === 0n && token.text.startsWith('-'))) {
-    return { fault: { kind: 'out-of-range', message: `must be a whole number from ${min} to ${max}, not ${shorten(token.text)}` } };
+    return { fault: { kind: 'out-of-range', message: `must be an integer from ${min} to ${max}, not ${shorten(token.text)}` } };
   }
   return { value: Number.isSafeInteger(Number(value)) ? Number(value) : String(value) };
 }
 
-/** `1e+21`: whole, but too large to be written out. */
+/** `1e+21`: an integer in exponent notation. */
 function isHugeWhole(text: string): boolean {
   return /^-?[0-9](?:\.[0-9]+)?e\+[0-9]+$/.test(text);
 }
@@ -101,7 +105,7 @@ function readFloat(token: Token): ScalarResult {
   if (token.kind !== 'number') return wrongType('must be a number', token, hintNumber(token));
   const value = Number(token.text);
   if (Number.isFinite(value)) return { value };
-  return { fault: { kind: 'out-of-range', message: `must be a number of 64 bits, not ${shorten(token.text)}` } };
+  return { fault: { kind: 'out-of-range', message: `must be a 64-bit number, not ${shorten(token.text)}` } };
 }
 
 function readDuration(token: Token): ScalarResult {
@@ -121,22 +125,28 @@ function readQuantity(token: Token): ScalarResult {
   const text = token.kind === 'string' ? trimGoSpace(token.value) : token.text;
   const quantity = parseQuantity(text);
   if (quantity !== null) return { value: quantity.text };
-  const hint = 'Write a number with a suffix such as Mi, Gi, M, G or m';
-  return { fault: { kind: 'invalid-quantity', message: `${describe(token)} is no quantity`, hint } };
+  const hint = 'Use a number with a suffix such as Mi, Gi, M, G or m';
+  return { fault: { kind: 'invalid-quantity', message: `${describe(token)} is not a valid quantity`, hint } };
 }
 
 const GO_SPACE = ' \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000';
 
-/** Go trims the JSON text, in which control characters and line separators are escaped and so stay. */
+/** Go trims the JSON text, in which control characters and line separators are escaped and therefore kept. */
 function trimGoSpace(text: string): string {
   return trimTrailing(text, GO_SPACE).replace(/^[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/, '');
 }
 
 function readTimestamp(token: Token): ScalarResult {
-  if (token.kind !== 'string') return wrongType('must be a time', token);
+  if (token.kind !== 'string') return wrongType('must be a timestamp', token);
   const value = normaliseRfc3339(token.value);
   if (value !== null) return { value };
-  return { fault: { kind: 'invalid-timestamp', message: `${describe(token)} is no time`, hint: 'Write it as 2026-01-02T03:04:05Z' } };
+  return {
+    fault: {
+      kind: 'invalid-timestamp',
+      message: `${describe(token)} is not a valid timestamp`,
+      hint: 'Use RFC 3339, such as 2026-01-02T03:04:05Z',
+    },
+  };
 }
 
 function wrongType(expected: string, token: Token, hint?: string): ScalarResult {
@@ -145,28 +155,28 @@ function wrongType(expected: string, token: Token, hint?: string): ScalarResult 
 
 function hintString(token: Token): string | undefined {
   const text = token.kind === 'number' ? token.text : token.kind === 'bool' ? String(token.value) : undefined;
-  return text === undefined ? undefined : `Write "${text}", in quotes`;
+  return text === undefined ? undefined : `Quote it: "${text}"`;
 }
 
 function hintBool(token: Token): string | undefined {
   const text = token.kind === 'string' ? token.value.toLowerCase() : token.kind === 'number' ? token.text : '';
-  if (['true', 'yes', 'on', 'y', '1'].includes(text)) return 'Write true, without quotes';
-  return ['false', 'no', 'off', 'n', '0'].includes(text) ? 'Write false, without quotes' : undefined;
+  if (['true', 'yes', 'on', 'y', '1'].includes(text)) return 'Use true, without quotes';
+  return ['false', 'no', 'off', 'n', '0'].includes(text) ? 'Use false, without quotes' : undefined;
 }
 
 function hintNumber(token: Token): string | undefined {
-  return token.kind === 'string' && /^[-+]?[0-9]+(?:\.[0-9]+)?$/.test(token.value) ? `Write ${token.value}, without quotes` : undefined;
+  return token.kind === 'string' && /^[-+]?[0-9]+(?:\.[0-9]+)?$/.test(token.value) ? `Use ${token.value}, without quotes` : undefined;
 }
 
 function hintDuration(token: Token): string {
-  if (token.kind === 'null') return 'Leave the field out, or write 0s';
-  return token.kind === 'number' ? `Write it with a unit, for example ${token.text}s` : 'Write it as 1h30m or 10s';
+  if (token.kind === 'null') return 'Omit the field, or use 0s';
+  return token.kind === 'number' ? `Add a unit, for example ${token.text}s` : 'Use a duration such as 1h30m or 10s';
 }
 
 function hintDurationText(text: string): string {
   const days = /^([0-9]{1,6})d$/.exec(text)?.[1];
-  if (days !== undefined) return `There is no unit for days: write ${Number(days) * 24}h`;
-  return /^[0-9]+$/.test(text) ? `Write it with a unit, for example ${shorten(text)}s` : 'Write it as 1h30m or 10s';
+  if (days !== undefined) return `Days are not a valid unit: use ${Number(days) * 24}h`;
+  return /^[0-9]+$/.test(text) ? `Add a unit, for example ${shorten(text)}s` : 'Use a duration such as 1h30m or 10s';
 }
 
 function describe(token: Token): string {
@@ -178,11 +188,11 @@ function describe(token: Token): string {
     case 'number':
       return `the number ${shorten(token.text)}`;
     case 'string':
-      return `the text ${quote(token.value)}`;
+      return `the string ${quote(token.value)}`;
   }
 }
 
-/** With quotes, so that blanks at the ends are seen; without anything a terminal would obey. */
+/** Quoted, so that leading and trailing spaces are visible; without characters that a terminal interprets. */
 function quote(text: string): string {
   return JSON.stringify(shorten(maskSecrets(text))).replace(/\p{C}/gu, ' ');
 }

@@ -17,7 +17,7 @@ import type { Position, Problem } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
 import { resolvePlainScalar, type YamlScalar } from './yaml-scalar.ts';
 
-/** A node of a YAML or JSON text with the place it came from: what decoders read, so that each finding has its line. */
+/** A node of a YAML or JSON text with its position, so that every problem has a line number. */
 export type SourceNode = SourceScalar | SourceList | SourceMap;
 export interface SourceScalar {
   readonly kind: 'scalar';
@@ -33,7 +33,7 @@ export interface SourceList {
 }
 export interface SourceMap {
   readonly kind: 'map';
-  /** In the order written. A key given twice is there twice: the last one counts. */
+  /** In order. A duplicate key occurs twice; the last entry is effective. */
   readonly entries: readonly SourceEntry[];
   readonly offset: number;
 }
@@ -46,10 +46,10 @@ export interface SourceEntry {
 /** One document of a file. `root` is null when it is empty. */
 export interface SourceDocument {
   readonly file: string;
-  /** 0-based place in the file, empty documents counted. */
+  /** 0-based index in the file, including empty documents. */
   readonly index: number;
   readonly root: SourceNode | null;
-  /** The document was made of a value (`documentOfValue`): `positionAt` gives an order, and no place that a user could look up. */
+  /** The document was created from a value (`documentOfValue`): `positionAt` only defines an order. */
   readonly isValue?: true;
   positionAt(offset: number): Position;
 }
@@ -59,37 +59,38 @@ export interface Source {
   readonly problems: readonly Problem[];
 }
 
-/** Limits of a text, so that reading it takes bounded time and memory. */
+/** Limits of a text, so that parsing takes bounded time and memory. */
 export interface SourceLimits {
   readonly characters: number;
-  /** Values, counted after aliases are followed. */
+  /** Number of values after alias expansion. */
   readonly nodes: number;
   /** How to fix a text beyond the limits. */
   readonly hint: string;
 }
 
-/** Limits of a configuration file: several times what the largest KubeletConfiguration has. */
+/** Limits of a configuration file: several times the size of the largest KubeletConfiguration. */
 export const CONFIG_LIMITS: SourceLimits = {
   characters: 64 * 1024,
   nodes: 20_000,
-  hint: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
+  hint: 'Check that this is the right file: a KubeletConfiguration has a few kilobytes',
 };
 const MAX_DEPTH = 200;
 
 /**
- * Reads YAML or JSON text the way Kubernetes components do, keeping places. Time and memory are bounded: size, depth and the number of nodes
- * after aliases are limited.
+ * Parses YAML or JSON text as Kubernetes components do, with positions. Time and memory are bounded: size,
+ * depth and the number of nodes after alias expansion are limited.
  * @param text the file's text; a byte order mark and CRLF are accepted
  * @param file the name used in positions (`-` for standard input)
  * @param limits default: those of one configuration document
- * @returns the documents; when `problems` is not empty they may be incomplete. Codes: CONFIG_TOO_LARGE, CONFIG_NOT_TEXT, CONFIG_SYNTAX
+ * @returns the documents; if `problems` is not empty they may be incomplete. Codes: CONFIG_TOO_LARGE,
+ *   CONFIG_NOT_TEXT, CONFIG_SYNTAX
  */
 export function parseSource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source {
   const refusal = (message: string): Source => refuse(message, file, limits);
   const refused = refuseText(text, file, limits);
   if (refused !== null) return { documents: [], problems: [refused] };
   if (nestingTooDeep(text)) return refusal(TOO_DEEP);
-  if ((text.match(/^%/gm)?.length ?? 0) > MAX_DIRECTIVES) return refusal(`the file has more than ${MAX_DIRECTIVES} directives (%)`);
+  if ((text.match(/^%/gm)?.length ?? 0) > MAX_DIRECTIVES) return refusal(`the file has more than ${MAX_DIRECTIVES} YAML directives (%)`);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
@@ -103,30 +104,33 @@ export function parseSource(text: string, file: string, limits: SourceLimits = C
   }
 }
 
-/** Each costs as much as a hundred other lines; a file has one, if any. */
+/** A directive takes as much time as a hundred other lines; files have at most one. */
 const MAX_DIRECTIVES = 100;
 const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
 
-/** What no YAML file may hold (YAML 1.1, 5.1 Character Set), and what decoding puts in place of bytes that are not UTF-8. */
+/**
+ * Characters that are invalid in YAML (YAML 1.1, 5.1 Character Set), and the replacement character of bytes
+ * that are not UTF-8.
+ */
 const NOT_TEXT = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]/;
 
 function whyNotText(char: string): string {
-  if (char === '\0') return 'the file holds a NUL byte: it is binary or UTF-16';
+  if (char === '\0') return 'the file contains a NUL byte: binary or UTF-16';
   return char === '\ufffd'
     ? 'the file is not valid UTF-8'
-    : `the file holds a control character (0x${char.charCodeAt(0).toString(16).padStart(2, '0')})`;
+    : `the file contains a control character (0x${char.charCodeAt(0).toString(16).padStart(2, '0')})`;
 }
 
 function refuseText(text: string, file: string, limits: SourceLimits): Problem | null {
   const position = { file, line: 1, column: 1 };
   if (text.length > limits.characters) {
-    const message = `the file has ${text.length} characters, more than ${limits.characters}`;
+    const message = `the file has ${text.length} characters; the limit is ${limits.characters}`;
     return { code: 'CONFIG_TOO_LARGE', message, hint: limits.hint, position };
   }
   const bad = NOT_TEXT.exec(text);
   if (!bad) return null;
   const before = text.slice(0, bad.index).split('\n');
-  const hint = 'Save it as UTF-8';
+  const hint = 'Save the file as UTF-8';
   return {
     code: 'CONFIG_NOT_TEXT',
     message: whyNotText(bad[0]),
@@ -162,7 +166,7 @@ function readDocuments(text: string, file: string, { lineCounter, positionAt, ma
     if (document.errors.some(({ message }) => /call stack/.test(message))) throw new LimitError(TOO_DEEP);
     const error = document.errors[0];
     if (error !== undefined) {
-      // The first is the fault; what the parser says after it mostly follows from it.
+      // Only the first error is reported; the parser's later errors usually follow from it.
       problems.push({ code: 'CONFIG_SYNTAX', message: syntaxMessage(error.message), position: positionAt(error.pos[0]) });
       continue;
     }
@@ -175,8 +179,8 @@ function readDocuments(text: string, file: string, { lineCounter, positionAt, ma
 }
 
 /**
- * The first line without content that begins with a tab, outside of quotes and flow collections: Kubernetes' reader refuses it, ours takes it
- * for an empty line.
+ * The first line without content that begins with a tab, outside of quotes and flow collections: the parser
+ * of Kubernetes rejects it, the yaml library treats it as an empty line.
  */
 function misplacedTab(text: string, documents: readonly Document[]): number | null {
   const lines = [...text.matchAll(/^\t[ \t]*(?:#.*)?\r?$/gm)].map(({ index }) => index);
@@ -190,7 +194,10 @@ function misplacedTab(text: string, documents: readonly Document[]): number | nu
   return null;
 }
 
-/** Where tabs may begin a line: start and end of quoted scalars and flow collections, in order of start. */
+/**
+ * Ranges in which a line may begin with a tab: start and end of quoted scalars and flow collections, sorted
+ * by start.
+ */
 function sheltersOf(documents: readonly Document[]): readonly (readonly [number, number])[] {
   const shelters: [number, number][] = [];
   const add = (node: Node): void => {
@@ -206,10 +213,13 @@ function sheltersOf(documents: readonly Document[]): readonly (readonly [number,
 }
 
 function tabProblem(position: Position): Problem {
-  return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line may not begin with a tab', hint: 'Use blanks', position };
+  return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line must not begin with a tab', hint: 'Use spaces', position };
 }
 
-/** A cheap look before the recursive parser: brackets of flow collections and leading blanks of block ones. */
+/**
+ * A cheap check before the recursive parser runs: brackets of flow collections and nested dashes of block
+ * ones.
+ */
 function nestingTooDeep(text: string): boolean {
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
@@ -221,7 +231,10 @@ function nestingTooDeep(text: string): boolean {
   return TOO_MANY_DASHES.test(text);
 }
 
-/** Each dash takes exactly one blank: a blank that two parts of the pattern could take would be tried in all ways. */
+/**
+ * Each dash takes exactly one space: two parts of the pattern that match the same space would cause
+ * exponential backtracking.
+ */
 const TOO_MANY_DASHES = new RegExp(`^(?: *- ){${MAX_DEPTH},}|^(?: *\\? ){${MAX_DEPTH},}`, 'm');
 
 function isEmpty(node: unknown): boolean {
@@ -233,7 +246,7 @@ function syntaxMessage(message: string): string {
   return `not valid YAML: ${first.charAt(0).toLowerCase()}${first.slice(1)}`.replace(/\.$/, '');
 }
 
-/** Of one file: who made so many mistakes made one mistake many times. */
+/** Maximum number of problems of one file; more are usually repetitions of one mistake. */
 const MAX_PROBLEMS = 50;
 
 class LimitError extends Error {}
@@ -254,8 +267,7 @@ class TreeReader {
   }
 
   read(node: unknown, depth = 0): SourceNode {
-    if (++this.#nodes > this.#maxNodes)
-      throw new LimitError(`the document has more than ${this.#maxNodes} values once its aliases are followed`);
+    if (++this.#nodes > this.#maxNodes) throw new LimitError(`the document has more than ${this.#maxNodes} values after alias expansion`);
     if (depth > MAX_DEPTH) throw new LimitError(TOO_DEEP);
     if (isAlias(node)) return this.#readAlias(node, depth);
     if (isMap(node)) return { kind: 'map', entries: this.#readEntries(node, depth), offset: offsetOf(node) };
@@ -273,7 +285,10 @@ class TreeReader {
     return this.read(target, depth + 1);
   }
 
-  /** The value an alias stands for: the last one with its anchor before it. Found for all aliases at once: each may be one of many. */
+  /**
+   * The value of an alias: the last preceding one with its anchor. Resolved for all aliases at once, because
+   * there may be many.
+   */
   #target(alias: Alias): Node | undefined {
     if (this.#targets === null) {
       const [targets, anchors] = [new Map<Alias, Node>(), new Map<string, Node>()];
@@ -291,9 +306,9 @@ class TreeReader {
     return this.#targets.get(alias);
   }
 
-  /** In order: what is merged in with `<<` takes the place of keys before it and is replaced by those after it. */
+  /** In order: entries merged with `<<` replace preceding keys and are replaced by following keys. */
   #readEntries(map: YAMLMap, depth: number): SourceEntry[] {
-    // By key where a merge key is concerned: those replace and are replaced, while a key written twice stays twice.
+    // By key for merge keys only: these replace and are replaced, while a duplicate key is kept.
     const entries = new Set<{ readonly entry: SourceEntry; readonly merged: boolean }>();
     const byKey = new Map<string, { readonly entry: SourceEntry; readonly merged: boolean }>();
     const put = (entry: SourceEntry, merged: boolean): void => {
@@ -330,10 +345,10 @@ class TreeReader {
 
   #mergeEntries(value: SourceNode): readonly SourceEntry[] {
     if (value.kind === 'map') return value.entries;
-    // Of several mappings the first that has a key wins.
+    // The first of several mappings that has a key wins.
     if (value.kind === 'list' && value.items.every((item) => item.kind === 'map'))
       return value.items.toReversed().flatMap((item) => item.entries);
-    this.#problem('a merge key (<<) needs a mapping, or a list of mappings', value.offset);
+    this.#problem('a merge key (<<) requires a mapping or a list of mappings', value.offset);
     return [];
   }
 
@@ -342,7 +357,7 @@ class TreeReader {
     const plain = node.type === 'PLAIN' ? resolvePlainScalar(text) : ({ type: 'string', value: text } as const);
     const scalar = node.tag === undefined ? plain : resolveTagged(text, node.tag);
     if (scalar === null) this.#problem(`"${text}" cannot be read as !!${node.tag?.slice(YAML_TAG.length)}`, offset);
-    else if (scalar.type === 'float' && !Number.isFinite(scalar.value)) this.#problem(`${text} is not a number JSON has`, offset);
+    else if (scalar.type === 'float' && !Number.isFinite(scalar.value)) this.#problem(`JSON has no number ${text}`, offset);
     return { kind: 'scalar', scalar: scalar ?? { type: 'string', value: text }, text, offset };
   }
 
@@ -356,10 +371,10 @@ function emptyAt(offset: number): SourceScalar {
   return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset };
 }
 
-/** Tags of YAML itself; others are the user's own and leave text as it is. */
+/** Tags of YAML itself; user-defined tags keep the text as a string. */
 const YAML_TAG = 'tag:yaml.org,2002:';
 
-/** Null when the text is none of the tag's kind. */
+/** Null when the text does not match the tag's type. */
 function resolveTagged(text: string, tag: string): YamlScalar | null {
   const kind = tag.startsWith(YAML_TAG) ? tag.slice(YAML_TAG.length) : 'str';
   if (kind === 'str') return { type: 'string', value: text };
@@ -376,12 +391,17 @@ function offsetOf(node: Node | null | undefined): number {
   return node?.range?.[0] ?? 0;
 }
 
-/** The value of a source node as plain JSON; of a key given twice the last counts. Integers beyond 2^53 lose precision. */
+/**
+ * The value of a source node as JSON; the last of duplicate keys is effective. Integers beyond 2^53 lose
+ * precision.
+ */
 export function sourceToJson(node: SourceNode): Json {
   return toJson(node, Number);
 }
 
-/** The same, but integers beyond ±(2^53 - 1) are their decimal text, as in a decoded KubeletConfiguration. */
+/**
+ * As sourceToJson, but integers beyond ±(2^53 - 1) are decimal text, as in a decoded KubeletConfiguration.
+ */
 export function sourceToExactJson(node: SourceNode): Json {
   return toJson(node, (integer) => (Number.isSafeInteger(Number(integer)) ? Number(integer) : String(integer)));
 }
@@ -397,7 +417,7 @@ function toJson(node: SourceNode, integerToJson: (integer: bigint) => Json): Jso
   }
 }
 
-/** The entry that counts for a key: the last one. */
+/** The effective entry of a key: the last one. */
 export function entryOf(node: SourceNode | null, key: string): SourceEntry | undefined {
   return node?.kind === 'map' ? node.entries.findLast((entry) => entry.key === key) : undefined;
 }

@@ -1,14 +1,13 @@
-/** The type of a value in a typed document. */
 export type TypeNode = ScalarNode | ListNode | MapNode | ObjectNode;
 
 export type ScalarNode =
-  /** `values`: the words of an enumeration. Decoding takes any text: words are checked by validation. */
+  /** `values`: the words of an enumeration. Decoding accepts any string: validation checks the words. */
   | { readonly kind: 'string'; readonly values: readonly string[] | null }
   | { readonly kind: 'bool' | 'int32' | 'int64' | 'uint32' | 'float' }
-  /** A text in Go's syntax; `durationOrNanoseconds` is a whole number of nanoseconds as well. */
+  /** A string in Go's syntax; `durationOrNanoseconds` also accepts an integer of nanoseconds. */
   | { readonly kind: 'duration' | 'durationOrNanoseconds' }
   | { readonly kind: 'quantity' }
-  /** A port by number or name, a count or a percentage. */
+  /** A port number or name, a count or a percentage. */
   | { readonly kind: 'intOrString' }
   /** RFC 3339. */
   | { readonly kind: 'timestamp' };

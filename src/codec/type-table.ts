@@ -1,10 +1,11 @@
 import type { FieldNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
 
 /**
- * Reads a table of types, one a line: `Name = field field …`, continued on indented lines. A field is `name` (a text), `name:int32`, `name:[]Other`,
- * `name:{}string` (a map) or `name:*Other` (a Go pointer: an explicit zero is something else than nothing). Behind it `!` stands for a field that Go prints
- * always, `~` for a struct that it leaves out when it is empty; structs without a mark are always printed.
- * @returns a type by its name; built when it is first asked for
+ * Parses a table of types, one per line: `Name = field field …`, continued on indented lines. A field is
+ * `name` (a string), `name:int32`, `name:[]Other`, `name:{}string` (a map) or `name:*Other` (a Go pointer: an
+ * explicit zero differs from an absent value). The suffix `!` marks a field that Go always prints, `~` a
+ * struct that Go omits when it is empty; structs without a suffix are always printed.
+ * @returns the type of a name; types are built on demand
  */
 export function readTypeTable(table: string): (name: string) => ObjectNode {
   let lines: ReadonlyMap<string, readonly string[]> | null = null;
@@ -41,7 +42,7 @@ function readField(text: string, typeNamed: (name: string) => ObjectNode): Field
   return { name, path: name, type, pointer: pointer !== '', omitempty: mark !== '!', printedWhenUnset: alwaysPrinted };
 }
 
-/** What `omitempty` never drops. */
+/** Types that `omitempty` never drops. */
 function isStruct({ kind }: TypeNode): boolean {
   return kind === 'object' || kind === 'duration' || kind === 'durationOrNanoseconds' || kind === 'quantity' || kind === 'timestamp';
 }

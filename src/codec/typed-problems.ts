@@ -3,7 +3,7 @@ import type { ScalarFault } from './scalar.ts';
 
 /** Problems of typed documents, such as KubeletConfiguration. */
 
-/** Where a problem is: its place in the file and the field's path. */
+/** The location of a problem: position in the file and path of the field. */
 export interface FieldPlace {
   readonly path: string;
   readonly position: Position;
@@ -13,30 +13,33 @@ export interface FieldPlace {
 export function missingHeader(member: 'apiVersion' | 'kind', expected: string, position: Position): Problem {
   return {
     code: 'CONFIG_MISSING_HEADER',
-    message: `there is no ${member}`,
-    hint: `Begin the document with ${member}: ${expected}`,
+    message: `${member} is missing`,
+    hint: `Start the document with ${member}: ${expected}`,
     path: member,
     position,
   };
 }
 
-/** The document is of another kind or version. */
+/** The document has another kind or version. */
 export function wrongKind(member: 'apiVersion' | 'kind', found: string, expected: string, position: Position): Problem {
-  return { code: 'CONFIG_WRONG_KIND', message: `is ${JSON.stringify(found)}, not ${expected}`, path: member, position };
+  return { code: 'CONFIG_WRONG_KIND', message: `is ${JSON.stringify(found)}, expected ${expected}`, path: member, position };
 }
 
-/** A field this kubelet does not know. With `lenient` it is a warning: the kubelet reads on without it. */
+/**
+ * A field that this kubelet version does not have. With `lenient` it is a warning, because the kubelet
+ * ignores the field.
+ */
 export function unknownField(place: FieldPlace, lenient: boolean, hint?: string): Problem {
   return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', ...withHint(hint), ...severity(lenient), ...place };
 }
 
-/** A key that stands twice in one mapping: the last one counts. With `lenient` it is a warning. */
+/** A duplicate key of an object, of which the last is effective. With `lenient` it is a warning. */
 export function duplicateField(place: FieldPlace, lenient: boolean, firstLine: number): Problem {
-  const message = `given twice, first in line ${firstLine}`;
-  return { code: 'CONFIG_DUPLICATE_FIELD', message, hint: 'Remove one of them: the last one counts', ...severity(lenient), ...place };
+  const message = `duplicate field, first on line ${firstLine}`;
+  return { code: 'CONFIG_DUPLICATE_FIELD', message, hint: 'Remove one of them: the last one is effective', ...severity(lenient), ...place };
 }
 
-/** A list, mapping or single value where another of these belongs. */
+/** A list, object or single value where another type is expected. */
 export function wrongShape(
   place: FieldPlace,
   { expected, found, hint }: { readonly expected: string; readonly found: string; readonly hint: string | undefined },
@@ -52,15 +55,15 @@ const CODES = {
   'invalid-timestamp': 'CONFIG_INVALID_TIMESTAMP',
 } as const satisfies { readonly [K in ScalarFault['kind']]: string };
 
-/** A single value its field's type refuses. */
+/** A single value that is invalid for its field. */
 export function wrongScalar(place: Omit<FieldPlace, 'position'> & { readonly position?: Position }, fault: ScalarFault): Problem {
   return { code: CODES[fault.kind], message: fault.message, ...withHint(fault.hint), ...place };
 }
 
-/** A file that begins like JSON but is none. */
+/** A file that starts like JSON but is not valid JSON. */
 export function invalidJson(position: Position): Problem {
-  const message = 'not valid JSON, as which the kubelet reads a file that begins with {';
-  return { code: 'CONFIG_SYNTAX', message, hint: 'Write plain JSON, or YAML that does not begin with {', position };
+  const message = 'not valid JSON: the kubelet parses a file that begins with { as JSON';
+  return { code: 'CONFIG_SYNTAX', message, hint: 'Use valid JSON, or YAML that does not begin with {', position };
 }
 
 function severity(lenient: boolean): { readonly severity?: 'warning' } {

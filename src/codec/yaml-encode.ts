@@ -1,15 +1,16 @@
 import { sortKeysNaturally } from '../base/text/natural-order.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
-/** What can be printed: JSON, and integers of any size as bigint. */
+/** An encodable value: JSON, and integers of any size as bigint. */
 export type YamlValue = null | boolean | number | bigint | string | readonly YamlValue[] | { readonly [key: string]: YamlValue };
 
 /**
- * Prints JSON data as YAML, byte for byte as Kubernetes components do (kubeadm's config.yaml, ConfigMaps, static pods): keys in natural order,
- * lists not indented below their key, strings quoted only where they would be read as something else, `|` for text of several lines, other
- * text folded at the first blank after column 80.
- * One wanted difference: text with the line separators U+0085, U+2028 or U+2029 is always double-quoted, so that every reader agrees on it.
- * @returns the text, with a final line break
+ * Encodes JSON data as YAML, byte-for-byte identical to Kubernetes components (kubeadm's config.yaml,
+ * ConfigMaps, static pods): keys in natural order, lists not indented below their key, strings quoted only
+ * where they would be read as another type, `|` for multi-line text, other text folded at the first space
+ * after column 80. One intended difference: text with the line separators U+0085, U+2028 or U+2029 is always
+ * double-quoted, so that all parsers read it alike.
+ * @returns the text, with a final newline
  * @see sigs.k8s.io/yaml 1.6, go.yaml.in/yaml/v2 emitter and key order
  */
 export function encodeYaml(value: YamlValue): string {
@@ -22,19 +23,19 @@ export function encodeYaml(value: YamlValue): string {
 type YamlMap = { readonly [key: string]: YamlValue };
 type Block = readonly YamlValue[] | YamlMap;
 
-/** A collection with something in it: written over several lines. Empty ones are `[]` and `{}`. */
+/** A non-empty collection, written over several lines. Empty ones are `[]` and `{}`. */
 function isBlock(value: YamlValue): value is Block {
   if (typeof value !== 'object' || value === null) return false;
   return Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0;
 }
 
-/** Where a block starts: how far it is indented, and whether the line has begun already (after `- `). */
+/** The start of a block: its indentation, and whether the line already has content (after `- `). */
 interface BlockPlace {
   readonly indent: number;
   readonly started: boolean;
 }
 
-/** Where a text starts (columns from 0), and how far its further lines are indented. */
+/** The start of a string (columns from 0), and the indentation of its further lines. */
 interface Place {
   readonly indent: number;
   readonly column: number;
@@ -68,13 +69,13 @@ function writeMap(out: string[], map: YamlMap, { indent, started }: BlockPlace):
   }
 }
 
-/** What stands behind `- ` or `: ` of a long key: blocks begin on the same line. */
+/** Writes the value after `- ` or after `: ` of a long key: blocks begin on the same line. */
 function writeAfterMark(out: string[], value: YamlValue, indent: number): void {
   if (isBlock(value)) writeBlock(out, value, { indent, started: true });
   else out.push(inline(value, { indent, column: indent }), '\n');
 }
 
-/** What stands behind `key:`; lists are not indented. */
+/** Writes the value after `key:`; lists are not indented. */
 function writeValue(out: string[], value: YamlValue, { indent, column }: Place): void {
   if (isBlock(value)) {
     out.push('\n');
@@ -90,7 +91,10 @@ function inline(value: YamlValue, place: Place): string {
   return String(value);
 }
 
-/** Whole numbers of 64 bits in full, others as Go's shortest `%g`: with an exponent below 1e-4 and from 1e+06 on. */
+/**
+ * 64-bit integers in full, other numbers as Go's shortest `%g`: with an exponent below 1e-4 and from 1e+06
+ * on.
+ */
 function encodeNumber(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? '.nan' : value > 0 ? '.inf' : '-.inf';
   const text = String(value === 0 ? 0 : value);
@@ -103,11 +107,14 @@ function encodeNumber(value: number): string {
 
 const UNPRINTABLE = /[^\n\x20-\x7e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
 const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
-/** What would end or start something else in an unquoted text: an indicator in front, a colon at the end of a word, a comment. */
+/**
+ * Text that has a special meaning without quotes: a leading indicator, a colon at the end of a word, a
+ * comment.
+ */
 const INDICATOR = /^(?:[#,[\]{}&*!|>'"%@`]|[?:-](?: |$)|---|\.\.\.)|:(?: |$)| #/;
 const EDGE_SPACE = /^ | $/;
 
-/** `place` is null for a key, which has to stay on its line. */
+/** `place` is null for a key, which must stay on one line. */
 function encodeString(text: string, place: Place | null): string {
   if (UNPRINTABLE.test(text) || LINE_SEPARATOR.test(text) || / \n/.test(text)) return doubleQuoted(text, place);
   if (text.includes('\n')) return place === null || text.endsWith(' ') ? doubleQuoted(text, place) : literal(text, place.indent);
@@ -126,7 +133,9 @@ function literal(text: string, indent: number): string {
 
 const BEST_WIDTH = 80;
 
-/** Breaks a line at single blanks beyond column 80, as the Go emitter does: there the break stands for the blank. */
+/**
+ * Breaks a line at single spaces beyond column 80, as the Go emitter does: the line break replaces the space.
+ */
 function fold(text: string, { indent, column }: Place): string {
   if (column + text.length <= BEST_WIDTH || !text.includes(' ')) return text;
   const margin = `\n${' '.repeat(indent)}`;
@@ -141,7 +150,7 @@ function fold(text: string, { indent, column }: Place): string {
   return out;
 }
 
-/** A blank inside the text that does not follow another one. */
+/** A space inside the text that does not follow another one. */
 function isFoldingSpace(chars: readonly string[], index: number): boolean {
   return chars[index] === ' ' && index > 0 && index < chars.length - 1 && chars[index - 1] !== ' ';
 }
@@ -170,7 +179,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 function doubleQuoted(text: string, place: Place | null): string {
-  // The Go emitter takes every character for a byte order mark when the first one is.
+  // The Go emitter treats every character as a byte order mark when the first one is.
   const escapeAll = text.startsWith('\ufeff');
   const chars = [...text];
   let column = (place?.column ?? 0) + 1;
@@ -200,7 +209,7 @@ function hexEscape(code: number): string {
   );
 }
 
-/** Base 60, which no reader of Kubernetes knows, is quoted for the sake of others. */
+/** Base 60, which Kubernetes does not support, is quoted for other YAML parsers. */
 const BASE_60 = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 const ODD_BINARY = /^0b[-+][01]+$/;
 
@@ -210,7 +219,7 @@ function readsAsString(text: string): boolean {
   return type === 'string' || (type === 'timestamp' && !isCalendarDate(text));
 }
 
-/** What looks like a time but is none in the calendar, such as 2001-02-30, is text. */
+/** Text in timestamp format that is not a valid date, such as 2001-02-30, is a string. */
 function isCalendarDate(text: string): boolean {
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = (text.match(/\d+/g) ?? []).map(Number);
   const [, offsetHours = '0', offsetMinutes = '0'] = /[-+](\d\d):(\d\d)$/.exec(text.slice(text.indexOf(':') + 1)) ?? [];
@@ -228,6 +237,6 @@ function codePoints(text: string): number {
 
 function isSimpleKey(key: string): boolean {
   if (key.includes('\n') || LINE_SEPARATOR.test(key) || key.includes('\r')) return false;
-  // UTF-8 takes three bytes at most for what is one unit here.
+  // A UTF-16 code unit needs at most three bytes in UTF-8.
   return key.length * 3 <= MAX_SIMPLE_KEY_BYTES || new TextEncoder().encode(key).length <= MAX_SIMPLE_KEY_BYTES;
 }

@@ -1,4 +1,7 @@
-/** A scalar as Kubernetes reads it. Integers beyond 2^53 are bigint, so that range checks stay exact. */
+/**
+ * A scalar with the type that Kubernetes assigns. Integers beyond 2^53 are bigint, so that range checks are
+ * exact.
+ */
 export type YamlScalar =
   | { readonly type: 'null'; readonly value: null }
   | { readonly type: 'bool'; readonly value: boolean }
@@ -23,10 +26,10 @@ const TIMESTAMP =
   /^\d{4}-(?:1[0-2]|0?[1-9])-(?:3[01]|[12]\d|0?[1-9])(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)| \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?)?$/;
 
 /**
- * Gives an unquoted scalar the type that Kubernetes components give it: YAML 1.1 words for booleans and null, integers in Go's notations
- * (`0x32`, `062`, `0o62`, `0b1`, `1_000`), no base 60.
+ * Assigns an unquoted scalar the type that Kubernetes components assign: YAML 1.1 words for booleans and
+ * null, integers in Go's notations (`0x32`, `062`, `0o62`, `0b1`, `1_000`), no base 60.
  * @param text the scalar as written, without quotes
- * @see go.yaml.in/yaml/v2 resolve.go, which sigs.k8s.io/yaml and with it kubelet and kubeadm use
+ * @see go.yaml.in/yaml/v2 resolve.go, which sigs.k8s.io/yaml and therefore kubelet and kubeadm use
  */
 export function resolvePlainScalar(text: string): YamlScalar {
   if (NULL.has(text)) return { type: 'null', value: null };
@@ -54,10 +57,13 @@ function resolveNumber(text: string): YamlScalar {
 }
 
 const INTEGER = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
-/** Go's YAML reader takes a sign behind the prefix too. */
+/** Go's YAML parser also accepts a sign after the prefix. */
 const SIGNED_BINARY = /^0b([-+])([01]+)$/;
 
-/** Go's strconv.ParseInt/ParseUint with base 0; null when it is none or does not fit 64 bits. */
+/**
+ * Go's strconv.ParseInt/ParseUint with base 0; null when the text is not an integer or does not fit into 64
+ * bits.
+ */
 function parseGoInteger(text: string): number | bigint | null {
   const match = INTEGER.exec(text);
   if (!match) return null;

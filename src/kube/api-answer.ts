@@ -24,7 +24,7 @@ const LIST = z.object({
 
 const condition = z.looseObject({ type: z.string(), status: z.string(), reason: text, message: text });
 const data = z.object({ data: texts, binaryData: texts });
-/** Members that the program reads, of kinds it reads most. */
+/** Schemas of the members that the program reads, for the most frequent kinds. */
 const MEMBERS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ['ConfigMap', data],
   ['Secret', data],
@@ -43,16 +43,16 @@ const MEMBERS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ],
 ]);
 
-/** What a request asks for. */
+/** The object that a request expects. */
 export interface Asked {
   readonly kind: string;
-  /** Where the request names an object. */
+  /** Set when the request names an object. */
   readonly name?: string | undefined;
-  /** Answers without a name, such as those to reviews, are accepted. */
+  /** Accepts responses without a name, such as those to reviews. */
   readonly isUnnamed?: boolean;
 }
 
-/** Why an answer is not the object a request asks for, as a clause that begins with the member; null when it is. */
+/** Why a response is not the expected object, as a clause that begins with the field; null when it is. */
 export function objectIssue(body: JsonObject, { kind, name, isUnnamed = false }: Asked): string | null {
   const issue = issueOf(isUnnamed ? UNNAMED_OBJECT : OBJECT, body);
   if (issue !== null) return issue;
@@ -62,7 +62,7 @@ export function objectIssue(body: JsonObject, { kind, name, isUnnamed = false }:
   return membersIssue(body, kind);
 }
 
-/** The same of a list of objects of a kind, in which the items need not name it. */
+/** As objectIssue, for a list of objects of a kind; the items need not have the kind. */
 export function listIssue(body: JsonObject, kind: string): string | null {
   const issue = issueOf(LIST, body);
   if (issue !== null || !MEMBERS.has(kind)) return issue;
@@ -73,7 +73,7 @@ export function listIssue(body: JsonObject, kind: string): string | null {
   return null;
 }
 
-/** The same of the object of a watch event. */
+/** As objectIssue, for the object of a watch event. */
 export function eventIssue(type: string, object: JsonObject, kind: string): string | null {
   const issue = type === 'BOOKMARK' ? issueOf(BOOKMARK, object) : objectIssue(object, { kind });
   return issue === null ? null : `object.${issue}`;

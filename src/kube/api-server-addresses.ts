@@ -3,7 +3,7 @@ import { type Cidr, parseCidr } from '../base/text/ip.ts';
 import type { KubeObject } from './object.ts';
 import { readObject } from './read-object.ts';
 
-/** The Service by which pods reach the API server, and its Endpoints. */
+/** The Service of the API server inside the cluster, and its Endpoints. */
 export const API_SERVER_SERVICE = { namespace: 'default', name: 'kubernetes' } as const;
 
 const text = z.string();

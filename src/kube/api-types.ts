@@ -1,11 +1,12 @@
 import type { ObjectNode } from '../codec/type-node.ts';
 import { readTypeTable } from '../codec/type-table.ts';
 
-/** The kinds whose full type is known here. */
+/** Kinds with a complete type definition. */
 export type TypedKind = 'Pod' | 'Deployment' | 'DaemonSet';
 
 /**
- * The type of a built-in kind of the API: what its Go struct can hold and how it is printed. Of the status only what is printed when it is empty.
+ * The type of a built-in API kind: the fields of its Go struct and how they are printed. Of the status, only
+ * the fields that are printed when empty.
  * @see k8s.io/api core/v1, apps/v1 (1.36)
  */
 export function apiType(kind: TypedKind): ObjectNode {

@@ -1,14 +1,14 @@
 import { Secret } from '../base/text/secret.ts';
 
-/** The two halves of a bootstrap token: the id is public, the secret is not. */
+/** The two parts of a bootstrap token: the id is public, the secret is not. */
 export interface BootstrapTokenParts {
   readonly id: string;
   readonly secret: Secret;
 }
 
 /**
- * Parts a bootstrap token `[a-z0-9]{6}.[a-z0-9]{16}`.
- * @returns null when it is none
+ * Splits a bootstrap token `[a-z0-9]{6}.[a-z0-9]{16}`.
+ * @returns null when the text is not a bootstrap token
  */
 export function partsOfToken(token: Secret): BootstrapTokenParts | null {
   const [, id, secret] = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(token.reveal()) ?? [];

@@ -2,80 +2,94 @@ import { AppError, type AppErrorOptions, type Problem } from '../base/errors.ts'
 import type { KubeObject, ObjectRef } from './object.ts';
 import { describeRef, refOf } from './object-ref.ts';
 
-const NOT_AN_API_SERVER = 'Check the server address in the kubeconfig: a proxy or another web server may answer in place of the API server';
+const NOT_AN_API_SERVER =
+  'Check the server address in the kubeconfig: a proxy or another web server may have answered instead of the API server';
 
-/** What an API server said no with: the HTTP status and, where it sent one, the members of its Status object. */
+/** The rejection of a request: the HTTP status and, if sent, the members of the Status object. */
 export interface Refusal {
   readonly httpStatus: number;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
-  /** Added as the hint of the problem. */
+  /** Used as the hint of the problem. */
   readonly hint?: string | undefined;
 }
 
-/** Nothing answers as an API server there. `why` is a clause ("connection refused"), `hint` what to look at. */
+/**
+ * No API server is reachable at the address. `why` is a clause ("connection refused"), `hint` says what to
+ * check.
+ */
 export function clusterUnreachable(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
   return problem({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, hint }, options);
 }
 
-/** The credentials could not be got at all, so nothing was asked. `why` never holds what a credential plugin printed. */
+/**
+ * No credentials are available, so no request was sent. `why` never contains output of a credential plugin.
+ */
 export function clusterCredentials(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
   return problem({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, hint }, options);
 }
 
-/** Whether a later attempt may succeed: the API server is unreachable or failing, or something else answers in its place. */
+/**
+ * Whether a later attempt may succeed: the API server is unreachable or failing, or another server answers in
+ * its place.
+ */
 export function mayPass(error: unknown): error is AppError {
   return error instanceof AppError && PASSING.has(error.code);
 }
 
 const PASSING: ReadonlySet<string> = new Set(['CLUSTER_UNREACHABLE', 'CLUSTER_ERROR', 'CLUSTER_ANSWER_INVALID']);
 
-/** A kind the server does not serve. */
 export function clusterNoSuchKind(server: string, apiVersion: string, kind: string): AppError {
-  const hint = 'Check the apiVersion and kind, or install what provides it';
+  const hint = 'Check apiVersion and kind, or install the CRD that defines the kind';
   return problem({ code: 'CLUSTER_NO_SUCH_KIND', message: `the API server ${server} has no kind ${kind} in ${apiVersion}`, hint });
 }
 
-/** Something other than an API server answered, e.g. a proxy's HTML page. */
+/** Another server than the API server answered, e.g. a proxy with an HTML page. */
 export function clusterNotAnApi(server: string, what: string, httpStatus: number, contentType: string): AppError {
   const sent = contentType === '' ? 'no content type' : contentType.split(';')[0];
-  const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an object of the API`;
-  return problem({ code: 'CLUSTER_ERROR', message, hint: 'Another web server or a proxy seems to stand there: check the server address' });
+  const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an API object`;
+  return problem({ code: 'CLUSTER_ERROR', message, hint: 'Check the server address: another web server or a proxy seems to answer at it' });
 }
 
-/** A request was answered with JSON that is no object of the API. `why` is a clause like `items[0].metadata: expected object`. */
+/**
+ * The response is JSON but not a valid API object. `why` is a clause like `items[0].metadata: expected
+ * object`.
+ */
 export function clusterAnswerInvalid(
   server: string,
   { what, method, path }: { readonly what: string; readonly method: string; readonly path: string },
   why: string,
 ): AppError {
-  const message = `cannot ${what}: ${server} answered ${method} ${path} with an object that is not of the Kubernetes API: ${why}`;
+  const message = `cannot ${what}: ${server} answered ${method} ${path} with an invalid Kubernetes object: ${why}`;
   return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
 }
 
-/** A member of an object of the API has the wrong type or is missing. `why` is a clause like `spec.request: expected string`. */
+/**
+ * A member of an API object is missing or has the wrong type. `why` is a clause like `spec.request: expected
+ * string`.
+ */
 export function clusterObjectInvalid(object: KubeObject, why: string): AppError {
   const message = `the API server sent an invalid ${describeRef(refOf(object))}: ${why}`;
   return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
 }
 
-/** The object that another one should go with is not there any more. */
+/** The owner of an object to be created no longer exists. */
 export function ownerGone(owner: ObjectRef, owned: KubeObject): AppError {
-  const message = `${describeRef(owner)}, with which ${describeRef(refOf(owned))} should go, is gone`;
-  return problem({ code: 'CLUSTER_NOT_FOUND', message, hint: 'Run the same command again' });
+  const message = `cannot create ${describeRef(refOf(owned))}: its owner ${describeRef(owner)} no longer exists`;
+  return problem({ code: 'CLUSTER_NOT_FOUND', message, hint: 'Rerun the same command' });
 }
 
-/** A watch that brings something else than events. */
+/** A watch stream contains invalid events. */
 export function clusterBadStream(what: string, why: string): AppError {
   return problem({
     code: 'CLUSTER_ERROR',
     message: `cannot ${what}: ${why}`,
-    hint: 'Check what stands between here and the API server (proxy, load balancer)',
+    hint: 'Check the proxies and load balancers between the local host and the API server',
   });
 }
 
 /**
- * The error for a request the API server refused.
+ * The error for a request that the API server rejected.
  * @param what the request as a verb clause, e.g. `get ConfigMap kube-system/kubelet-config`
  */
 export function clusterRefused(what: string, refusal: Refusal, options?: AppErrorOptions): AppError {
@@ -87,7 +101,7 @@ export function clusterRefused(what: string, refusal: Refusal, options?: AppErro
 
 const HINTS: Readonly<Record<string, string>> = {
   CLUSTER_UNAUTHORIZED: 'The API server does not accept the credentials: check the token or client certificate in the kubeconfig',
-  CLUSTER_CONFLICT: 'Someone else changed it meanwhile: run the command again',
+  CLUSTER_CONFLICT: 'The object was changed at the same time: rerun the command',
 };
 
 function refusalCode({ httpStatus, reason }: Refusal): string {
@@ -112,7 +126,8 @@ function refusalCode({ httpStatus, reason }: Refusal): string {
 const MAX_MESSAGE = 1000;
 
 /**
- * The server's words in one line, without the objects it quotes back (`Invalid value: "{...}"` holds the whole object sent, secrets too).
+ * The server's message in one line, without quoted objects (`Invalid value: "{...}"` contains the whole
+ * object sent, including secrets).
  */
 function withoutEchoes(message: string): string {
   const line = message

@@ -16,17 +16,18 @@ export interface ListResult {
 }
 
 /**
- * A Kubernetes API server. Absent is `null`; objects read are never changed in place.
+ * A Kubernetes API server. Absent objects are `null`; objects read are never modified in place.
  *
- * Errors (AppError): CLUSTER_UNREACHABLE (nothing listens, no route, time-out, TLS: the message says which), CLUSTER_UNAUTHORIZED (401),
- * CLUSTER_FORBIDDEN (403), CLUSTER_NOT_FOUND (404 where an object must exist), CLUSTER_CONFLICT (409: someone else changed it),
- * CLUSTER_ALREADY_EXISTS (409 on create), CLUSTER_INVALID (422), CLUSTER_NO_SUCH_KIND (a kind the
- * server does not serve), CLUSTER_ERROR (any other status). Headers and request bodies are never in a message.
+ * Errors (AppError): CLUSTER_UNREACHABLE (connection refused, no route, timeout, TLS: the message names the
+ * cause), CLUSTER_UNAUTHORIZED (401), CLUSTER_FORBIDDEN (403), CLUSTER_NOT_FOUND (404 where an object must
+ * exist), CLUSTER_CONFLICT (409: changed by another client), CLUSTER_ALREADY_EXISTS (409 on create),
+ * CLUSTER_INVALID (422), CLUSTER_NO_SUCH_KIND (a kind the server does not serve), CLUSTER_ERROR (any other
+ * status). Headers and request bodies are never in a message.
  */
 export interface Cluster {
-  /** e.g. `https://10.0.0.1:6443`. */
+  /** For example `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** Context of the kubeconfig that the connection was made with. */
+  /** Kubeconfig context of the connection. */
   readonly context?: string | undefined;
   /** `gitVersion` of the server, e.g. `v1.36.2`. */
   version(): Promise<string>;
@@ -36,20 +37,24 @@ export interface Cluster {
     options?: ListOptions,
   ): Promise<ListResult>;
   create(object: KubeObject): Promise<KubeObject>;
-  /** Replaces it; with `metadata.resourceVersion` set only if nobody changed it since. */
+  /** Replaces the object; with `metadata.resourceVersion` set, only if the object is unchanged since. */
   update(object: KubeObject): Promise<KubeObject>;
   patch(ref: ObjectRef, type: PatchType, patch: JsonObject | readonly JsonObject[], options?: PatchOptions): Promise<KubeObject>;
-  /** Null when there was none. */
+  /** Returns null when the object did not exist. */
   delete(ref: ObjectRef): Promise<KubeObject | null>;
-  /** Events after `resourceVersion`, until the signal aborts or the server ends the stream. Throws CLUSTER_GONE when that version is too old: list again. */
+  /**
+   * Events after `resourceVersion`, until the signal aborts or the server ends the stream. Throws
+   * CLUSTER_GONE when the resourceVersion has expired: list again.
+   */
   watch(
     kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string },
     options: WatchOptions,
   ): AsyncIterable<WatchEvent>;
   /**
-   * The JSON object a path answers with, e.g. the configz of a kubelet through the API server's proxy. Asked once: what fails behind a proxy is not tried
-   * again. An answer that is no object is an error with its first line (CLUSTER_NOT_FOUND, CLUSTER_FORBIDDEN, CLUSTER_ERROR by its status).
-   * @param path begins with a slash, parts encoded
+   * The JSON object at a path, e.g. the configz of a kubelet through the API server's proxy. Failures behind
+   * a proxy are not retried. Any other response is an error with its first line (CLUSTER_NOT_FOUND,
+   * CLUSTER_FORBIDDEN, CLUSTER_ERROR by its status).
+   * @param path begins with a slash, segments encoded
    */
   getRaw(path: string): Promise<JsonObject>;
   close(): Promise<void>;
@@ -57,7 +62,7 @@ export interface Cluster {
 
 export interface PatchOptions {
   readonly subresource?: string;
-  /** Judged and answered as if, and not kept. */
+  /** Validates the request without storing the result. */
   readonly dryRun?: boolean;
 }
 

@@ -1,11 +1,12 @@
-/** Where a connection goes, as the host sees it: 127.0.0.1 is the host. */
+/** Destination of a connection from the host's point of view: 127.0.0.1 is the host. */
 export interface DialAddress {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Opens a TCP connection from the host, over the connection to it. Rejects with what Node says of a connection that fails (an Error with `code`, e.g.
- * ECONNREFUSED); AppError HOST_FORWARD_REFUSED when the host does not let us, else as `run`.
+ * Opens a TCP connection from the host, over the connection to it. Rejects with Node's error for a failed
+ * connection (an Error with `code`, e.g. ECONNREFUSED); AppError HOST_FORWARD_REFUSED when the host forbids
+ * forwarding, else as `run`.
  */
 export type Dial = (address: DialAddress, signal?: AbortSignal) => Promise<NodeJS.ReadWriteStream>;

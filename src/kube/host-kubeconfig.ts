@@ -16,27 +16,30 @@ import {
 } from './kubeconfig.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from './kubeconfig-render.ts';
 
-/** A kubeconfig that a host holds, and how to read the files that it names. */
+/** A kubeconfig on a host, and access to the files that it references. */
 export interface HostKubeconfigSource {
   /** Name of the host. */
   readonly host: string;
-  /** Path of the kubeconfig on the host; relative paths in it count from its folder. */
+  /** Path of the kubeconfig on the host; relative paths in it are relative to its folder. */
   readonly path: string;
   readonly text: string | SensitiveText;
   /** Reads a file of the host, never of the local host; null when it does not exist. */
   readonly readFile: (path: string) => Promise<string | null>;
-  /** How to fix a kubeconfig that is refused, a sentence without a final stop. */
+  /** How to fix a rejected kubeconfig, a sentence without a final full stop. */
   readonly hint: string;
 }
 
-/** Only `rebuildHostKubeconfig` constructs it: the class is not exported, and its private field keeps other values from having its type. */
+/**
+ * Only `rebuildHostKubeconfig` constructs it: the class is not exported, and its private field keeps other
+ * values from having its type.
+ */
 class RebuiltKubeconfig {
   readonly #text: SensitiveText;
   /** `HOST:PATH`, for messages. */
   readonly file: string;
-  /** `https://HOST:PORT`, as the host names it. */
+  /** `https://HOST:PORT`, as in the host's kubeconfig. */
   readonly server: string;
-  /** PEM bundle, as the host holds it. */
+  /** PEM bundle, as on the host. */
   readonly caPem: string;
 
   constructor(text: SensitiveText, { file, server, caPem }: { readonly file: string; readonly server: string; readonly caPem: string }) {
@@ -46,27 +49,28 @@ class RebuiltKubeconfig {
     this.caPem = caPem;
   }
 
-  /** A kubeconfig with one context that names no file and no program. */
+  /** A kubeconfig with one context that references no file and no program. */
   get text(): SensitiveText {
     return this.#text;
   }
 }
 
 /**
- * A kubeconfig of a host that the local host can use safely: server, CA and the host's own client certificate or token, all embedded. `connectCluster`
- * takes no other text that comes from a host.
+ * A kubeconfig of a host that the local host can use safely: server, CA and the host's own client certificate
+ * or token, all embedded. `connectCluster` accepts no other text from a host.
  */
 export type HostKubeconfig = RebuiltKubeconfig;
 
-/** More than any kubeconfig or certificate bundle of a host has, in characters. */
+/** Maximum size in characters; kubeconfigs and certificate bundles of hosts are far smaller. */
 const MAX_LENGTH = 256 * 1024;
 
 /**
- * Builds a new kubeconfig from the current context of one that a host holds. The host's text is data: nothing in it may have the local host run a program,
- * read a file of its own, or send credentials to a server that is not verified.
- * @throws AppError with exit code 3, each problem with host, file, line and field: HOST_KUBECONFIG_REFUSED for fields that are not honoured (exec,
- * auth-provider, username, password, impersonation, insecure-skip-tls-verify, proxy-url, a server that is not `https://HOST:PORT`);
- * HOST_KUBECONFIG_UNUSABLE for a missing CA, certificate, key or token; the codes of `parseKubeconfig` and `resolveContext`
+ * Builds a new kubeconfig from the current context of a host's kubeconfig. The host's text is untrusted: it
+ * must not make the local host run a program, read a local file, or send credentials to an unverified server.
+ * @throws AppError with exit code 3, each problem with host, file, line and field: HOST_KUBECONFIG_REFUSED
+ *   for fields that are not honoured (exec, auth-provider, username, password, impersonation,
+ *   insecure-skip-tls-verify, proxy-url, a server that is not `https://HOST:PORT`); HOST_KUBECONFIG_UNUSABLE
+ *   for a missing CA, certificate, key or token; the codes of `parseKubeconfig` and `resolveContext`
  * @see client-go tools/clientcmd (1.36) for the precedence of data over files, and of tokenFile over token
  */
 export async function rebuildHostKubeconfig(source: HostKubeconfigSource): Promise<HostKubeconfig> {
@@ -74,11 +78,11 @@ export async function rebuildHostKubeconfig(source: HostKubeconfigSource): Promi
   const start: Position = { file: source.path, line: 1, column: 1 };
   if (text.length > MAX_LENGTH) {
     const place = { host: source.host, position: start, field: '', hint: source.hint };
-    throw refusal([hostKubeconfigUnusable(place, `the kubeconfig has ${text.length} characters, more than ${MAX_LENGTH}`)]);
+    throw refusal([hostKubeconfigUnusable(place, `the kubeconfig has ${text.length} characters; the limit is ${MAX_LENGTH}`)]);
   }
   const { target, places } = readTarget(source, text);
   const reader = new HostFiles(source, places);
-  const caPem = await reader.authorities(target.cluster);
+  const caPem = await reader.caBundle(target.cluster);
   const shared = {
     clusterName: target.cluster.name,
     context: target.context,
@@ -93,7 +97,7 @@ export async function rebuildHostKubeconfig(source: HostKubeconfigSource): Promi
   return new RebuiltKubeconfig(tokenKubeconfig({ ...shared, token: await reader.token(target.user) }), rebuilt);
 }
 
-/** Where the entries of the current context are: messages name their fields. */
+/** The entries of the current context, for field names in messages. */
 interface Places {
   readonly cluster: Entry;
   readonly user: Entry;
@@ -101,7 +105,7 @@ interface Places {
 }
 
 interface Entry {
-  /** e.g. `users[0].user`. */
+  /** For example `users[0].user`. */
   readonly path: string;
   readonly node: SourceMap | null;
   readonly document: SourceDocument;
@@ -112,7 +116,7 @@ function readTarget(source: HostKubeconfigSource, text: string): { readonly targ
   try {
     const config = parseKubeconfig(text, source.path);
     const places = placesOf(config, parseSource(text, source.path, KUBECONFIG_LIMITS).documents);
-    // Reported before entries that do not resolve: a refused field matters more.
+    // Rejected fields are reported before unresolved entries, because they matter more.
     const refused = refusedFields(source, config, places);
     if (refused.length > 0) throw refusal(refused);
     return { target: resolveContext(config), places };
@@ -142,11 +146,11 @@ function placesOf(config: Kubeconfig, documents: readonly SourceDocument[]): Pla
   };
 }
 
-const RUNS_A_PROGRAM = 'the local host would run a program for the host';
+const RUNS_A_PROGRAM = 'the local host would run a program that the host chooses';
 const NO_BASIC = 'kube-apiserver has no basic authentication since 1.19';
-const NO_IMPERSONATION = 'the host connects as itself only';
+const NO_IMPERSONATION = 'a host may use only its own identity';
 
-/** Fields that would be honoured in a kubeconfig of the operator's, and why they are not in one of a host. */
+/** Fields honoured in an operator's kubeconfig, and why a host's kubeconfig must not set them. */
 const REFUSED_FIELDS: Readonly<Record<'cluster' | 'user', Readonly<Record<string, string>>>> = {
   cluster: {
     'insecure-skip-tls-verify': 'the API server would not be verified',
@@ -177,9 +181,14 @@ function refusedFields(source: HostKubeconfigSource, config: Kubeconfig, places:
     ),
     ...(cluster?.tlsServerName === undefined || SERVER_NAME.test(cluster.tlsServerName)
       ? []
-      : [hostKubeconfigRefused(placeOf(source, places.cluster, 'tls-server-name'), 'it is not a DNS name or an IP address')]),
+      : [hostKubeconfigRefused(placeOf(source, places.cluster, 'tls-server-name'), 'not a DNS name or IP address')]),
     ...([config.currentContext, context?.cluster, context?.user].some((name) => name !== undefined && !NAME.test(name))
-      ? [hostKubeconfigRefused(placeOf(source, places.context, null), 'its names hold control characters or more than 253 characters')]
+      ? [
+          hostKubeconfigRefused(
+            placeOf(source, places.context, null),
+            'context, cluster and user names must have at most 253 characters and no control characters',
+          ),
+        ]
       : []),
   ];
 }
@@ -188,7 +197,7 @@ const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$/;
 /** Names that a terminal shows unchanged. */
 const NAME = /^[^\p{C}]{0,253}$/u;
 
-/** Null, false and empty values are as good as absent, as for client-go. */
+/** Null, false and empty values are treated as absent, as in client-go. */
 function isSet({ node }: Entry, field: string): boolean {
   const value: SourceNode | undefined = entryOf(node, field)?.value;
   if (value === undefined) return false;
@@ -197,13 +206,16 @@ function isSet({ node }: Entry, field: string): boolean {
   return value.scalar.type !== 'null' && value.text !== '' && !(value.scalar.type === 'bool' && !value.scalar.value);
 }
 
-/** The path and the query of requests are ours; an address that is missing or broken is for `resolveContext` to report. */
+/**
+ * The program itself sets path and query of requests. `resolveContext` reports a missing or malformed
+ * address.
+ */
 function whyServerIsRefused(server: string): string | null {
   if (!URL.canParse(server)) return null;
   const { protocol, username, password, pathname, search, hash } = new URL(server);
   if (protocol === 'http:') return 'the API server would not be verified without TLS';
   const isPlain = username === '' && password === '' && pathname === '/' && search === '' && hash === '';
-  return isPlain ? null : 'it must be https://HOST:PORT, without user, path and query';
+  return isPlain ? null : 'must be https://HOST:PORT without user, path and query';
 }
 
 function placeOf({ host, hint }: HostKubeconfigSource, { path, node, document }: Entry, field: string | null) {
@@ -212,7 +224,7 @@ function placeOf({ host, hint }: HostKubeconfigSource, { path, node, document }:
   return { host, hint, position: document.positionAt(offset), field: field === null ? path : `${path}.${field}` };
 }
 
-/** Reads what the entries of a kubeconfig embed or name, the files on the host. */
+/** Reads the data that kubeconfig entries embed or reference; files are read on the host. */
 class HostFiles {
   readonly #source: HostKubeconfigSource;
   readonly #places: Places;
@@ -222,52 +234,53 @@ class HostFiles {
     this.#places = places;
   }
 
-  async authorities({ caData, caFile }: KubeconfigCluster): Promise<string> {
+  async caBundle({ caData, caFile }: KubeconfigCluster): Promise<string> {
     const field = caData === undefined ? 'certificate-authority' : 'certificate-authority-data';
     const pem = await this.#content('cluster', field, caData, caFile);
-    if (pem === null) throw this.#unusable('cluster', 'certificate-authority-data', 'the cluster has no certificate authority');
+    if (pem === null) throw this.#unusable('cluster', 'certificate-authority-data', 'the cluster has no CA certificate');
     return this.#blocks('cluster', field, pem, 'certificate', ({ label }) => label === 'CERTIFICATE').join('');
   }
 
-  /** Null: the user has none. */
+  /** Null when the user has no client certificate. */
   async clientCertificate(user: KubeconfigUser | null): Promise<{ readonly certificatePem: string; readonly keyPem: Secret } | null> {
     if (user === null || (user.certData === undefined && user.certFile === undefined)) return null;
     const field = user.certData === undefined ? 'client-certificate' : 'client-certificate-data';
     const keyField = user.keyData === undefined ? 'client-key' : 'client-key-data';
     const certificate = await this.#content('user', field, user.certData, user.certFile);
     const key = await this.#content('user', keyField, user.keyData?.reveal(), user.keyFile);
-    // A kubelet keeps both in one file: each goes where it belongs.
+    // A kubelet stores both in one file: split them.
     const certificates = this.#blocks('user', field, certificate ?? '', 'certificate', ({ label }) => label === 'CERTIFICATE');
     const [keyPem = ''] = this.#blocks('user', keyField, key ?? '', 'private key', ({ label }) => label.endsWith('PRIVATE KEY'));
     return { certificatePem: certificates.join(''), keyPem: new Secret(keyPem) };
   }
 
-  /** @throws AppError HOST_KUBECONFIG_UNUSABLE when the user has none either */
+  /** @throws AppError HOST_KUBECONFIG_UNUSABLE when the user has no token */
   async token(user: KubeconfigUser | null): Promise<Secret> {
     const field = user?.tokenFile === undefined ? 'token' : 'tokenFile';
     const content = (await this.#content('user', field, undefined, user?.tokenFile)) ?? user?.token?.reveal() ?? '';
     const token = content.trim();
     if (token === '')
-      throw this.#unusable('user', user?.tokenFile === undefined ? null : field, 'the user has no client certificate and no token');
-    if (!TOKEN.test(token)) throw this.#unusable('user', field, 'the token holds characters that no token has');
+      throw this.#unusable('user', user?.tokenFile === undefined ? null : field, 'the user has neither a client certificate nor a token');
+    if (!TOKEN.test(token)) throw this.#unusable('user', field, 'the token contains invalid characters');
     return new Secret(token);
   }
 
-  /** The content of a `-data` field, else of the file on the host. Null: there is neither. */
+  /** The content of a `-data` field, else of the referenced file on the host. Null when neither is set. */
   async #content(kind: 'cluster' | 'user', field: string, data: string | undefined, file: string | undefined): Promise<string | null> {
     if (data !== undefined) return decodeDataField(data);
     if (file === undefined) return null;
-    if (!PATH.test(file)) throw this.#unusable(kind, field, 'it is not a path');
+    if (!PATH.test(file)) throw this.#unusable(kind, field, 'not a valid path');
     const path = cleanPath(file.startsWith('/') ? file : `${this.#source.path.slice(0, this.#source.path.lastIndexOf('/') + 1)}${file}`);
     const content = await this.#source.readFile(path);
-    if (content === null) throw this.#unusable(kind, field, `it names ${path}, and the host has no such file`);
-    if (content.length > MAX_LENGTH) throw this.#unusable(kind, field, `${path} has ${content.length} characters, more than ${MAX_LENGTH}`);
+    if (content === null) throw this.#unusable(kind, field, `the file ${path} does not exist on the host`);
+    if (content.length > MAX_LENGTH)
+      throw this.#unusable(kind, field, `${path} has ${content.length} characters; the limit is ${MAX_LENGTH}`);
     return content;
   }
 
   #blocks(kind: 'cluster' | 'user', field: string, pem: string, what: string, isDesired: (block: PemBlock) => boolean): readonly string[] {
     const found = pemBlocks(pem).filter(isDesired);
-    if (found.length === 0) throw this.#unusable(kind, field, `it holds no PEM ${what}`);
+    if (found.length === 0) throw this.#unusable(kind, field, `contains no PEM ${what}`);
     return found.map((block) => block.pem);
   }
 
@@ -276,9 +289,9 @@ class HostFiles {
   }
 }
 
-/** At most PATH_MAX of Linux. */
+/** PATH_MAX of Linux. */
 const PATH = /^[^\p{C}]{1,4096}$/u;
-/** What an Authorization header can hold. */
+/** Characters that are valid in an Authorization header. */
 const TOKEN = /^[\x21-\x7e]{1,65536}$/;
 
 function refusal(problems: readonly Problem[]): AppError {

@@ -3,19 +3,19 @@ import { isJsonObject } from '../base/json.ts';
 import { parseSource, sourceToJson } from '../codec/source.ts';
 import { KUBECONFIG_LIMITS, parseKubeconfig } from './kubeconfig.ts';
 
-/** A kubeconfig file that was read. */
 export interface KubeconfigText {
   readonly file: string;
   readonly text: string;
 }
 
-/** Members of an entry that name files, relative to the file the entry is in. */
+/** Members of an entry that are paths, relative to the folder of their file. */
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
 
 /**
- * The files of KUBECONFIG as one kubeconfig, as kubectl merges them: the first file that has an entry of a name, or a current-context, wins.
- * @returns JSON text; what it names is relative to the working directory
- * @throws AppError as parseKubeconfig, with the place in its own file
+ * Merges the files of KUBECONFIG as kubectl does: the first file that defines an entry of a name, or a
+ * current-context, wins.
+ * @returns JSON text; its paths are relative to the working directory
+ * @throws AppError as parseKubeconfig, with the position in the original file
  */
 export function mergeKubeconfigs(files: readonly KubeconfigText[]): string {
   const roots = files.map(({ file, text }) => {

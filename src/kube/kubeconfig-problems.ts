@@ -1,6 +1,6 @@
 import { AppError, type AppErrorOptions, type Position, type Problem } from '../base/errors.ts';
 
-/** A kubeconfig that names something it does not have, or lacks something needed to use it. */
+/** A kubeconfig with an invalid or incomplete entry. */
 export function kubeconfigInvalid(message: string, position: Position, hint?: string, path?: string): Problem {
   return {
     code: 'KUBECONFIG_INVALID',
@@ -11,36 +11,37 @@ export function kubeconfigInvalid(message: string, position: Position, hint?: st
   };
 }
 
-/** No context was asked for and the file chooses none. */
+/** No context was requested and the file has no current-context. */
 export function kubeconfigNoContext(position: Position, known: readonly string[]): Problem {
-  const hint = known.length === 0 ? 'Check that this is the right file' : `Choose one of its contexts: ${known.join(', ')}`;
+  const hint =
+    known.length === 0 ? 'Check that this is the right file' : `Set current-context or name one of its contexts: ${known.join(', ')}`;
   return { code: 'KUBECONFIG_NO_CONTEXT', message: 'the kubeconfig has no current-context', position, hint };
 }
 
-/** The context, cluster or user that should be used is not in the file. */
+/** The requested context, cluster or user is not in the file. */
 export function kubeconfigNotFound(
   what: 'context' | 'cluster' | 'user',
   name: string,
   position: Position,
   known: readonly string[],
 ): Problem {
-  const hint = known.length === 0 ? `The file has no ${what} at all` : `It has: ${known.map((each) => JSON.stringify(each)).join(', ')}`;
+  const hint = known.length === 0 ? `The file has no ${what}` : `Existing: ${known.map((each) => JSON.stringify(each)).join(', ')}`;
   return { code: 'KUBECONFIG_INVALID', message: `the kubeconfig has no ${what} ${JSON.stringify(name)}`, position, hint };
 }
 
-/** The kubeconfig itself can't be read. `why` is a clause ("it does not exist"). */
+/** The kubeconfig cannot be read. `why` is a clause ("does not exist"). */
 export function kubeconfigUnreadable(file: string, why: string, options: AppErrorOptions): AppError {
   const message = `cannot read the kubeconfig ${file}: ${why}`;
-  const hint = 'Name another one with --kubeconfig';
+  const hint = 'Use --kubeconfig to name another file';
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }
 
-/** A file the kubeconfig refers to can't be read. */
+/** A file that the kubeconfig references cannot be read. */
 export function kubeconfigReferenceUnreadable(
   { file, field, path, why }: { readonly file: string; readonly field: string; readonly path: string; readonly why: string },
   options: AppErrorOptions,
 ): AppError {
-  const message = `${file}: ${field} names ${path}, which can't be read: ${why}`;
-  const hint = 'Relative paths count from the folder of the kubeconfig';
+  const message = `${file}: cannot read ${path} (${field}): ${why}`;
+  const hint = 'Relative paths are relative to the folder of the kubeconfig';
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }

@@ -2,26 +2,27 @@ import { Secret, SensitiveText } from '../base/text/secret.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 
 export interface KubeconfigServer {
-  /** Name of the cluster entry, `kubernetes` unless the ClusterConfiguration says otherwise. */
+  /** Name of the cluster entry; `kubernetes` unless set in the ClusterConfiguration. */
   readonly clusterName: string;
-  /** e.g. `https://10.0.0.1:6443`. */
+  /** For example `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** PEM bundle of the cluster's authorities. */
+  /** PEM bundle of the cluster's CAs. */
   readonly caPem: string;
-  /** The name in the server's certificate, where it is not that of its address. */
+  /** Server name to verify, if different from the address. */
   readonly tlsServerName?: string;
   readonly proxyUrl?: string;
   /** Name of the context; default: `USER@CLUSTER`. */
   readonly context?: string;
 }
 
-/** A kubeconfig whose only user has a bearer token. */
+/** A kubeconfig with one user that has a bearer token. */
 export function tokenKubeconfig(options: KubeconfigServer & { readonly user: string; readonly token: Secret }): SensitiveText {
   return withUser(options, options.user, { token: options.token });
 }
 
 /**
- * A kubeconfig with an embedded client certificate, as kubeadm writes admin.conf and the kubelet.conf of the first control plane.
+ * A kubeconfig with an embedded client certificate, as kubeadm writes admin.conf and the kubelet.conf of the
+ * first control plane.
  * @param options `certificatePem` the certificate, `keyPem` its private key
  */
 export function clientCertificateKubeconfig(
@@ -34,20 +35,21 @@ export function clientCertificateKubeconfig(
   });
 }
 
-/** A kubeconfig that has a key, and whose certificate and authority are still to be put in. */
+/** A kubeconfig with a client key; the certificate and the CA are added later. */
 export function keyKubeconfig(
   options: Pick<KubeconfigServer, 'clusterName' | 'server'> & { readonly user: string; readonly keyPem: Secret },
 ): SensitiveText {
   return withUser({ ...options, caPem: '' }, options.user, { 'client-key-data': new Secret(base64(options.keyPem.reveal())) });
 }
 
-/** A client key as a kubeconfig has it, as PEM; null when it has none. */
+/** The PEM of the base64-encoded client key of a kubeconfig; null when the kubeconfig has none. */
 export function clientKeyOf(data: Secret | undefined): Secret | null {
   return data === undefined ? null : new Secret(Buffer.from(data.reveal(), 'base64').toString('utf8'));
 }
 
 /**
- * A kubeconfig whose client certificate and key stay in files, e.g. the kubelet's rotating `kubelet-client-current.pem`.
+ * A kubeconfig that references client certificate and key as files, e.g. the kubelet's rotating
+ * `kubelet-client-current.pem`.
  * @see kubeadm 1.36 kubelet-finalize enable-client-cert-rotation
  */
 export function clientCertificateFileKubeconfig(
@@ -58,7 +60,8 @@ export function clientCertificateFileKubeconfig(
 }
 
 /**
- * What stands under `kubeconfig` in kube-public/cluster-info: one cluster without a name, no users, no contexts.
+ * The value of the key `kubeconfig` in kube-public/cluster-info: one cluster without a name, no users, no
+ * contexts.
  * @see kubeadm 1.36 bootstrap-token cluster-info
  */
 export function clusterInfoKubeconfig({ server, caPem }: Pick<KubeconfigServer, 'server' | 'caPem'>): string {
@@ -99,7 +102,7 @@ function withUser(
   return maskSecrets(text, credentials);
 }
 
-/** Cuts the encoded secrets out of a text, each found behind its key. */
+/** Replaces the encoded secrets of a text by Secret parts; each is found after its key. */
 function maskSecrets(text: string, credentials: Record<string, string | Secret>): SensitiveText {
   const parts: (string | Secret)[] = [];
   let rest = text;

@@ -13,7 +13,7 @@ import {
 } from '../codec/source.ts';
 import { kubeconfigInvalid, kubeconfigNoContext, kubeconfigNotFound } from './kubeconfig-problems.ts';
 
-/** Limits of a kubeconfig: those of operators hold hundreds of clusters with their certificates. */
+/** Limits for kubeconfigs: an operator's file may contain hundreds of clusters with their certificates. */
 export const KUBECONFIG_LIMITS: SourceLimits = {
   characters: 4 * 1024 * 1024,
   nodes: 200_000,
@@ -23,9 +23,9 @@ export const KUBECONFIG_LIMITS: SourceLimits = {
 export interface KubeconfigCluster {
   readonly name: string;
   readonly position: Position;
-  /** e.g. `https://10.0.0.1:6443`, without a slash at the end. */
+  /** For example `https://10.0.0.1:6443`, without a trailing slash. */
   readonly server: string;
-  /** Base64 of the PEM bundle, as written. */
+  /** Base64 of the PEM bundle, unchanged. */
   readonly caData?: string;
   readonly caFile?: string;
   readonly insecureSkipTlsVerify: boolean;
@@ -38,10 +38,10 @@ export interface KubeconfigUser {
   readonly position: Position;
   readonly token?: Secret;
   readonly tokenFile?: string;
-  /** Base64 of the PEM, as written. */
+  /** Base64 of the PEM, unchanged. */
   readonly certData?: string;
   readonly certFile?: string;
-  /** Base64 of the PEM, as written. */
+  /** Base64 of the PEM, unchanged. */
   readonly keyData?: Secret;
   readonly keyFile?: string;
   readonly username?: string;
@@ -51,7 +51,7 @@ export interface KubeconfigUser {
   /** The `auth-provider` entry, e.g. OIDC. */
   readonly authProvider?: JsonObject;
   readonly impersonate?: Impersonation;
-  /** Members that have a meaning only with `as`, which is not given. */
+  /** Members that require `as`, which is missing. */
   readonly withoutAs?: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export interface KubeconfigContext {
 export interface Kubeconfig {
   readonly file: string;
   readonly start: Position;
-  /** Empty when the file chooses none. */
+  /** Empty when the file has no current-context. */
   readonly currentContext: string;
   readonly currentContextPosition: Position;
   readonly clusters: readonly KubeconfigCluster[];
@@ -83,7 +83,7 @@ export interface Kubeconfig {
   readonly users: readonly KubeconfigUser[];
 }
 
-/** What a connection needs: a context with everything it names. `user` is null for anonymous access. */
+/** A resolved context with its cluster and user. `user` is null for anonymous access. */
 export interface KubeconfigTarget {
   readonly context: string;
   readonly cluster: KubeconfigCluster;
@@ -91,14 +91,14 @@ export interface KubeconfigTarget {
   readonly namespace: string;
 }
 
-/** Ways to prove an identity that a user entry holds. */
+/** Types of credentials in a user entry. */
 export type CredentialKind = 'client-certificate' | 'token' | 'token-file' | 'basic' | 'exec' | 'auth-provider';
 
 /**
- * Reads a kubeconfig (YAML or JSON). Only the shape is checked: entries that no context uses may be incomplete in what they name.
+ * Parses a kubeconfig (YAML or JSON). Only the structure is validated: unused entries may be incomplete.
  * @param text content of the file
  * @param file its name in messages
- * @throws AppError with all problems, exit code 2: CONFIG_SYNTAX and the like, KUBECONFIG_INVALID
+ * @throws AppError with all problems, exit code 2: CONFIG_SYNTAX and similar codes, KUBECONFIG_INVALID
  */
 export function parseKubeconfig(text: string, file: string): Kubeconfig {
   const { documents, problems } = parseSource(text, file, KUBECONFIG_LIMITS);
@@ -106,7 +106,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   if (first?.root?.kind !== 'map') {
     const what =
-      first === undefined ? 'the kubeconfig is empty' : 'this is not a kubeconfig: it should start with apiVersion: v1, kind: Config';
+      first === undefined ? 'the kubeconfig is empty' : 'not a kubeconfig: the file must contain apiVersion: v1 and kind: Config';
     throw new AppError(kubeconfigInvalid(what, { file, line: 1, column: 1 }), { exitCode: 2 });
   }
   const reader = new KubeconfigReader(first, first.root);
@@ -116,7 +116,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
 }
 
 /**
- * Finds what a context names.
+ * Resolves the cluster and the user of a context.
  * @param context its name; by default `current-context`
  * @throws AppError KUBECONFIG_NO_CONTEXT or KUBECONFIG_INVALID, exit code 2
  */
@@ -140,7 +140,8 @@ export function resolveContext(config: Kubeconfig, context?: string): Kubeconfig
 }
 
 /**
- * The cluster a discovery file or cluster-info is about: the one without a name, else that of the current context.
+ * The cluster of a discovery file or of cluster-info: the one without a name, else that of the current
+ * context.
  * @throws AppError KUBECONFIG_NO_CONTEXT or KUBECONFIG_INVALID, exit code 2
  * @see kubernetes/kubernetes cmd/kubeadm/app/util/kubeconfig (1.36)
  */
@@ -152,7 +153,7 @@ export function discoveryCluster(config: Kubeconfig): KubeconfigCluster {
   return unnamed;
 }
 
-/** Which credentials a user entry holds, strongest first as client-go would use them; empty: anonymous. */
+/** The credentials of a user entry, in client-go's order of precedence; empty: anonymous. */
 export function credentialKinds(user: KubeconfigUser | null): readonly CredentialKind[] {
   if (user === null) return [];
   const held: readonly (readonly [CredentialKind, boolean])[] = [
@@ -168,35 +169,35 @@ export function credentialKinds(user: KubeconfigUser | null): readonly Credentia
 
 function clusterProblem(cluster: KubeconfigCluster): Problem | null {
   const at = (message: string, hint?: string) => kubeconfigInvalid(message, cluster.position, hint);
-  const who = `cluster ${JSON.stringify(cluster.name)}`;
-  if (cluster.server === '') return at(`${who} has no server`, 'Write the address of the API server, e.g. https://10.0.0.1:6443');
+  const subject = `cluster ${JSON.stringify(cluster.name)}`;
+  if (cluster.server === '') return at(`${subject} has no server`, 'Set it to the address of the API server, e.g. https://10.0.0.1:6443');
   if (!URL.canParse(cluster.server) || !/^https?:\/\//.test(cluster.server)) {
-    return at(`${who}: ${JSON.stringify(cluster.server)} is not the address of an API server`, 'Write it as https://HOST:PORT');
+    return at(`${subject}: ${JSON.stringify(cluster.server)} is not the address of an API server`, 'Write it as https://HOST:PORT');
   }
   if (cluster.insecureSkipTlsVerify && (cluster.caData !== undefined || cluster.caFile !== undefined)) {
-    return at(`${who} has both insecure-skip-tls-verify and a certificate authority`, 'Remove insecure-skip-tls-verify');
+    return at(`${subject} has both insecure-skip-tls-verify and a CA certificate`, 'Remove insecure-skip-tls-verify');
   }
   if (cluster.caData !== undefined && !isBase64Pem(cluster.caData, CERTIFICATE)) {
-    return at(`${who}: certificate-authority-data is not the base64 of a PEM certificate`);
+    return at(`${subject}: certificate-authority-data is not the base64 of a PEM certificate`);
   }
   return null;
 }
 
 function userProblem(user: KubeconfigUser): Problem | null {
   const at = (message: string) => kubeconfigInvalid(message, user.position);
-  const who = `user ${JSON.stringify(user.name)}`;
+  const subject = `user ${JSON.stringify(user.name)}`;
   const hasCert = user.certData !== undefined || user.certFile !== undefined;
   const hasKey = user.keyData !== undefined || user.keyFile !== undefined;
-  if (user.withoutAs !== undefined) return at(`${who} has ${user.withoutAs.join(', ')} without as: whom to impersonate is not given`);
+  if (user.withoutAs !== undefined) return at(`${subject} has ${user.withoutAs.join(', ')} without as, the user to impersonate`);
   if (user.impersonate !== undefined && impersonationTexts(user.impersonate).some((text) => CONTROL.test(text)))
-    return at(`${who}: the members for impersonation hold control characters`);
-  if (hasCert && !hasKey) return at(`${who} has a client certificate but no client-key or client-key-data`);
-  if (hasKey && !hasCert) return at(`${who} has a client key but no client-certificate or client-certificate-data`);
+    return at(`${subject}: the impersonation fields contain control characters`);
+  if (hasCert && !hasKey) return at(`${subject} has a client certificate but no client-key or client-key-data`);
+  if (hasKey && !hasCert) return at(`${subject} has a client key but no client-certificate or client-certificate-data`);
   if (user.certData !== undefined && !isBase64Pem(user.certData, CERTIFICATE)) {
-    return at(`${who}: client-certificate-data is not the base64 of a PEM certificate`);
+    return at(`${subject}: client-certificate-data is not the base64 of a PEM certificate`);
   }
   if (user.keyData !== undefined && !isBase64Pem(user.keyData.reveal(), PRIVATE_KEY)) {
-    return at(`${who}: client-key-data is not the base64 of a PEM key`);
+    return at(`${subject}: client-key-data is not the base64 of a PEM key`);
   }
   return null;
 }
@@ -211,7 +212,7 @@ function isStringList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
-/** The bytes of a `...-data` field as text. */
+/** Decodes a `...-data` field as text. */
 export function decodeDataField(base64: string): string {
   return Buffer.from(base64, 'base64').toString('utf8');
 }
@@ -220,7 +221,7 @@ const CERTIFICATE = /-----BEGIN [A-Z ]*CERTIFICATE-----/;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
 function isBase64Pem(base64: string, start: RegExp): boolean {
-  // Trimmed before: two quantifiers that both match whitespace take quadratic time.
+  // Trimmed first: two quantifiers that both match whitespace take quadratic time.
   return /^[A-Za-z0-9+/\s]+={0,2}$/.test(base64.trim()) && start.test(decodeDataField(base64));
 }
 
@@ -236,7 +237,7 @@ class KubeconfigReader {
 
   read(): Kubeconfig {
     const kind = this.#text(this.#root, 'kind', '');
-    if (kind !== undefined && kind !== 'Config') this.#problem(`this is a ${kind}, not a kubeconfig (kind: Config)`, this.#root.offset);
+    if (kind !== undefined && kind !== 'Config') this.#problem(`kind is ${kind}, expected Config`, this.#root.offset);
     const current = entryOf(this.#root, 'current-context');
     return {
       file: this.#document.file,
@@ -308,7 +309,7 @@ class KubeconfigReader {
     const entries = value.kind === 'map' ? value.entries.map((entry) => [entry.key, sourceToJson(entry.value)] as const) : null;
     const lists = entries?.filter((entry): entry is readonly [string, readonly string[]] => isStringList(entry[1]));
     if (lists !== undefined && lists.length === entries?.length) return Object.fromEntries(lists);
-    this.#problem('must be a mapping of names to lists of strings', value.offset, join(path, 'as-user-extra'));
+    this.#problem('must be an object whose values are lists of strings', value.offset, join(path, 'as-user-extra'));
     return {};
   }
 
@@ -323,7 +324,7 @@ class KubeconfigReader {
       const path = `${list}[${index}]`;
       const value = item.kind === 'map' ? (entryOf(item, member)?.value ?? null) : null;
       if (item.kind !== 'map' || (value !== null && value.kind !== 'map' && !isNull(value))) {
-        this.#problem(`must be a mapping with name and ${member}`, item.offset, path);
+        this.#problem(`must be an object with name and ${member}`, item.offset, path);
         return [];
       }
       const name = this.#text(item, 'name', path) ?? '';
@@ -332,12 +333,12 @@ class KubeconfigReader {
     });
   }
 
-  /** Undefined when absent, null or empty, as client-go treats empty members. */
+  /** Undefined when absent, null or empty: client-go treats empty members as absent. */
   #text(node: SourceMap, key: string, path: string): string | undefined {
     const value = entryOf(node, key)?.value;
     if (value === undefined || isNull(value)) return undefined;
     if (value.kind === 'scalar' && value.scalar.type === 'string') return value.text === '' ? undefined : value.text;
-    this.#problem(value.kind === 'scalar' ? 'must be a string: put it in quotes' : 'must be a string', value.offset, join(path, key));
+    this.#problem(value.kind === 'scalar' ? 'must be a string: quote it' : 'must be a string', value.offset, join(path, key));
     return undefined;
   }
 
@@ -353,7 +354,7 @@ class KubeconfigReader {
     const value = entryOf(node, key)?.value;
     if (value === undefined || isNull(value)) return undefined;
     if (value.kind === 'map') return sourceToJson(value) as JsonObject;
-    this.#problem('must be a mapping', value.offset, join(path, key));
+    this.#problem('must be an object', value.offset, join(path, key));
     return undefined;
   }
 
@@ -370,7 +371,7 @@ function join(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-/** A member that is there only when it has a value, as `exactOptionalPropertyTypes` wants it. */
+/** An object with the member only if it has a value, as `exactOptionalPropertyTypes` requires. */
 function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
   return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V };
 }

@@ -14,16 +14,16 @@ export interface FollowedKind {
 export interface FollowCollectionOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** From 0 up to 1. */
+  /** Random number from 0 up to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** Between tries, where it is not half a minute. */
+  /** Maximum delay between attempts; default: 30 s. */
   readonly longestDelayMs?: number;
-  /** The objects as they are now, by name, and each time one of them changed. */
+  /** Receives the current objects by name, initially and after each change. */
   readonly onObjects: (objects: ReadonlyMap<string, KubeObject>) => void;
-  /** They can't be followed now. It is tried again. */
+  /** Receives each error of a list or watch; a retry follows. */
   readonly onIssue: (error: unknown) => void;
-  /** Whether there is nothing more to follow: what is there can't change. */
+  /** Whether the objects cannot change any more, so that the watch can end. */
   readonly isFinal?: (objects: ReadonlyMap<string, KubeObject>) => boolean;
 }
 
@@ -31,8 +31,9 @@ const FIRST_DELAY_MS = 800;
 const LONGEST_DELAY_MS = 30_000;
 
 /**
- * Follows objects of a kind: a list, then one watch, which is opened again when the server ends it. Nothing is asked for while nothing changes. What fails is tried
- * again after 0.8 s, doubled up to 30 s, with a jitter that keeps many clients from coming back at once. Ends when the signal is aborted.
+ * Watches objects of a kind: one list, then a watch, which is reopened when the server ends it. No polling.
+ * Failures are retried after 0.8 s, doubled up to 30 s, with jitter so that many clients do not retry at
+ * once. Ends when the signal is aborted.
  */
 export async function listWatch(kind: FollowedKind, options: FollowCollectionOptions): Promise<void> {
   const { signal, clock, random, onIssue, longestDelayMs = LONGEST_DELAY_MS } = options;
@@ -50,7 +51,7 @@ export async function listWatch(kind: FollowedKind, options: FollowCollectionOpt
   }
 }
 
-/** True: there is nothing more to follow. */
+/** Returns true when `isFinal` ended the watch. */
 async function followOnce(
   { fieldSelector, labelSelector, ...kind }: FollowedKind,
   options: FollowCollectionOptions,
@@ -77,7 +78,7 @@ async function followOnce(
       onObjects(objects);
       if (isFinal(objects)) return true;
     }
-    // A server that ends every watch at once is not asked again at once.
+    // A server that ends every watch immediately is not queried again immediately.
     if (events === 0 && !signal.aborted) await clock.sleep(FIRST_DELAY_MS * (0.5 + random()), signal).catch(() => undefined);
   }
   return false;

@@ -5,16 +5,18 @@ import { type MarksLeft, nodeMarksIncomplete } from './node-marks-problems.ts';
 import { isRecorded, MARKS_NAMESPACE, type MarksRecord, marksRecordObject, marksRecordRef, readMarksRecord } from './node-marks-record.ts';
 import type { KubeObject } from './object.ts';
 
-/** Heartbeats of the kubelet and controllers write to a Node too: more conflicts in a row are no coincidence. */
+/** Kubelet heartbeats and controllers also write to a Node and may cause single conflicts. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Gives a Node its marks. Taints are one list in the API, so the patch names the resourceVersion that the list was read from; after a
- * conflict the Node is read again.
+ * Applies labels and taints to a Node. Taints are one list in the API, so the patch contains the
+ * resourceVersion at which the list was read; after a conflict the Node is read again.
  *
- * With `isRecorded` the record is written twice: before the patch with the marks of the past and those to come, and after it with those
- * that are declared. A run that is killed in between neither forgets a mark nor claims one that it does not know.
- * @throws AppError CLUSTER_CONFLICT after five attempts, and what else `Cluster` throws, with what is left (`nodeMarksIncomplete`)
+ * With `isRecorded` the record is written twice: before the patch with the previous and the new marks, and
+ * after it with the declared marks. A run killed in between therefore neither loses a recorded mark nor
+ * records a mark that it did not apply.
+ * @throws AppError CLUSTER_CONFLICT after five attempts, and other errors of `Cluster`, with the remaining
+ *   marks (`nodeMarksIncomplete`)
  */
 export async function applyNodeMarks(cluster: Cluster, change: MarkNode): Promise<void> {
   for (let attempt = 1; ; attempt++) {
@@ -35,7 +37,7 @@ async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: Mark
   });
   const { node } = found;
   if (node === null) {
-    // The server reports that the Node does not exist.
+    // The API server reports the missing Node.
     await orIncomplete(about, () => cluster.patch(ref, 'strategic', patch));
     return;
   }
@@ -66,12 +68,15 @@ async function orIncomplete<T>(about: MarksLeft, requests: () => Promise<T>): Pr
 
 const NO_MARKS: AppliedMarks = { labels: [], taints: [] };
 
-/** Reads the record of a Node's marks. @throws what `Cluster` throws */
+/** Reads the record of a Node's marks. @throws errors of `Cluster` */
 export async function findMarksRecord(cluster: Cluster, node: KubeObject): Promise<MarksRecord> {
   return readMarksRecord(await cluster.get(marksRecordRef(node.metadata.name)), node);
 }
 
-/** Writes a record over the one that was read. @throws AppError CLUSTER_CONFLICT or CLUSTER_ALREADY_EXISTS: another run wrote it meanwhile */
+/**
+ * Overwrites a record. @throws AppError CLUSTER_CONFLICT or CLUSTER_ALREADY_EXISTS when another run wrote it
+ * at the same time
+ */
 async function writeRecord(cluster: Cluster, node: KubeObject, { object }: MarksRecord, applied: AppliedMarks): Promise<MarksRecord> {
   const desired = marksRecordObject(node, applied);
   if (object === null) {
@@ -89,7 +94,7 @@ async function requireNamespace(cluster: Cluster): Promise<void> {
   try {
     await cluster.create(object);
   } catch (error) {
-    // Hosts are changed concurrently.
+    // Another host's change may create it concurrently.
     if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) throw error;
   }
 }

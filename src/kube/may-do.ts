@@ -11,7 +11,7 @@ export interface AskedPermission {
   readonly name?: string;
 }
 
-/** What a kubelet that bootstraps itself begins with. */
+/** The first permission that a kubelet needs for TLS bootstrap. */
 export const REQUEST_CERTIFICATE: AskedPermission = {
   verb: 'create',
   group: 'certificates.k8s.io',
@@ -19,8 +19,9 @@ export const REQUEST_CERTIFICATE: AskedPermission = {
 };
 
 /**
- * Asks the API server whether the credentials may do something (SelfSubjectAccessReview): before anything is begun that would need it.
- * @throws what `Cluster` throws
+ * Checks with the API server whether the credentials have a permission (SelfSubjectAccessReview), before an
+ * operation that needs it starts.
+ * @throws errors of `Cluster`
  */
 export async function mayDo(cluster: Cluster, resourceAttributes: AskedPermission): Promise<boolean> {
   const review = {
@@ -33,7 +34,9 @@ export async function mayDo(cluster: Cluster, resourceAttributes: AskedPermissio
   return (answer.status as { readonly allowed?: boolean } | undefined)?.allowed === true;
 }
 
-/** As `mayDo`, and true where the server does not answer such questions: then the deed itself will tell. */
+/**
+ * As `mayDo`, but true when the server does not support reviews: the operation itself then shows the result.
+ */
 export async function mayDoAsFarAsKnown(cluster: Cluster, asked: AskedPermission): Promise<boolean> {
   try {
     return await mayDo(cluster, asked);
@@ -44,8 +47,8 @@ export async function mayDoAsFarAsKnown(cluster: Cluster, asked: AskedPermission
 }
 
 /**
- * Whether the credentials may do everything. Who has no role yet may not even ask.
- * @throws what `Cluster` throws besides CLUSTER_FORBIDDEN
+ * Whether the credentials are cluster-admin. Credentials without any role may not even create the review.
+ * @throws errors of `Cluster` except CLUSTER_FORBIDDEN
  */
 export async function isAdministrator(cluster: Cluster): Promise<boolean> {
   try {

@@ -1,6 +1,5 @@
 import type { KubeObject } from './object.ts';
 
-/** A condition of a Node. */
 export interface NodeCondition {
   readonly type?: string;
   readonly status?: string;
@@ -15,27 +14,30 @@ export function isNodeReady(node: KubeObject): boolean {
   return conditionsOf(node).some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-/** The condition of a type; null: the Node has none. */
+/** The condition of a type; null when the Node has none. */
 export function conditionOf(node: KubeObject, type: string): NodeCondition | null {
   return conditionsOf(node).find((one) => one.type === type) ?? null;
 }
 
-/** When the kubelet last said whether it is Ready; null where that is not told. */
+/** Time of the kubelet's last Ready heartbeat; null when the Node has none. */
 export function readyHeartbeat(node: KubeObject): string | null {
   return conditionsOf(node).find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? null;
 }
 
-/** Conditions that are no trouble of the node's, whatever they say: this one is about its configuration. */
+/** Conditions about the configuration, not about the health of the node. */
 const NOT_ABOUT_THE_NODE = new Set(['KubeletConfigOk']);
 
-/** What the conditions of a Node say against it: Ready when it is not True, and the troubles (MemoryPressure, ...) that are. Empty: nothing. */
+/**
+ * The unhealthy conditions of a Node: Ready when it is not True, and others (MemoryPressure, ...) that are
+ * True. Empty: healthy.
+ */
 export function nodeIssues(node: KubeObject): readonly string[] {
   const conditions = conditionsOf(node).filter(({ type = '' }) => !NOT_ABOUT_THE_NODE.has(type));
   const bad = conditions.filter(({ type, status }) => (type === 'Ready' ? status !== 'True' : status === 'True'));
   const reported = bad.map(({ type, status, reason, message }) =>
     [`${type} is ${status}`, [reason, message].filter(Boolean).join(': ')].filter(Boolean).join(': '),
   );
-  return conditions.some(({ type }) => type === 'Ready') ? reported : ['the kubelet has not said whether it is Ready', ...reported];
+  return conditions.some(({ type }) => type === 'Ready') ? reported : ['the kubelet has not reported condition Ready', ...reported];
 }
 
 function conditionsOf({ status }: KubeObject): readonly NodeCondition[] {

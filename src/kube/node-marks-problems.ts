@@ -3,14 +3,18 @@ import { MARKS_NAMESPACE } from './node-marks-record.ts';
 
 export interface MarksLeft {
   readonly nodeName: string;
-  /** Labels and taints that the Node lacks or still has to lose, in words; null: only their record is missing. */
+  /**
+   * Labels and taints that are still to be added or removed, as text; null: only their record is outdated.
+   */
   readonly left: string | null;
 }
 
 /**
- * The error of a run that changed a host and could not finish the labels and taints of its Node, or their record.
- * @param error what the API server answered: its code and its cause are kept
- * @returns what was done, what is left and why; the hint names the rights that are required where they are missing (CLUSTER_FORBIDDEN)
+ * The error of a run that changed a host but could not finish the labels and taints of its Node, or their
+ * record.
+ * @param error the API server's error: its code and its cause are kept
+ * @returns the finished part, the remaining part and the reason; for CLUSTER_FORBIDDEN the hint names the
+ *   required permissions
  */
 export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLeft): AppError {
   const done =
@@ -28,5 +32,5 @@ export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLe
   });
 }
 
-const RERUN = 'run the same command again: it applies only what is left';
-const RIGHTS = `Use credentials that may get and patch Nodes, get, create and update ConfigMaps in namespace ${MARKS_NAMESPACE}, and get and create that Namespace; then ${RERUN}`;
+const RERUN = 'rerun the same command: it applies only the remaining changes';
+const RIGHTS = `Use credentials that can get and patch Nodes, get, create and update ConfigMaps in namespace ${MARKS_NAMESPACE}, and get and create that Namespace; then ${RERUN}`;

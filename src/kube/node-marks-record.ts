@@ -12,13 +12,13 @@ const MAX_NAME = 253;
 
 /** The record of the labels and taints that fleet runs applied to a Node. */
 export interface MarksRecord {
-  /** The ConfigMap as it was read; null: it does not exist. */
+  /** The ConfigMap as read; null when it does not exist. */
   readonly object: KubeObject | null;
-  /** Null: no run recorded marks of this Node. */
+  /** Null when no run recorded marks of this Node. */
   readonly applied: AppliedMarks | null;
 }
 
-/** Names the ConfigMap that records the marks of a Node. A name that is too long is replaced by its digest. */
+/** Name of the ConfigMap that records the marks of a Node. An overlong name is replaced by its digest. */
 export function marksRecordRef(nodeName: string): ObjectRef {
   const name = `node-marks-${nodeName}`;
   const digest = (): string => createHash('sha256').update(nodeName).digest('hex').slice(0, 32);
@@ -39,8 +39,8 @@ const RECORD = z.object({
 
 /**
  * Reads the record of a Node.
- * @param object the ConfigMap; null: it does not exist
- * @returns without marks where the record belongs to an earlier Node of the same name, or has another format
+ * @param object the ConfigMap; null when it does not exist
+ * @returns no marks when the record belongs to an earlier Node of the same name, or has another format
  */
 export function readMarksRecord(object: KubeObject | null, node: KubeObject): MarksRecord {
   const { uid } = node.metadata;
@@ -58,7 +58,9 @@ export function readMarksRecord(object: KubeObject | null, node: KubeObject): Ma
   };
 }
 
-/** The ConfigMap that records marks of a Node. The Node owns it: the garbage collector deletes both together. */
+/**
+ * The ConfigMap that records marks of a Node. The Node owns it: the garbage collector deletes both together.
+ */
 export function marksRecordObject(node: KubeObject, applied: AppliedMarks): KubeObject {
   const { namespace, name } = marksRecordRef(node.metadata.name);
   const owner = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: node.metadata.uid ?? '' };
@@ -74,7 +76,7 @@ export function marksRecordObject(node: KubeObject, applied: AppliedMarks): Kube
   };
 }
 
-/** Whether a record holds the declared marks and no others. Without declared marks none is needed. */
+/** Whether a record contains exactly the declared marks. Without declared marks no record is needed. */
 export function isRecorded({ applied }: MarksRecord, marks: NodeMarks): boolean {
   const declared = marksList(marks);
   const recorded = applied ?? { labels: [], taints: [] };

@@ -3,53 +3,55 @@ import type { KubeObject, ObjectRef } from './object.ts';
 import type { Taint } from './taint.ts';
 import { formatTaint } from './taint.ts';
 
-/** By which a control plane is known. */
+/** The label of control-plane nodes. */
 export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
 
-/** Labels and taints a Node is to have. */
+/** Desired labels and taints of a Node. */
 export interface NodeMarks {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
 }
 
 /**
- * Sets labels and taints of a Node. `patch` is the difference to the Node as it was read; it is computed again when it
- * is applied.
+ * Sets labels and taints of a Node. `patch` is the difference to the Node as it was read; it is computed
+ * again when it is applied.
  */
 export interface MarkNode {
   readonly kind: 'mark-node';
   readonly ref: ObjectRef;
   readonly patch: JsonObject;
   readonly marks: NodeMarks;
-  /** The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. */
+  /** The marks are recorded in the cluster, and recorded marks that are no longer declared are removed. */
   readonly isRecorded: boolean;
   readonly reason: string;
 }
 
 /**
- * Labels and taints that earlier runs applied to a Node, or were about to apply when they were interrupted: a label may
- * occur with several values.
+ * Labels and taints that earlier runs applied to a Node, or were about to apply when they were interrupted: a
+ * label may occur with several values.
  */
 export interface AppliedMarks {
   readonly labels: readonly (readonly [key: string, value: string])[];
   readonly taints: readonly Taint[];
 }
 
-/** The difference between a Node and the marks that it is to have. */
+/** The difference between a Node and its desired marks. */
 export interface NodeMarksDiff {
   /** A strategic merge patch. The list of taints is complete: see `resourceVersion` in `applyNodeMarks`. */
   readonly patch: JsonObject;
-  /** In words, comma-separated; empty: none. */
+  /** As text, comma-separated; empty: none. */
   readonly missing: string;
-  /** Marks that were applied before and are no longer declared, in words. */
+  /** Applied marks that are no longer declared, as text. */
   readonly obsolete: string;
 }
 
 /**
- * Compares a Node with its marks. Other labels and taints of the Node stay. A taint of the same key and effect gets the wanted value.
- * @param node null: it does not exist yet, and has no marks
- * @param applied marks that earlier runs applied: those that are no longer declared and still have an applied value are removed. Null: none are removed
- * @returns null when the Node is as declared
+ * Compares a Node with its desired marks. Other labels and taints of the Node are kept. A taint with the same
+ * key and effect gets the desired value.
+ * @param node null when it does not exist yet
+ * @param applied marks of earlier runs: those no longer declared that still have an applied value are
+ *   removed. Null: none are removed
+ * @returns null when the Node has exactly the declared marks
  */
 export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied: AppliedMarks | null = null): NodeMarksDiff | null {
   const labels = Object.entries(marks.labels).filter(([key, value]) => node?.metadata.labels?.[key] !== value);
@@ -76,7 +78,9 @@ export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied
   return { patch, missing: describeMarks(labels, taints), obsolete: describeMarks(oldLabels, oldTaints) };
 }
 
-/** What a Node lacks and what it has to lose, in words: `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`. */
+/**
+ * Marks to add and to remove, as text: `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`.
+ */
 export function describeDiff(diff: NodeMarksDiff | null): string {
   const { missing = '', obsolete = '' } = diff ?? {};
   const parts = [missing, obsolete === '' ? '' : `no longer declared: ${obsolete}`].filter(Boolean);
@@ -93,13 +97,13 @@ export function marksList({ labels, taints }: NodeMarks): AppliedMarks {
   return { labels: Object.entries(labels), taints };
 }
 
-/** All marks of both lists, each once. */
+/** All marks of both lists, without duplicates. */
 export function unionOfMarks(a: AppliedMarks, b: AppliedMarks): AppliedMarks {
   const added = marksWithout(b, a);
   return { labels: [...a.labels, ...added.labels], taints: [...a.taints, ...added.taints] };
 }
 
-/** The marks of a list that another one lacks. */
+/** The marks of a list that are not in another one. */
 export function marksWithout(marks: AppliedMarks, others: AppliedMarks): AppliedMarks {
   return {
     labels: marks.labels.filter(([key, value]) => !others.labels.some((other) => other[0] === key && other[1] === value)),
@@ -107,7 +111,7 @@ export function marksWithout(marks: AppliedMarks, others: AppliedMarks): Applied
   };
 }
 
-/** Whether a list holds all marks of another one. */
+/** Whether a list contains all marks of another one. */
 export function coversMarks(marks: AppliedMarks, others: AppliedMarks): boolean {
   const { labels, taints } = marksWithout(others, marks);
   return labels.length + taints.length === 0;

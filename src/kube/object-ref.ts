@@ -1,7 +1,6 @@
 import type { JsonObject } from '../base/json.ts';
 import type { KubeObject, ObjectRef } from './object.ts';
 
-/** Names an object. */
 export function refOf({ apiVersion, kind, metadata }: KubeObject): ObjectRef {
   return { apiVersion, kind, name: metadata.name, ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }) };
 }
@@ -17,13 +16,13 @@ export function describeCollection({ kind, namespace }: { readonly kind: string;
   return namespace === undefined ? kind : `${kind} in ${namespace}`;
 }
 
-/** What is known of an object whose removal the server confirmed without sending it. */
+/** The known part of an object whose removal the server confirmed without returning it. */
 export function removedObject({ apiVersion, kind, name, namespace }: ObjectRef, uid: string | undefined): KubeObject {
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }), ...(uid === undefined ? {} : { uid }) };
   return { apiVersion, kind, metadata };
 }
 
-/** Ties an object to its owner, with which it is deleted. */
+/** An owner reference: the garbage collector deletes the object with its owner. */
 export function ownerReference({ apiVersion, kind, name }: ObjectRef, uid: string): JsonObject {
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../base/json.ts';
 
-/** Names an object of the API. `namespace` is absent for cluster-wide kinds. */
+/** Identifies an API object. `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectRef {
   readonly apiVersion: string;
   readonly kind: string;
@@ -19,7 +19,7 @@ export interface ObjectMeta {
   readonly deletionTimestamp?: string;
 }
 
-/** Any object of the API, as JSON. */
+/** Any API object, as JSON. */
 export interface KubeObject extends JsonObject {
   readonly apiVersion: string;
   readonly kind: string;

@@ -2,10 +2,13 @@ import type { SensitiveText } from '../base/text/secret.ts';
 import { type KubeconfigText, mergeKubeconfigs } from './kubeconfig-merge.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from './kubeconfig-render.ts';
 
-/** Only the functions below construct it: the class is not exported, and its private field keeps other values from having its type. */
+/**
+ * Only the functions below construct it: the class is not exported, and its private field keeps other values
+ * from having its type.
+ */
 class TrustedKubeconfig {
   readonly #text: string | SensitiveText;
-  /** Where it came from, for messages; relative paths in it count from its folder. */
+  /** Source of the kubeconfig for messages; relative paths are relative to its folder. */
   readonly file: string;
 
   constructor(text: string | SensitiveText, file: string) {
@@ -19,8 +22,8 @@ class TrustedKubeconfig {
 }
 
 /**
- * A kubeconfig of the operator's: it may name programs and files of the local host, which are run and read. No function makes one from a text,
- * because a text could come from a host: see `HostKubeconfig`.
+ * A kubeconfig of the operator: its programs and files on the local host are trusted. No function creates one
+ * from text, because text could originate from a host: see `HostKubeconfig`.
  */
 export type OperatorKubeconfig = TrustedKubeconfig;
 
@@ -28,7 +31,7 @@ export type OperatorKubeconfig = TrustedKubeconfig;
  * Reads kubeconfig files of the local host; several are merged as kubectl merges those of KUBECONFIG.
  * @param input reads files of the local host
  * @param files at least one path
- * @throws what `input.readText` throws; AppError as `parseKubeconfig` for several files
+ * @throws errors of `input.readText`; AppError as `parseKubeconfig` for several files
  */
 export async function readOperatorKubeconfig(
   input: { readText(path: string): Promise<string> },
@@ -40,12 +43,12 @@ export async function readOperatorKubeconfig(
   return more.length === 0 ? new TrustedKubeconfig(first.text, first.file) : new TrustedKubeconfig(mergeKubeconfigs(texts), 'KUBECONFIG');
 }
 
-/** A kubeconfig made of an address, a CA and a token. `file` names it in messages. */
+/** A kubeconfig with an address, a CA and a token. `file` names it in messages. */
 export function composeTokenKubeconfig(options: Parameters<typeof tokenKubeconfig>[0], file: string): OperatorKubeconfig {
   return new TrustedKubeconfig(tokenKubeconfig(options), file);
 }
 
-/** A kubeconfig made of an address, a CA, a client certificate and its key. `file` names it in messages. */
+/** A kubeconfig with an address, a CA, a client certificate and its key. `file` names it in messages. */
 export function composeCertificateKubeconfig(options: Parameters<typeof clientCertificateKubeconfig>[0], file: string): OperatorKubeconfig {
   return new TrustedKubeconfig(clientCertificateKubeconfig(options), file);
 }

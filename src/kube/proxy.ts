@@ -1,14 +1,16 @@
 import { type Cidr, cidrContains, formatIp, type IpAddress, isLoopback, parseCidr, parseIp } from '../base/text/ip.ts';
 
-/** The variables of an environment that name proxies, and what to reach without one. */
+/** Environment variables with the proxies and their exceptions. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy a URL is reached through, by the rules of Go's net/http, which kubeadm, kubectl and the kubelet go by: `HTTPS_PROXY` or `HTTP_PROXY` by the scheme,
- * `NO_PROXY` for exceptions (a domain with all below it, `.domain` or `*.domain` for those below it alone, an address, a network, each with or without port;
- * `*` for everything), lower-case names where the upper-case ones are not set. This machine itself is never reached through one.
- * @returns its URL, with credentials if they were given; null: go there directly
- * @throws Error when the variable holds no URL; the message has the variable's name and not its value, which may hold a password
+ * The proxy for a URL, by the rules of Go's net/http (used by kubeadm, kubectl and the kubelet):
+ * `HTTPS_PROXY` or `HTTP_PROXY` by scheme, `NO_PROXY` for exceptions (a domain with its subdomains, `.domain`
+ * or `*.domain` for subdomains only, an address, a subnet, each with or without port; `*` for everything),
+ * lower-case names if the upper-case ones are unset. Loopback addresses never use a proxy.
+ * @returns its URL, including credentials; null: no proxy
+ * @throws Error when the variable is not a URL; the message contains the variable's name, not its value,
+ *   which may contain a password
  * @see golang.org/x/net/http/httpproxy
  */
 export function proxyFor(url: URL, env: ProxyEnvironment): URL | null {
@@ -16,19 +18,19 @@ export function proxyFor(url: URL, env: ProxyEnvironment): URL | null {
   const written = variable(env, name);
   if (written === '' || isExempt(url, variable(env, 'NO_PROXY'))) return null;
   const proxy = parseProxy(written);
-  if (proxy === null) throw new Error(`${env[name] ? name : name.toLowerCase()} is not the URL of a proxy`);
+  if (proxy === null) throw new Error(`${env[name] ? name : name.toLowerCase()} is not a valid proxy URL`);
   return proxy;
 }
 
-/** What a proxy answered that did not connect. */
+/** How a proxy rejected a connection. */
 export interface ProxyRefusal {
   /** Follows "refused the connection". */
   readonly why: string;
-  /** It wants a user and a password, it tried and did not get through, or it does not let anybody there. */
+  /** The proxy requires credentials, failed to connect, or forbids the destination. */
   readonly kind: 'login' | 'failure' | 'ban';
 }
 
-/** A proxy as it may be shown: without user and password. */
+/** A proxy URL for messages, without user and password. */
 export function showProxy(proxy: URL): string {
   return `${proxy.protocol}//${proxy.host}`;
 }

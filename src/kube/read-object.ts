@@ -3,7 +3,7 @@ import { clusterObjectInvalid } from './cluster-problems.ts';
 import type { KubeObject } from './object.ts';
 
 /**
- * Reads the members of an object that a schema names.
+ * Validates the members of an object against a schema.
  * @throws AppError CLUSTER_ANSWER_INVALID with the object, the member and the reason
  */
 export function readObject<T>(schema: z.ZodType<T>, object: KubeObject): T {

@@ -1,4 +1,4 @@
-/** A kind of object as the API server serves it: what is needed to build its paths and to describe it in discovery. */
+/** A kind as the API server serves it: the data for its paths and for discovery. */
 export interface ResourceType {
   /** Empty for the core group. */
   readonly group: string;
@@ -18,7 +18,7 @@ const inNamespace = (apiVersion: string, kind: string, plural: string, extras: E
 const clusterWide = (apiVersion: string, kind: string, plural: string, extras: Extras = {}) =>
   resourceType(apiVersion, kind, plural, false, extras);
 
-/** The kinds the program works with. Another one is one line. */
+/** The kinds that the program uses. */
 export const RESOURCES: readonly ResourceType[] = [
   inNamespace('v1', 'ConfigMap', 'configmaps', { shortNames: ['cm'] }),
   inNamespace('v1', 'Endpoints', 'endpoints', { shortNames: ['ep'] }),
@@ -42,7 +42,7 @@ export const RESOURCES: readonly ResourceType[] = [
   inNamespace('rbac.authorization.k8s.io/v1', 'Role', 'roles'),
 ];
 
-/** Kinds that are only ever created: the answer comes back in the status, nothing is stored. */
+/** Kinds that are only created: the result is in the status, nothing is stored. */
 export const REVIEWS: readonly ResourceType[] = [
   clusterWide('authentication.k8s.io/v1', 'SelfSubjectReview', 'selfsubjectreviews'),
   clusterWide('authentication.k8s.io/v1', 'TokenReview', 'tokenreviews'),
@@ -54,7 +54,7 @@ const byKind: ReadonlyMap<string, ResourceType> = new Map(
   [...RESOURCES, ...REVIEWS].map((type) => [`${apiVersionOf(type)} ${type.kind}`, type]),
 );
 
-/** The type of a kind, or undefined when the program does not know it beforehand. */
+/** The type of a kind, or undefined when it is not built in. */
 export function resourceOf(apiVersion: string, kind: string): ResourceType | undefined {
   return byKind.get(`${apiVersion} ${kind}`);
 }
@@ -64,13 +64,14 @@ export function apiVersionOf(type: Pick<ResourceType, 'group' | 'version'>): str
   return type.group === '' ? type.version : `${type.group}/${type.version}`;
 }
 
-/** `configmaps`, `leases.coordination.k8s.io`: how the API server names a resource in its messages. */
+/** `configmaps`, `leases.coordination.k8s.io`: the API server's name of a resource in messages. */
 export function qualifiedResource(type: Pick<ResourceType, 'group' | 'plural'>): string {
   return type.group === '' ? type.plural : `${type.plural}.${type.group}`;
 }
 
 /**
- * The path of an object or, without `name`, of a collection. Without `namespace` a collection spans all namespaces.
+ * The path of an object or, without `name`, of a collection. Without `namespace` a collection spans all
+ * namespaces.
  * @see Kubernetes API concepts, "Resource URIs"
  */
 export function resourcePath(

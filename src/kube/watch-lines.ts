@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 
-/** One event of a watch as it came over the wire. */
+/** An undecoded watch event. */
 export interface RawWatchEvent {
   readonly type: string;
   readonly object: JsonObject;
 }
 
 export interface WatchLines {
-  /** The events that are complete with this piece of the stream. A line may be cut anywhere, even inside a character. */
+  /** The events completed by this chunk. A chunk may split a line anywhere, even inside a character. */
   push(chunk: Uint8Array): readonly RawWatchEvent[];
 }
 
 /**
- * Reads the stream of a watch: JSON objects, one a line.
- * @param maxLineLength longer lines end in an error instead of filling the memory; default 16 Mi characters
- * @throws Error on a line that is no event
+ * Parses the stream of a watch: one JSON object per line.
+ * @param maxLineLength a longer line is an error; default 16 Mi characters
+ * @throws Error on an invalid line
  */
 export function createWatchLines(maxLineLength = 16 * 1024 * 1024): WatchLines {
   const decoder = new TextDecoder('utf-8');
@@ -46,7 +46,7 @@ function parseEvent(line: string): RawWatchEvent {
     throw new Error('a line of the watch is not JSON');
   }
   if (!isJsonObject(event) || typeof event.type !== 'string' || !isJsonObject(event.object)) {
-    throw new Error('a line of the watch is no event');
+    throw new Error('a line of the watch is not a valid event');
   }
   return { type: event.type, object: event.object };
 }

@@ -1,46 +1,46 @@
 import type { ProxyRefusal } from './proxy.ts';
 
-/** The certificate a server showed. Whoever is not verified may show any. */
+/** The certificate that a server presented, verified or not. */
 export interface PeerCertificate {
   readonly subject: string;
   readonly issuer: string;
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** DNS names and addresses it is for. */
+  /** DNS names and IP addresses of the certificate (SANs). */
   readonly names: readonly string[];
 }
 
 export interface WebAnswer {
   readonly kind: 'answer';
   readonly status: number;
-  /** Without parameters, in lower case; empty when none was sent. */
+  /** Without parameters, in lower case; empty when not sent. */
   readonly contentType: string;
   /** The server's clock, from its Date header. */
   readonly date: Date | null;
-  /** Where a redirection leads, as sent. */
+  /** Target of a redirect, as sent. */
   readonly location: string | null;
   readonly text: string;
   readonly peer: PeerCertificate | null;
 }
 
-/** Why no answer came. */
+/** Why no response was received. */
 export type WebFailureCause =
   | { readonly kind: 'refused' }
   | { readonly kind: 'no-route' }
   | { readonly kind: 'dns'; readonly temporary: boolean }
   | { readonly kind: 'timed-out' }
-  /** The connection ended before an answer came. */
+  /** The connection was closed before a response arrived. */
   | { readonly kind: 'closed' }
-  /** What answers does not speak TLS; `speaks` what it seems to speak. */
+  /** The server does not speak TLS; `speaks` is the detected protocol. */
   | { readonly kind: 'not-tls'; readonly speaks: 'ssh' | 'http' | null }
-  /** No version of TLS that both sides take. */
+  /** No common TLS version. */
   | { readonly kind: 'tls-version' }
   /** `why` is the name of the alert or of the library's error. */
   | { readonly kind: 'tls-handshake'; readonly why: string }
-  /** The server wants a client certificate before it talks. */
+  /** The server requires a client certificate. */
   | { readonly kind: 'wants-client-certificate' }
   | { readonly kind: 'unknown-authority'; readonly peer: PeerCertificate | null }
-  /** Not the very certificate that was expected. */
+  /** The certificate is not the expected one. */
   | { readonly kind: 'other-certificate'; readonly peer: PeerCertificate | null }
   | { readonly kind: 'wrong-name'; readonly host: string; readonly peer: PeerCertificate | null }
   | { readonly kind: 'certificate-expired'; readonly peer: PeerCertificate | null }

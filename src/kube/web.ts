@@ -2,40 +2,41 @@ import type { Secret } from '../base/text/secret.ts';
 import type { Dial } from './dial.ts';
 import type { WebAnswer, WebFailure } from './web-answer.ts';
 
-/** Whom a server may prove its name by. */
+/** How a server's certificate is verified. */
 export type Trust =
-  /** Nobody: what is answered is believed only for what it proves by itself, e.g. a signature. */
+  /** Not verified: only content that proves itself, e.g. by a signature, may be trusted. */
   | { readonly kind: 'unverified' }
-  /** The authorities of a PEM bundle and no others. */
+  /** By the CAs of a PEM bundle only. */
   | { readonly kind: 'authorities'; readonly pem: string }
-  /** The authorities of this machine, for servers of the internet. */
+  /** By the CAs of the local host, for servers on the internet. */
   | { readonly kind: 'machine' }
-  /** The holder of the key of this very certificate, the first of a PEM text: whatever it is for, and whoever signed it. */
+  /** By comparison with one certificate, the first of a PEM text; its names, dates and issuer are ignored. */
   | { readonly kind: 'certificate'; readonly pem: string };
 
 export interface WebRequest {
   readonly url: string;
   readonly trust: Trust;
-  /** The name the server's certificate must have, where it is not that of the URL. */
+  /** Server name to verify, if different from the host in the URL. */
   readonly serverName?: string;
-  /** In place of the proxy that the environment names; null: none. */
+  /** Replaces the proxy of the environment; null: no proxy. */
   readonly proxyUrl?: string | null;
-  /** Opens the connection in place of this machine; no proxy is used then. */
+  /** Opens the connection instead of the local host; no proxy is used then. */
   readonly dial?: Dial;
-  /** Proves who asks, in the TLS handshake. Both PEM. */
+  /** Client certificate for the TLS handshake. Both PEM. */
   readonly clientCertificate?: { readonly certificate: string; readonly key: Secret };
-  /** Who asks. Sent once the server has proved who it is, and never to one that is not verified. */
+  /** Sent only to a verified server. */
   readonly bearerToken?: Secret;
-  /** For everything from the first packet to the last byte; default 10,000. */
+  /** Timeout from the first packet to the last byte; default 10,000. */
   readonly timeoutMs?: number;
-  /** More than this is an answer nobody wants; default 4 MiB. */
+  /** Maximum size of a response; default 4 MiB. */
   readonly maxBytes?: number;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Reads documents over HTTPS: without following redirections, each over a connection of its own, through the proxy that the environment names.
- * What went wrong is a value, because whoever asks decides whether it passes. Rejects only with the signal's reason.
+ * Reads documents over HTTPS: without following redirects, each over its own connection, through the proxy of
+ * the environment. Failures are returned as values, because the caller decides whether to retry. Rejects only
+ * with the signal's reason.
  */
 export interface Web {
   get(request: WebRequest): Promise<WebAnswer | WebFailure>;

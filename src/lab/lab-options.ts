@@ -14,7 +14,7 @@ export interface Lab {
   /** OpenSSH client configuration with an alias for each host. */
   readonly sshConfig: string;
   readonly caFile: string;
-  /** A bootstrap token the API server knows. */
+  /** A bootstrap token of the API server. */
   readonly token: Secret;
   readonly hosts: readonly LabHost[];
   close(): Promise<void>;
@@ -23,10 +23,13 @@ export interface Lab {
 export interface LabHost {
   readonly name: string;
   readonly port: number;
-  /** The directory that stands for its root. */
+  /** The directory that is the host's root. */
   readonly rootDir: string;
-  /** How often its kubelet was started. */
+  /** Number of kubelet starts. */
   readonly kubeletStarts: () => number;
-  /** The process of the agent's unit: another value after each start, null while the unit does not run. The lab runs the agent itself. */
+  /**
+   * The process of the agent's unit: a new value after each start, null while the unit is stopped. The lab
+   * runs the agent itself.
+   */
   readonly agent: () => { readonly command: readonly string[] } | null;
 }

@@ -19,14 +19,14 @@ import type { Lab, LabHost, LabOptions } from './lab-options.ts';
 const KUBELET_VERSION = 'v1.36.2';
 
 /**
- * Starts an API server and hosts in this process: nothing is installed, no root is needed. Each host is a directory that stands for its root, behind an SSH
- * server of its own, with a stand-in service manager and kubelet.
+ * Starts an API server and hosts in this process: no installation, no root privileges. Each host is a
+ * directory as its root, behind its own SSH server, with a stand-in service manager and kubelet.
  */
 export async function startLab({ directory, hosts: count }: LabOptions): Promise<Lab> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await checkPrivate(directory);
   const api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer'] });
-  // All users of this machine reach the API server, so the token has to be a secret.
+  // All users of the local host can reach the API server, so the token must be secret.
   const token = generateToken(randomInt);
   api.put(bootstrapTokenSecret(token));
   const files = { kubeconfig: join(directory, 'admin.conf'), sshConfig: join(directory, 'ssh_config'), caFile: join(directory, 'ca.crt') };
@@ -63,11 +63,17 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   };
 }
 
-/** Keys are written into the directory, and directories in it are removed: another user who may write there could put links in their place. */
+/**
+ * Keys are written into the directory, and directories in it are removed: another user with write access
+ * could replace them with links.
+ */
 async function checkPrivate(directory: string): Promise<void> {
   const { uid, mode } = await stat(directory);
   if (uid === process.geteuid?.() && (mode & 0o022) === 0) return;
-  throw usageError(`lab directory ${directory}: other users may write to it`, 'Name a directory of your own, or one that does not exist');
+  throw usageError(
+    `lab directory ${directory}: writable by other users`,
+    'Use a directory that only you can write to, or one that does not exist yet',
+  );
 }
 
 interface StartedHost {

@@ -1,10 +1,13 @@
 import { sshConfigInvalid } from '../host/host-problems.ts';
 import { matchPatternList } from './pattern.ts';
 
-/** A line of ssh_config that is neither blank nor a comment. An `Include` carries the files it names, in order. */
+/**
+ * A line of ssh_config other than an empty line or a comment. An `Include` contains the files it names, in
+ * order.
+ */
 export interface SshConfigLine {
   readonly file: string;
-  /** Counts from 1. */
+  /** Starts at 1. */
   readonly line: number;
   /** Lower case. */
   readonly keyword: string;
@@ -18,30 +21,33 @@ export interface SshConfigFile {
   readonly lines: readonly SshConfigLine[];
 }
 
-/** What ssh_config is asked for, and what its conditions look at. */
+/** The input for the evaluation of ssh_config for one host. */
 export interface SshConfigQuery {
-  /** The host as the user wrote it: what `Host` is compared with. */
+  /** The host as the user wrote it, compared with `Host`. */
   readonly alias: string;
-  /** Given explicitly: wins over the file. */
+  /** An explicit user, which takes precedence over ssh_config. */
   readonly user?: string;
   readonly localUser: string;
-  /** Value of HostName with its tokens expanded. */
+  /** Expands the tokens in the value of HostName. */
   readonly expandHostName: (value: string, host: string) => string;
-  /** Runs the command of `Match exec`; true when it succeeds. `settings` are those found so far. */
+  /** Runs the command of `Match exec`; true when it succeeds. `settings` are those read so far. */
   readonly exec: (command: string, settings: SshSettings) => boolean;
 }
 
-/** The first value obtained for each keyword, with its place; IdentityFile may have several. Keywords in lower case. */
+/**
+ * The first value of each keyword, with its position; IdentityFile may have several. Keywords in lower case.
+ */
 export interface SshSettings {
   readonly first: ReadonlyMap<string, SshConfigLine>;
   readonly identityFiles: readonly SshConfigLine[];
-  /** `Match` lines whose criteria are not supported. */
+  /** `Match` lines with unsupported criteria. */
   readonly passedOver: readonly SshConfigLine[];
 }
 
 /**
- * Splits the arguments of an ssh_config line: quotes of both kinds, backslash before a quote, a backslash or a blank, `#` at the begin of a word.
- * @returns null when a quote is left open
+ * Splits the arguments of an ssh_config line: single and double quotes; backslash before a quote, a backslash
+ * or a space; `#` at the start of a word.
+ * @returns null for an unclosed quote
  * @see openssh misc.c argv_split
  */
 export function splitSshArguments(text: string): readonly string[] | null {
@@ -69,9 +75,9 @@ export function splitSshArguments(text: string): readonly string[] | null {
 }
 
 /**
- * Reads the settings for one host: `Host` and `Match` blocks in order, the first value of each keyword wins. A `Match final` makes a second
- * pass in which the resolved host name counts, as ssh does it.
- * @throws AppError SSH_CONFIG_INVALID for a `Match` that cannot be read
+ * Evaluates the settings for one host: `Host` and `Match` blocks in order, the first value of each keyword
+ * wins. A `Match final` causes a second pass with the resolved host name, as in ssh.
+ * @throws AppError SSH_CONFIG_INVALID for an invalid `Match`
  * @see ssh_config(5), openssh readconf.c
  */
 export function evaluateSshConfig(files: readonly SshConfigFile[], query: SshConfigQuery): SshSettings {
@@ -88,7 +94,7 @@ export function evaluateSshConfig(files: readonly SshConfigFile[], query: SshCon
   if (!pass.wantsFinal) return pass;
   pass.host = hostNameOf(pass).toLowerCase();
   pass.final = true;
-  // From here on the name is settled: a HostName in a final block comes too late.
+  // In the second pass the host name is fixed: ssh ignores a HostName in a final block.
   if (!pass.first.has('hostname'))
     pass.first.set('hostname', { file: '', line: 0, keyword: 'hostname', args: [pass.host.replaceAll('%', '%%')] });
   for (const file of files) walk(file, true, false, pass);
@@ -97,7 +103,7 @@ export function evaluateSshConfig(files: readonly SshConfigFile[], query: SshCon
 
 interface Pass {
   readonly query: SshConfigQuery;
-  /** What `Host` is compared with. */
+  /** The name compared with `Host`. */
   host: string;
   final: boolean;
   wantsFinal: boolean;
@@ -116,19 +122,19 @@ function walk(file: SshConfigFile, startsActive: boolean, neverMatch: boolean, p
   }
 }
 
-/** Whichever comes first wins. */
+/** The first value wins. */
 function take(line: SshConfigLine, pass: Pass): void {
   if (line.keyword === 'identityfile') {
     if (!pass.identityFiles.some(({ args }) => args[0] === line.args[0])) pass.identityFiles.push(line);
     return;
   }
-  // Ssh keeps `none` as if nothing had been said.
+  // Ssh treats `none` as unset.
   if (line.keyword === 'connecttimeout' && line.args[0] === 'none') return;
   const key = ALIASES[line.keyword] ?? line.keyword;
   if (!pass.first.has(key)) pass.first.set(key, line);
 }
 
-/** Keywords that share one place: older names, and the two ways through another host. */
+/** Keywords that share one setting: old names, and ProxyJump with ProxyCommand. */
 const ALIASES: Readonly<Record<string, string>> = {
   proxycommand: 'proxy',
   proxyjump: 'proxy',
@@ -144,7 +150,7 @@ function hostNameOf(pass: Pass): string {
   return value === undefined ? pass.host : pass.query.expandHostName(value, pass.query.alias);
 }
 
-/** Criteria without an argument, and what makes them true. */
+/** Criteria without an argument. */
 const BARE_CRITERIA: Readonly<Record<string, (pass: Pass) => boolean>> = {
   all: () => true,
   canonical: (pass) => pass.final,
@@ -161,15 +167,15 @@ const CRITERIA: Readonly<Record<string, (argument: string, pass: Pass) => boolea
   exec: (argument, pass) => pass.query.exec(argument, pass),
 };
 
-/** Known to OpenSSH 9.4 and later only. They count as not met, and that is said. */
+/** Criteria of OpenSSH 9.4 and later. They never match, and a warning is shown. */
 const UNSUPPORTED_CRITERIA = new Set(['tagged', 'localnetwork', 'version', 'sessiontype', 'command']);
 
-/** A `final` counts even in a file that is included for other hosts: it asks for the second pass. */
+/** `final` requests the second pass even in a file that is included for other hosts only. */
 function matchesMatchLine(line: SshConfigLine, pass: Pass, neverMatch: boolean): boolean {
   let matched = !neverMatch;
   for (const { name, negated, argument } of readCriteria(line)) {
     if (name === 'final') pass.wantsFinal = true;
-    // A command runs only where its answer still counts.
+    // A command runs only if its result can still change the match.
     if (!matched) continue;
     matched = UNSUPPORTED_CRITERIA.has(name)
       ? passOver(line, pass)
@@ -184,7 +190,7 @@ interface Criterion {
   readonly argument?: string;
 }
 
-/** `host=a,b` is `host a,b`; an argument may hold a `=` of its own. */
+/** `host=a,b` means `host a,b`; an argument may contain `=`. */
 function readCriteria(line: SshConfigLine): readonly Criterion[] {
   const criteria: Criterion[] = [];
   const words = [...line.args];
@@ -195,9 +201,9 @@ function readCriteria(line: SshConfigLine): readonly Criterion[] {
       criteria.push({ name, negated: not === '!' });
       continue;
     }
-    if (!Object.hasOwn(CRITERIA, name) && !UNSUPPORTED_CRITERIA.has(name)) throw invalid(line, `Match has no criterion "${rawName}"`);
+    if (!Object.hasOwn(CRITERIA, name) && !UNSUPPORTED_CRITERIA.has(name)) throw invalid(line, `unknown Match criterion "${rawName}"`);
     const argument = inline || words.shift();
-    if (argument === undefined) throw invalid(line, `Match ${name} has no argument`);
+    if (argument === undefined) throw invalid(line, `Match ${name} requires an argument`);
     criteria.push({ name, negated: not === '!', argument });
   }
   return criteria;
@@ -217,6 +223,6 @@ function invalid(line: SshConfigLine, message: string): Error {
     file: line.file,
     line: line.line,
     message,
-    hint: 'Use all, final, host, originalhost, user, localuser or exec, or put the settings under Host',
+    hint: 'Use all, final, host, originalhost, user, localuser or exec, or use a Host block',
   });
 }

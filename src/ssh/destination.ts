@@ -1,7 +1,7 @@
 import { usageError } from '../base/errors.ts';
 import { isSafeHostName, isSafeUserName } from './names.ts';
 
-/** A host as the user names it. Absent parts come from ssh_config or its defaults. */
+/** A host as the user names it. Missing parts default to ssh_config. */
 export interface SshDestination {
   readonly user?: string;
   /** Alias, name or address, without brackets. */
@@ -9,11 +9,11 @@ export interface SshDestination {
   readonly port?: number;
 }
 
-const EXAMPLE = 'Write user@host, user@host:port, user@[IPv6 address]:port, ssh://user@host:port, or a Host of ssh_config';
+const EXAMPLE = 'Write user@host, user@host:port, user@[IPv6 address]:port, ssh://user@host:port, or a Host entry of ssh_config';
 
 /**
- * Reads a destination: `host`, `user@host:port`, `ssh://user@host:port`, `[v6]:port`, a bare IPv6 address.
- * @throws AppError USAGE when it is none of these, or when host or user have characters that ssh refuses
+ * Parses a destination: `host`, `user@host:port`, `ssh://user@host:port`, `[v6]:port`, a bare IPv6 address.
+ * @throws AppError USAGE for any other form, or when host or user have characters that ssh rejects
  */
 export function parseSshDestination(text: string): SshDestination {
   const invalid = (why: string): Error => usageError(`"${text}" is not an SSH destination: ${why}`, EXAMPLE);
@@ -22,16 +22,16 @@ export function parseSshDestination(text: string): SshDestination {
   const at = rest.lastIndexOf('@');
   const user = at < 0 ? undefined : decodeUser(rest.slice(0, at), isUri);
   const [host, portText] = splitHostPort(rest.slice(at + 1));
-  if (user === '' || user === null) throw invalid('the user before @ is empty or badly encoded');
+  if (user === '' || user === null) throw invalid('the user before @ is empty or not valid percent-encoding');
   if (user !== undefined && (/\s/.test(user) || !isSafeUserName(user)))
-    throw invalid('the user has a space or another character that no user name has, or begins with a hyphen');
-  if (host === '') throw invalid('there is no host in it');
-  if (/[\s/@[\]]/.test(host) || !isSafeHostName(host)) throw invalid('the host holds a character that no host name has');
-  if (portText !== undefined && !isPort(portText)) throw invalid(`"${portText}" is not a port (1 to 65535)`);
+    throw invalid('the user contains a character that is invalid in a user name, or begins with a hyphen');
+  if (host === '') throw invalid('missing host');
+  if (/[\s/@[\]]/.test(host) || !isSafeHostName(host)) throw invalid('the host contains an invalid character');
+  if (portText !== undefined && !isPort(portText)) throw invalid(`"${portText}" is not a valid port (1 to 65535)`);
   return { host, ...(user === undefined ? {} : { user }), ...(portText === undefined ? {} : { port: Number(portText) }) };
 }
 
-/** True for the decimal digits of a TCP port. */
+/** Whether a text is a decimal TCP port number. */
 export function isPort(text: string): boolean {
   return /^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535;
 }
@@ -40,7 +40,7 @@ function splitHostPort(text: string): [string, string | undefined] {
   const bracketed = /^\[([^\]]*)\](?::(.*))?$/s.exec(text);
   if (bracketed) return [bracketed[1] ?? '', bracketed[2]];
   const first = text.indexOf(':');
-  // Two colons and no brackets: an IPv6 address, not a port.
+  // Two colons without brackets: an IPv6 address, not a port.
   if (first < 0 || text.indexOf(':', first + 1) >= 0) return [text, undefined];
   return [text.slice(0, first), text.slice(first + 1)];
 }

@@ -1,6 +1,6 @@
-/** One segment of a path pattern, compiled. */
+/** One compiled segment of a path pattern. */
 export interface GlobSegment {
-  /** The one name it stands for; null where it has `*`, `?` or a bracket expression. */
+  /** The literal name; null for a segment with `*`, `?` or a bracket expression. */
   readonly literal: string | null;
   matches(name: string): boolean;
 }
@@ -25,8 +25,9 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Compiles one segment (the text between two slashes) of an Include pattern: `*`, `?`, `[a-z]`, `[!a-z]`, `[[:digit:]]`, and a backslash that takes the meaning
- * from the next character. A bracket that is not closed stands for itself; a leading dot has to be written.
+ * Compiles one segment (the text between two slashes) of an Include pattern: `*`, `?`, `[a-z]`, `[!a-z]`,
+ * `[[:digit:]]`, and a backslash that escapes the next character. An unclosed bracket is literal; a leading
+ * dot must be matched explicitly.
  * @see glob(7), openssh openbsd-compat/glob.c
  */
 export function compileGlobSegment(segment: string): GlobSegment {
@@ -39,7 +40,7 @@ export function compileGlobSegment(segment: string): GlobSegment {
 
 interface PatternCharacter {
   readonly character: string;
-  /** A backslash took its meaning. */
+  /** Escaped by a backslash. */
   readonly isQuoted: boolean;
 }
 
@@ -69,7 +70,7 @@ function tokensOf(pattern: readonly PatternCharacter[]): readonly Token[] {
   return tokens;
 }
 
-/** Reads a bracket expression behind its `[`; null when it is not closed. Its first character may be a `]`. */
+/** Parses a bracket expression after its `[`; null when it is not closed. Its first character may be `]`. */
 function readSet(pattern: readonly PatternCharacter[], start: number): { readonly token: Token; readonly end: number } | null {
   const isNegated = isSpecial(pattern[start], '!');
   let i = isNegated ? start + 1 : start;
@@ -92,7 +93,7 @@ function readSet(pattern: readonly PatternCharacter[], start: number): { readonl
   return i < pattern.length ? { token: { kind: 'set', isNegated, has }, end: i } : null;
 }
 
-/** `digit` of `[:digit:]`; null where something else stands. */
+/** `digit` of `[:digit:]`; null for other text. */
 function className(pattern: readonly PatternCharacter[], start: number): string | null {
   if (!isSpecial(pattern[start], '[') || !isSpecial(pattern[start + 1], ':')) return null;
   const text = pattern
@@ -103,7 +104,7 @@ function className(pattern: readonly PatternCharacter[], start: number): string 
   return Object.hasOwn(CLASSES, name) ? name : null;
 }
 
-/** Greedy, with one point to go back to: never exponential. */
+/** Greedy with one backtracking point: never exponential. */
 function matchTokens(name: readonly string[], tokens: readonly Token[]): boolean {
   let n = 0;
   let t = 0;

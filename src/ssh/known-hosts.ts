@@ -5,7 +5,7 @@ import { matchPatternList } from './pattern.ts';
 import { HOST_KEY_ALGORITHMS } from './policy.ts';
 import { isPublicKeyForm } from './public-key-form.ts';
 
-/** A public key of a host. `blob` is the wire form in base64, which is how known_hosts writes it. */
+/** A public key of a host. `blob` is the wire format in base64, as in known_hosts. */
 export interface HostKey {
   /** The type inside the blob: `ssh-ed25519`, `ecdsa-sha2-nistp256`, `ssh-rsa`. */
   readonly type: string;
@@ -14,14 +14,14 @@ export interface HostKey {
 
 export interface KnownHostsEntry extends HostKey {
   readonly file: string;
-  /** Counts from 1. */
+  /** Starts at 1. */
   readonly line: number;
   readonly marker: 'none' | 'revoked' | 'cert-authority';
-  /** The first field as written: names, patterns, or one hashed name. */
+  /** The first field, unchanged: names, patterns, or one hashed name. */
   readonly hosts: string;
 }
 
-/** The names under which a host's keys stand. `fallback` is asked only when nothing stands under `name`. */
+/** The names of a host in known_hosts. `fallback` is used only when `name` has no entry. */
 export interface KnownHostsNames {
   readonly name: string;
   readonly fallback: string | null;
@@ -33,15 +33,16 @@ export type HostKeyVerdict =
   | { readonly kind: 'mismatch'; readonly entry: KnownHostsEntry }
   | { readonly kind: 'revoked'; readonly entry: KnownHostsEntry };
 
-/** The entries of one or several known_hosts files, ready to be asked for a name. */
+/** The entries of known_hosts files, indexed for lookups. */
 export interface KnownHosts {
-  /** The entries whose host field covers this name, in file order. */
+  /** The entries whose host field matches this name, in file order. */
   find(name: string): readonly KnownHostsEntry[];
 }
 
 /**
- * Reads a known_hosts file. What OpenSSH passes over is passed over: comments, lines with an unknown or second marker, keys that do not decode.
- * @param file named in the entries, for messages
+ * Parses a known_hosts file. Ignores the same lines as OpenSSH: comments, lines with an unknown or second
+ * marker, keys that do not decode.
+ * @param file its name in the entries, for messages
  * @see sshd(8) SSH_KNOWN_HOSTS FILE FORMAT, openssh hostfile.c
  */
 export function parseKnownHosts(text: string, file: string): readonly KnownHostsEntry[] {
@@ -60,12 +61,12 @@ function parseLine(text: string, file: string, line: number): KnownHostsEntry | 
   const [hosts, type, key] = fields;
   if (marker === undefined || !hosts || hosts.startsWith('@') || !type || !key) return null;
   const bytes = decodeStrictBase64(key);
-  // Ssh passes over what is no whole key of a type it knows: such a line says nothing about the host.
+  // Ssh ignores keys that are incomplete or of an unknown type.
   if (bytes === null || hostKeyType(bytes) !== type || !isPublicKeyForm(bytes)) return null;
   return { file, line, marker, hosts, type, blob: bytes.toString('base64') };
 }
 
-/** The type a key's wire form begins with; null when these bytes are no key. */
+/** The key type at the start of the wire format; null for other bytes. */
 export function hostKeyType(bytes: Uint8Array): string | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (buffer.length < 8) return null;
@@ -73,7 +74,7 @@ export function hostKeyType(bytes: Uint8Array): string | null {
   return length > 0 && length <= buffer.length - 4 ? buffer.toString('latin1', 4, 4 + length) : null;
 }
 
-/** A key as it came over the wire. Throws RangeError when the bytes are no key. */
+/** A key in wire format. Throws RangeError for other bytes. */
 export function hostKeyFromBytes(bytes: Uint8Array): HostKey {
   const type = hostKeyType(bytes);
   if (type === null) throw new RangeError('not a public key in SSH wire form');
@@ -81,8 +82,8 @@ export function hostKeyFromBytes(bytes: Uint8Array): HostKey {
 }
 
 /**
- * The names to look for: `host` on port 22, `[host]:port` on others, with the bare host behind it as ssh does. An alias replaces all of them.
- * Names are lower-cased; the file decides, not the DNS.
+ * The names to look up: `host` on port 22, `[host]:port` on others, with the bare host as fallback as in ssh.
+ * An alias replaces them. Names are lower-cased; DNS is not used.
  */
 export function knownHostsNames(target: {
   readonly hostName: string;
@@ -94,7 +95,7 @@ export function knownHostsNames(target: {
   return target.port === 22 ? { name: host, fallback: null } : { name: `[${host}]:${target.port}`, fallback: host };
 }
 
-/** Puts entries in order for look-ups: names in a map, patterns and hashes in a list. */
+/** Indexes entries for lookups: names in a map, patterns and hashes in a list. */
 export function indexKnownHosts(entries: readonly KnownHostsEntry[]): KnownHosts {
   const byName = new Map<string, number[]>();
   const others: { readonly index: number; readonly matches: (name: string) => boolean }[] = [];
@@ -111,7 +112,7 @@ export function indexKnownHosts(entries: readonly KnownHostsEntry[]): KnownHosts
   };
 }
 
-/** Keys given for one host in place of what the files say of it; what they revoke stays revoked. */
+/** Replaces the known keys of one host by the given keys; keys revoked in the files stay revoked. */
 export function pinKnownHosts(known: KnownHosts, keys: readonly KnownHostsEntry[]): KnownHosts {
   return { find: (name) => [...known.find(name).filter(({ marker }) => marker === 'revoked'), ...keys] };
 }
@@ -135,14 +136,14 @@ function hostMatcher(hosts: string): (name: string) => boolean {
 }
 
 /**
- * Judges a key a host has shown. A host that shows a key of a type we do not know, while we know one of another type, counts as changed, as it
- * does for ssh. `@cert-authority` lines say nothing about plain keys.
+ * Checks the key that a host presents. A key of an unknown type, when a key of another type is known, counts
+ * as a changed key, as in ssh. `@cert-authority` lines are ignored for plain keys.
  */
 export function checkHostKey(known: KnownHosts, names: KnownHostsNames, key: HostKey): HostKeyVerdict {
   const verdict = validateUnderName(known, names.name, key);
   if (verdict.kind !== 'unknown' || names.fallback === null) return verdict;
   const second = validateUnderName(known, names.fallback, key);
-  // Another key on another port of the same machine is nothing to wonder about.
+  // Another port of the same host may have another key.
   return second.kind === 'mismatch' ? verdict : second;
 }
 
@@ -161,8 +162,8 @@ function sameKey(a: HostKey, b: HostKey): boolean {
 }
 
 /**
- * The algorithms to offer, those first that lead to a key we know: a host with several keys then shows that one, and is not taken for another. As with ssh,
- * only what stands under the name with its port counts: what another port shows says nothing about this one.
+ * The algorithms to offer, first those with a known key: a host with several keys then presents the known
+ * one. As in ssh, only entries for the name with its port are used, because another port may have other keys.
  */
 export function orderHostKeyAlgorithms(
   known: KnownHosts,
@@ -186,7 +187,7 @@ export function hostKeyFingerprint(key: { readonly blob: string }): string {
   return `SHA256:${trimTrailing(digest, '=')}`;
 }
 
-/** The short name of a key's type: `ED25519`, `ECDSA`, `RSA`. */
+/** The short name of a key type: `ED25519`, `ECDSA`, `RSA`. */
 export function hostKeyTypeName(type: string): string {
   return type
     .replace(/^ssh-/, '')
@@ -195,8 +196,8 @@ export function hostKeyTypeName(type: string): string {
 }
 
 /**
- * The line that makes a key known.
- * @param salt 20 random bytes to hide the name behind a hash (HashKnownHosts), or null to write it plainly
+ * The known_hosts line of a key.
+ * @param salt 20 random bytes to hash the name (HashKnownHosts), or null for a plain name
  */
 export function renderKnownHostsLine(name: string, key: HostKey, salt: Uint8Array | null): string {
   if (salt === null) return `${name} ${key.type} ${key.blob}\n`;

@@ -1,28 +1,30 @@
 const NEWLINE = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** One output stream of a remote program, without what the login shell wrote before the program's mark. */
+/**
+ * One output stream of a remote program, without output of the login shell before the program's start marker.
+ */
 export interface MarkedOutput {
-  /** Takes a chunk; returns what of it follows the mark. */
+  /** Adds a chunk; returns the part of it after the marker. */
   push(chunk: Buffer): Buffer;
-  /** What stands behind the mark on its line; null while the mark has not come. */
+  /** The text after the marker on its line; null before the marker arrives. */
   readonly note: string | null;
-  /** Bytes taken so far, noise included. */
+  /** Bytes received so far, noise included. */
   readonly size: number;
-  /** What came after the mark. */
+  /** The output after the marker. */
   content(): Buffer;
-  /** What came before it. */
+  /** The output before the marker. */
   noise(): string;
 }
 
-/** A login shell that says more than this before the mark is heard no further than for the mark. */
+/** Limit of output kept before the marker; beyond it only the head is kept while the marker is searched. */
 const MAX_NOISE_BYTES = 64 * 1024;
 const HEAD_BYTES = 1024;
 const TAIL_BYTES = 4096;
 
 /**
- * Collects the output of a command and drops what the login shell said before its mark. Takes no more memory than twice the content, into however small
- * pieces a host cuts it.
+ * Collects the output of a command and drops output of the login shell before its marker. Uses at most twice
+ * the memory of the content, even when it arrives in very small chunks.
  */
 export function markedOutput(mark: string): MarkedOutput {
   let before: Buffer = EMPTY;

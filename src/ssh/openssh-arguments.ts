@@ -3,20 +3,21 @@ import { isDefaultIdentity } from './resolve-target.ts';
 import type { SshTarget } from './target.ts';
 
 export interface OpensshLogin {
-  /** Where the control socket is to be. */
+  /** Path of the control socket. */
   readonly socket: string;
-  /** Control socket of the connection to go through; null: as ssh_config says. */
+  /** Control socket of the connection to the jump host; null: as configured in ssh_config. */
   readonly via: string | null;
-  /** Run here once the login is done. */
+  /** Command that runs on the local host after the login. */
   readonly localCommand: string;
   readonly configFile?: string;
-  /** A known_hosts file with the only keys that count. */
+  /** A known_hosts file with the only accepted keys. */
   readonly pinnedKeysFile?: string;
 }
 
 /**
- * The arguments with which `ssh` logs in to a host and then waits for commands on its control socket. What a user may have configured beyond what is known
- * here (certificates, Kerberos, algorithms, ProxyCommand) is left to ssh, by the host's alias; questions are not asked, and nothing is forwarded.
+ * The arguments with which `ssh` logs in to a host and then serves commands on its control socket. Settings
+ * that the built-in client does not support (certificates, Kerberos, algorithms, ProxyCommand) take effect
+ * through the host's alias; ssh never prompts, and nothing is forwarded.
  * @see ssh_config(5)
  */
 export function opensshArguments(target: SshTarget, login: OpensshLogin): readonly string[] {
@@ -63,13 +64,16 @@ export function opensshArguments(target: SshTarget, login: OpensshLogin): readon
   return [...file, '-N', '-T', ...options.flatMap((option) => ['-o', option]), '--', target.alias ?? target.hostName];
 }
 
-/** The arguments with which `ssh` uses a control socket, and fails where that is gone: it would log in anew. */
+/**
+ * The arguments with which `ssh` uses a control socket, and fails if the socket is gone instead of opening a
+ * new connection.
+ */
 export function throughSocket(socket: string): readonly string[] {
   const options = [`ControlPath=${configWord(socket)}`, 'ControlMaster=no', 'ProxyCommand=false', 'BatchMode=yes', 'LogLevel=ERROR'];
   return ['-F', 'none', '-T', ...options.flatMap((option) => ['-o', option])];
 }
 
-/** A path as an argument of ssh_config: `%` begins a token, `"` and `\` are read. */
+/** A path as an argument of ssh_config: `%` starts a token, `"` and `\` are special. */
 function configWord(path: string): string {
   return `"${path.replace(/["\\]/g, '\\$&').replaceAll('%', '%%')}"`;
 }

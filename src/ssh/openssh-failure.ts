@@ -21,7 +21,7 @@ const unreachable =
   ({ name }, address) =>
     hostUnreachable({ host: name, address, why });
 
-/** What ssh says when a login fails, the most telling first. The texts are those of OpenSSH 8.4 to 10. */
+/** Login failures that ssh reports, the most specific first. The texts are those of OpenSSH 8.4 to 10. */
 const READINGS: readonly Reading[] = [
   {
     pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S{1,255} has changed/i,
@@ -38,8 +38,8 @@ const READINGS: readonly Reading[] = [
       revokedKeysUnusable({
         host: name,
         file: '',
-        why: `ssh says "${printable(line)}"`,
-        hint: 'Check the file that RevokedHostKeys of ssh_config names',
+        why: `ssh reported "${printable(line)}"`,
+        hint: 'Check the file named by RevokedHostKeys in ssh_config',
       }),
   },
   {
@@ -61,9 +61,9 @@ const READINGS: readonly Reading[] = [
       }),
   },
   { pattern: /Connection refused/, problem: unreachable('connection refused') },
-  { pattern: /No route to host/, problem: unreachable('no route to the host') },
-  { pattern: /Network is unreachable/, problem: unreachable('no route to its network') },
-  { pattern: /Could not resolve hostname/, problem: unreachable('the name does not resolve') },
+  { pattern: /No route to host/, problem: unreachable('no route to host') },
+  { pattern: /Network is unreachable/, problem: unreachable('network is unreachable') },
+  { pattern: /Could not resolve hostname/, problem: unreachable('host name not found') },
   {
     pattern: /timed out/,
     problem: ({ name, connectTimeoutMs }, address) =>
@@ -76,15 +76,16 @@ const READINGS: readonly Reading[] = [
         host: name,
         address,
         why: printable(line),
-        hint: 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
+        hint: 'Check that the port belongs to an SSH server, its access rules (MaxStartups, hosts.deny) and its journal',
       }),
   },
 ];
 
 /**
- * Reads why the system's ssh could not log in.
- * @param said all it said on stderr
- * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or HOST_UNREACHABLE
+ * Classifies the stderr output of a failed login with the system's ssh.
+ * @param reported the complete stderr output
+ * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or
+ *   HOST_UNREACHABLE
  */
 export function readOpensshFailure(target: SshTarget, reported: string): AppError {
   const { hostName, port, name } = target;
@@ -101,5 +102,5 @@ export function readOpensshFailure(target: SshTarget, reported: string): AppErro
           .trim(),
       );
   }
-  return hostUnreachable({ host: name, address, why: printable(lines.at(-1) ?? '') || 'ssh ended and said nothing' });
+  return hostUnreachable({ host: name, address, why: printable(lines.at(-1) ?? '') || 'ssh exited without a message' });
 }

@@ -8,7 +8,7 @@ export interface SshOptions {
   readonly acceptNewHostKeys?: boolean | undefined;
   readonly connectTimeoutMs?: number | undefined;
   readonly become?: 'auto' | 'sudo' | 'none' | undefined;
-  /** Who speaks SSH where the fleet file does not say: the built-in client (default), or the system's `ssh`. */
+  /** SSH client for hosts without a setting in the fleet file: the built-in client (default), or the system's `ssh`. */
   readonly transport?: 'builtin' | 'openssh' | undefined;
   readonly password?: Secret | undefined;
   readonly sudoPassword?: Secret | undefined;

@@ -1,5 +1,6 @@
 /**
- * Tells whether a text matches a pattern as OpenSSH reads them: `*` any number of characters, `?` exactly one, nothing else is special.
+ * Reports whether a text matches an OpenSSH pattern: `*` any number of characters, `?` exactly one, no other
+ * special characters.
  * @see ssh_config(5) PATTERNS, openssh match.c
  */
 export function matchPattern(text: string, pattern: string): boolean {
@@ -7,7 +8,7 @@ export function matchPattern(text: string, pattern: string): boolean {
   let p = 0;
   let star = -1;
   let retryAt = 0;
-  // Greedy with one retry point: linear for real patterns, never exponential for hostile ones.
+  // Greedy with one retry point: linear for usual patterns, never exponential for hostile ones.
   while (t < text.length) {
     if (p < pattern.length && pattern[p] === '*') {
       star = p++;
@@ -24,7 +25,7 @@ export function matchPattern(text: string, pattern: string): boolean {
   return p === pattern.length;
 }
 
-/** True when some pattern matches and no negated one (`!pattern`) does. */
+/** Whether a pattern matches and no negated one (`!pattern`) does. */
 export function matchPatternList(text: string, patterns: readonly string[]): boolean {
   const negated = patterns.some((pattern) => pattern.startsWith('!') && matchPattern(text, pattern.slice(1)));
   return !negated && patterns.some((pattern) => !pattern.startsWith('!') && matchPattern(text, pattern));

@@ -2,32 +2,35 @@ import { sshConfigInvalid } from '../host/host-problems.ts';
 import type { SshConfigLine, SshSettings } from './config.ts';
 import { matchPattern, matchPatternList } from './pattern.ts';
 
-/** A way to log in, as ssh and PreferredAuthentications name it. */
+/** An authentication method, as ssh and PreferredAuthentications name it. */
 export type LoginMethod = 'publickey' | 'password' | 'keyboard-interactive';
 
-/** What ssh_config demands of cryptography and login. What is absent is left to the client. */
+/** Cryptography and login settings of ssh_config. Absent settings are the client's defaults. */
 export interface SshPolicy {
   /** Key exchanges to offer, in order. */
   readonly kex?: readonly string[];
   readonly ciphers?: readonly string[];
   readonly macs?: readonly string[];
-  /** Signature algorithms of host keys to offer. `isOrdered`: in this very order; otherwise those of known keys come first. */
+  /**
+   * Signature algorithms of host keys to offer. `isOrdered`: in exactly this order; otherwise those of known
+   * keys come first.
+   */
   readonly hostKeys?: { readonly names: readonly string[]; readonly isOrdered: boolean };
-  /** Signature algorithms that the keys of the user may use. */
+  /** Signature algorithms allowed for the user's keys. */
   readonly userKeys?: readonly string[];
-  /** Ways to log in, in order. */
+  /** Authentication methods, in order. */
   readonly methods?: readonly LoginMethod[];
-  /** Length of the shortest RSA key to trust or to log in with. */
+  /** Minimum length of RSA keys, for host keys and user keys. */
   readonly minimalRsaBits?: number;
 }
 
-/** Used where ssh_config demands nothing: publickey first, as a password may lock an account. */
+/** Default order: publickey first, because failed passwords may lock an account. */
 export const LOGIN_METHODS: readonly LoginMethod[] = ['publickey', 'password', 'keyboard-interactive'];
 
-/** As OpenSSH: shorter RSA keys are refused whatever is configured. */
+/** As in OpenSSH, shorter RSA keys are rejected regardless of the configuration. */
 export const MINIMAL_RSA_BITS = 1024;
 
-/** Signature algorithms for host keys, best first. SHA-1 (`ssh-rsa`) is not among them, as in OpenSSH since 8.8. */
+/** Signature algorithms for host keys, best first. SHA-1 (`ssh-rsa`) is excluded, as in OpenSSH since 8.8. */
 export const HOST_KEY_ALGORITHMS: readonly string[] = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',
@@ -37,18 +40,18 @@ export const HOST_KEY_ALGORITHMS: readonly string[] = [
   'rsa-sha2-256',
 ];
 
-/** The message authentication codes of ssh2 that use SHA-1; offered only where ssh_config names them. */
+/** The MAC algorithms of ssh2 that use SHA-1; offered only if ssh_config names them. */
 export const SHA1_MACS: readonly string[] = ['hmac-sha1-etm@openssh.com', 'hmac-sha1'];
 
 interface Algorithms {
   readonly keyword: string;
   readonly name: string;
-  /** What the built-in client offers by itself, and what else it can do where it is demanded. */
+  /** Algorithms that the built-in client offers by default, and others that it supports on request. */
   readonly defaults: readonly string[];
   readonly others: readonly string[];
 }
 
-/** What ssh2 1.17 implements, by OpenSSH's names. */
+/** Algorithms of ssh2 1.17, by OpenSSH's names. */
 const KEX: Algorithms = {
   keyword: 'kexalgorithms',
   name: 'KexAlgorithms',
@@ -92,13 +95,15 @@ const USER_KEYS: Algorithms = {
   others: ['ssh-rsa', 'ssh-dss'],
 };
 
-/** The hint for what the built-in client cannot do. */
+/** The hint for features that the built-in client lacks. */
 export const USE_OPENSSH = "use the system's ssh: --ssh-transport openssh, or ssh.transport: openssh in a fleet file";
 
 /**
- * Reads what ssh_config demands of a connection. Names that the built-in client does not know are left out, as ssh leaves out what a server does not know.
- * @throws AppError SSH_CONFIG_INVALID where nothing is left that the built-in client can do
- * @see ssh_config(5) KexAlgorithms and the other lists, PubkeyAuthentication, PreferredAuthentications, RequiredRSASize
+ * Reads the security settings of ssh_config for a connection. Algorithms unknown to the built-in client are
+ * ignored.
+ * @throws AppError SSH_CONFIG_INVALID when no supported algorithm remains
+ * @see ssh_config(5) KexAlgorithms and the other lists, PubkeyAuthentication, PreferredAuthentications,
+ *   RequiredRSASize
  */
 export function readSshPolicy(settings: SshSettings): SshPolicy {
   const [kex, ciphers, macs, userKeys] = [KEX, CIPHERS, MACS, USER_KEYS].map((algorithms) => readList(settings, algorithms));
@@ -117,7 +122,7 @@ export function readSshPolicy(settings: SshSettings): SshPolicy {
   };
 }
 
-/** `+` adds to the client's own list, `^` puts in front of it, `-` takes away from it; names may be patterns. */
+/** `+` appends to the client's default list, `^` prepends, `-` removes; names may be patterns. */
 function readList(settings: SshSettings, { keyword, name, defaults, others }: Algorithms): readonly string[] | undefined {
   const line = settings.first.get(keyword);
   if (line === undefined) return undefined;
@@ -131,7 +136,7 @@ function readList(settings: SshSettings, { keyword, name, defaults, others }: Al
   return left;
 }
 
-/** Methods that are switched off, by their keyword. */
+/** Keywords that disable methods. */
 const METHOD_FLAGS: Readonly<Record<string, LoginMethod>> = {
   pubkeyauthentication: 'publickey',
   passwordauthentication: 'password',
@@ -161,12 +166,12 @@ function readRsaBits(settings: SshSettings): number | undefined {
   const line = settings.first.get('requiredrsasize');
   if (line === undefined) return undefined;
   const text = line.args[0] ?? '';
-  if (!/^[0-9]{1,6}$/.test(text)) throw invalid(line, `"${text}" is not a number of bits`, 'Use a number such as 2048');
+  if (!/^[0-9]{1,6}$/.test(text)) throw invalid(line, `"${text}" is not a valid number of bits`, 'Use a number such as 2048');
   return Math.max(MINIMAL_RSA_BITS, Number(text));
 }
 
 function nothingLeft(line: SshConfigLine | undefined, name: string, hint: string): Error {
-  return invalid(line, `${name} leaves nothing that the built-in SSH client can do`, `${hint}, or ${USE_OPENSSH}`);
+  return invalid(line, `${name} allows no algorithm or method that the built-in SSH client supports`, `${hint}, or ${USE_OPENSSH}`);
 }
 
 function invalid(line: SshConfigLine | undefined, message: string, hint: string): Error {
@@ -174,17 +179,17 @@ function invalid(line: SshConfigLine | undefined, message: string, hint: string)
 }
 
 /**
- * Why a key of the user may not be used; null when it may.
- * @param key type and length of the key; bits are those of an RSA modulus, null for other types
+ * Why a key of the user must not be used; null when it may be used.
+ * @param key type and length of the key; bits are those of the RSA modulus, null for other types
  */
 export function userKeyRefusal({ type, bits }: { readonly type: string; readonly bits: number | null }, policy: SshPolicy): string | null {
   const { userKeys = USER_KEYS.defaults, minimalRsaBits = MINIMAL_RSA_BITS } = policy;
-  if (bits !== null && bits < minimalRsaBits) return `it has ${bits} bits, fewer than ${minimalRsaBits}`;
+  if (bits !== null && bits < minimalRsaBits) return `${bits} bits, the minimum is ${minimalRsaBits}`;
   const algorithms = type === 'ssh-rsa' ? ['rsa-sha2-256', 'rsa-sha2-512', 'ssh-rsa'] : [type];
-  return algorithms.some((algorithm) => userKeys.includes(algorithm)) ? null : 'PubkeyAcceptedAlgorithms forbids its type';
+  return algorithms.some((algorithm) => userKeys.includes(algorithm)) ? null : 'key type not allowed by PubkeyAcceptedAlgorithms';
 }
 
-/** True where RSA keys of the user may sign with SHA-1, which OpenSSH does not do since 8.8 unless it is told to. */
+/** Whether RSA keys of the user may sign with SHA-1, which OpenSSH disables by default since 8.8. */
 export function allowsSha1Signatures({ userKeys }: SshPolicy): boolean {
   return userKeys?.includes('ssh-rsa') ?? false;
 }

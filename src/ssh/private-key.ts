@@ -1,18 +1,18 @@
 import { decodeStrictBase64 } from '../base/text/base64.ts';
 import { pemBody, privateKeyBlock } from '../x509/pem-blocks.ts';
 
-/** What a private key file tells without its passphrase. */
+/** The readable header of a private key file. */
 export interface PrivateKeyHeader {
   readonly encrypted: boolean;
-  /** Wire form of the public half in base64, where the format keeps it readable. */
+  /** Wire format of the public key in base64, if the format stores it unencrypted. */
   readonly publicBlob: string | null;
 }
 
 const MAGIC = 'openssh-key-v1\0';
 
 /**
- * Looks into a private key file: OpenSSH's own format, or PEM.
- * @returns null when the text holds no private key
+ * Reads the header of a private key file: OpenSSH's own format, or PEM.
+ * @returns null when the text is not a private key
  * @see openssh PROTOCOL.key
  */
 export function readPrivateKeyHeader(text: string): PrivateKeyHeader | null {
@@ -29,7 +29,7 @@ export function readPrivateKeyHeader(text: string): PrivateKeyHeader | null {
   return { encrypted: cipher.toString('latin1') !== 'none', publicBlob: publicKey?.toString('base64') ?? null };
 }
 
-/** Cipher, key derivation and its options; then a count of keys; then the first public key. */
+/** Cipher, key derivation function and its options; then the number of keys; then the first public key. */
 function readStrings(bytes: Buffer, start: number, count: number): Buffer[] {
   const strings: Buffer[] = [];
   let at = start;
@@ -45,7 +45,8 @@ function readStrings(bytes: Buffer, start: number, count: number): Buffer[] {
 }
 
 /**
- * The wire form, in base64, of the first key in a public key file (`ssh-ed25519 AAAA… comment`); null when there is none.
+ * The wire format, in base64, of the first key in a public key file (`ssh-ed25519 AAAA… comment`); null when
+ * the file contains none.
  */
 export function readPublicKeyFile(text: string): string | null {
   const [type, blob] = text.trim().split(/\s+/);

@@ -1,4 +1,4 @@
-/** What follows the type in the wire form of a public key: strings whose bytes have to look like this. */
+/** The fields after the type in the wire format of a public key, each with its validation. */
 type Part = (bytes: Buffer) => boolean;
 
 const ofLength =
@@ -9,9 +9,9 @@ const text =
   (expected: string): Part =>
   (bytes) =>
     bytes.toString('latin1') === expected;
-/** A positive number, without needless zeros in front. */
+/** A positive number without redundant leading zeros. */
 const number: Part = (bytes) => bytes.length > 0 && (bytes[0] as number) < 0x80 && !(bytes[0] === 0 && ((bytes[1] ?? 0) & 0x80) === 0);
-/** OpenSSH takes no RSA key below 1024 bits. */
+/** OpenSSH rejects RSA keys below 1024 bits. */
 const modulus: Part = (bytes) => number(bytes) && bytes.length - (bytes[0] === 0 ? 1 : 0) >= 128;
 /** An uncompressed point. */
 const point =
@@ -32,7 +32,10 @@ const FORMS: Readonly<Record<string, readonly Part[]>> = {
   'sk-ecdsa-sha2-nistp256@openssh.com': [text('nistp256'), point(32), anything],
 };
 
-/** True for the wire form of a whole public key of a type that OpenSSH knows. Whether its numbers make sense is for the signature to show. */
+/**
+ * Whether the bytes are the complete wire format of a public key of a type that OpenSSH supports. Only
+ * signature verification validates the numbers.
+ */
 export function isPublicKeyForm(bytes: Uint8Array): boolean {
   const strings = readStrings(bytes);
   const [type, ...rest] = strings ?? [];
@@ -42,7 +45,7 @@ export function isPublicKeyForm(bytes: Uint8Array): boolean {
   return form !== undefined && rest.length === form.length && form.every((part, i) => part(rest[i] as Buffer));
 }
 
-/** The length of an RSA key's modulus; null for keys of other types. */
+/** The length of an RSA key's modulus; null for other key types. */
 export function rsaBits(bytes: Uint8Array): number | null {
   const [type, , modulusBytes] = readStrings(bytes) ?? [];
   if (type?.toString('latin1') !== 'ssh-rsa' || modulusBytes === undefined) return null;
@@ -50,7 +53,7 @@ export function rsaBits(bytes: Uint8Array): number | null {
   return at < 0 ? 0 : (modulusBytes.length - at) * 8 - Math.clz32(modulusBytes[at] ?? 0) + 24;
 }
 
-/** The strings that the bytes consist of; null when something is left over. */
+/** Splits the bytes into strings; null when bytes are left over. */
 function readStrings(bytes: Uint8Array): readonly Buffer[] | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const strings: Buffer[] = [];

@@ -1,30 +1,34 @@
 import { quoteShell } from '../base/text/shell-quote.ts';
 
-/** From here on a command goes by stdin: Dropbear takes 9000 bytes, others what fits into one argument of the login shell. */
+/** Longer commands are sent by stdin: Dropbear accepts 9000 bytes, others one argument of the login shell. */
 const MAX_COMMAND_BYTES = 8000;
-/** The longest word that all login shells take; it ends at 4096 in csh. */
+/** The longest word that all login shells accept; the limit of csh is 4096. */
 const MAX_WORD_BYTES = 3900;
 
 export interface RemoteCommandOptions {
   /**
-   * Whoever carries the command loses how it ended (the `ssh` program tells neither signals nor its own failures from exit codes): it says `<mark> end
-   * <code as the shell has it>` on stderr itself, on a line after all else.
+   * For transports that lose the exit status (the `ssh` program reports neither signals nor its own failures
+   * distinctly): the program writes `<mark> end <exit code of the shell>` to stderr itself, on a separate
+   * line after all other output.
    */
   readonly reportsEnd?: boolean;
 }
 
 export interface RemoteCommand {
-  /** What the SSH server hands to the login shell. */
+  /** The command that the SSH server passes to the login shell. */
   readonly command: string;
-  /** What is to be sent on stdin before the caller's own; empty unless the command was too long for one argument. */
+  /**
+   * Data to send on stdin before the caller's own; empty unless the command was too long for one argument.
+   */
   readonly stdinPrefix: string;
 }
 
 /**
- * Wraps an argv so that any login shell (sh, bash, zsh, csh, fish) starts it with nothing lost on the way.
+ * Wraps an argv so that any login shell (sh, bash, zsh, csh, fish) starts it unchanged.
  *
- * The program inside runs in /bin/sh. It first says `<mark>` on stdout and `<mark> <its process id>` on stderr, each on a line: what came
- * before is noise of the login shell. Where the program to run is missing or not executable, it says `<mark> missing` on stderr and exits 127.
+ * The inner program runs in /bin/sh. It first writes `<mark>` to stdout and `<mark> <its process id>` to
+ * stderr, each on a line: earlier output is noise of the login shell. If the program to run does not exist or
+ * is not executable, it writes `<mark> missing` to stderr and exits with code 127.
  * @param mark letters, digits and hyphens, unpredictable for the host
  */
 export function renderRemoteCommand(
@@ -45,18 +49,19 @@ function renderCommand(program: string): string {
   return `exec /bin/sh -c ${quoteForAnyShell(join)} /bin/sh ${splitIntoWords(program).join(' ')}`;
 }
 
-/** Of at most four bytes, be it for one outside of the ASCII range or for the quotes around one. */
+/** A character may need four bytes, either in UTF-8 or for its quotes. */
 const PIECE = new RegExp(`[^]{1,${Math.floor((MAX_WORD_BYTES - 2) / 4)}}`, 'gu');
 
-/** Cuts between characters, each piece quoted and not too long. */
+/** Splits between characters; each piece is quoted and within the limit. */
 function splitIntoWords(program: string): readonly string[] {
   return (program.match(PIECE) ?? []).map(quoteForAnyShell);
 }
 
 /**
- * Ends a program that {@link renderRemoteCommand} started, with all it started itself: SIGTERM, a second later SIGKILL. An SSH server makes each
- * command the leader of a process group; where it does not, the one process has to do.
- * @param processId as the program said it on stderr
+ * Stops a program that {@link renderRemoteCommand} started, with its child processes: SIGTERM, one second
+ * later SIGKILL. SSH servers make each command the leader of a process group; otherwise only the process
+ * itself is signalled.
+ * @param processId as the program printed it to stderr
  */
 export function renderKillCommand(processId: string): string {
   const late = `{ sleep 1;kill -s KILL -- -${processId};}`;
@@ -64,7 +69,10 @@ export function renderKillCommand(processId: string): string {
   return `exec /bin/sh -c ${quoteForAnyShell(program)}`;
 }
 
-/** One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and `read` ends its line there. */
+/**
+ * One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and
+ * `read` ends its line there.
+ */
 function renderProgram(argv: readonly string[], mark: string, reportsEnd: boolean): string {
   const [program = '', ...args] = argv.map(quoteWord);
   const newline = argv.some((word) => word.includes('\n')) ? NEWLINE : '';
@@ -74,12 +82,18 @@ function renderProgram(argv: readonly string[], mark: string, reportsEnd: boolea
   return `${newline}echo ${mark};${existing}||${missing};echo "${mark} $$" >&2;${reportsEnd ? renderReported(command, mark) : `exec ${command}`}`;
 }
 
-/** In the background, because dash says on the program's stderr what signal ended one in the foreground. */
+/**
+ * Runs in the background, because dash reports a signal that ends a foreground command on the program's
+ * stderr.
+ */
 function renderReported(command: string, mark: string): string {
   return `exec 8>&2 9<&0 2>/dev/null;${command} <&9 2>&8 8>&- 9<&- & wait $!;r=$?;printf '\\n%s end %s\\n' ${mark} $r >&8;exit $r`;
 }
 
-/** Puts a newline into `$1`. IFS begins with blank, tab and newline in every shell just started; no process is needed to make one. */
+/**
+ * Stores a newline in `$1`. IFS starts with space, tab and newline in every new shell, so no process is
+ * needed to create one.
+ */
 const NEWLINE = 'set -- "${IFS#??}";set -- "${1%"${1#?}"}";';
 
 function quoteWord(word: string): string {
@@ -87,8 +101,8 @@ function quoteWord(word: string): string {
 }
 
 /**
- * Single quotes mean the same in all shells but for three characters: fish reads `\\` and `\'` inside them, csh reads `!`. Those stand outside,
- * behind a backslash, which means the same everywhere.
+ * Single quotes mean the same in all shells except for three characters: fish interprets `\\` and `\'` inside
+ * them, csh interprets `!`. These are placed outside after a backslash, which means the same in all shells.
  */
 function quoteForAnyShell(line: string): string {
   return `'${line.replace(/['\\!]/g, "'\\$&'")}'`;

@@ -6,18 +6,18 @@ import { isSafeHostName, isSafeUserName } from './names.ts';
 import { readSshPolicy, USE_OPENSSH } from './policy.ts';
 import type { SshTarget, StrictHostKeyChecking } from './target.ts';
 
-/** The machine and user we run as. */
+/** The local host and the local user. */
 export interface SshEnvironment {
   readonly homeDirectory: string;
   readonly workingDirectory: string;
   readonly userName: string;
   readonly userId: number;
-  /** As `hostname` prints it, perhaps with a domain. */
+  /** As `hostname` prints it, possibly with a domain. */
   readonly localHostName: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
 
-/** ssh_config files, the user's first, and what is needed to read them. */
+/** ssh_config files, the user's first, and the environment for their evaluation. */
 export interface SshConfig {
   readonly files: readonly SshConfigFile[];
   readonly environment: SshEnvironment;
@@ -25,9 +25,12 @@ export interface SshConfig {
   readonly exec: (command: string) => boolean;
 }
 
-/** What wins over ssh_config. Those marked "hops too" also count for the hosts on the way. */
+/**
+ * Settings that take precedence over ssh_config. Those marked "Also for jump hosts" apply to the jump hosts,
+ * too.
+ */
 export interface SshOverrides {
-  /** Inventory name; the destination's host where it is absent. */
+  /** Inventory name; default: the destination's host. */
   readonly name?: string;
   readonly user?: string;
   readonly port?: number;
@@ -35,29 +38,33 @@ export interface SshOverrides {
   readonly identityFiles?: readonly string[];
   /** As in ssh_config: `user@host:port,…`, or `none`. */
   readonly proxyJump?: string;
-  /** Hops too. */
+  /** Also for jump hosts. */
   readonly userKnownHostsFiles?: readonly string[];
-  /** Hops too. */
+  /** Also for jump hosts. */
   readonly strictHostKeyChecking?: StrictHostKeyChecking;
-  /** Hops too. */
+  /** Also for jump hosts. */
   readonly connectTimeoutMs?: number;
-  /** Who will connect. OpenSSH's own client obeys what is not supported here (ProxyCommand among it). Hops too. Default `builtin`. */
+  /**
+   * The client that connects. OpenSSH's own client supports settings that the built-in one does not (such as
+   * ProxyCommand). Also for jump hosts. Default `builtin`.
+   */
   readonly client?: 'builtin' | 'openssh';
 }
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 20_000;
 
 /**
- * Decides how to reach a host: destination and overrides first, then ssh_config, then the defaults of ssh.
- * @param destination `host`, `user@host:port`, `ssh://…`, `[v6]:port`, or a Host of ssh_config
- * @throws AppError USAGE for a malformed destination, SSH_CONFIG_INVALID for a setting that cannot be read or is not supported (ProxyCommand)
+ * Determines how to reach a host: destination and overrides first, then ssh_config, then the defaults of ssh.
+ * @param destination `host`, `user@host:port`, `ssh://…`, `[v6]:port`, or a Host entry of ssh_config
+ * @throws AppError USAGE for a malformed destination, SSH_CONFIG_INVALID for an invalid or unsupported
+ *   setting (ProxyCommand)
  * @see ssh_config(5)
  */
 export function resolveSshTarget(destination: string, config: SshConfig, overrides: SshOverrides = {}): SshTarget {
   return resolve(parseSshDestination(destination), config, overrides, { seen: [] });
 }
 
-/** The hosts that brought us here by ProxyJump, and the line that names this one. */
+/** The chain of hosts whose ProxyJump led to this host, and the line that names it. */
 interface Route {
   readonly seen: readonly string[];
   readonly line?: SshConfigLine;
@@ -67,11 +74,11 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
   const { environment } = config;
   const alias = destination.host;
   const explicitUser = destination.user ?? overrides.user;
-  // Before any command sees it.
+  // Validated before it is inserted into a command.
   if (explicitUser !== undefined && !isSafeUserName(explicitUser))
     throw usageError(
-      `${JSON.stringify(explicitUser)} is not a user name`,
-      'Check the user of the command line, the fleet file or the inventory',
+      `${JSON.stringify(explicitUser)} is not a valid user name`,
+      'Check the user on the command line, in the fleet file or in the inventory',
     );
   const tokensOf = (settings: SshSettings): Tokens => readTokens(settings, { alias, explicitUser, destination, overrides, environment });
   const settings: SshSettings = evaluateSshConfig(config.files, {
@@ -156,7 +163,7 @@ function readHostName(settings: SshSettings, alias: string): string {
   if (line === undefined) return alias.toLowerCase();
   const name = expandTokens(line.args[0] ?? '', { '%': '%', h: alias }, 'HostName', line).toLowerCase();
   if (!isSafeHostName(name))
-    throw invalid(line, `HostName ${JSON.stringify(name)} is not a host name`, 'Write a host name or an IP address');
+    throw invalid(line, `HostName ${JSON.stringify(name)} is not a valid host name`, 'Use a host name or an IP address');
   return name;
 }
 
@@ -164,19 +171,19 @@ function expandTokens(value: string, tokens: Readonly<Record<string, string>>, w
   return value.replace(/%(.?)/gs, (_, letter: string) => {
     const expansion = Object.hasOwn(tokens, letter) ? tokens[letter] : undefined;
     if (expansion === undefined)
-      throw invalid(line, `${where} has an unknown token %${letter}`, 'Use a token that ssh_config(5) lists for it');
+      throw invalid(line, `${where} has an unknown token %${letter}`, 'Use a token that ssh_config(5) lists for this keyword');
     return expansion;
   });
 }
 
-/** `~`, then tokens, then `${VARIABLE}`; what is still relative counts from the working directory. */
+/** Expands `~`, then tokens, then `${VARIABLE}`; a relative path is relative to the working directory. */
 function absolutePath(value: string, tokens: Tokens, environment: SshEnvironment, line?: SshConfigLine): string {
-  if (/^~[^/]/.test(value)) throw invalid(line, `"${value}" names the home of another user`, 'Write the path in full');
+  if (/^~[^/]/.test(value)) throw invalid(line, `"${value}" refers to the home directory of another user`, 'Use an absolute path');
   const home = value.replace(/^~(?=\/|$)/, () => environment.homeDirectory);
   const expanded = home.replace(/\$\{([^}]{0,255})\}|%(.?)/gs, (text, name: string | undefined) => {
     if (name === undefined) return expandTokens(text, tokens, line?.keyword ?? 'the path', line);
     const variable = environment.variables[name];
-    if (variable === undefined) throw invalid(line, `the environment has no ${name}`, `Set ${name}, or write the path in full`);
+    if (variable === undefined) throw invalid(line, `the environment variable ${name} is not set`, `Set ${name}, or use an absolute path`);
     return variable;
   });
   return expanded.startsWith('/') ? expanded : `${environment.workingDirectory}/${expanded}`;
@@ -198,7 +205,7 @@ function readIdentityFiles(
 
 const DEFAULT_IDENTITIES = ['id_ed25519', 'id_ecdsa', 'id_rsa'];
 
-/** True for a key that is tried though nobody named it. */
+/** Whether a key path is a default of ssh, not one that the user configured. */
 export function isDefaultIdentity(path: string): boolean {
   return DEFAULT_IDENTITIES.some((name) => path.endsWith(`/.ssh/${name}`));
 }
@@ -226,7 +233,7 @@ interface JumpInput {
   readonly seen: readonly string[];
 }
 
-/** The hops, each with settings of its own. Before the first come those that its own ProxyJump asks for. */
+/** The jump hosts, each with its own settings. Before the first come the hosts of its own ProxyJump. */
 function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput): readonly SshTarget[] {
   const line = overrides.proxyJump === undefined ? settings.first.get('proxy') : undefined;
   const value = overrides.proxyJump ?? line?.args.join(' ');
@@ -253,14 +260,14 @@ function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput)
 }
 
 function jumpLoop(hosts: readonly string[], line: SshConfigLine | undefined): Error {
-  const hint = 'Write "ProxyJump none" for the jump host itself, above the ProxyJump that catches it';
-  return invalid(line, `ProxyJump leads in a circle: ${hosts.join(', then ')}`, hint);
+  const hint = 'Set "ProxyJump none" for the jump host itself, above the ProxyJump that matches it';
+  return invalid(line, `ProxyJump is a loop: ${hosts.join(' -> ')}`, hint);
 }
 
 function proxyCommand(line: SshConfigLine, value: string): Error {
   const jump = /^(?:\S*\/)?ssh\s+(?:-q\s+)?(?:-W\s+\S+\s+(\S+)|(\S+)\s+-W\s+\S+)(?:\s+-q)?$/.exec(value);
   const through = jump?.[1] ?? jump?.[2] ?? '[user@]host[:port]';
-  return invalid(line, 'ProxyCommand is not supported', `Write "ProxyJump ${through}" in its place`);
+  return invalid(line, 'ProxyCommand is not supported', `Use "ProxyJump ${through}" instead, or --ssh-transport openssh`);
 }
 
 function readChecking(
@@ -272,8 +279,8 @@ function readChecking(
   const value = readChoice(settings, 'stricthostkeychecking', words, 'ask');
   if (value !== 'no') return { checking: value, warnings: [] };
   const line = settings.first.get('stricthostkeychecking');
-  const message = 'StrictHostKeyChecking no counts as accept-new: a changed host key is never accepted';
-  return { checking: 'accept-new', warnings: [warning(line, message, 'Write "StrictHostKeyChecking accept-new"')] };
+  const message = 'StrictHostKeyChecking no is treated as accept-new: a changed host key is never accepted';
+  return { checking: 'accept-new', warnings: [warning(line, message, 'Use "StrictHostKeyChecking accept-new"')] };
 }
 
 function readFlag(settings: SshSettings, keyword: string, otherwise: boolean): boolean {
@@ -285,14 +292,14 @@ function readChoice<T>(settings: SshSettings, keyword: string, choices: Readonly
   const word = line?.args[0]?.toLowerCase();
   if (word === undefined) return otherwise;
   const choice = Object.hasOwn(choices, word) ? choices[word] : undefined;
-  if (choice === undefined) throw invalid(line, `${keyword} cannot be "${line?.args[0]}"`, `Use ${Object.keys(choices).join(', ')}`);
+  if (choice === undefined) throw invalid(line, `invalid value "${line?.args[0]}" of ${keyword}`, `Use ${Object.keys(choices).join(', ')}`);
   return choice;
 }
 
 function readPort(settings: SshSettings): number {
   const line = settings.first.get('port');
   const text = line?.args[0] ?? '22';
-  if (!isPort(text)) throw invalid(line, `"${text}" is not a port`, 'Use a number from 1 to 65535');
+  if (!isPort(text)) throw invalid(line, `"${text}" is not a valid port`, 'Use a number from 1 to 65535');
   return Number(text);
 }
 
@@ -304,13 +311,13 @@ function readConnectTimeoutMs(settings: SshSettings): number {
   const text = line?.args[0];
   if (text === undefined || isNone(text)) return DEFAULT_CONNECT_TIMEOUT_MS;
   if (!/^[0-9]+(?:[smhdw][0-9]+)*[smhdw]?$/i.test(text))
-    throw invalid(line, `"${text}" is not a time`, 'Use seconds, or amounts with units such as 1m30s');
+    throw invalid(line, `"${text}" is not a valid time`, 'Use seconds, or amounts with units such as 1m30s');
   const parts = [...text.toLowerCase().matchAll(/([0-9]+)([smhdw]?)/g)];
   const seconds = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_SECONDS[unit ?? ''] ?? 1), 0);
   return seconds === 0 ? DEFAULT_CONNECT_TIMEOUT_MS : Math.min(seconds * 1000, 2 ** 31 - 1);
 }
 
-/** Settings that change whom ssh trusts, how it logs in or how it reaches a host, and that the built-in client does not honour. */
+/** Unsupported settings that affect trust, login or the network path. */
 const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; readonly harmless?: readonly string[] }[] = [
   { keyword: 'knownhostscommand', name: 'KnownHostsCommand', harmless: ['none'] },
   { keyword: 'certificatefile', name: 'CertificateFile', harmless: ['none'] },
@@ -322,7 +329,7 @@ const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; r
 ];
 
 function unsupported(settings: SshSettings): readonly Problem[] {
-  const hint = `Check that the connection is as you expect without it, or ${USE_OPENSSH}`;
+  const hint = `Check that the connection is secure without this setting, or ${USE_OPENSSH}`;
   const settingsLeft = UNSUPPORTED.flatMap(({ keyword, name, harmless = [] }) => {
     const line = settings.first.get(keyword);
     if (line === undefined || line.args.every((argument) => harmless.includes(argument.toLowerCase()))) return [];

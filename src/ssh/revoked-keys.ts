@@ -2,7 +2,10 @@ import { decodeStrictBase64 } from '../base/text/base64.ts';
 import { hostKeyType, type KnownHostsEntry } from './known-hosts.ts';
 import { isPublicKeyForm } from './public-key-form.ts';
 
-/** What a file of RevokedHostKeys contains: keys, each revoked for every host, or the reason why it cannot be used. */
+/**
+ * The content of a RevokedHostKeys file: keys, each revoked for every host, or the reason why the file is
+ * unusable.
+ */
 export type RevokedKeys =
   | { readonly kind: 'keys'; readonly entries: readonly KnownHostsEntry[] }
   | { readonly kind: 'krl' }
@@ -11,9 +14,9 @@ export type RevokedKeys =
 const KRL_MAGIC = 'SSHKRL\n\0';
 
 /**
- * Reads a file of RevokedHostKeys: public keys, one a line, with comments. A binary key revocation list (KRL) and a line that is no key are reported: as with
- * ssh, no host key may be accepted then.
- * @param file named in the entries, for messages
+ * Parses a RevokedHostKeys file: public keys, one per line, with comments. A binary key revocation list (KRL)
+ * and an invalid line are reported: as in ssh, no host key may be accepted then.
+ * @param file its name in the entries, for messages
  * @see ssh_config(5) RevokedHostKeys, openssh authfile.c sshkey_check_revoked
  */
 export function parseRevokedKeys(text: string, file: string): RevokedKeys {

@@ -1,13 +1,16 @@
-/** Hands out the places for commands on one connection. */
+/** Limits the number of concurrent commands on one connection. */
 export interface Sessions {
-  /** Resolves when there is a place; rejects with the signal's reason. */
+  /** Resolves when a session is free; rejects with the signal's reason. */
   acquire(signal: AbortSignal | undefined): Promise<void>;
   release(): void;
-  /** The host opened no session for the holder of a place: fewer from now on. False when it was the only one: waiting would not help. */
+  /**
+   * The host rejected the holder's session: reduces the limit. False when the holder has the only session, so
+   * that waiting would not help.
+   */
   shrink(): boolean;
 }
 
-/** @param max commands at a time */
+/** @param max maximum number of concurrent commands */
 export function sessions(max: number): Sessions {
   let limit = max;
   let active = 0;

@@ -2,50 +2,59 @@ import type { Problem } from '../base/errors.ts';
 import type { KnownHostsEntry } from './known-hosts.ts';
 import type { SshPolicy } from './policy.ts';
 
-/** `accept-new`: an unknown key is accepted and remembered. A changed key is never accepted, whatever is configured. */
+/**
+ * `accept-new`: an unknown key is accepted and saved. A changed key is never accepted, regardless of the
+ * configuration.
+ */
 export type StrictHostKeyChecking = 'yes' | 'ask' | 'accept-new';
 
-/** How to reach one host over SSH: everything decided, every path absolute. */
+/** The resolved connection parameters of one host, with absolute paths. */
 export interface SshTarget {
   /** Inventory name, first word of every message about this host. */
   readonly name: string;
-  /** What `Host` of ssh_config is compared with, where that is not `hostName`. */
+  /** The name compared with `Host` of ssh_config, if different from `hostName`. */
   readonly alias?: string;
   /** Name or address to connect to. */
   readonly hostName: string;
   readonly user: string;
   readonly port: number;
-  /** Private keys to try, in order; also public keys whose private half the agent has. */
+  /** Private keys to try, in order; also public keys whose private key is in the agent. */
   readonly identityFiles: readonly string[];
-  /** Of the agent's keys, only those that are among the identity files. */
+  /** Use only those agent keys that match identity files. */
   readonly identitiesOnly: boolean;
   /** Socket of the agent, or null. */
   readonly identityAgent: string | null;
-  /** Hosts to go through, the nearest first. */
+  /** Jump hosts, the nearest first. */
   readonly proxyJump: readonly SshTarget[];
-  /** The first is the one that new keys are written to. */
+  /** New keys are saved to the first file. */
   readonly userKnownHostsFiles: readonly string[];
   readonly globalKnownHostsFiles: readonly string[];
-  /** Files with keys that no host may have (RevokedHostKeys); absent: there are none. */
+  /** Files with keys that are revoked for all hosts (RevokedHostKeys); absent: none. */
   readonly revokedHostKeysFiles?: readonly string[];
   readonly strictHostKeyChecking: StrictHostKeyChecking;
-  /** Keys given for this host elsewhere than in those files, as in a fleet file. When there are any, no other key is known. */
+  /**
+   * Keys configured for this host outside of these files, as in a fleet file. If present, only these keys are
+   * accepted.
+   */
   readonly pinnedHostKeys?: readonly KnownHostsEntry[];
-  /** Stands for host and port in known_hosts. */
+  /** Replaces host and port in known_hosts. */
   readonly hostKeyAlias: string | null;
   readonly hashKnownHosts: boolean;
-  /** What ssh_config demands of cryptography and login; absent: nothing. */
+  /** Cryptography and login settings of ssh_config; absent: defaults. */
   readonly policy?: SshPolicy;
-  /** For all of connection, key exchange and authentication. */
+  /** Timeout of connection, key exchange and authentication together. */
   readonly connectTimeoutMs: number;
   readonly addressFamily: 'any' | 'inet' | 'inet6';
   /** Local address to connect from. */
   readonly bindAddress: string | null;
-  /** Settings of ssh_config that change how a host is reached and that are not supported. */
+  /** Unsupported settings of ssh_config that affect how a host is reached. */
   readonly warnings: readonly Problem[];
 }
 
-/** The same for the same way through the same hosts: how long one may take, and what there is to say about it, does not count. */
+/**
+ * Identifies a chain of jump hosts. Timeouts and warnings are ignored, because they do not change the
+ * connection.
+ */
 export function routeKey(hops: readonly SshTarget[]): string {
   return JSON.stringify(hops.map(({ connectTimeoutMs: _, warnings: __, ...route }) => route));
 }

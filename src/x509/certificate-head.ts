@@ -4,12 +4,12 @@ import { certificateBlocks, pemBody } from './pem-blocks.ts';
 
 /** One part of a name, e.g. `CN` and `kubernetes`. */
 export interface NamePart {
-  /** Its short name where it has a usual one, else its object identifier. */
+  /** The short name if defined, else the object identifier. */
   readonly type: string;
   readonly value: string;
 }
 
-/** Whose a certificate is and how long it is good. */
+/** Subject, issuer and validity of a certificate. */
 export interface CertificateHead {
   /** In the order of the certificate. */
   readonly subject: readonly NamePart[];
@@ -19,20 +19,21 @@ export interface CertificateHead {
 }
 
 /**
- * Reads whose the first certificate of a PEM text is and how long it is good, and no more: OpenSSL takes twenty times as long to take a whole one in.
- * @throws Error when there is none, or it is damaged
+ * Reads only subject, issuer and validity of the first certificate of a PEM text: parsing the whole
+ * certificate with OpenSSL takes twenty times as long.
+ * @throws Error when the text contains no certificate or a damaged one
  */
 export function readCertificateHead(pem: string): CertificateHead {
   const [block] = certificateBlocks(pem);
-  if (block === undefined) throw new Error('there is no certificate');
+  if (block === undefined) throw new Error('no certificate found');
   return readHead(bodyOf(Buffer.from(pemBody(block), 'base64')));
 }
 
 const VERSION = 0xa0;
 
 /**
- * The parts of what is signed in a certificate, from its serial number on.
- * @throws Error when the bytes are something else
+ * The elements of TBSCertificate, starting with the serial number.
+ * @throws Error when the bytes are not a certificate
  * @see RFC 5280 section 4.1
  */
 export function bodyOf(der: Uint8Array): readonly DerElement[] {
@@ -42,8 +43,8 @@ export function bodyOf(der: Uint8Array): readonly DerElement[] {
 }
 
 /**
- * @param parts as `bodyOf` gives them
- * @throws Error when they are something else
+ * @param parts the result of `bodyOf`
+ * @throws Error for invalid elements
  */
 export function readHead(parts: readonly DerElement[]): CertificateHead {
   const [notBefore, notAfter] = exactly(2, children(parts[3])).map(readTime);
@@ -76,7 +77,7 @@ function readName(name: DerElement | undefined): readonly NamePart[] {
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 
-/** UTCTime with years from 1950 to 2049, GeneralizedTime with all; both in UTC and with seconds. */
+/** UTCTime for years from 1950 to 2049, or GeneralizedTime; both in UTC with seconds. */
 function readTime(element: DerElement): Date {
   const text = decodeText(element);
   const [, years = '', ...rest] = /^(\d\d|\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? [];
@@ -84,6 +85,6 @@ function readTime(element: DerElement): Date {
   const hasForm = (element.tag === UTC_TIME && years.length === 2) || (element.tag === GENERALIZED_TIME && years.length === 4);
   const year = years.length === 2 ? Number(years) + (Number(years) < 50 ? 2000 : 1900) : Number(years);
   const time = new Date(Date.UTC(year, month - 1, day, hour, minute, second));
-  if (!hasForm || time.getUTCMonth() !== month - 1 || time.getUTCDate() !== day) throw new Error('its times cannot be read');
+  if (!hasForm || time.getUTCMonth() !== month - 1 || time.getUTCDate() !== day) throw new Error('invalid time in the certificate');
   return time;
 }

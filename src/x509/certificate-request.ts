@@ -1,11 +1,13 @@
 import { type DerElement, derElements, derOid } from './der.ts';
 import { children, DNS_NAME, decodeText, exactly, IP_ADDRESS, isOid, isText, readAddress, readExtension } from './der-parts.ts';
 
-/** What a certificate signing request asks for. */
+/** The requested subject and names of a CSR. */
 export interface CertificateRequest {
   readonly commonNames: readonly string[];
   readonly organizations: readonly string[];
-  /** Other parts of the subject, and of these two what is no plain text, by object identifier: a kubelet has none. */
+  /**
+   * Object identifiers of other subject parts, and of CN and O that are not plain text; a kubelet sends none.
+   */
   readonly otherSubject: readonly string[];
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
@@ -19,17 +21,18 @@ const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const ALTERNATIVE_NAMES = '2.5.29.17';
 const ATTRIBUTES = 0xa0;
 
-/** Nothing but one block, the way it is encoded: of text with more in it, another reader might take another part. */
+/** Exactly one block in canonical encoding: with additional text, another parser could read another part. */
 const PEM =
   /^-----BEGIN CERTIFICATE REQUEST-----\r?\n((?:[A-Za-z0-9+/]+\r?\n)*[A-Za-z0-9+/]+={0,2}\r?\n)-----END CERTIFICATE REQUEST-----\s*$/;
 
 /**
- * Takes a PKCS#10 request apart. Its signature is not looked at: the API server refuses one that was not made with the key in it.
+ * Parses a PKCS#10 CSR. The signature is not verified, because the API server rejects an invalid one.
  *
- * The signer reads the same text with a reader of its own. So that both see the same request, whatever allows more than one reading is refused here: text
- * around the block, base64 with other characters in it, elements that are there twice or beyond those that belong there.
+ * The signer parses the same text with another parser. Ambiguous encodings are therefore rejected, so that
+ * both see the same CSR: text around the block, base64 with other characters, duplicate or additional
+ * elements.
  * @param pem `CERTIFICATE REQUEST`
- * @returns null when it is none, is damaged or ambiguous
+ * @returns null when the text is not a CSR, is damaged or ambiguous
  * @see RFC 2986; RFC 5280 section 4.2.1.6; RFC 7468 section 3
  */
 export function readCertificateRequest(pem: string): CertificateRequest | null {
@@ -39,7 +42,7 @@ export function readCertificateRequest(pem: string): CertificateRequest | null {
     const [request] = exactly(1, derElements(Buffer.from(base64, 'base64')));
     const [info] = exactly(3, children(request));
     const [, subject, , attributes] = exactly(4, children(info));
-    if (attributes?.tag !== ATTRIBUTES) throw new Error('there are no attributes');
+    if (attributes?.tag !== ATTRIBUTES) throw new Error('missing attributes');
     return { ...readSubject(subject), ...readNames(children(attributes)) };
   } catch {
     return null;
@@ -66,7 +69,7 @@ function readNames(attributes: readonly DerElement[]): Pick<CertificateRequest, 
   const requested = attributes.map((attribute) => exactly(2, children(attribute))).filter(([oid]) => isOid(oid, EXTENSION_REQUEST));
   const extensions = requested.flatMap(([, values]) => children(exactly(1, children(values))[0]).map(readExtension));
   const [alternatives, another] = extensions.filter(({ oid }) => isOid(oid, ALTERNATIVE_NAMES));
-  if (requested.length > 1 || another !== undefined) throw new Error('the names are there twice');
+  if (requested.length > 1 || another !== undefined) throw new Error('duplicate extension request or subject alternative names');
   const found = alternatives === undefined ? [] : children(exactly(1, children(alternatives.value))[0]);
   const dnsNames: string[] = [];
   const ipAddresses: string[] = [];

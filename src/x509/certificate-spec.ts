@@ -2,7 +2,10 @@ export type EncryptionAlgorithm = 'RSA-2048' | 'RSA-3072' | 'RSA-4096' | 'ECDSA-
 
 export type ExtendedUsage = 'serverAuth' | 'clientAuth';
 
-/** A certificate that is to be made. Key usages follow: digital signature and key encipherment, for an authority signing of certificates too. */
+/**
+ * A certificate to create. Key usages are fixed: digital signature and key encipherment, for a CA also
+ * certificate signing.
+ */
 export interface CertificateSpec {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -14,14 +17,14 @@ export interface CertificateSpec {
   readonly notAfter: Date;
 }
 
-/** What certificates have in common. */
+/** Properties shared by all certificates of a run. */
 export interface CertificateTerms {
   readonly keyAlgorithm: EncryptionAlgorithm;
-  /** When they are made. */
+  /** Time of creation. */
   readonly now: Date;
   readonly validMs: number;
   readonly authorityValidMs: number;
 }
 
-/** Certificates begin before they are made, for peers whose clocks are behind. */
+/** Certificates are valid from this time before their creation, for peers whose clocks are slow. */
 export const BACKDATE_MS = 5 * 60_000;

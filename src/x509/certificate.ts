@@ -2,26 +2,26 @@ import { createHash, type X509Certificate } from 'node:crypto';
 import { publicKeyInfoOf } from './public-key-info.ts';
 import { x509CertificatesIn } from './x509-certificates.ts';
 
-/** What is said of a certificate, and what it is recognised by. */
+/** A parsed certificate with its identifying data. */
 export interface Certificate {
-  /** In one line: `CN=kubernetes`; empty when it names nobody. */
+  /** In one line: `CN=kubernetes`; empty for an empty subject. */
   readonly subject: string;
   readonly issuer: string;
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** Its basic constraints say that it may sign others. */
+  /** The basic constraints allow it to sign certificates. */
   readonly isAuthority: boolean;
   /** SHA-256 of the DER bytes of its SubjectPublicKeyInfo, in lower-case hex. */
   readonly publicKeySha256: string;
   readonly pem: string;
 }
 
-/** More than any bundle of a cluster has; a hostile one does not keep us busy. */
+/** Limits the work for hostile input; bundles of clusters are far smaller. */
 const MAX_CERTIFICATES = 1_000;
 
 /**
- * The certificates of a PEM text, in its order. Blocks of other kinds are passed over.
- * @returns an empty list when there is none; null when a block says CERTIFICATE and is none
+ * Parses the certificates of a PEM text, in order. Blocks of other types are ignored.
+ * @returns an empty list for a text without certificates; null when a CERTIFICATE block is invalid
  * @see client-go util/cert ParseCertsPEM (1.36)
  */
 export function parseCertificates(pem: string): readonly Certificate[] | null {
@@ -48,7 +48,7 @@ function describe(read: X509Certificate): Certificate | null {
   }
 }
 
-/** Node gives a line for each part of a name. */
+/** Node returns one line per part of a name. */
 function oneLine(name: string | undefined): string {
   return (name ?? '')
     .split('\n')

@@ -3,9 +3,11 @@ import { formatRfc3339 } from '../base/text/rfc3339.ts';
 import type { NamePart } from './certificate-head.ts';
 import { type CertificateContent, readCertificate } from './read-certificate.ts';
 
-/** A certificate in words, as plans show it. Names are OpenSSL's; lists are sorted; what a certificate does not have is left out. */
+/**
+ * A description of a certificate for plans. Names are OpenSSL's; lists are sorted; absent fields are omitted.
+ */
 export interface CertificateDescription {
-  /** The last part first: `CN=kubernetes-admin,O=kubeadm:cluster-admins` */
+  /** In reverse order: `CN=kubernetes-admin,O=kubeadm:cluster-admins` */
   readonly subject: string;
   readonly issuer: string;
   /** `DNS:cp-1`, `IP Address:10.96.0.1` */
@@ -24,7 +26,7 @@ export interface CertificateDescription {
   readonly bits: number | null;
 }
 
-/** A kubeconfig in words. */
+/** A description of a kubeconfig for plans. */
 export interface KubeconfigDescription {
   readonly cluster: string;
   readonly server: string;
@@ -34,15 +36,15 @@ export interface KubeconfigDescription {
 
 /**
  * Describes the first certificate of a PEM text.
- * @throws Error when there is none: it was made by ourselves
+ * @throws Error when the text, which the program itself created, contains no certificate
  */
 export function describeCertificate(pem: string): CertificateDescription {
   const read = readCertificate(pem);
-  if (read === null) throw new Error('this is no certificate');
+  if (read === null) throw new Error('not a certificate');
   return describe(read);
 }
 
-/** Describes a certificate that was read. */
+/** Describes a parsed certificate. */
 export function describe(read: CertificateContent): CertificateDescription {
   const san = [...read.dnsNames.map((name) => `DNS:${name}`), ...read.ipAddresses.map((address) => `IP Address:${longForm(address)}`)];
   return {
@@ -68,7 +70,7 @@ export function formatName(parts: readonly NamePart[]): string {
     .join(',');
 }
 
-/** IPv6 as OpenSSL writes it: all eight groups. */
+/** IPv6 in OpenSSL's notation with all eight groups. */
 function longForm(address: string): string {
   const parsed = parseIp(address);
   if (parsed === null || parsed.family === 4) return address;

@@ -1,6 +1,6 @@
 /** A block of a PEM text. */
 export interface PemBlock {
-  /** e.g. `CERTIFICATE`, `EC PRIVATE KEY`. */
+  /** For example `CERTIFICATE`, `EC PRIVATE KEY`. */
   readonly label: string;
   /** The block with its BEGIN and END lines and a newline. */
   readonly pem: string;
@@ -10,9 +10,10 @@ const DASHES = '-----';
 const BEGIN = `${DASHES}BEGIN `;
 
 /**
- * Finds the blocks of a PEM text in one pass: the time grows with the length of the text, whatever the text holds. Text between blocks and blocks
- * without an END line of their own label are skipped.
- * @param text of a file; base64 and legacy headers never hold five dashes, so a block ends at the next ones
+ * Finds the blocks of a PEM text in linear time for any input. Text between blocks and blocks without an END
+ * line of their own label are skipped.
+ * @param text content of a file; base64 and legacy headers never contain five dashes, so a block ends at the
+ *   next ones
  * @see RFC 7468, section 3
  */
 export function pemBlocks(text: string): readonly PemBlock[] {
@@ -30,7 +31,7 @@ export function pemBlocks(text: string): readonly PemBlock[] {
   return blocks;
 }
 
-/** What stands between the first and the last line of a block. */
+/** The text between the first and the last line of a block. */
 export function pemBody({ label, pem }: PemBlock): string {
   const lines = BEGIN.length + label.length + DASHES.length;
   return pem.slice(lines, pem.lastIndexOf(`${DASHES}END `));
@@ -41,7 +42,7 @@ export function certificateBlocks(text: string): readonly PemBlock[] {
   return pemBlocks(text).filter(({ label }) => label === 'CERTIFICATE');
 }
 
-/** The first private key of a PEM text, of whatever kind; null: there is none. */
+/** The first private key of a PEM text, of any type; null when the text contains none. */
 export function privateKeyBlock(text: string): PemBlock | null {
   return pemBlocks(text).find(({ label }) => label === 'PRIVATE KEY' || label.endsWith(' PRIVATE KEY')) ?? null;
 }

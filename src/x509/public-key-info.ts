@@ -4,10 +4,10 @@ const SEQUENCE = 0x30;
 const VERSION = 0xa0;
 
 /**
- * The bytes of a certificate's SubjectPublicKeyInfo as they stand in it. (Node can only encode the key anew, which may give other bytes, and not for every
- * kind of key.)
+ * The original bytes of a certificate's SubjectPublicKeyInfo. (Node can only encode the key again, which may
+ * yield other bytes and does not support all key types.)
  * @param certificate DER
- * @returns null when it is no certificate
+ * @returns null when the bytes are not a certificate
  * @see RFC 5280 section 4.1
  */
 export function publicKeyInfoOf(certificate: Uint8Array): Uint8Array | null {

@@ -4,19 +4,19 @@ import { BOOLEAN, derOid } from './der.ts';
 import { children, DNS_NAME, decodeText, type Extension, exactly, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
 import { x509CertificatesIn } from './x509-certificates.ts';
 
-/** What a certificate says of itself. */
+/** The parsed content of a certificate. */
 export interface CertificateContent extends CertificateHead {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
-  /** As OpenSSL names them: `Digital Signature`. Null: it does not say. */
+  /** OpenSSL's names: `Digital Signature`. Null: no such extension. */
   readonly keyUsage: readonly string[] | null;
-  /** As OpenSSL names them: `TLS Web Server Authentication`; others by object identifier. */
+  /** OpenSSL's names: `TLS Web Server Authentication`; others by object identifier. */
   readonly extKeyUsage: readonly string[];
   readonly isAuthority: boolean;
   readonly basicConstraintsCritical: boolean;
   readonly keyUsageCritical: boolean;
   readonly publicKey: PublicKeyKind;
-  /** To verify signatures with; DER is in `raw`. */
+  /** For verifying signatures; DER is in `raw`. */
   readonly x509: X509Certificate;
   readonly pem: string;
 }
@@ -28,16 +28,16 @@ export interface PublicKeyKind {
 }
 
 /**
- * Reads the first certificate of a PEM text.
- * @returns null when there is none, or it is damaged
+ * Parses the first certificate of a PEM text.
+ * @returns null when the text contains no certificate or a damaged one
  */
 export function readCertificate(pem: string): CertificateContent | null {
   return readCertificateChain(pem)?.[0] ?? null;
 }
 
 /**
- * Reads all certificates of a PEM text, in its order; blocks of other kinds are passed over.
- * @returns null when there is none, one is damaged, or there are more than a hundred
+ * Parses all certificates of a PEM text, in order; blocks of other types are ignored.
+ * @returns null when the text contains no certificate, a damaged one, or more than a hundred
  */
 export function readCertificateChain(pem: string): readonly [CertificateContent, ...CertificateContent[]] | null {
   const certificates = x509CertificatesIn(pem, MAX_CERTIFICATES);
@@ -50,7 +50,7 @@ export function readCertificateChain(pem: string): readonly [CertificateContent,
   }
 }
 
-/** More than any chain has; a hostile one does not keep us busy. */
+/** Limits the work for hostile input; real chains are far shorter. */
 const MAX_CERTIFICATES = 100;
 
 const EXTENSIONS = 0xa3;
@@ -83,7 +83,7 @@ function readAlternativeNames(extension: Extension | undefined): Pick<Certificat
   };
 }
 
-/** By the number of the bit. */
+/** By bit number. */
 const KEY_USAGES = [
   'Digital Signature',
   'Non Repudiation',

@@ -18,9 +18,9 @@ import { requirement } from '../support/requirement.ts';
 
 interface World {
   readonly admin: Cluster;
-  /** As the kubelet of a node: with a client certificate of `system:node:NAME`. */
+  /** A client with the certificate of a node's kubelet, `system:node:NAME`. */
   asKubelet(node: string): Promise<Cluster>;
-  /** Deletes what belongs to objects that are gone. */
+  /** Deletes the dependents of deleted objects. */
   readonly collectsGarbage: boolean;
   close(): Promise<void>;
 }
@@ -29,7 +29,7 @@ const connect = (text: string): Cluster => kubeCluster({ kubeconfig: { text, fil
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-/** One thing that somebody may do: `VERB GROUP/RESOURCE[/SUBRESOURCE] NAMESPACE NAME`, `*` for the cluster or any name. */
+/** A permission: `VERB GROUP/RESOURCE[/SUBRESOURCE] NAMESPACE NAME`, `*` for the cluster or any name. */
 type Right = string;
 interface Asked {
   readonly verb: string;
@@ -41,7 +41,7 @@ interface Asked {
 }
 
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
-/** Of some resources only, and in no discovery. */
+/** Verbs of some resources only, which discovery does not list. */
 const OTHER_VERBS: Readonly<Record<string, readonly string[]>> = {
   nodes: ['proxy'],
   users: ['impersonate'],
@@ -52,7 +52,7 @@ const OTHER_VERBS: Readonly<Record<string, readonly string[]>> = {
   certificatesigningrequests: ['approve'],
   signers: ['approve', 'sign', 'attest'],
 };
-/** What kubelets ask about, beside the resources of discovery. */
+/** Subresources that kubelets check, in addition to discovery. */
 const NOT_DISCOVERED = [
   ...['configz', 'checkpoint', 'healthz', 'log', 'metrics', 'pods', 'spec', 'stats'].map((name) => `nodes/${name}`),
   'users',
@@ -61,7 +61,7 @@ const NOT_DISCOVERED = [
 const NAMESPACES = [AGENT_NAMESPACE, 'kube-system', 'default'];
 const PATHS = ['/', '/metrics', '/logs', '/configz', '/debug/pprof', '/api', '/apis'];
 
-/** Everything that can be asked for, by the API server's own discovery. */
+/** Every permission that a review can check, by the API server's discovery. */
 async function everything(admin: Cluster): Promise<readonly Asked[]> {
   const { groups = [] } = (await admin.getRaw('/apis')) as { readonly groups?: readonly { readonly versions: readonly JsonObject[] }[] };
   const versions = ['v1', ...groups.flatMap((group) => group.versions.map(({ groupVersion }) => String(groupVersion)))];
@@ -92,7 +92,7 @@ function describeAsked({ verb, group, resource, subresource, namespace, name }: 
   return `${verb} ${what} ${namespace || '*'} ${name || '*'}`;
 }
 
-/** All that a client may do. */
+/** All permissions of a client. */
 async function rightsOf(client: Cluster, asked: readonly Asked[]): Promise<ReadonlySet<Right>> {
   const granted = new Set<Right>();
   const review = async (spec: JsonObject, right: Right): Promise<void> => {
@@ -115,7 +115,7 @@ async function rightsOf(client: Cluster, asked: readonly Asked[]): Promise<Reado
   return granted;
 }
 
-/** What `dynamic enable` does in the cluster. */
+/** The changes of `dynamic enable` in the cluster. */
 async function grant(admin: Cluster): Promise<void> {
   const context = { host: fakeHost(), cluster: admin, clock: fakeClock(), reporter: recordingReporter() };
   const { plan } = await agentRightsPhase.inspect(context, { nodeName: 'n1', namespace: AGENT_NAMESPACE });
@@ -128,7 +128,7 @@ const GRANTED: readonly Right[] = [
   'get nodes/configz * n1',
 ];
 
-/** What the kubelet's credential can do after `dynamic enable`, with what it could before. */
+/** The permissions of the kubelet's credential after `dynamic enable`, compared with those before. */
 function rightsContract(name: string, start: () => Promise<World>): void {
   describe(name, () => {
     it('adds what the agent reads to the credential of the kubelet, and nothing else', async () => {
@@ -143,7 +143,7 @@ function rightsContract(name: string, start: () => Promise<World>): void {
         expect(before.has('get nodes * n1')).toBe(true);
         expect(before.has('get nodes * n2')).toBe(false);
         await grant(admin);
-        // Rules that were just made may take a moment to count.
+        // New rules may take effect with a delay.
         const mine = { apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE };
         await expect
           .poll(
@@ -163,7 +163,7 @@ function rightsContract(name: string, start: () => Promise<World>): void {
             /serviceaccounts\/token|nodes\/proxy|impersonate|escalate| configmaps (\*|kube-system) /.test(right),
           ),
         ).toEqual([]);
-        // Another node gains nothing.
+        // Another node gains no permission.
         expect([...(await rightsOf(other, asked))].filter((right) => GRANTED.includes(right))).toEqual([]);
         await Promise.all([own.close(), other.close()]);
       } finally {
@@ -193,7 +193,7 @@ function rightsContract(name: string, start: () => Promise<World>): void {
           )
           .toEqual(data);
 
-        // What the agent does: it follows its Node and a ConfigMap by name, and reports.
+        // The agent's requests: watch its Node and a ConfigMap by name, and report status.
         const stop = new AbortController();
         for (const followed of [
           { kind: { apiVersion: 'v1', kind: 'Node' }, fieldSelector: 'metadata.name=n1' },
@@ -242,7 +242,7 @@ function rightsContract(name: string, start: () => Promise<World>): void {
           'the ConfigMaps of kube-system': () => own.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' }),
           'the ConfigMaps of all namespaces': () => own.list({ apiVersion: 'v1', kind: 'ConfigMap' }),
           'a ConfigMap that it may read, changed': () => own.patch(map, 'merge', { data: { kubelet: 'y' } }),
-          'a Secret beside it': () => own.get({ ...map, kind: 'Secret' }),
+          'a Secret next to it': () => own.get({ ...map, kind: 'Secret' }),
           'its own rights, extended': () =>
             own.patch({ apiVersion: RBAC, kind: 'ClusterRole', name: 'kubeletadm:agent:n1' }, 'merge', { rules: [] }),
         };

@@ -2,13 +2,13 @@
 export interface Step {
   readonly send: string;
   readonly body?: unknown;
-  /** Sent as it is, whatever it holds. */
+  /** A body that is sent unchanged. */
   readonly raw?: string;
   /** Content type; default JSON. */
   readonly type?: keyof typeof CONTENT_TYPES;
-  /** Who asks; default an admin. Anybody else is impersonated by the admin, except `anonymous`. */
+  /** The requesting user; default an admin that impersonates other users except `anonymous`. */
   readonly as?: { readonly user: string; readonly groups?: readonly string[] } | 'anonymous' | { readonly token: string };
-  /** `status`: only status code and reason are compared, since the text quotes what no double should have to know. */
+  /** `status`: only status code and reason are compared, since the message depends on implementation details. */
   readonly compare?: 'all' | 'status' | 'nothing';
 }
 
@@ -51,7 +51,7 @@ const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const SYSTEM = '/api/v1/namespaces/kube-system';
 
-/** A request for CN=system:node:w1, O=system:nodes with an EC key. */
+/** A CSR for CN=system:node:w1, O=system:nodes with an EC key. */
 export const NODE_CSR = `-----BEGIN CERTIFICATE REQUEST-----
 MIHrMIGSAgEAMDAxFTATBgNVBAoMDHN5c3RlbTpub2RlczEXMBUGA1UEAwwOc3lz
 dGVtOm5vZGU6dzEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATRnVNBbUUhGzhe
@@ -61,7 +61,7 @@ kEjypvQPtgsPL+oeAiAW2RLL+1SDmJLRcEc9ZgwrRGP6maTxOs0BLbUTVlQ5+Q==
 -----END CERTIFICATE REQUEST-----
 `;
 
-/** What is asked of the double and of a real API server alike; the answers of the real one are in golden/kube-apiserver-1.36.yaml. */
+/** The requests to both the double and a real API server; the real responses are in golden/kube-apiserver-1.36.yaml. */
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'create',
@@ -336,7 +336,7 @@ export const SCENARIOS: readonly Scenario[] = [
         body: { status: { conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }] } },
         type: 'merge',
       },
-      // Dropped, but who owns which field may change, and with that the version: the double keeps no managedFields.
+      // Dropped, but field ownership may change, and with it the resourceVersion: the double keeps no managedFields.
       { send: `PATCH ${NODES}/w1`, body: { spec: { configSource: { configMap: { name: 'x' } } } }, type: 'strategic', compare: 'status' },
       { send: `PATCH ${NODES}/w1/status`, body: { status: { config: { error: 'x' } } }, type: 'strategic', compare: 'status' },
       { send: `PATCH ${NODES}/w1`, body: { spec: { taints: [{ key: 'a', effect: 'Foo' }] } }, type: 'strategic', compare: 'status' },
@@ -488,7 +488,7 @@ export const SCENARIOS: readonly Scenario[] = [
       { send: 'POST /apis/authentication.k8s.io/v1/selfsubjectreviews', body: {}, as: { token: 'aaaaaa.0123456789abcdef' } },
       { send: `GET ${NODES}/x`, as: { token: 'aaaaaa.0123456789abcdef' } },
       { send: `GET ${NODES}/x`, as: { token: 'aaaaaa.0123456789abcdee' } },
-      // Each token is asked with once only: a real server remembers its answer for ten seconds.
+      // Each token is used only once, because a real server caches the result for ten seconds.
       ...[
         { id: 'bbbbbb', data: { expiration: '2020-01-01T00:00:00Z', 'usage-bootstrap-authentication': 'true' } },
         { id: 'cccccc', data: { expiration: '2190-01-01T00:00:00Z', 'usage-bootstrap-authentication': 'true' } },

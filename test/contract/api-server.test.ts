@@ -8,7 +8,7 @@ import { type AskedServer, playScenario, type RecordedAnswer } from './api-serve
 import { SCENARIOS } from './api-server-requests.ts';
 
 const GOLDEN = new URL('golden/kube-apiserver-1.36.yaml', import.meta.url);
-/** Recorded from a real server by RECORD_GOLDEN=1 KUBEBUILDER_ASSETS=folder; see api-server-requests.ts for what is asked. */
+/** Recorded from a real server by RECORD_GOLDEN=1 KUBEBUILDER_ASSETS=folder; the requests are in api-server-requests.ts. */
 const golden: Record<string, RecordedAnswer[]> = parse(readFileSync(GOLDEN, 'utf8'));
 
 describe('the API server double answers as kube-apiserver 1.36 did', () => {
@@ -19,7 +19,7 @@ describe('the API server double answers as kube-apiserver 1.36 did', () => {
     asked = {
       url: server.url,
       caPem: server.caPem,
-      admin: await server.authority.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] }),
+      admin: await server.ca.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] }),
     };
   });
   afterAll(() => server.close());

@@ -2,14 +2,14 @@ import { request as httpsRequest } from 'node:https';
 import { isJsonObject, type Json } from '../../src/base/json.ts';
 import { CONTENT_TYPES, type Scenario, type Step } from './api-server-requests.ts';
 
-/** An API server to ask, double or real, and an admin's credentials for it. */
+/** An API server, double or real, and an admin's credentials for it. */
 export interface AskedServer {
   readonly url: string;
   readonly caPem: string;
   readonly admin: { readonly certPem: string; readonly keyPem: string };
 }
 
-/** What came back: compared with what a real API server answered. Everything that differs from run to run is named instead. */
+/** A response in a form that can be compared with a real server's: values that differ from run to run are replaced by names. */
 export interface RecordedAnswer {
   readonly request: string;
   readonly status: number;
@@ -17,7 +17,7 @@ export interface RecordedAnswer {
   readonly reason?: Json;
 }
 
-/** Sends the steps of a scenario one after the other. */
+/** Sends the steps of a scenario in sequence. */
 export async function playScenario(server: AskedServer, { steps }: Scenario): Promise<readonly RecordedAnswer[]> {
   const answers: RecordedAnswer[] = [];
   const names = new NameTable();
@@ -80,7 +80,7 @@ function parseJson(text: string): Json | undefined {
   }
 }
 
-/** Gives uids, versions and times names in the order they are first seen: whether two of them are the same is still compared. */
+/** Replaces uids, versions and times by names in the order of their first occurrence, so that equality is still compared. */
 class NameTable {
   readonly #names = new Map<string, string>();
 

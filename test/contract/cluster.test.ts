@@ -56,7 +56,7 @@ if (typeof binaries === 'string') {
       cluster,
       as: async (user, groups) => withKubeconfig(await server.kubeconfigFor(user, groups)),
       proxyNode: null,
-      // Its watch cache begins anew.
+      // Its watch cache is rebuilt.
       forgetHistory: () => restart(async () => {}),
       bookmark: null,
       restart,

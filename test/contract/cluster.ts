@@ -3,19 +3,19 @@ import type { Cluster, WatchEvent } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
 
-/** A running cluster and what can be done to it from outside. */
+/** A running cluster and operations on it from outside. */
 export interface ClusterWorld {
   /** As an admin. */
   readonly cluster: Cluster;
   /** The same cluster as another user. */
   as(user: string, groups?: readonly string[]): Promise<Cluster>;
-  /** Puts a kubelet behind a Node that answers `/configz`; null where there is no kubelet to be had. */
+  /** Starts a kubelet behind a Node that answers `/configz`; null where no kubelet is available. */
   readonly proxyNode: ((name: string, proxy: NodeProxy) => void) | null;
-  /** Makes the server forget all changes so far; a watch from before is refused. */
+  /** Makes the server discard its history; a watch from an older version is rejected. */
   readonly forgetHistory: () => Promise<void>;
-  /** Makes the server tell open watches how far it is; null when that can't be hurried. */
+  /** Makes the server send bookmarks to open watches; null when this cannot be triggered. */
   readonly bookmark: (() => void) | null;
-  /** Stops the server and starts it again; null when there is none. */
+  /** Stops the server and starts it again; null when the cluster has no server. */
   readonly restart: ((whileDown: () => Promise<void>) => Promise<void>) | null;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ const configMap = (name: string, data: Record<string, string> = {}, labels?: Rec
 const ref = (name: string) => ({ ...CONFIG_MAP, namespace: 'default', name });
 const nodeRef = (name: string) => ({ ...NODE, name });
 
-/** What every Cluster does alike, whatever stands behind it. */
+/** The common behaviour of every Cluster implementation. */
 export function clusterContract(name: string, start: () => Promise<ClusterWorld>): void {
   describe(name, () => {
     let world: ClusterWorld;
@@ -42,12 +42,12 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
     });
     afterAll(() => world?.close());
 
-    it('tells its version and address', async () => {
+    it('returns its version and address', async () => {
       expect(await cluster.version()).toMatch(/^v1\.\d+\.\d+/);
       expect(cluster.server).toMatch(/^https:\/\//);
     });
 
-    it('answers a dry run of a patch as if, and keeps nothing', async () => {
+    it('returns the result of a dry-run patch without storing it', async () => {
       await cluster.create(configMap('dry-1', { a: '1' }));
       const shown = await cluster.patch(ref('dry-1'), 'merge', { data: { a: '2' } }, { dryRun: true });
       expect(shown.data).toEqual({ a: '2' });
@@ -58,12 +58,12 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
       it.each([
         ['a ConfigMap', ref('absent')],
         ['a Node', nodeRef('absent')],
-        ['something in a namespace that is not there', { ...ref('absent'), namespace: 'nowhere' }],
-      ])('gives null for %s that is not there', async (_, absent) => {
+        ['an object in a namespace that does not exist', { ...ref('absent'), namespace: 'nowhere' }],
+      ])('returns null for %s that does not exist', async (_, absent) => {
         expect(await cluster.get(absent)).toBeNull();
       });
 
-      it('gives what was created', async () => {
+      it('returns the created object', async () => {
         const created = await cluster.create(configMap('get-1', { a: '1' }, { app: 'x' }));
         expect(created).toMatchObject({
           ...CONFIG_MAP,
@@ -78,7 +78,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
     });
 
     describe('create', () => {
-      it('refuses what exists', async () => {
+      it('rejects an existing object', async () => {
         await cluster.create(configMap('create-1'));
         await expect(cluster.create(configMap('create-1'))).rejects.toMatchObject({
           code: 'CLUSTER_ALREADY_EXISTS',
@@ -86,19 +86,19 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         });
       });
 
-      it('refuses a namespace that is not there', async () => {
+      it('rejects a namespace that does not exist', async () => {
         const lost = { ...configMap('create-2'), metadata: { name: 'create-2', namespace: 'nowhere' } };
         await expect(cluster.create(lost)).rejects.toMatchObject({ code: 'CLUSTER_NOT_FOUND' });
       });
 
-      it('refuses what is not valid, in the words of the server', async () => {
+      it('rejects an invalid object with the message of the server', async () => {
         await expect(cluster.create(configMap('Create_3'))).rejects.toMatchObject({
           code: 'CLUSTER_INVALID',
           message: expect.stringContaining('ConfigMap "Create_3" is invalid: metadata.name: Invalid value: "Create_3"'),
         });
       });
 
-      it('refuses a kind nobody serves', async () => {
+      it('rejects a kind that is not served', async () => {
         const unknown = { apiVersion: 'example.com/v1', kind: 'Unicorn', metadata: { name: 'u' } };
         await expect(cluster.create(unknown)).rejects.toMatchObject({
           code: 'CLUSTER_NO_SUCH_KIND',
@@ -131,7 +131,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(updated.metadata.labels).toBeUndefined();
       });
 
-      it('goes through with the version last read, and not with an older one', async () => {
+      it('succeeds with the latest resourceVersion, and fails with an older one', async () => {
         const first = await cluster.create(configMap('update-2', { a: '1' }));
         const second = await cluster.update({ ...first, data: { a: '2' } });
         await expect(cluster.update({ ...first, data: { a: '3' } })).rejects.toMatchObject({
@@ -141,13 +141,13 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(await cluster.get(ref('update-2'))).toEqual(second);
       });
 
-      it('moves no version when nothing changes', async () => {
+      it('keeps the resourceVersion when nothing changes', async () => {
         const created = await cluster.create(configMap('update-3', { a: '1' }));
         const updated = await cluster.update(configMap('update-3', { a: '1' }));
         expect(updated.metadata.resourceVersion).toBe(created.metadata.resourceVersion);
       });
 
-      it('refuses what is not there', async () => {
+      it('rejects an object that does not exist', async () => {
         await expect(cluster.update(configMap('update-4'))).rejects.toMatchObject({ code: 'CLUSTER_NOT_FOUND' });
       });
     });
@@ -174,11 +174,11 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(await cluster.get(ref('patch-2'))).toMatchObject({ data: { a: '1', b: '2' } });
       });
 
-      it('refuses what is not there', async () => {
+      it('rejects a missing object', async () => {
         await expect(cluster.patch(ref('patch-3'), 'merge', {})).rejects.toMatchObject({ code: 'CLUSTER_NOT_FOUND' });
       });
 
-      it('goes through only with the version it names', async () => {
+      it('succeeds only with the current resourceVersion', async () => {
         const created = await cluster.create(configMap('patch-4', { a: '1' }));
         const { resourceVersion = '' } = created.metadata;
         await cluster.patch(ref('patch-4'), 'merge', { metadata: { resourceVersion }, data: { a: '2' } });
@@ -246,21 +246,21 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(await names({ fieldSelector: 'metadata.name=list-2' }, 'default')).toEqual(['list-2']);
       });
 
-      it('spans all namespaces when none is named', async () => {
+      it('spans all namespaces without a namespace', async () => {
         expect(await names({ labelSelector: 'suite=list' })).toEqual(['list-1', 'list-2', 'list-3']);
       });
 
-      it('gives complete objects, and a version to watch from', async () => {
+      it('returns complete objects, and a resourceVersion for a watch', async () => {
         const { items, resourceVersion } = await cluster.list({ ...CONFIG_MAP, namespace: 'default' }, { labelSelector: 'tier=a' });
         expect(items).toEqual([await cluster.get(ref('list-1'))]);
         expect(resourceVersion).toMatch(/^\d+$/);
       });
 
-      it('gives nothing for a namespace that is not there', async () => {
+      it('returns an empty list for a namespace that does not exist', async () => {
         expect(await names({}, 'nowhere')).toEqual([]);
       });
 
-      it('refuses a selector that makes no sense', async () => {
+      it('rejects an invalid selector', async () => {
         await expect(cluster.list(CONFIG_MAP, { labelSelector: 'a b c' })).rejects.toMatchObject({
           code: 'CLUSTER_ERROR',
           message: expect.stringContaining("unable to parse requirement: found 'b'"),
@@ -269,7 +269,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
     });
 
     describe('delete', () => {
-      it('removes, and says whether there was something', async () => {
+      it('deletes, and returns null for a missing object', async () => {
         const created = await cluster.create(configMap('delete-1'));
         expect(await cluster.delete(ref('delete-1'))).toMatchObject({
           ...CONFIG_MAP,
@@ -279,7 +279,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(await cluster.delete(ref('delete-1'))).toBeNull();
       });
 
-      it('only marks what has finalizers', async () => {
+      it('only marks objects with finalizers', async () => {
         await cluster.create({
           ...configMap('delete-2'),
           metadata: { name: 'delete-2', namespace: 'default', finalizers: ['example.com/wait'] },
@@ -296,7 +296,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
       const version = async () => (await cluster.list({ ...CONFIG_MAP, namespace: 'default' })).resourceVersion;
       const kind = { ...CONFIG_MAP, namespace: 'default' };
 
-      it('tells every change after a version, in order', async () => {
+      it('sends every change after a version, in order', async () => {
         const resourceVersion = await version();
         const created = await cluster.create(configMap('watch-1', { a: '1' }));
         const updated = await cluster.update(configMap('watch-1', { a: '2' }));
@@ -309,7 +309,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(Number(events[2]?.object.metadata.resourceVersion)).toBeGreaterThan(Number(updated.metadata.resourceVersion));
       });
 
-      it('tells changes that happen while it is open', async () => {
+      it('sends changes that happen while it is open', async () => {
         const resourceVersion = await version();
         const watching = take(2, (signal) =>
           cluster.watch({ ...kind, namespace: 'default' }, { resourceVersion, signal, fieldSelector: 'metadata.name=watch-2' }),
@@ -323,7 +323,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         ]);
       });
 
-      it('goes on from the last version seen', async () => {
+      it('resumes from the last version seen', async () => {
         const resourceVersion = await version();
         await cluster.create(configMap('watch-3', { a: '1' }));
         const [first] = await take(1, (signal) => cluster.watch(kind, { resourceVersion, signal }));
@@ -333,7 +333,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(second).toMatchObject({ type: 'MODIFIED', object: { data: { a: '2' } } });
       });
 
-      it('adds what comes into its selector and deletes what leaves it', async () => {
+      it('sends ADDED and DELETED when an object starts and stops matching its selector', async () => {
         const resourceVersion = await version();
         await cluster.create(configMap('watch-4', { n: '1' }, { shown: 'no' }));
         await cluster.update(configMap('watch-4', { n: '2' }, { shown: 'yes' }));
@@ -353,11 +353,11 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(await watching).toEqual([]);
       });
 
-      it('ends at once when it is aborted before', async () => {
+      it('ends immediately when it was aborted before', async () => {
         expect(await collect(cluster.watch(kind, { resourceVersion: '1', signal: AbortSignal.abort() }))).toEqual([]);
       });
 
-      it('tells how far the server is', async (test) => {
+      it('sends bookmarks', async (test) => {
         const { bookmark } = world;
         if (bookmark === null) return test.skip();
         const resourceVersion = await version();
@@ -375,7 +375,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         });
       });
 
-      it('is refused from a version that is forgotten', async () => {
+      it('is rejected for an expired version', async () => {
         const resourceVersion = await version();
         await cluster.create(configMap('watch-6'));
         await world.forgetHistory();
@@ -390,7 +390,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         ]);
       });
 
-      it('ends when the server goes away, and goes on when it is back', async (test) => {
+      it('ends when the server stops, and resumes when it restarts', async (test) => {
         const { restart } = world;
         if (restart === null) return test.skip();
         const resourceVersion = await version();
@@ -411,7 +411,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
       });
     });
 
-    describe('somebody without rights', () => {
+    describe('a user without permissions', () => {
       const cases: readonly (readonly [string, (bob: Cluster) => Promise<unknown>, string])[] = [
         [
           'get',
@@ -471,18 +471,18 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
     describe('getRaw', () => {
       const configz = (node: string) => `/api/v1/nodes/${node}/proxy/configz`;
 
-      it('gives the object at a path', async () => {
+      it('returns the object at a path', async () => {
         expect(await cluster.getRaw('/api/v1/namespaces/default')).toMatchObject({ kind: 'Namespace', metadata: { name: 'default' } });
       });
 
-      it('refuses a node that is not there', async () => {
+      it('rejects a node that does not exist', async () => {
         await expect(cluster.getRaw(configz('raw-0'))).rejects.toMatchObject({
           code: 'CLUSTER_NOT_FOUND',
           message: `cannot get ${configz('raw-0')}: nodes "raw-0" not found [CLUSTER_NOT_FOUND]`,
         });
       });
 
-      it('refuses who may not', async () => {
+      it('rejects a user without permission', async () => {
         const bob = await world.as('bob');
         await expect(bob.getRaw(configz('raw-1'))).rejects.toMatchObject({
           code: 'CLUSTER_FORBIDDEN',
@@ -502,7 +502,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         });
       });
 
-      it('says that a kubelet does not answer', async () => {
+      it('reports an unreachable kubelet', async () => {
         if (world.proxyNode === null) return;
         await cluster.create({
           ...NODE,
@@ -537,7 +537,7 @@ export async function collect(watch: AsyncIterable<WatchEvent>): Promise<readonl
   return events;
 }
 
-/** A real server takes a moment until a new role counts. */
+/** A new role takes effect with a delay on a real server. */
 async function eventually<T>(query: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 10_000;
   for (;;) {

@@ -23,7 +23,7 @@ controllersContract('the controllers of the API server double', async () => {
 
 const binaries = findRealBinaries();
 const missing =
-  typeof binaries === 'string' ? binaries : binaries.controllerManager === null ? 'there is no kube-controller-manager' : null;
+  typeof binaries === 'string' ? binaries : binaries.controllerManager === null ? 'kube-controller-manager is not available' : null;
 if (typeof binaries === 'string' || missing !== null) {
   describe.skipIf(requirement('the controllers of a real control plane', missing))('the controllers of a real control plane', () => {
     it('is not tested', () => undefined);

@@ -7,7 +7,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { signDetached } from '../../src/kubeadm/token/jws.ts';
 import { NODE_CSR } from './api-server-requests.ts';
 
-/** A cluster whose controllers run. */
+/** A cluster with running controllers. */
 export interface ControlledWorld {
   /** As an admin. */
   readonly cluster: Cluster;
@@ -48,7 +48,7 @@ const bindTo = (name: string, role: string): KubeObject => ({
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:bootstrappers' }],
 });
 
-/** What the controllers behind an API server do for joining nodes. */
+/** The behaviour of an API server's controllers for joining nodes. */
 export function controllersContract(name: string, start: () => Promise<ControlledWorld>): void {
   describe(name, () => {
     let world: ControlledWorld;
@@ -58,7 +58,7 @@ export function controllersContract(name: string, start: () => Promise<Controlle
     afterAll(() => world?.close());
     const statusOf = async (request: string) => ((await world.cluster.get({ ...CSR, name: request }))?.status ?? {}) as JsonObject;
 
-    it('sign cluster-info for each token that may sign, and again when it changes', async () => {
+    it('sign cluster-info for each signing token, and again when it changes', async () => {
       const at = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-public', name: 'cluster-info' };
       const data = async () => (await world.cluster.get(at))?.data;
       await world.cluster.create(tokenSecret('aaaaaa'));
@@ -73,14 +73,14 @@ export function controllersContract(name: string, start: () => Promise<Controlle
       await expect.poll(data, poll).toEqual(signed('zwei: ä\n'));
     });
 
-    it('delete a token when it ends', async () => {
+    it('delete an expired token', async () => {
       const ends = new Date(Date.now() + 1500).toISOString().replace(/\.\d+Z/, 'Z');
       const { metadata } = await world.cluster.create(tokenSecret('cccccc', { expiration: ends }));
       const at = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: metadata.name };
       await expect.poll(() => world.cluster.get(at), poll).toBeNull();
     });
 
-    it('approve and sign the client certificate of a node for a token that may ask for it', async () => {
+    it('approve and sign the client certificate of a node for a permitted token', async () => {
       await world.cluster.create(tokenSecret('dddddd'));
       await world.cluster.create(bindTo('post', 'system:node-bootstrapper'));
       await world.cluster.create(bindTo('approve', 'system:certificates.k8s.io:certificatesigningrequests:nodeclient'));

@@ -14,7 +14,7 @@ import { tokenSecret, tokenSecretRef } from '../../src/kubeadm/token/token-secre
 import { TOKEN } from '../support/cluster-info.ts';
 import { runCommand } from '../support/run-cli.ts';
 
-/** An API server with a bootstrap signer, empty but for what every one has. */
+/** An API server with a bootstrap signer and default objects only. */
 export interface DiscoveryWorld {
   readonly cluster: Cluster;
   readonly url: string;
@@ -31,7 +31,7 @@ const kubeletConfig: KubeObject = {
   data: { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n' },
 };
 
-/** How join finds a cluster, and how it is refused, whoever the API server is. */
+/** How join discovers a cluster, and how it is rejected, with any API server. */
 export function discoveryContract(name: string, start: () => Promise<DiscoveryWorld>): void {
   describe(name, () => {
     let world: DiscoveryWorld;
@@ -92,16 +92,16 @@ export function discoveryContract(name: string, start: () => Promise<DiscoveryWo
     });
 
     it.each([
-      ['it does not know', 'zzzzzz.0123456789abcdef', 'DISCOVERY_TOKEN_UNKNOWN'],
+      ['that is unknown', 'zzzzzz.0123456789abcdef', 'DISCOVERY_TOKEN_UNKNOWN'],
       ['with another secret', `${TOKEN.id}.fedcba9876543210`, 'DISCOVERY_SIGNATURE'],
       ['that may only sign', 'signer.0123456789abcdef', 'DISCOVERY_TOKEN_REFUSED'],
-    ])('a token %s is refused long before the time is over', async (_, token, code) => {
+    ])('a token %s is rejected long before the timeout', async (_, token, code) => {
       const result = await byToken(token);
       expect([result.code, result.stderr]).toEqual([3, expect.stringContaining(`[${code}]\n`)]);
       expect(result.tookMs).toBeLessThan(10_000);
     });
 
-    it('a token that may not sign is waited for, and known', async () => {
+    it('a token without the signing usage is waited for, and recognised', async () => {
       await addToken('logsin.0123456789abcdef', ['authentication']);
       const result = await byToken('logsin.0123456789abcdef', caPinsOf(world.caPem), '4s');
       expect([result.code, result.stderr]).toEqual([
@@ -111,12 +111,12 @@ export function discoveryContract(name: string, start: () => Promise<DiscoveryWo
       await world.cluster.delete(tokenSecretRef('logsin'));
     });
 
-    it('another pin is refused', async () => {
+    it('another pin is rejected', async () => {
       const { code, stderr } = await byToken(TOKEN.full, [`sha256:${'0'.repeat(64)}`]);
       expect([code, stderr]).toEqual([3, expect.stringContaining(`found ${caPinsOf(world.caPem)?.[0]}`)]);
     });
 
-    it('a token that is made a moment later is waited for', async () => {
+    it('a token created shortly after is waited for', async () => {
       const joining = byToken('latest.0123456789abcdef');
       await new Promise((done) => setTimeout(done, 300));
       await addToken('latest.0123456789abcdef', ['signing', 'authentication']);
@@ -133,7 +133,7 @@ export function discoveryContract(name: string, start: () => Promise<DiscoveryWo
       expect(code, stderr).toBe(0);
     });
 
-    it('without anonymous access to cluster-info a token is no help, a file is', async () => {
+    it('without anonymous access to cluster-info discovery fails by token and succeeds by file', async () => {
       const binding = {
         apiVersion: 'rbac.authorization.k8s.io/v1',
         kind: 'RoleBinding',
@@ -144,7 +144,7 @@ export function discoveryContract(name: string, start: () => Promise<DiscoveryWo
       expect(removed).not.toBeNull();
       const again = () => byToken(TOKEN.full, caPinsOf(world.caPem), '1s');
       let refused = await again();
-      // What may be done is remembered by the API server for a moment.
+      // The API server caches authorization results briefly.
       for (let i = 0; i < 20 && refused.code === 0; i++) refused = await again();
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('[DISCOVERY_FORBIDDEN]\n')]);
       const kubeConfigPath = join(directory, 'discovery.conf');

@@ -11,6 +11,6 @@ const top = mkdtempSync(join(tmpdir(), 'host-contract-'));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 describeHost('the fake host', () => fakeHost());
-describeHost('this machine, in a directory', () =>
+describeHost('the local host, in a directory', () =>
   hostOver(localTransport(), { rootDir: mkdtempSync(join(top, 'root-')), nonce: () => 'd1b2a3f4c5e60718' }),
 );

@@ -7,7 +7,7 @@ import type { Host } from '../../src/host/host.ts';
 import type { LargeFile } from '../../src/host/plan/large-file.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 
-/** As adapters give large files. */
+/** Pieces of a large file, as adapters return them. */
 function inPieces(text: string, pieceBytes: number): LargeFile {
   const packed = gzipSync(text);
   return {
@@ -20,10 +20,10 @@ function inPieces(text: string, pieceBytes: number): LargeFile {
   };
 }
 
-/** A host with nothing on it that may be written to; called once a test. */
+/** A host without files that is writable; called once per test. */
 export type HostFactory = () => Host;
 
-/** What every Host does, whatever it is made of. */
+/** The common behaviour of every Host implementation. */
 export function describeHost(name: string, makeHost: HostFactory): void {
   const write = (path: string, content: string | SensitiveText = `${path}\n`, mode = 0o644): Operation => ({
     kind: 'write-file',
@@ -36,7 +36,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
   const list = async (host: Host, path: string): Promise<readonly string[] | null> => (await host.query({ it: { kind: 'list', path } })).it;
 
   describe(name, () => {
-    it('gives back what was written', async () => {
+    it('returns the written content', async () => {
       const host = makeHost();
       await host.perform([write('/etc/kubernetes/a', 'one\n', 0o600), write('/b', '')]);
       expect(await read(host, '/etc/kubernetes/a')).toMatchObject({ type: 'file', mode: 0o600, content: 'one\n' });
@@ -50,18 +50,18 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect(await read(host, '/a')).toMatchObject({ mode: 0o644, content: 'two' });
     });
 
-    it('writes what a secret reveals', async () => {
+    it('writes the revealed secret', async () => {
       const host = makeHost();
       await host.perform([write('/a', new SensitiveText(['x', new Secret('y')]))]);
       expect((await read(host, '/a'))?.content).toBe('xy');
     });
 
-    it('answers null for what is not there', async () => {
+    it('returns null for a missing path', async () => {
       const host = makeHost();
       expect([await read(host, '/none'), await list(host, '/none'), await read(host, '/none/below')]).toEqual([null, null, null]);
     });
 
-    it('answers each question under its own name', async () => {
+    it('returns each fact under its own name', async () => {
       const host = makeHost();
       await host.perform([write('/d/a'), write('/d/b')]);
       const answers = await host.query({
@@ -72,7 +72,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect(answers).toMatchObject({ one: { content: '/d/a\n' }, names: ['a', 'b'], none: null });
     });
 
-    it('puts a large file in its place when all of it has come, and not before', async () => {
+    it('installs a large file only when it is complete', async () => {
       const host = makeHost();
       const text = Array.from({ length: 20_000 }, (_, i) => `${(i * 2_654_435_761) % 4_294_967_296}\n`).join('');
       const content = inPieces(text, 50_000);
@@ -91,7 +91,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect(await read(host, '/c')).toBeNull();
     });
 
-    it('removes a directory with all that is in it, twice', async () => {
+    it('removes a directory recursively, twice', async () => {
       const host = makeHost();
       const remove = { kind: 'remove-directory', path: '/d/e' } as const;
       await host.perform([write('/d/e/f/g'), write('/d/e/.h'), write('/d/i'), remove]);
@@ -99,7 +99,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       await host.perform([remove]);
     });
 
-    it('removes a directory that is empty, and leaves one that is not', async () => {
+    it('removes an empty directory, and keeps others', async () => {
       const host = makeHost();
       const remove = (path: string) => ({ kind: 'remove-empty-directory', path }) as const;
       await host.perform([write('/d/full/f'), write('/d/empty/f'), { kind: 'remove-file', path: '/d/empty/f' }]);
@@ -107,7 +107,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect([await list(host, '/d'), await list(host, '/d/full')]).toEqual([['full'], ['f']]);
     });
 
-    it('gives no content that was not asked for', async () => {
+    it('returns no content unless requested', async () => {
       const host = makeHost();
       await host.perform([write('/a', 'x', 0o640)]);
       const { it: fact } = await host.query({ it: { kind: 'file', path: '/a', content: false } });
@@ -115,7 +115,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect(fact).not.toHaveProperty('content');
     });
 
-    it('refuses a file that is larger than any it has to read, and nothing of it is used', async () => {
+    it('rejects a file beyond the size limit', async () => {
       const host = makeHost();
       await host.perform([write('/fits', 'x'.repeat(MAX_FILE_BYTES)), write('/large', 'x'.repeat(MAX_FILE_BYTES + 1))]);
       expect((await read(host, '/fits'))?.content).toHaveLength(MAX_FILE_BYTES);
@@ -126,7 +126,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect((await host.query({ it: { kind: 'file', path: '/large', content: false } })).it).toMatchObject({ type: 'file' });
     });
 
-    it('makes directories, and knows them from files', async () => {
+    it('creates directories, and distinguishes them from files', async () => {
       const host = makeHost();
       await host.perform([{ kind: 'make-directory', path: '/d/e', mode: 0o700, owner: 'root:root' }, write('/d/f')]);
       expect(await read(host, '/d/e')).toMatchObject({ type: 'directory', mode: 0o700 });
@@ -135,13 +135,13 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect([await list(host, '/d/e'), await list(host, '/d/f')]).toEqual([[], null]);
     });
 
-    it('removes files, also those that are not there', async () => {
+    it('removes files, and ignores missing ones', async () => {
       const host = makeHost();
       await host.perform([write('/a'), { kind: 'remove-file', path: '/a' }, { kind: 'remove-file', path: '/never' }]);
       expect(await read(host, '/a')).toBeNull();
     });
 
-    it('moves files, also over others and into new directories; what is not there is left', async () => {
+    it('moves files, also over others and into new directories; ignores missing ones', async () => {
       const host = makeHost();
       await host.perform([
         write('/a', 'x', 0o600),
@@ -167,7 +167,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect([await list(host, '/d'), (await read(host, '/other'))?.type]).toEqual([[], 'file']);
     });
 
-    it('does nothing after an operation that failed, and tells in order what was done', async () => {
+    it('stops after a failed operation, and reports the completed ones in order', async () => {
       const host = makeHost();
       const done: number[] = [];
       const operations = [
@@ -185,14 +185,14 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect([(await read(host, '/1'))?.type, await read(host, '/4')]).toEqual(['file', null]);
     });
 
-    it('asks and does nothing when it is given nothing', async () => {
+    it('does nothing without queries and operations', async () => {
       const host = makeHost();
       expect(await host.query({})).toEqual({});
       await expect(host.perform([])).resolves.toBeUndefined();
       await expect(host.close()).resolves.toBeUndefined();
     });
 
-    it('obeys a signal that was given before', async () => {
+    it('respects a signal aborted before', async () => {
       const host = makeHost();
       const signal = AbortSignal.abort(new Error('stopped by the user'));
       await expect(host.perform([write('/a')], { signal })).rejects.toThrow('stopped by the user');

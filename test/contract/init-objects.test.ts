@@ -7,7 +7,7 @@ import { initObjectsContract } from './init-objects.ts';
 
 const withKubeconfig = (text: string) => kubeCluster({ kubeconfig: { text, file: 'test.conf' } });
 
-initObjectsContract('what init puts into the API server double', async () => {
+initObjectsContract('the objects of init in the API server double', async () => {
   const server = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner'] });
   const cluster = withKubeconfig(server.adminKubeconfig());
   const close = async () => {
@@ -20,7 +20,7 @@ initObjectsContract('what init puts into the API server double', async () => {
 const binaries = findRealBinaries();
 const missing = whyNoControlPlane();
 if (typeof binaries === 'string' || missing !== null) {
-  describe.skipIf(requirement('the objects of init in a real cluster', missing))('what init puts into a real cluster', () => {
+  describe.skipIf(requirement('the objects of init in a real cluster', missing))('the objects of init in a real cluster', () => {
     it('is not tested', () => undefined);
   });
 } else {

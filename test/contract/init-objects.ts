@@ -14,7 +14,7 @@ import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { isSignedBy } from '../../src/kubeadm/token/jws.ts';
 import { runCommand } from '../support/run-cli.ts';
 
-/** An empty cluster whose controllers run. */
+/** An empty cluster with running controllers. */
 export interface EmptyWorld {
   /** As an admin. */
   readonly cluster: Cluster;
@@ -27,7 +27,7 @@ export interface EmptyWorld {
 const FIXTURE = new URL('../fixtures/kubeadm-1.36.2/cluster-objects/', import.meta.url);
 const recorded = parse(readFileSync(new URL('expected.yaml', FIXTURE), 'utf8')) as KubeObject[];
 const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1', apiGroup: 'rbac.authorization.k8s.io' };
-/** kubeadm makes it together with admin.conf. */
+/** kubeadm creates it together with admin.conf. */
 const CLUSTER_ADMINS: KubeObject = {
   apiVersion: RBAC.apiVersion,
   kind: 'ClusterRoleBinding',
@@ -37,7 +37,7 @@ const CLUSTER_ADMINS: KubeObject = {
 };
 const WANTED = [...recorded, CLUSTER_ADMINS];
 
-/** What init puts into a cluster is what kubeadm puts there. */
+/** init creates the same objects in a cluster as kubeadm. */
 export function initObjectsContract(name: string, start: () => Promise<EmptyWorld>): void {
   describe(name, () => {
     const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-objects-'));
@@ -63,7 +63,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
       return items.map(({ metadata }) => metadata.name).filter((secret) => secret.startsWith('bootstrap-token-'));
     };
 
-    it('holds the objects that kubeadm makes, equal after defaulting', { timeout: 120_000 }, async () => {
+    it('has the objects that kubeadm creates, equal after defaulting', { timeout: 120_000 }, async () => {
       const before = Date.now();
       const { code, stdout, stderr } = await init('--config', config);
       expect(code, stderr).toBe(0);
@@ -86,19 +86,19 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
       expect(stderr).not.toContain('0123456789abcdef');
     });
 
-    it('is signed for the token that may sign, and for no other', async () => {
+    it('is signed for the signing token only', async () => {
       const data = dataOf(await mustGet(world.cluster, recorded.find(({ metadata }) => metadata.name === 'cluster-info') as KubeObject));
       expect(Object.keys(data).sort()).toEqual(['jws-kubeconfig-abcde0', 'kubeconfig']);
       expect(isSignedBy(data['jws-kubeconfig-abcde0'] ?? '', 'abcde0', new Secret('0123456789abcdef'), data.kubeconfig ?? '')).toBe(true);
     });
 
-    it('has nothing to do the second time', async () => {
+    it('is unchanged in the second run', async () => {
       const { code, stdout, stderr } = await init('--config', config, '--dry-run', '--exit-code');
       expect(code, stdout + stderr).toBe(0);
       expect(stdout).toMatch(/Nothing to do\.\n$/);
     });
 
-    it('brings back what somebody changed, and leaves what others added', async () => {
+    it('restores changed objects, and keeps additions of others', async () => {
       const rbac = 'rbac.authorization.k8s.io/v1';
       await world.cluster.delete({ apiVersion: rbac, kind: 'ClusterRoleBinding', name: 'kubeadm:get-nodes' });
       const role = { apiVersion: rbac, kind: 'Role', namespace: 'kube-public', name: 'kubeadm:bootstrap-signer-clusterinfo' };
@@ -112,7 +112,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
       expect(await world.cluster.get({ apiVersion: rbac, kind: 'ClusterRoleBinding', name: 'kubeadm:get-nodes' })).not.toBeNull();
     });
 
-    it('without a token: uses one that nodes can join by, and makes one only when there is none', async () => {
+    it('without a token: uses an existing usable token, and creates one only when none exists', async () => {
       const tokens = await tokenNames();
       const used = await init();
       expect(used.code, used.stderr).toBe(0);
@@ -152,11 +152,11 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
 
 async function mustGet(cluster: Cluster, object: KubeObject): Promise<KubeObject> {
   const found = await cluster.get(refOf(object));
-  if (found === null) throw new Error(`there is no ${object.kind} ${object.metadata.name}`);
+  if (found === null) throw new Error(`${object.kind} ${object.metadata.name} does not exist`);
   return found;
 }
 
-/** An object of the server in the form of the recording. Documents inside ConfigMaps stay texts: they are the same to the byte. */
+/** An object of the server in the recorded form. Documents inside ConfigMaps stay strings: they are byte-for-byte identical. */
 function recordable(found: KubeObject, { url, caPem }: EmptyWorld, before: number): JsonObject {
   const { name, namespace, labels, annotations } = found.metadata;
   const metadata = Object.fromEntries(Object.entries({ name, namespace, labels, annotations }).filter(([, value]) => value !== undefined));

@@ -11,7 +11,7 @@ import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
 import { approveCsr, listKubeletCsrs } from '../../src/kubeadm/workflows/serving-csrs.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 
-/** A cluster whose controllers run, and clients of it. */
+/** A cluster with running controllers, and its clients. */
 export interface LifecycleWorld {
   readonly admin: Cluster;
   withToken(token: string): Cluster;
@@ -32,7 +32,7 @@ async function csr(name: string, node: string, signerName: string, names: readon
   return { ...CSRS, metadata: { name }, spec: { request: Buffer.from(requestPem).toString('base64'), signerName, usages } };
 }
 
-/** What joining, upgrading, resetting and certificates of nodes need of an API server. */
+/** The requirements of join, upgrade, reset and certificates on an API server. */
 export function nodeLifecycleContract(name: string, start: () => Promise<LifecycleWorld>): void {
   describe(name, () => {
     let world: LifecycleWorld;
@@ -62,7 +62,7 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       await world?.close();
     });
 
-    it('a token sees what its request waits for, and the Node it is to become', async () => {
+    it('a token reads the state of its CSR and its future Node', async () => {
       const request = await csr('node-csr-w1', 'w1', CLIENT_SIGNER);
       await expect.poll(() => token.create(request).catch((error: Error) => error), poll).toMatchObject({ kind: CSRS.kind });
       const { items } = await token.list(CSRS);
@@ -82,7 +82,7 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       expect(await mayDo(token, { verb: 'list', group: 'certificates.k8s.io', resource: 'certificatesigningrequests' })).toBe(true);
     });
 
-    it('a node registers, labels itself within limits, reads kubelet-config and takes its annotation off', async () => {
+    it('a node registers, labels itself within limits, reads kubelet-config and removes its annotation', async () => {
       const ref = { apiVersion: 'v1', kind: 'Node', name: 'w1' } as const;
       await node.create({ ...ref, metadata: { name: 'w1', labels: { pool: 'edge' }, annotations: { [ANNOTATION]: 'unix:///x' } } });
       await expect(node.patch(ref, 'strategic', { metadata: { labels: { 'node-role.kubernetes.io/worker': '' } } })).rejects.toMatchObject({
@@ -105,7 +105,7 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       expect(marked.spec).toMatchObject({ taints: [{ key: 'a', effect: 'NoSchedule' }] });
     });
 
-    it('a request for a serving certificate is approved as it was judged, or not at all', async () => {
+    it('a CSR for a serving certificate is approved as it was validated, or not at all', async () => {
       const ref = { apiVersion: 'v1', kind: 'Node', name: 'w1' } as const;
       const addresses = [
         { type: 'InternalIP', address: '10.0.0.4' },
@@ -131,7 +131,7 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       await expect.poll(async () => (await stateOf(world.admin, 'csr-good'))?.state, poll).toEqual({ kind: 'issued' });
     });
 
-    it('an administrator deletes a Node, the node itself may not', async () => {
+    it('an administrator deletes a Node, the node itself is not permitted to', async () => {
       const ref = { apiVersion: 'v1', kind: 'Node', name: 'w1' } as const;
       const asked = { verb: 'delete', group: '', resource: 'nodes', name: 'w1' };
       expect(await mayDo(node, asked)).toBe(false);

@@ -28,7 +28,7 @@ if (typeof binaries === 'string') {
   );
 } else {
   const { kubeadm } = binaries;
-  requirement('token compared with kubeadm', kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null);
+  requirement('token compared with kubeadm', kubeadm === null ? 'kubeadm is not available (KUBEBUILDER_ASSETS)' : null);
   tokenContract('token, against a real kube-apiserver', async () => {
     const server = await startRealApiServer(binaries);
     const cluster = withKubeconfig(server.adminKubeconfig());

@@ -6,14 +6,14 @@ import type { Cluster } from '../../src/kube/cluster.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { runCommand } from '../support/run-cli.ts';
 
-/** A cluster to manage tokens of. */
+/** A cluster for managing tokens. */
 export interface TokenWorld {
   /** As an admin. */
   readonly cluster: Cluster;
   readonly kubeconfig: string;
   readonly url: string;
   readonly caPem: string;
-  /** Runs kubeadm with this kubeconfig; its standard output. Null: there is no kubeadm to compare with. */
+  /** Runs kubeadm with this kubeconfig and returns its standard output. Null: kubeadm is not available. */
   readonly kubeadm: ((args: readonly string[], kubeconfig: string) => string) | null;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
         if (metadata.name.startsWith('bootstrap-token-')) await world.cluster.delete({ ...SECRETS, name: metadata.name });
     });
     const token = (...args: readonly string[]) => runCommand(['token', ...args, '--kubeconfig', admin]);
-    /** Messages after the first line, which names the cluster that is changed. */
+    /** Messages after the first line, which names the changed cluster. */
     const messagesIn = (stderr: string): string => {
       const [first = '', ...messages] = stderr.split('\n');
       expect(first).toBe(`cluster: context "kubernetes-admin@kubernetes", ${world.url} (${admin})`);
@@ -57,7 +57,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
     };
 
-    it('create makes the Secret and prints the token alone', async () => {
+    it('create creates the Secret and prints only the token', async () => {
       const { code, stdout, stderr } = await token('create', `abcdef.${SECRET}`, '--ttl', '2h', '--description', 'for rack 7');
       expect([code, stdout, messagesIn(stderr)]).toEqual([0, `abcdef.${SECRET}\n`, '']);
       const { expiration = '', ...data } = await dataOf('abcdef');
@@ -72,14 +72,14 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       expect(Math.abs(Date.parse(expiration) - Date.now() - 7_200_000)).toBeLessThan(60_000);
     });
 
-    it('create makes up a token, another one each time', async () => {
+    it('create generates a different token each time', async () => {
       const made = [(await token('create')).stdout, (await token('create', '--ttl', '0')).stdout];
       for (const one of made) expect(one).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}\n$/);
       expect(made[0]).not.toBe(made[1]);
       expect(await dataOf(made[1]?.slice(0, 6) ?? '')).not.toHaveProperty('expiration');
     });
 
-    it('create takes all tokens of a file, also one with expires, and prints the first', async () => {
+    it('create creates all tokens of a file, also one with expires, and prints the first', async () => {
       const config = file('tokens.yaml', TOKENS);
       expect(await token('create', '--config', config)).toMatchObject({ code: 0, stdout: `aaaaaa.${SECRET}\n` });
       expect(await dataOf('aaaaaa')).toMatchObject({ expiration: '2099-01-02T01:04:05Z' });
@@ -91,7 +91,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       });
     });
 
-    it('create changes nothing when one of the ids is taken', async () => {
+    it('create changes nothing when one of the ids exists', async () => {
       await token('create', `bbbbbb.${SECRET}`);
       const { code, stderr } = await token('create', '--config', file('tokens.yaml', TOKENS));
       expect([code, messagesIn(stderr)]).toEqual([
@@ -101,13 +101,13 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       expect(await dataOf('aaaaaa')).toEqual({});
     });
 
-    it('create --print-join-command prints what joins a node', async () => {
+    it('create --print-join-command prints the join command of a node', async () => {
       const pin = caPinsOf(world.caPem)?.[0];
       const { stdout } = await token('create', `abcdef.${SECRET}`, '--print-join-command');
       expect(stdout).toBe(`kubeletadm join ${world.url.slice(8)} --token abcdef.${SECRET} --discovery-token-ca-cert-hash ${pin} \n`);
     });
 
-    it('create --print-join-command --certificate-key prints what joins a control plane', async () => {
+    it('create --print-join-command --certificate-key prints the join command of a control plane', async () => {
       const key = 'a1'.repeat(32);
       const { stdout } = await token('create', `abcdef.${SECRET}`, '--print-join-command', '--certificate-key', key);
       expect(stdout).toMatch(
@@ -125,7 +125,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       expect(await dataOf('abcdef')).toHaveProperty('token-id');
     });
 
-    it('delete takes ids and tokens, and goes on after one that is not there', async () => {
+    it('delete accepts ids and tokens, and continues after a missing one', async () => {
       for (const id of ['aaaaaa', 'bbbbbb', 'cccccc']) await token('create', `${id}.${SECRET}`);
       const { code, stdout, stderr } = await token('delete', 'aaaaaa', 'nobody', `bbbbbb.${SECRET}`);
       expect([code, stdout]).toEqual([1, 'bootstrap token "aaaaaa" deleted\nbootstrap token "bbbbbb" deleted\n']);
@@ -135,7 +135,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       expect((await token('list')).stdout.split('\n').map((line) => line.slice(0, 6))).toEqual(['TOKEN ', 'cccccc', '']);
     });
 
-    it('delete deletes nothing when an argument is no token, and does not repeat it', async () => {
+    it('delete deletes nothing when an argument is invalid, and does not print it', async () => {
       await token('create', `aaaaaa.${SECRET}`);
       const { code, stderr } = await token('delete', 'aaaaaa', 'aaaaaa.0123456789ABCDEF');
       expect([code, stderr]).toEqual([
@@ -146,32 +146,29 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
     });
 
     it.each<[readonly string[], string]>([
-      [
-        [`ABCDEF.${SECRET}`],
-        '<bootstrap-token>: this is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]',
-      ],
+      [[`ABCDEF.${SECRET}`], '<bootstrap-token>: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
       [['--ttl', '-1h'], '--ttl: "-1h0m0s" is negative. A token that never expires has 0s. [CONFIG_OUT_OF_RANGE]'],
       [['--ttl', 'long'], '--ttl: "long" is not a duration such as 24h or 90s [CONFIG_INVALID_FLAG]'],
-      [['--usages', 'signing,foo'], '--usages: "foo" is not a usage of tokens. Write signing or authentication. [CONFIG_INVALID_VALUE]'],
+      [['--usages', 'signing,foo'], '--usages: "foo" is not a valid token usage. Write signing or authentication. [CONFIG_INVALID_VALUE]'],
       [
         ['--groups', 'system:masters'],
-        '--groups: "system:masters" is not a group of bootstrap tokens. Groups begin with system:bootstrappers: and go on with lower-case letters, digits, colons and dashes. [CONFIG_INVALID_VALUE]',
+        '--groups: "system:masters" is not a valid group of bootstrap tokens. A group is system:bootstrappers: followed by lower-case letters, digits, colons and dashes. [CONFIG_INVALID_VALUE]',
       ],
       [
         ['--usages', 'signing'],
-        '--usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        '--usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
       [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
       [
         ['--certificate-key', 'a'.repeat(63), '--print-join-command'],
-        '--certificate-key: this is not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
+        '--certificate-key: not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
       ],
-    ])('create %j is refused', async (args, message) => {
+    ])('create %j is rejected', async (args, message) => {
       expect(await token('create', ...args)).toEqual({ code: 2, stdout: '', stderr: `${message}\n` });
       expect((await token('list')).stdout).toBe('');
     });
 
-    it('create refuses flags beside a file', async () => {
+    it('create rejects flags in addition to a file', async () => {
       const config = file('tokens.yaml', TOKENS);
       const { code, stderr } = await token('create', `abcdef.${SECRET}`, '--config', config, '--ttl', '1h', '--usages', 'signing');
       expect([code, stderr]).toEqual([
@@ -180,14 +177,14 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       ]);
     });
 
-    it('create says where a file is wrong', async () => {
+    it('create reports the position of an error in a file', async () => {
       const config = file('tokens.yaml', TOKENS.replace('2099-01-02T03:04:05+02:00', 'tomorrow'));
       const { code, stderr } = await token('create', '--config', config);
       expect(code).toBe(2);
       expect(stderr).toContain('tokens.yaml:5:12 bootstrapTokens[0].expires: "tomorrow" is not a time in RFC 3339 form');
     });
 
-    it('list warns of a Secret that holds no token, and lists the others', async () => {
+    it('list warns of a Secret without a token, and lists the others', async () => {
       await token('create', `aaaaaa.${SECRET}`);
       await world.cluster.create({
         ...SECRETS,
@@ -200,12 +197,12 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       expect(stderr).toBe('warning: Secret bootstrap-token-zzzzzz holds no bootstrap token [TOKEN_SECRET_INVALID]\n');
     });
 
-    it('says the token nowhere but on standard output, however much it tells', async () => {
+    it('prints the token only to standard output, at any verbosity', async () => {
       for (const args of [['create', `abcdef.${SECRET}`], ['list'], ['delete', `abcdef.${SECRET}`], ['delete', `abcdef.${SECRET}`]])
         expect((await token(...args, '-v', '9')).stderr).not.toContain(SECRET);
     });
 
-    it('prints to the byte what kubeadm prints, and makes the same Secrets', async ({ skip }) => {
+    it('prints byte-for-byte the same as kubeadm, and creates the same Secrets', async ({ skip }) => {
       const { kubeadm } = world;
       if (kubeadm === null) return skip();
       const create = [

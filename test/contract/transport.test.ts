@@ -27,7 +27,7 @@ async function sshdWorld(config: readonly string[]): Promise<TransportWorld> {
   return { open: () => sshTransport(target, { hostKeys: knownHostsStore() }), dropConnections: sshd.dropConnections, stop: sshd.stop };
 }
 
-/** The same server, reached by the system's ssh. */
+/** The same server through the system's ssh. */
 async function opensshWorld(config: readonly string[]): Promise<TransportWorld> {
   const sshd = await startSshd({ config });
   const target = sshTargetFor({
@@ -49,7 +49,7 @@ if (sshdMissing === null) {
     ]),
   );
   transportContract('SSH to OpenSSH', () => sshdWorld([]));
-  // One session at a time, and a profile that talks on both streams before each command.
+  // One session at a time, and a profile that writes to both streams before each command.
   transportContract('SSH to OpenSSH with a noisy shell and few sessions', () =>
     sshdWorld(['MaxSessions 3', 'ForceCommand echo "Welcome!"; echo "of the day" >&2; printf "no newline"; eval "$SSH_ORIGINAL_COMMAND"']),
   );

@@ -6,18 +6,18 @@ import { isAppError } from '../../src/base/errors.ts';
 import type { RunResult, Transport } from '../../src/host/transport.ts';
 import { untilTrue } from '../support/until-true.ts';
 
-/** What the suite is run against. Its commands run on this machine, so that the suite can look at what they leave. */
+/** The environment of the suite. Its commands run on the local host, so that the suite can inspect their effects. */
 export interface TransportWorld {
   /** A new transport; the suite closes it. */
   open(): Transport;
-  /** Ends the connections of all transports the hard way; absent where there are none. */
+  /** Closes the connections of all transports without DISCONNECT; absent for transports without connections. */
   readonly dropConnections?: () => void;
   stop(): Promise<void>;
 }
 
 const MEBIBYTE = 1024 * 1024;
 
-/** The promises of ports/transport.ts, for any Transport. */
+/** The contract of Transport, for every implementation. */
 export function transportContract(name: string, start: () => Promise<TransportWorld>): void {
   describe(`transport ${name}`, () => {
     let world: TransportWorld;
@@ -83,16 +83,16 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       ['100 KB of quotes and newlines', '\'\n\\!"'.repeat(20_000)],
     ];
 
-    it.each(HOSTILE)('hands over an argument: %s', async (_, argument) => {
+    it.each(HOSTILE)('passes an argument: %s', async (_, argument) => {
       const { stdout } = await transport.run(sh('printf "%s\\0" "$#" "$@"', argument, 'end'));
       expect(Buffer.from(stdout).equals(Buffer.from(`2\0${argument}\0end\0`))).toBe(true);
     });
 
-    it('refuses an argument that no Linux takes', async () => {
+    it('rejects an argument beyond the limit of Linux', async () => {
       await expect(transport.run(sh(':', 'x'.repeat(131_072)))).rejects.toSatisfy((error) => isAppError(error, 'HOST_COMMAND_TOO_LONG'));
     });
 
-    it('takes a mistake of ours for one', async () => {
+    it('rethrows a programming error', async () => {
       await expect(transport.run([])).rejects.toThrow(RangeError);
       await expect(transport.run(['printf', 'a\0b'])).rejects.toThrow(RangeError);
     });
@@ -101,13 +101,13 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       expect(text((await transport.run(['cat'], { timeoutMs: 10_000 })).stdout)).toBe('');
     });
 
-    it('sends 5 MiB of stdin and gets it back', async () => {
+    it('sends 5 MiB of stdin and receives it back', async () => {
       const stdin = 'é\n\0'.repeat((5 * MEBIBYTE) / 4);
       const { stdout } = await transport.run(['cat'], { stdin });
       expect(Buffer.from(stdout).equals(Buffer.from(stdin))).toBe(true);
     });
 
-    it('gets 5 MiB of bytes as they are', async () => {
+    it('receives 5 MiB of bytes unchanged', async () => {
       const path = join(directory, 'bytes');
       const bytes = Buffer.from(Uint8Array.from({ length: 5 * MEBIBYTE }, (_, i) => (i * 31 + (i >> 8)) & 0xff));
       writeFileSync(path, bytes);
@@ -118,19 +118,19 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       expect(chunks.length).toBeGreaterThan(1);
     });
 
-    it('gets 3 MiB of stderr beside stdout', async () => {
+    it('receives 3 MiB of stderr in addition to stdout', async () => {
       const { stdout, stderr } = await transport.run(sh('head -c 3145728 /dev/zero >&2; echo done'));
       expect([text(stdout), stderr.byteLength]).toEqual(['done\n', 3 * MEBIBYTE]);
     });
 
-    it('gets 3 MiB of each, in turn and at the same time', async () => {
+    it('receives 3 MiB of each, in turn and at the same time', async () => {
       const { stdout, stderr } = await transport.run(
         sh('for i in 1 2 3; do head -c 1048576 /dev/zero & head -c 1048576 /dev/zero >&2; wait; done'),
       );
       expect([stdout.byteLength, stderr.byteLength]).toEqual([3 * MEBIBYTE, 3 * MEBIBYTE]);
     });
 
-    it('sends a stdin, whatever is in it', async () => {
+    it('sends any stdin', async () => {
       for (const stdin of [
         "it's one\n",
         '\n\n',
@@ -167,11 +167,11 @@ export function transportContract(name: string, start: () => Promise<TransportWo
     it.each([
       ['at all', 'exit 3', 3],
       ['to its end', 'head -c 10 >/dev/null; exit 4', 4],
-    ])('does not mind a command that does not read its stdin %s', async (_, script, exitCode) => {
+    ])('accepts a command that does not read its stdin %s', async (_, script, exitCode) => {
       expect(await transport.run(sh(script), { stdin: 'x'.repeat(5 * MEBIBYTE) })).toMatchObject({ exitCode });
     });
 
-    it('tells of stdout as it comes', async () => {
+    it('reports stdout as it arrives', async () => {
       const path = join(directory, 'go-on');
       const received: string[] = [];
       const running = transport.run(sh('echo first; until [ -e "$1" ]; do sleep 0.05; done; echo second', path), {
@@ -182,14 +182,14 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       expect(text((await running).stdout)).toBe('first\nsecond\n');
     });
 
-    it('stops the command when the listener throws, and rejects with that', async () => {
+    it('stops the command when the listener throws, and rejects with its error', async () => {
       const onStdout = (): void => {
         throw new Error('cannot take it');
       };
       await expect(transport.run(sh('echo x; sleep 600'), { onStdout, timeoutMs: 20_000 })).rejects.toThrow('cannot take it');
     });
 
-    it('runs 20 commands at a time, none mixed up with another', async () => {
+    it('runs 20 commands at a time, without mixing their output', async () => {
       const results = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
           transport.run(sh('read -r line; sleep 0.1; echo "$1 $line"; exit "$1"', String(i)), { stdin: `in ${i}\n` }),
@@ -200,7 +200,7 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       );
     });
 
-    /** Starts a command that would run on and on, and its child; gives their process ids once they run. */
+    /** Starts a command that does not end, with a child process; returns their process ids once they run. */
     async function startEndless(
       run: (argv: readonly string[]) => Promise<RunResult>,
     ): Promise<{ outcome: Promise<unknown>; pids: number[] }> {
@@ -224,7 +224,7 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       await untilTrue(() => pids.every((pid) => !isRunning(pid)));
     });
 
-    it('kills a command that does not heed the time-out', async () => {
+    it('kills a command that ignores SIGTERM at the timeout', async () => {
       const path = join(directory, 'stubborn');
       const running = transport.run(sh('trap "" TERM; echo $$ >"$1"; while :; do sleep 0.1; done', path), { timeoutMs: 2_000 });
       await expect(running).rejects.toSatisfy((error) => isAppError(error, 'HOST_TIMEOUT'));
@@ -252,25 +252,25 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       );
     });
 
-    it('serves on after each of these failures', async () => {
+    it('remains usable after each of these failures', async () => {
       await transport.run(['nosuchprogram']).catch(() => undefined);
       await transport.run(sh('sleep 600'), { timeoutMs: 50 }).catch(() => undefined);
       await transport.run(sh('yes'), { maxOutputBytes: 10 }).catch(() => undefined);
       expect(text((await transport.run(['echo', 'still here'])).stdout)).toBe('still here\n');
     });
 
-    it('says when the connection breaks in the middle, and connects anew', async ({ skip }) => {
-      if (world.dropConnections === undefined) return skip('there is no connection');
+    it('reports a connection lost during a command, and reconnects', async ({ skip }) => {
+      if (world.dropConnections === undefined) return skip('the transport has no connection');
       const mine = open();
       const { outcome, pids } = await startEndless((argv) => mine.run(argv));
       world.dropConnections();
       expect(await outcome).toSatisfy((error) => isAppError(error, 'HOST_CONNECTION_LOST'));
       expect(text((await mine.run(['echo', 'back'])).stdout)).toBe('back\n');
-      // Nobody is left to stop it.
+      // The connection that could stop it is gone.
       killAll(pids);
     });
 
-    it('ends what runs when it is closed, may be closed twice, and starts nothing more', async () => {
+    it('stops running commands when it is closed, may be closed twice, and starts no further command', async () => {
       const mine = open();
       const { outcome, pids } = await startEndless((argv) => mine.run(argv));
       await Promise.all([mine.close(), mine.close()]);
@@ -290,7 +290,7 @@ function killAll(pids: readonly number[]): void {
   for (const pid of pids.filter(isRunning)) process.kill(pid, 'SIGKILL');
 }
 
-/** Not gone, and not waiting to be collected by a parent that does not care. */
+/** Neither exited nor a zombie that its parent has not collected. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));

@@ -3,10 +3,10 @@ import type { Trust, Web } from '../../src/kube/web.ts';
 import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
 
-/** A server of the world the suite is run in. */
+/** A server for the tests. */
 export interface WebServerPlan {
   readonly authority: CertificateAuthority;
-  /** What its certificate is for; the suite asks for it as 127.0.0.1. */
+  /** The names of its certificate; the tests use 127.0.0.1. */
   readonly names: readonly string[];
   readonly validity?: { readonly notBefore?: Date; readonly notAfter?: Date };
   readonly answer: {
@@ -18,7 +18,7 @@ export interface WebServerPlan {
 
 export interface WebWorld {
   readonly web: Web;
-  /** Starts a server and gives its origin. */
+  /** Starts a server and returns its origin. */
   serve(plan: WebServerPlan): Promise<string>;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface WebWorld {
 const JSON_ANSWER = { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8', Date: 'Tue, 01 Jan 2030 00:00:00 GMT' } };
 const HOUR = 3_600_000;
 
-/** What every Web does, whatever it reaches servers by. */
+/** The common behaviour of every Web implementation. */
 export function webContract(name: string, start: (machine: readonly string[]) => Promise<WebWorld>): void {
   describe(`${name} is a Web`, () => {
     let world: WebWorld;
@@ -41,7 +41,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
     });
     afterAll(() => world.close());
 
-    it('gives the answer of a server whose authority is trusted', async () => {
+    it('returns the response of a server with a trusted CA', async () => {
       const answer = await world.web.get({ url: `${await server({})}/x?y=z`, trust: trusting(ours) });
       expect(answer).toMatchObject({
         kind: 'answer',
@@ -54,7 +54,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       });
     });
 
-    it.each([404, 500])('gives an answer of status %d as well', async (status) => {
+    it.each([404, 500])('returns a response of status %d, too', async (status) => {
       const url = await server({ answer: { status, headers: {}, text: '' } });
       expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({ kind: 'answer', status, contentType: '' });
     });
@@ -64,18 +64,18 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({ status: 302, location: 'https://elsewhere.example/' });
     });
 
-    it('trusts the authorities of the machine when told to', async () => {
+    it('trusts the CAs of the local host if requested', async () => {
       expect(await world.web.get({ url: await server({}), trust: { kind: 'machine' } })).toMatchObject({ kind: 'answer' });
       const url = await server({ authority: theirs });
       expect(await world.web.get({ url, trust: { kind: 'machine' } })).toMatchObject({ issue: { kind: 'unknown-authority' } });
     });
 
-    it('refuses a server of another authority, also one of the same name', async () => {
+    it('rejects a server of another CA, also one with the same name', async () => {
       const answer = await world.web.get({ url: await server({ authority: theirs }), trust: trusting(ours) });
       expect(answer).toMatchObject({ kind: 'failed', issue: { kind: 'unknown-authority', peer: { names: ['127.0.0.1'] } } });
     });
 
-    it('refuses a certificate for another name, unless that name is asked for', async () => {
+    it('rejects a certificate for another name, unless this name is requested', async () => {
       const url = await server({ names: ['api.example.test', '10.0.0.1'] });
       expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({
         kind: 'failed',
@@ -84,7 +84,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       expect(await world.web.get({ url, trust: trusting(ours), serverName: 'api.example.test' })).toMatchObject({ kind: 'answer' });
     });
 
-    it('refuses a certificate that has expired or is not yet valid', async () => {
+    it('rejects a certificate that has expired or is not yet valid', async () => {
       const now = Date.now();
       const expired = await server({ validity: { notBefore: new Date(now - 2 * HOUR), notAfter: new Date(now - HOUR) } });
       expect(await world.web.get({ url: expired, trust: trusting(ours) })).toMatchObject({ issue: { kind: 'certificate-expired' } });
@@ -92,12 +92,12 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       expect(await world.web.get({ url: early, trust: trusting(ours) })).toMatchObject({ issue: { kind: 'certificate-not-yet-valid' } });
     });
 
-    it('takes any certificate when nobody is to be verified, and shows it', async () => {
+    it('accepts any certificate without verification, and returns it', async () => {
       const url = await server({ authority: theirs, names: ['somebody'] });
       expect(await world.web.get({ url, trust: { kind: 'unverified' } })).toMatchObject({ kind: 'answer', peer: { names: ['somebody'] } });
     });
 
-    it('takes no more than was asked for', async () => {
+    it('limits the size of a response', async () => {
       const url = await server({ answer: { ...JSON_ANSWER, text: 'x'.repeat(2_000) } });
       expect(await world.web.get({ url, trust: trusting(ours), maxBytes: 1_000 })).toEqual({
         kind: 'failed',
@@ -105,7 +105,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       });
     });
 
-    it('does not wait for ever', async () => {
+    it('times out', async () => {
       const url = await server({ answer: null });
       expect(await world.web.get({ url, trust: trusting(ours), timeoutMs: 50 })).toEqual({
         kind: 'failed',
@@ -113,14 +113,14 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       });
     });
 
-    it('says that nobody listens', async () => {
+    it('reports a refused connection', async () => {
       expect(await world.web.get({ url: 'https://127.0.0.1:1', trust: trusting(ours) })).toEqual({
         kind: 'failed',
         issue: { kind: 'refused' },
       });
     });
 
-    it('stops when it is told to, with the reason it was given', async () => {
+    it('stops at an abort, with its reason', async () => {
       const reason = new Error('enough');
       await expect(world.web.get({ url: await server({}), trust: trusting(ours), signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
       const stop = new AbortController();

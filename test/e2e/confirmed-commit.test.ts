@@ -34,7 +34,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     lab = startLabHosts(1);
     lab.reset('node1');
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
-    endNodes = registerNodes(lab, cluster, api.authority);
+    endNodes = registerNodes(lab, cluster, api.ca);
     const first = await change(40);
     expect(first.code, first.stderr).toBe(0);
     await untilTrue(() => api.get('v1', 'Node', 'node1') !== null);

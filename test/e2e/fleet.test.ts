@@ -40,7 +40,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     lab = startLabHosts(HOSTS.length);
     for (const name of HOSTS) lab.reset(name);
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
-    endNodes = registerNodes(lab, cluster, api.authority);
+    endNodes = registerNodes(lab, cluster, api.ca);
   }, 900_000);
   afterAll(async () => {
     await endNodes?.();

@@ -46,7 +46,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     lab = startLabHosts(2);
     for (const name of lab.names) lab.reset(name);
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
-    endNodes = registerNodes(lab, cluster, api.authority);
+    endNodes = registerNodes(lab, cluster, api.ca);
   }, 900_000);
   afterAll(async () => {
     await endNodes?.();

@@ -54,7 +54,7 @@ describe('options that cannot be meant so', () => {
     const bad = join(patches, 'kubeletconfiguration1.yaml');
     writeFileSync(bad, '$retainKeys: [x]\nclusterDNS: [9.9.9.9]\n');
     const { code, stderr } = await runCommand(['init', '--rootfs', directory, '--dry-run', '--node-name', 'n1', '--patches', patches]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`patch ${bad}: clusterDNS is set but not named in $retainKeys`)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`patch ${bad}: clusterDNS is set but not listed in $retainKeys`)]);
   });
 
   it('a phase there is not', async () => {

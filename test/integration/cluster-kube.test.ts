@@ -90,13 +90,13 @@ describe('a server that does not answer as it should', () => {
     await new Promise((resolve) => gone.close(resolve));
     const cluster = admin({ server: `https://127.0.0.1:${port}` });
     expect(await failure(cluster.get(ref('x')))).toBe(
-      `cannot reach the API server https://127.0.0.1:${port}: connection refused. Check that the API server runs, and the address and port in the kubeconfig. [CLUSTER_UNREACHABLE]`,
+      `cannot reach the API server https://127.0.0.1:${port}: connection refused. Check that the API server is running, and the address and port in the kubeconfig. [CLUSTER_UNREACHABLE]`,
     );
   });
 
   it('has a name nobody knows', async () => {
     expect(await failure(admin({ server: 'https://api.invalid:6443' }).version())).toMatch(
-      /^cannot reach the API server https:\/\/api\.invalid:6443: (?:its name is not known to DNS|DNS does not answer)\. .+ \[CLUSTER_UNREACHABLE\]$/,
+      /^cannot reach the API server https:\/\/api\.invalid:6443: (?:DNS name not found|the DNS server does not respond)\. .+ \[CLUSTER_UNREACHABLE\]$/,
     );
   });
 
@@ -104,14 +104,14 @@ describe('a server that does not answer as it should', () => {
     const silent = await startTcpServer(() => {});
     keep({ close: silent.stop });
     const cluster = admin({ server: `https://127.0.0.1:${silent.port}`, requestTimeoutMs: 150 });
-    expect(await failure(cluster.get(ref('x')))).toContain(': no answer within 0.15 s. ');
+    expect(await failure(cluster.get(ref('x')))).toContain(': no response within 0.15 s. ');
   });
 
   it('takes too long with one request', async () => {
     const held = server.faults.hold({ verb: 'create' });
     const cluster = admin({ requestTimeoutMs: 150 });
     expect(await failure(cluster.create(configMap('slow')))).toBe(
-      `cannot reach the API server ${server.url}: no answer within 0.15 s; it is not known whether it could still create ConfigMap default/slow. Check address, network and firewall, and that the API server is not overloaded. [CLUSTER_UNREACHABLE]`,
+      `cannot reach the API server ${server.url}: no response within 0.15 s; the server may still have processed the request (create ConfigMap default/slow). Check address, network and firewall, and that the API server is not overloaded. [CLUSTER_UNREACHABLE]`,
     );
     held.release();
   });
@@ -119,7 +119,7 @@ describe('a server that does not answer as it should', () => {
   it('cuts the connection of a write: nothing is sent again', async () => {
     server.faults.add({ verb: 'create' }, { kind: 'drop' });
     expect(await failure(admin().create(configMap('cut')))).toContain(
-      'the connection was closed before an answer came; it is not known whether it could still create ConfigMap default/cut',
+      'the connection was closed before a response arrived; the server may still have processed the request (create ConfigMap default/cut)',
     );
     expect(server.get('v1', 'ConfigMap', 'cut', 'default')).toBeNull();
   });
@@ -175,7 +175,7 @@ describe('a server that does not answer as it should', () => {
       response.end(body);
     });
     expect(await failure(admin({ server: url }).get(ref('x')))).toBe(
-      `cannot get ConfigMap default/x: ${url} answered ${status} with ${contentType === '' ? 'no content type' : contentType}, not with an object of the API. Another web server or a proxy seems to stand there: check the server address. [CLUSTER_ERROR]`,
+      `cannot get ConfigMap default/x: ${url} answered ${status} with ${contentType === '' ? 'no content type' : contentType}, not with an API object. Check the server address: another web server or a proxy seems to answer at it. [CLUSTER_ERROR]`,
     );
   });
 });
@@ -191,7 +191,7 @@ describe('TLS', () => {
 
   it('refuses the public authorities when the kubeconfig has none', async () => {
     const text = kubeconfig({ 'certificate-authority-data': null }, { token: TOKEN });
-    expect(await failure(clusterOf(text).version())).toContain('its certificate is signed by an unknown authority. ');
+    expect(await failure(clusterOf(text).version())).toContain('certificate signed by an unknown CA. ');
   });
 
   it('refuses another name and says which there are', async () => {
@@ -200,7 +200,7 @@ describe('TLS', () => {
     );
     const cluster = clusterOf(named.adminKubeconfig());
     expect(await failure(cluster.version())).toBe(
-      `cannot reach the API server ${named.url}: its certificate is not for 127.0.0.2 but for api.example.com, 10.0.0.1. Use one of those in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs). [CLUSTER_UNREACHABLE]`,
+      `cannot reach the API server ${named.url}: its certificate is not for 127.0.0.2 but for api.example.com, 10.0.0.1. Use one of these names in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs). [CLUSTER_UNREACHABLE]`,
     );
   });
 
@@ -214,7 +214,7 @@ describe('TLS', () => {
     const notAfter = new Date(Date.now() - 24 * 3600 * 1000);
     const expired = keep(await startApiServer({ serving: (authority) => authority.issueServer(['127.0.0.1'], { notAfter }) }));
     expect(await failure(clusterOf(expired.adminKubeconfig()).version())).toContain(
-      'its certificate has expired. Renew the certificate of the API server, or check the clocks of both machines. [CLUSTER_UNREACHABLE]',
+      'the server certificate has expired. Renew the certificate of the API server, or check the clocks of both hosts. [CLUSTER_UNREACHABLE]',
     );
   });
 
@@ -225,7 +225,7 @@ describe('TLS', () => {
 
   it('says so when nobody speaks TLS there', async () => {
     const url = await webServer((_, response) => response.end('x'));
-    expect(await failure(admin({ server: url.replace('http:', 'https:') }).version())).toContain('it does not speak TLS. ');
+    expect(await failure(admin({ server: url.replace('http:', 'https:') }).version())).toContain('the server does not speak TLS. ');
   });
 
   it('shakes hands once for many requests', async () => {
@@ -258,7 +258,7 @@ describe('credentials', () => {
 
   it('are a bootstrap token that has expired', async () => {
     expect(await failure(clusterOf(kubeconfig({}, { token: 'abcdef.0123456789abcdef' })).get(ref('x')))).toBe(
-      'cannot get ConfigMap default/x: Unauthorized. The bootstrap token abcdef has expired or was deleted: make another, kubeletadm token create. [CLUSTER_UNAUTHORIZED]',
+      'cannot get ConfigMap default/x: Unauthorized. The bootstrap token abcdef has expired or was deleted: create another with kubeletadm token create. [CLUSTER_UNAUTHORIZED]',
     );
   });
 
@@ -266,19 +266,19 @@ describe('credentials', () => {
     const notAfter = new Date(Date.now() - 48 * 3600 * 1000);
     const text = await server.kubeconfigFor('late', ['system:masters'], { notAfter });
     expect(await failure(clusterOf(text).get(ref('x')))).toBe(
-      `cannot get ConfigMap default/x: Unauthorized. The client certificate in test.conf expired on ${notAfter.toISOString().slice(0, 10)}: get a new kubeconfig or renew it. [CLUSTER_UNAUTHORIZED]`,
+      `cannot get ConfigMap default/x: Unauthorized. The client certificate in test.conf expired on ${notAfter.toISOString().slice(0, 10)}: renew it, or use a new kubeconfig. [CLUSTER_UNAUTHORIZED]`,
     );
   });
 
   it('are a certificate and key that do not fit each other', async () => {
-    const [a, b] = [await server.authority.issueClient({ commonName: 'a' }), await server.authority.issueClient({ commonName: 'b' })];
+    const [a, b] = [await server.ca.issueClient({ commonName: 'a' }), await server.ca.issueClient({ commonName: 'b' })];
     const base64 = (text: string) => Buffer.from(text).toString('base64');
     const text = kubeconfig({}, { 'client-certificate-data': base64(a.certPem), 'client-key-data': base64(b.keyPem) });
     expect(await failure(clusterOf(text).version())).toContain('the TLS handshake failed (ERR_OSSL_X509_KEY_VALUES_MISMATCH)');
   });
 
   it('are files beside the kubeconfig', async () => {
-    const { certPem, keyPem } = await server.authority.issueClient({ commonName: 'from-files', organizations: ['system:masters'] });
+    const { certPem, keyPem } = await server.ca.issueClient({ commonName: 'from-files', organizations: ['system:masters'] });
     await writeFile(join(folder, 'client.crt'), certPem);
     await writeFile(join(folder, 'client.key'), keyPem);
     await writeFile(join(folder, 'ca.crt'), server.caPem);
@@ -293,7 +293,7 @@ describe('credentials', () => {
   it('are a file that is not there', async () => {
     const text = kubeconfig({}, { 'client-certificate': 'none.crt', 'client-key': 'none.key' });
     expect(await failure(clusterOf(text).version())).toBe(
-      "test.conf: client-certificate names none.crt, which can't be read: it does not exist. Relative paths count from the folder of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]",
+      "test.conf: client-certificate names none.crt, which can't be read: it does not exist. Relative paths are relative to the folder of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]",
     );
   });
 
@@ -337,13 +337,13 @@ describe('credentials', () => {
       'is not installed',
       'no-such-plugin',
       [],
-      'the credential plugin "no-such-plugin": there is no such program. Install it, or check users[].user.exec.command in the kubeconfig.',
+      'the credential plugin "no-such-plugin": program not found. Install it, or check users[].user.exec.command in the kubeconfig.',
     ],
     [
       'may not be executed, as one that is not found while a directory of PATH may not be searched',
       '/etc/passwd',
       [],
-      'the credential plugin "/etc/passwd": no such program is found that this user may execute. Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig.',
+      'the credential plugin "/etc/passwd": program not found or not executable by this user. Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig.',
     ],
     [
       'fails',
@@ -357,7 +357,7 @@ describe('credentials', () => {
       ['secret-in-stdout'],
       'the credential plugin "echo": it failed. Run it by hand: it must print an ExecCredential.',
     ],
-    ['hangs', 'sleep', ['2'], 'the credential plugin "sleep": no answer within 0.2 s. Run it by hand: it must print an ExecCredential.'],
+    ['hangs', 'sleep', ['2'], 'the credential plugin "sleep": no response within 0.2 s. Run it by hand: it must print an ExecCredential.'],
   ])('come from a plugin that %s', async (_, command, args, why) => {
     const cluster = clusterOf(kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command, args } }), {
       credentialTimeoutMs: 200,
@@ -410,7 +410,7 @@ describe('the way there', () => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
     const text = kubeconfig({ 'proxy-url': `http://127.0.0.1:${await listen(proxy)}` }, { token: TOKEN });
     expect(await failure(clusterOf(text).version())).toContain(
-      ' refused the connection with status 407. Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig: it wants a user and a password',
+      ' refused the connection with status 407. Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig: it requires a user and a password',
     );
   });
 
@@ -433,7 +433,7 @@ describe('the way there', () => {
     expect(await first.version()).toBe('v1.36.2');
     await first.close();
     expect(asked).toEqual([`api.example.test:6443 Basic ${Buffer.from('me:p@ss').toString('base64')}`]);
-    expect(await failure(through('example.test').version())).toContain('its name is not known to DNS');
+    expect(await failure(through('example.test').version())).toContain('DNS name not found');
     expect(asked).toHaveLength(1);
   });
 
@@ -555,7 +555,7 @@ describe('a watch', () => {
   it('fails on what is no event', async () => {
     const url = await streaming([event('a'), '<html>\n'], 'close');
     expect(await failure(collect(admin({ server: url }).watch(CONFIG_MAPS, { resourceVersion: '1' })))).toBe(
-      'cannot watch ConfigMap in default: a line of the watch is not JSON. Check what stands between here and the API server (proxy, load balancer). [CLUSTER_ERROR]',
+      'cannot watch ConfigMap in default: a line of the watch is not JSON. Check the proxies and load balancers between the local host and the API server. [CLUSTER_ERROR]',
     );
   });
 
@@ -587,10 +587,10 @@ describe('a watch', () => {
 
 it('says what is wrong with the kubeconfig itself', async () => {
   expect(() => kubeCluster({ kubeconfig: { path: join(folder, 'none.conf') } })).toThrow(
-    `cannot read the kubeconfig ${join(folder, 'none.conf')}: it does not exist. Name another one with --kubeconfig. [KUBECONFIG_FILE_UNREADABLE]`,
+    `cannot read the kubeconfig ${join(folder, 'none.conf')}: it does not exist. Use --kubeconfig to name another file. [KUBECONFIG_FILE_UNREADABLE]`,
   );
   expect(() => admin({ context: 'other' })).toThrow(
-    'the kubeconfig has no context "other". It has: "kubernetes-admin@kubernetes". [KUBECONFIG_INVALID]',
+    'the kubeconfig has no context "other". Existing: "kubernetes-admin@kubernetes". [KUBECONFIG_INVALID]',
   );
 });
 

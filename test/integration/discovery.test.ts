@@ -143,7 +143,7 @@ describe('join finds the cluster', () => {
     const refused = await joinWith(byToken({ caCertHashes: [] }));
     expect([refused.code, lastLine(refused)]).toEqual([
       2,
-      expect.stringContaining('token discovery needs caCertHashes to recognise the cluster'),
+      expect.stringContaining('token discovery requires caCertHashes to verify the cluster CA'),
     ]);
     bootstrapConf(await joinWith(byToken({ caCertHashes: [], unsafeSkipCAVerification: true })));
   });
@@ -183,7 +183,7 @@ describe('join finds the cluster', () => {
   });
 
   it('by a file with credentials, which go along: also those it keeps in other files', async () => {
-    const { certPem, keyPem } = await api.authority.issueClient({ commonName: 'joiner', organizations: ['system:masters'] });
+    const { certPem, keyPem } = await api.ca.issueClient({ commonName: 'joiner', organizations: ['system:masters'] });
     const kubeconfig = (user: object, cluster: object) =>
       file(
         JSON.stringify({
@@ -244,7 +244,7 @@ describe('join finds the cluster', () => {
 describe('by URL', () => {
   const serve = async (
     answer: (path: string) => { status: number; headers?: Record<string, string>; text?: string },
-    authority = api.authority,
+    authority = api.ca,
   ) => {
     const { certPem, keyPem } = await authority.issueServer(['127.0.0.1'], { commonName: 'www' });
     const server = createHttpsServer({ cert: certPem, key: keyPem }, (request, response) => {
@@ -428,7 +428,7 @@ describe('the way there', () => {
 
   it.each([
     ['10.0.0.1', /"10\.0\.0\.1" is not a host and port\. Write it like 10\.0\.0\.10:6443 or \[fd00::10\]:6443/],
-    ['https://10.0.0.1:6443', /is not a host and port\. Leave the scheme away/],
+    ['https://10.0.0.1:6443', /is not a host and port\. Remove the scheme/],
     ['fd00::10:6443', /is not a host and port\. Write it like .*\[fd00::10\]:6443/],
     ['[fd00::10]', /is not a host and port/],
     ['[fe80::1%eth0]:6443', /is not a host and port/],

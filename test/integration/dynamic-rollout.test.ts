@@ -229,7 +229,7 @@ describe('dynamic assign of many nodes', () => {
     const source = await push(60);
     fleet.plan.set(fleet.elapsedSeconds + 50, () => abort.abort(interrupted('SIGINT')));
     const first = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
-    expect([first.code, first.stderr]).toEqual([130, expect.stringContaining('Run the same command again to go on')]);
+    expect([first.code, first.stderr]).toEqual([130, expect.stringContaining('Rerun the same command to resume')]);
     expect(first.stderr).toContain('n2 is in progress and will finish without this command');
     expect(fleet.runs()).toMatchObject({ n1: nameOf(source), n2: nameOf(source), n3: 'local' });
     abort = new AbortController();

@@ -60,11 +60,13 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet in 
       add(name, { ...well, port: server.port });
       bad.set(name, code);
     };
-    await answer('not-ssh', /it says "HTTP\/1\.1 400", which is not SSH.*\[HOST_UNREACHABLE\]$/, (socket) =>
+    await answer('not-ssh', /the server sent "HTTP\/1\.1 400", not an SSH identification.*\[HOST_UNREACHABLE\]$/, (socket) =>
       socket.end('HTTP/1.1 400\r\n\r\n'),
     );
     await answer('hangs', /no SSH handshake within 5s.*\[HOST_TIMEOUT\]$/, () => undefined);
-    await answer('hangs-up', /it accepts connections and closes them at once.*\[HOST_UNREACHABLE\]$/, (socket) => socket.destroy());
+    await answer('hangs-up', /the host accepts connections and closes them immediately.*\[HOST_UNREACHABLE\]$/, (socket) =>
+      socket.destroy(),
+    );
     // A round trip takes ten seconds: longer than anybody wants to wait.
     await answer('slow', /within 5s.*\[HOST_TIMEOUT\]$/, (socket) => {
       const server = connect(well.port, '127.0.0.1');

@@ -42,7 +42,7 @@ describe('the lab', () => {
     chmodSync(directory, 0o1777);
     await expect(start('shared')).rejects.toMatchObject({
       exitCode: 2,
-      message: expect.stringContaining(`lab directory ${directory}: other users may write to it`),
+      message: expect.stringContaining(`lab directory ${directory}: writable by other users`),
     });
     expect(readdirSync(directory)).toEqual([]);
   });

@@ -58,7 +58,7 @@ describe('the process', () => {
     const exit = exitOf(child);
     await silent.asked;
     child.kill(signal);
-    expect([await exit, await reported]).toEqual([code, `interrupted by ${signal}. Run the same command again to go on. [INTERRUPTED]\n`]);
+    expect([await exit, await reported]).toEqual([code, `interrupted by ${signal}. Rerun the same command to resume. [INTERRUPTED]\n`]);
     silent.close();
   });
 
@@ -86,7 +86,7 @@ describe('the process', () => {
     // What the shell says of the signal may follow.
     expect([readFileSync(code, 'utf8'), readFileSync(reported, 'utf8').split('\n')[0]]).toEqual([
       '129\n',
-      'interrupted by SIGHUP. Run the same command again to go on. [INTERRUPTED]',
+      'interrupted by SIGHUP. Rerun the same command to resume. [INTERRUPTED]',
     ]);
     silent.close();
   });

@@ -282,7 +282,7 @@ describeSshd('SSH to OpenSSH', () => {
 
     it('passes over an encrypted key without a passphrase', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: [accepted.encrypted] })));
-      expect(problem.message).toContain(`skipped ${accepted.encrypted} (it is encrypted, and there is no passphrase)`);
+      expect(problem.message).toContain(`skipped ${accepted.encrypted} (encrypted, and no passphrase is set: KUBELETADM_SSH_PASSPHRASE)`);
       expect(await outputOf(transportTo(target({ identityFiles: [accepted.encrypted, sshd.identityFile] })), 'echo', 'hi')).toBe('hi\n');
     });
 
@@ -321,15 +321,13 @@ describeSshd('SSH to OpenSSH', () => {
       copyFileSync(sshd.identityFile, open);
       chmodSync(open, 0o644);
       const problem = await problemOf(transportTo(target({ identityFiles: [open] })));
-      expect(problem.message).toContain(`skipped ${open} (other users can read it: run chmod 600)`);
+      expect(problem.message).toContain(`skipped ${open} (readable by other users: run chmod 600 on it)`);
     });
 
     it('passes over what is no key', async () => {
       const none = newFile('id');
       writeFileSync(none, 'not a key', { mode: 0o600 });
-      expect((await problemOf(transportTo(target({ identityFiles: [none] })))).message).toContain(
-        `skipped ${none} (it holds no private key)`,
-      );
+      expect((await problemOf(transportTo(target({ identityFiles: [none] })))).message).toContain(`skipped ${none} (not a private key)`);
     });
 
     it('goes on after a first of two factors', async () => {
@@ -408,7 +406,7 @@ describeSshd('SSH to OpenSSH', () => {
       const gone = target({ identityAgent: '/nonexistent/agent.sock' });
       expect(await outputOf(transportTo(gone), 'echo', 'hi')).toBe('hi\n');
       const { message } = await problemOf(transportTo({ ...gone, identityFiles: [] }));
-      expect(message).toContain('skipped agent /nonexistent/agent.sock (it does not answer)');
+      expect(message).toContain('skipped agent /nonexistent/agent.sock (no response)');
     });
   });
 
@@ -488,7 +486,7 @@ describeSshd('SSH to OpenSSH', () => {
       const problem = await problemOf(transportTo(target({ port: await freePort(), proxyJump: [hop] })));
       expect(problem).toMatchObject({
         code: 'HOST_UNREACHABLE',
-        message: expect.stringContaining('the jump host cannot connect to it: Connection refused'),
+        message: expect.stringContaining('the jump host cannot connect to the address: Connection refused'),
       });
     });
 
@@ -669,7 +667,7 @@ describe('SSH to what is no SSH server', () => {
     expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE', message: expect.stringContaining('connection refused') });
   });
 
-  it('the name does not resolve', async () => {
+  it('host name not found', async () => {
     const problem = await problemOf(transportTo(targetAt(22, { hostName: 'nosuchhost.invalid', connectTimeoutMs: 10_000 })));
     expect(problem.code).toBe('HOST_UNREACHABLE');
     expect(problem.message).toMatch(/^cannot reach nosuchhost\.invalid:22: the name (?:does not resolve|server does not answer)$/);
@@ -695,9 +693,19 @@ describe('SSH to what is no SSH server', () => {
   });
 
   it.each([
-    ['HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'it says "HTTP/1.1 400 Bad Request", which is not SSH', /^Check address and port$/],
-    ['a reason for the refusal', 'Not allowed at this time\r\n', 'it says "Not allowed at this time", which is not SSH', /MaxStartups/],
-    ['a terminal escape', '\u001b[2Jhello\n', 'it says "[2Jhello", which is not SSH', /^Check address and port$/],
+    [
+      'HTTP',
+      'HTTP/1.1 400 Bad Request\r\n\r\n',
+      'the server sent "HTTP/1.1 400 Bad Request", not an SSH identification',
+      /^Check address and port$/,
+    ],
+    [
+      'a reason for the refusal',
+      'Not allowed at this time\r\n',
+      'the server sent "Not allowed at this time", not an SSH identification',
+      /MaxStartups/,
+    ],
+    ['a terminal escape', '\u001b[2Jhello\n', 'the server sent "[2Jhello", not an SSH identification', /^Check address and port$/],
     ['a version of long ago', 'SSH-1.5-old\r\n', 'key exchange failed', /^(?!.*MaxStartups)/],
   ])('it speaks something else: %s', async (_, text, message, hint) => {
     const problem = await problemOf(transportTo(targetAt(await portOf((socket) => socket.end(text)))));

@@ -248,7 +248,7 @@ describe('the way there', () => {
       nodeWeb({ HTTPS_PROXY: `socks5://${login}127.0.0.1:${proxy}` }).get({ url: 'https://api.example.test:6443/', trust: TRUST() });
     expect(await get('me:p%40ss@')).toMatchObject({ kind: 'answer', status: 200, text: '{}' });
     expect(asked).toEqual(['api.example.test:6443']);
-    const refusal = { why: '(it wants another login)', kind: 'login' };
+    const refusal = { why: '(authentication failed)', kind: 'login' };
     const refused = { kind: 'failed', issue: { kind: 'proxy-refused', proxy: `socks5://127.0.0.1:${proxy}`, refusal } };
     expect([await get('me:hunter2@'), await get('')]).toEqual([refused, refused]);
   });
@@ -268,7 +268,7 @@ describe('the way there', () => {
       const proxy = await tcp((client) => client.once('data', () => client.end(greeting)));
       return nodeWeb({ HTTPS_PROXY: `socks5://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
     };
-    expect(await get('HTTP/1.1 400 Bad Request\r\n')).toMatchObject({ issue: { refusal: { why: '(it does not speak SOCKS 5)' } } });
+    expect(await get('HTTP/1.1 400 Bad Request\r\n')).toMatchObject({ issue: { refusal: { why: '(not a SOCKS 5 proxy)' } } });
     expect(await get('')).toMatchObject({ issue: { kind: 'proxy-unreachable' } });
   });
 
@@ -285,7 +285,7 @@ describe('the way there', () => {
     });
     expect(await get('ftp://me:hunter2@x')).toEqual({
       kind: 'failed',
-      issue: { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },
+      issue: { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not a valid proxy URL' },
     });
   });
 });

@@ -98,7 +98,7 @@ describe('an interrupted command', () => {
   it.each<[readonly string[], string]>([
     [['fleet', 'inventory', '-f', fleet], ''],
     [['dynamic', 'inspect', '127.0.0.1'], ''],
-    [['reset', '--force', '--host', '127.0.0.1:1'], 'interrupted by SIGINT. Run the same command again to go on. [INTERRUPTED]\n'],
+    [['reset', '--force', '--host', '127.0.0.1:1'], 'interrupted by SIGINT. Rerun the same command to resume. [INTERRUPTED]\n'],
   ])('%j', async (argv, text) => {
     const controller = new AbortController();
     controller.abort(interrupted('SIGINT'));

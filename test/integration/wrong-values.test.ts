@@ -25,7 +25,7 @@ describe('values that cannot be meant so', () => {
     [
       'join without a cluster',
       ['join', '--rootfs', directory, '--node-name', 'n1'],
-      'discovery: no cluster to join was given. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+      'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
     ],
     [
       'a retry of a run that never was',

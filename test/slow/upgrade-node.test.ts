@@ -207,7 +207,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const certs = await runCommand(['certs', 'check-expiration', '--ssh-config', lab.sshConfig, '--host', 'node2']);
     writeFileSync(conf, own);
     expect([missing.code, insecure.code]).toEqual([3, 3]);
-    expect(missing.stderr).toContain(`users[0].user.client-certificate: it names ${ofOperator}, and the host has no such file`);
+    expect(missing.stderr).toContain(`users[0].user.client-certificate: the file ${ofOperator} does not exist on the host`);
     expect(missing.stderr).toContain('[HOST_KUBECONFIG_UNUSABLE]');
     expect(insecure.stderr).toMatch(
       /^node2: \/etc\/kubernetes\/kubelet\.conf:\d+:\d+ clusters\[0\]\.cluster\.insecure-skip-tls-verify: .*\[HOST_KUBECONFIG_REFUSED\]$/m,

@@ -38,7 +38,7 @@ describe('AppError', () => {
     expect(both.code).toBe('A');
   });
 
-  it('keeps cause, detail and exit code; the code is 1 when nothing is said', () => {
+  it('keeps cause, detail and exit code; the default exit code is 1', () => {
     const cause = new Error('inner');
     expect(new AppError({ code: 'A', message: 'a' }, { cause, detail: 'd', exitCode: 5 })).toMatchObject({
       cause,
@@ -81,7 +81,7 @@ describe('usageError', () => {
 });
 
 describe('aboutHost', () => {
-  it('names the host where no other is named, and keeps the rest', () => {
+  it('sets the host of problems without a host, and keeps the rest', () => {
     const failing = (): never => {
       throw new AppError(
         [
@@ -96,7 +96,7 @@ describe('aboutHost', () => {
     );
   });
 
-  it('leaves a result, and a bug, alone', () => {
+  it('does not change a result or another error', () => {
     const bug = new TypeError('x');
     const failing = (): never => {
       throw bug;

@@ -47,7 +47,7 @@ const KEY = createPrivateKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).
 const SSH = { name: 'h', hostName: 'h', port: 22, user: 'u', identityFiles: [], connectTimeoutMs: 1 } as never;
 const TIMES = { withinMs: 0, now: new Date() };
 
-/** What reads text of hosts and servers. */
+/** Functions that parse text of hosts and servers. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseOsRelease,
   parseFibTrie,
@@ -114,7 +114,7 @@ const NO_LEFTOVERS = {
   network: { exitCode: 1, stdout: '', stderr: '' },
 };
 
-/** What is repeated, and what comes before and after it. */
+/** A repeated unit, with the text before and after it. */
 const SHAPES: readonly (readonly [before: string, unit: string, after: string])[] = [
   ...[
     ' ',
@@ -212,7 +212,7 @@ const SHAPES: readonly (readonly [before: string, unit: string, after: string])[
   ['@', '@', ' Permission denied ('],
 ];
 
-/** Words of a kubelet, each of which begins what explains its failure. */
+/** Starts of kubelet messages for which an explanation exists. */
 const REPORTED = [
   'part of the existing bootstrap client certificate in ',
   'unable to load bootstrap kubeconfig',
@@ -249,14 +249,14 @@ const REPORTED = [
 ];
 const KUBELET_READERS = ['kubeletFailure', 'kubeletOutput', 'kubeletIssue', 'opensshFailure'];
 
-/** What takes longer than linear is seen in a small one already; files of a host may have twice as much as the large one. */
+/** More than linear time shows in a small text already; files of a host may be twice as large as the large one. */
 const SIZES = [2 * 1024, 128 * 1024];
-/** A linear reader needs some milliseconds, and all hosts of a run wait meanwhile. */
+/** A linear parser needs some milliseconds, and all hosts of a run wait meanwhile. */
 const MAX_MS = 1_000;
 /** The yaml package takes up to ten microseconds per character. */
 const MAX_YAML_MS = 3_000;
 
-describe('no answer of a host takes long to read', { timeout: 60_000 }, () => {
+describe('no output of a host takes long to parse', { timeout: 60_000 }, () => {
   it.each(Object.keys(READERS))('%s', async (name) => {
     const reported = KUBELET_READERS.includes(name) ? REPORTED.map((unit) => ['', unit, '\n'] as const) : [];
     for (const [before, unit, after] of [...SHAPES, ...reported])

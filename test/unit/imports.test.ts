@@ -21,7 +21,7 @@ const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
   'version.ts': [],
 };
 
-/** npm packages of a folder: the most specific folder is valid. */
+/** npm packages of a folder: the entry of the most specific folder applies. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/codec': ['zod', 'yaml'],
   'src/kube': ['zod'],
@@ -39,7 +39,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/cli': ['commander', 'yaml'],
 };
 
-/** Names of node: modules that compute and do not touch the system. */
+/** Functions of node: modules that compute without system access. */
 const PURE_NODE: Readonly<Record<string, readonly string[]>> = {
   'node:crypto': [
     'createCipheriv',
@@ -62,7 +62,7 @@ function folderOf(path: string): string {
   return path.split('/')[1] as string;
 }
 
-/** Whether a file may touch the system: adapters, the lab, and the files that start the process. */
+/** Whether a file may access the system: adapters, the lab, and the files that start the process. */
 function isAdapter(path: string): boolean {
   return path.includes('/adapters/') || folderOf(path) === 'lab' || TOP_FILES[folderOf(path)] !== undefined;
 }
@@ -128,7 +128,7 @@ describe('imports', () => {
     expect(FILES.filter(({ path }) => folderOf(path) === name).flatMap(violationsOf)).toEqual([]);
   });
 
-  it('knows every folder of src', () => {
+  it('covers every folder of src', () => {
     const known = new Set([...DOMAINS, ...Object.keys(TOP_FILES)]);
     expect([...new Set(FILES.map(({ path }) => folderOf(path)))].filter((folder) => !known.has(folder))).toEqual([]);
   });
@@ -138,7 +138,7 @@ describe('imports', () => {
     const missing = FILES.flatMap((file) =>
       file.imports
         .filter(({ specifier }) => specifier.endsWith('.ts') && !paths.has(resolveImport(file.path, specifier) as string))
-        .map((one) => report(file, one, 'there is no such file')),
+        .map((one) => report(file, one, 'file does not exist')),
     );
     expect(missing).toEqual([]);
   });
@@ -154,12 +154,12 @@ describe('imports', () => {
     expect(strange).toEqual([]);
   });
 
-  it('go in no circles', () => {
+  it('have no cycles', () => {
     expect(cyclesIn(FILES)).toEqual([]);
   });
 });
 
-/** Circles of imports, of types too, each once, as a path. */
+/** Import cycles, including type imports, each once, as a path. */
 function cyclesIn(files: readonly SourceFile[]): readonly string[] {
   const targets = new Map(
     files.map((file) => [file.path, file.imports.flatMap(({ specifier }) => resolveImport(file.path, specifier) ?? [])]),
@@ -225,11 +225,11 @@ describe('the sources', () => {
 });
 
 describe('the repository', () => {
-  /** Directories that hold much else, so that their name says nothing about a workplace. */
+  /** Directories with general content, whose names do not identify a workplace. */
   const COMMON = ['/', '/tmp', '/home', '/root', '/usr', '/etc', '/var', '/opt', '/srv', '/mnt', '/Users'];
   const places = [REPOSITORY, dirname(REPOSITORY)].filter((path) => !COMMON.includes(path));
 
-  it('does not speak of the place it was made in', () => {
+  it('does not mention paths of the development host', () => {
     const patterns = [
       ...places.map((place) => new RegExp(`(?<![\\w$}.])${place}(?=/|\\b(?![-\\w.]))`)),
       new RegExp(['/opt', '(?:k8s|kubernetes)-'].join('/')),

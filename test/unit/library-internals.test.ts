@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { scanSource } from '../support/scan-source.ts';
 import { repositoryTexts } from '../support/source-files.ts';
 
-/** Ways to reach into a library object behind its public interface. */
+/** Patterns that access a library object behind its public interface. */
 const PATTERNS: readonly (readonly [string, RegExp])[] = [
   ['a private member', /\._\w+/g],
   // A parameter with such a name is only unused.
@@ -12,18 +12,18 @@ const PATTERNS: readonly (readonly [string, RegExp])[] = [
   ['a changed prototype', /\.prototype\s*\.\s*\w+\s*=[^=]/g],
 ];
 
-/** The same with the name in a string. Each begins with a character of the code, which tells a match from one inside a comment or a text. */
+/** The same with the name in a string. Each starts with a character of code, which excludes matches inside comments and strings. */
 const NAMES_IN_STRINGS: readonly (readonly [string, RegExp])[] = [
   ['a private member in brackets', /\[\s*(['"`])_\w+\1\s*\]/g],
   ['a private member, destructured by a string', /[{,]\s*(['"])_\w+\1\s*:/g],
 ];
 
-/** A file of a package in place of what the package exports. */
+/** A file of a package instead of its exports. */
 const PACKAGE_PATH = /^(?:@[\w.-]+\/)?[a-z][\w.-]*\//;
 const INSIDE_PACKAGE = ['a module inside a package', /['"`](?:@[\w.-]+\/)?[a-z][\w.-]*\//g] as const;
 
 function findingsIn(path: string, text: string): readonly string[] {
-  // Most files need no closer look; this one leaves comments and strings out.
+  // Most files need no closer check; this check ignores comments and strings.
   if (![...PATTERNS, ...NAMES_IN_STRINGS, INSIDE_PACKAGE].some(([, pattern]) => text.search(pattern) >= 0)) return [];
   const { code, imports, lineOf } = scanSource(text);
   const inCode = PATTERNS.flatMap(([what, pattern]) => [...code.matchAll(pattern)].map((match) => ({ what, match })));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { identityOf, Memo } from '../../src/base/memo.ts';
 
-describe('what was worked out for an object', () => {
-  it('is worked out once for all that it depends on', () => {
+describe('Memo', () => {
+  it('computes a value once per object and key', () => {
     const memo = new Memo<object, number>();
     const [a, b] = [{}, {}];
     let count = 0;
@@ -10,7 +10,7 @@ describe('what was worked out for an object', () => {
     expect([get(a, 'x'), get(a, 'x'), get(a, 'y'), get(b, 'x'), get(a, 'x')]).toEqual([1, 1, 2, 3, 1]);
   });
 
-  it('is worked out again when it failed', () => {
+  it('computes again after an error', () => {
     const memo = new Memo<object, number>();
     const object = {};
     const fail = (): number => {
@@ -20,7 +20,7 @@ describe('what was worked out for an object', () => {
     expect(memo.get(object, '', () => 7)).toBe(7);
   });
 
-  it('does not grow without end', () => {
+  it('limits its size', () => {
     const memo = new Memo<object, string>();
     const object = {};
     for (let i = 0; i < 5_000; i++) memo.get(object, String(i), () => 'x');
@@ -29,7 +29,7 @@ describe('what was worked out for an object', () => {
     expect(again).toBeGreaterThan(3_000);
   });
 
-  it('tells objects apart that are equal', () => {
+  it('distinguishes equal objects', () => {
     const a = { x: 1 };
     expect(identityOf(a)).toBe(identityOf(a));
     expect(identityOf(a)).not.toBe(identityOf({ x: 1 }));

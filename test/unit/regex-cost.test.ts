@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { regexCost } from '../support/regex-cost.ts';
 
-/** Each was seen to take such time in Node.js, and is judged alike by recheck 4.5. */
+/** Measured in Node.js; recheck 4.5 classifies each of them alike. */
 describe('the time a regular expression takes', () => {
   it.each([
     /^(?:[0-9]+[smhdw]?)+$/,
@@ -50,7 +50,7 @@ describe('the time a regular expression takes', () => {
     /^(?:x|(?=a*b)c)*$/,
   ])('%s is linear', (regex) => expect(regexCost(regex.source, regex.flags).growth).toBe('linear'));
 
-  it('tells what is to be repeated', () => expect(regexCost('^x(?:ab|abab)*c', '').witness).toBe('"ababab"'));
+  it('returns the repeated text', () => expect(regexCost('^x(?:ab|abab)*c', '').witness).toBe('"ababab"'));
 
-  it('says what it cannot judge', () => expect(regexCost('(?<=a+)b', '')).toMatchObject({ growth: 'unknown' }));
+  it('reports expressions that it cannot analyse', () => expect(regexCost('(?<=a+)b', '')).toMatchObject({ growth: 'unknown' }));
 });

@@ -5,10 +5,10 @@ import { sourceFiles } from '../support/source-files.ts';
 const FILES = sourceFiles('src');
 const BUILT = /\bnew RegExp\(/g;
 
-/** Where an expression is put together in a function: each says why it cannot take long. */
+/** Expressions assembled in functions, each with the reason why it is fast. */
 const IN_FUNCTIONS: Readonly<Record<string, string>> = {
   'src/lab/api-server/names.ts': 'the pattern is a constant of the caller',
-  'src/lab/hosts/stand-in-kubelet.ts': 'the name of a flag, and one repetition behind it',
+  'src/lab/hosts/stand-in-kubelet.ts': 'the name of a flag, followed by one repetition',
 };
 
 interface Found {
@@ -24,16 +24,16 @@ function slowOnes(found: readonly Found[]): readonly string[] {
   });
 }
 
-/** Hosts, servers and files of others may hold anything, and all hosts of a run wait for one expression. */
-describe('every regular expression takes time in proportion to the text', () => {
-  it('of those that are written in the sources', () => {
+/** Hosts, servers and files are untrusted input, and all hosts of a run wait for one expression. */
+describe('every regular expression takes linear time', () => {
+  it('in the sources', () => {
     const found = FILES.flatMap(({ path, regexes }) => regexes.map(({ line, ...regex }) => ({ ...regex, where: `${path}:${line}` })));
     expect(found.length).toBeGreaterThan(500);
     const unique = new Map(found.map((each) => [`/${each.pattern}/${each.flags}`, each] as const));
     expect(slowOnes([...unique.values()])).toEqual([]);
   });
 
-  describe('of those that a module puts together when it is loaded', () => {
+  describe('assembled when a module is loaded', () => {
     const built: Found[] = [];
     const modules = FILES.filter(({ code, path }) => code.match(BUILT) !== null && !(path in IN_FUNCTIONS));
 
@@ -54,7 +54,7 @@ describe('every regular expression takes time in proportion to the text', () => 
     });
     afterAll(() => vi.unstubAllGlobals());
 
-    it('all are seen', () => {
+    it('all are found', () => {
       const count = modules.reduce((sum, { code }) => sum + (code.match(BUILT)?.length ?? 0), 0);
       expect(built.length).toBeGreaterThanOrEqual(count);
     });

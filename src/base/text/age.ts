@@ -6,7 +6,7 @@ const UNITS = [
 ] as const;
 
 /**
- * A length of time as kubectl shows ages: one unit, and the next smaller one while the number is small.
+ * A duration as kubectl shows ages: one unit, and the next smaller one while the number is small.
  * @see k8s.io/apimachinery pkg/util/duration HumanDuration
  */
 export function formatAge(ms: number): string {

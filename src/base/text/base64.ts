@@ -1,6 +1,7 @@
 /**
- * Decodes base64 as strictly as OpenSSH: padding is required, bits that are left over are zero, and only C's white space may stand in between.
- * @returns null where OpenSSH finds no base64
+ * Decodes base64 as strictly as OpenSSH: padding is required, unused bits must be zero, and only the
+ * whitespace of C's isspace is ignored.
+ * @returns null for text that OpenSSH rejects
  * @see b64_pton of BIND and OpenBSD
  */
 export function decodeStrictBase64(text: string): Buffer | null {

@@ -1,5 +1,6 @@
 /**
- * The shortest name of an absolute path, as Go's path.Clean gives it: no doubled slashes, no `.`, no `..`, no slash at the end. Links are not looked at.
+ * The shortest form of an absolute path, as Go's path.Clean returns it: no double slashes, `.`, `..` or
+ * trailing slash. Symbolic links are not resolved.
  */
 export function cleanPath(path: string): string {
   const parts: string[] = [];

@@ -1,11 +1,12 @@
-/** Longer names are no field or option anybody meant. */
+/** Longer names cannot be a misspelt field or option. */
 const MAX_LENGTH = 64;
 
 /**
- * The candidate a slip of the pen away from a name: letter case does not count, insertions, deletions, replacements and swaps of neighbours
- * do. One slip is allowed up to four letters, two up to twelve, three beyond.
- * @param maxDistance the highest number of slips, where the length of the name would allow more
- * @returns the nearest candidate, of equals the first; null when none is near enough
+ * The candidate within a few typing errors of a name: letter case is ignored; insertions, deletions,
+ * replacements and transpositions count one each. One error is allowed up to four letters, two up to twelve,
+ * three beyond.
+ * @param maxDistance lowers the number of allowed errors
+ * @returns the nearest candidate, the first of several at the same distance; null when none is close enough
  */
 export function closestName(name: string, candidates: Iterable<string>, maxDistance = 3): string | null {
   if (name.length > MAX_LENGTH) return null;

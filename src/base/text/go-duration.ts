@@ -18,15 +18,17 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['h', HOUR],
 ]);
 
-/** One above the largest duration: a number of nanoseconds of this size is only allowed with a minus sign. */
+/** One above the largest duration: only a negative duration may have this absolute value. */
 const LIMIT = 2n ** 63n;
 const PART = /([0-9]*)(?:(\.)([0-9]*))?([^0-9.]+)/y;
 
 /**
- * Reads a duration in Go's syntax (`1h30m`, `.5m`, `+10s`, `1.5µs`, `0`): what metav1.Duration fields, kubeadm's timeouts and duration flags take.
- * @param text signed decimals with a unit (`ns`, `us`, `µs`, `ms`, `s`, `m`, `h`), combined freely; `0` alone needs no unit; no blanks
- * @returns nanoseconds, or null when it is no duration or exceeds 64 bits (about 2562047h47m)
- * @see Go 1.26 time.ParseDuration, which includes the rounding of fractions
+ * Parses a duration in Go's syntax (`1h30m`, `.5m`, `+10s`, `1.5µs`, `0`), as metav1.Duration fields,
+ * kubeadm's timeouts and duration flags accept it.
+ * @param text signed decimals with a unit (`ns`, `us`, `µs`, `ms`, `s`, `m`, `h`), combined freely; `0` alone
+ *   needs no unit; no spaces
+ * @returns nanoseconds, or null when the text is not a valid duration or exceeds 64 bits (about 2562047h47m)
+ * @see Go 1.26 time.ParseDuration, including the rounding of fractions
  */
 export function parseGoDuration(text: string): bigint | null {
   const sign = text.startsWith('-') || text.startsWith('+') ? text.charAt(0) : '';
@@ -39,7 +41,7 @@ export function parseGoDuration(text: string): bigint | null {
     const match = PART.exec(body);
     const part = match && parsePart(match[1] ?? '', match[3] ?? '', match[4] ?? '');
     if (part === null) return null;
-    // Go adds in unsigned 64 bits: two parts of 2^63 wrap to nothing.
+    // Go adds in unsigned 64 bits: two parts of 2^63 wrap to zero.
     total = BigInt.asUintN(64, total + part);
     if (total > LIMIT) return null;
   }
@@ -56,7 +58,7 @@ function parsePart(whole: string, fraction: string, unitName: string): bigint | 
   return nanoseconds > LIMIT ? null : nanoseconds;
 }
 
-/** Go computes the fraction in floating point; digits that no longer fit 64 bits do not count. */
+/** Go computes the fraction in floating point; digits that do not fit into 64 bits are ignored. */
 function fractionOf(digits: string, unit: bigint): bigint {
   let value = 0n;
   let scale = 1;
@@ -71,8 +73,8 @@ function fractionOf(digits: string, unit: bigint): bigint {
 }
 
 /**
- * Prints a duration as Go does: `1m0s`, `1h0m0s`, `1.5s`, `100ms`, `2µs`, `0s`.
- * @param nanoseconds a signed 64 bit number
+ * Formats a duration as Go does: `1m0s`, `1h0m0s`, `1.5s`, `100ms`, `2µs`, `0s`.
+ * @param nanoseconds a signed 64-bit number
  * @see Go 1.26 time.Duration.String
  */
 export function formatGoDuration(nanoseconds: bigint): string {
@@ -96,14 +98,14 @@ function decimal(value: bigint, unit: bigint): string {
 }
 
 /**
- * A duration in milliseconds, fractions cut off.
- * @param text one that was found good
+ * A duration in milliseconds, fractions truncated.
+ * @param text a validated duration
  */
 export function goDurationMs(text: string): number {
   return Number((parseGoDuration(text) ?? 0n) / 1_000_000n);
 }
 
-/** Whether a text is a duration in Go's syntax that a process may sensibly wait: from one second to a day. */
+/** Whether a text is a Go duration that is a reasonable timeout: from one second to one day. */
 export function isTimeLimit(text: string): boolean {
   const nanoseconds = parseGoDuration(text);
   return nanoseconds !== null && nanoseconds >= 1_000_000_000n && nanoseconds <= 86_400_000_000_000n;

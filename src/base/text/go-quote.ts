@@ -11,7 +11,7 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 ]);
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** Quotes text as Go's `%q` does: what kubeadm writes kubeadm-flags.env and instance-config.yaml with. */
+/** Quotes text as Go's `%q` does; kubeadm writes kubeadm-flags.env and instance-config.yaml with it. */
 export function quoteGo(text: string): string {
   return `"${Array.from(text, escapeCharacter).join('')}"`;
 }

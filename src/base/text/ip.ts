@@ -1,10 +1,10 @@
-/** An IP address. `value` is the address as a number of 32 or 128 bits. */
+/** An IP address. `value` is the address as an integer of 32 or 128 bits. */
 export interface IpAddress {
   readonly family: 4 | 6;
   readonly value: bigint;
 }
 
-/** A network: its first address and the length of its prefix. */
+/** A network: its first address and its prefix length. */
 export interface Cidr {
   readonly address: IpAddress;
   readonly prefix: number;
@@ -13,8 +13,9 @@ export interface Cidr {
 const BITS = { 4: 32, 6: 128 } as const;
 
 /**
- * Reads an address by the rules of Go's net.ParseIP: no leading zeros in IPv4, no zone; `::ffff:1.2.3.4` is the IPv4 address 1.2.3.4.
- * @returns null when it is none
+ * Parses an address by the rules of Go's net.ParseIP: no leading zeros in IPv4, no zone; `::ffff:1.2.3.4` is
+ * the IPv4 address 1.2.3.4.
+ * @returns null when the text is not an IP address
  */
 export function parseIp(text: string): IpAddress | null {
   if (text.includes(':')) {
@@ -27,9 +28,10 @@ export function parseIp(text: string): IpAddress | null {
 }
 
 /**
- * Reads `address/prefix` by the rules of Go's net.ParseCIDR. Bits behind the prefix are dropped: `10.96.0.12/24` is 10.96.0.0/24.
- * IPv4 written as IPv6 (`::ffff:10.0.0.0/104`) is refused: nothing that reads subnets takes it.
- * @returns null when it is none
+ * Parses `address/prefix` by the rules of Go's net.ParseCIDR. Host bits are cleared: `10.96.0.12/24` is
+ * 10.96.0.0/24. IPv4 written as IPv6 (`::ffff:10.0.0.0/104`) is rejected, because no consumer of subnets
+ * accepts it.
+ * @returns null when the text is not a valid subnet
  */
 export function parseCidr(text: string): Cidr | null {
   const match = /^([^/]+)\/([0-9]{1,3})$/.exec(text);
@@ -41,7 +43,7 @@ export function parseCidr(text: string): Cidr | null {
   return { address: { family: address.family, value: (address.value >> hostBits) << hostBits }, prefix };
 }
 
-/** Writes an address as Go does: dotted decimal, or RFC 5952. */
+/** Formats an address as Go does: dotted decimal, or RFC 5952. */
 export function formatIp({ family, value }: IpAddress): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join('.');
   const groups = Array.from({ length: 8 }, (_, i) => Number((value >> BigInt(112 - 16 * i)) & 0xffffn));
@@ -50,44 +52,47 @@ export function formatIp({ family, value }: IpAddress): string {
   return run ? `${hex(groups.slice(0, run.start))}::${hex(groups.slice(run.start + run.length))}` : hex(groups);
 }
 
-/** `10.96.0.0/12` */
+/** For example `10.96.0.0/12`. */
 export function formatCidr({ address, prefix }: Cidr): string {
   return `${formatIp(address)}/${prefix}`;
 }
 
-/** Bits of the network that number its addresses. */
+/** The number of host bits of a network. */
 export function hostBits({ address, prefix }: Cidr): number {
   return BITS[address.family] - prefix;
 }
 
-/** The address at a place of the network, 0 being the network's own; null when the network is too small. */
+/** The address at an index of the network (0 is the network address); null when the network is too small. */
 export function addressAt(cidr: Cidr, index: number): IpAddress | null {
   if (BigInt(index) >= 1n << BigInt(hostBits(cidr))) return null;
   return { family: cidr.address.family, value: cidr.address.value + BigInt(index) };
 }
 
-/** Tells whether an address lies in a network. */
+/** Reports whether a network contains an address. */
 export function cidrContains(cidr: Cidr, { family, value }: IpAddress): boolean {
   const bits = BigInt(hostBits(cidr));
   return family === cidr.address.family && value >> bits === cidr.address.value >> bits;
 }
 
-/** Tells whether two networks share an address. */
+/** Reports whether two networks overlap. */
 export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
   return cidrContains(a, b.address) || cidrContains(b, a.address);
 }
 
-/** 0.0.0.0 or :: */
+/** 0.0.0.0 or ::. */
 export function isUnspecified({ value }: IpAddress): boolean {
   return value === 0n;
 }
 
-/** 127.0.0.0/8 or ::1 */
+/** 127.0.0.0/8 or ::1. */
 export function isLoopback({ family, value }: IpAddress): boolean {
   return family === 4 ? value >> 24n === 127n : value === 1n;
 }
 
-/** An address a host can be reached at: not broadcast, unspecified, loopback, multicast or link-local (Go's IsGlobalUnicast). */
+/**
+ * A usable host address: not broadcast, unspecified, loopback, multicast or link-local (Go's
+ * IsGlobalUnicast).
+ */
 export function isGlobalUnicast(address: IpAddress): boolean {
   const { family, value } = address;
   if (isUnspecified(address) || isLoopback(address)) return false;
@@ -117,7 +122,7 @@ function parseIpv6(text: string): bigint | null {
   return groups.reduce((value, group) => (value << 16n) | BigInt(group), 0n);
 }
 
-/** Groups of 16 bits between colons; the last may be an IPv4 address, which is two. */
+/** Groups of 16 bits separated by colons; the last may be an IPv4 address, which fills two groups. */
 function parseGroups(text: string, last: boolean): number[] | null {
   if (text === '') return [];
   const groups: number[] = [];

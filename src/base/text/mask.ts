@@ -1,6 +1,6 @@
 const SECRET_NAMES =
   'token|password|client-key-data|id-token|refresh-token|access-token|client-secret|secret|token-secret|certificateKey|tlsBootstrapToken';
-/** A key of a YAML block or of a flow mapping (JSON too), up to where its value begins. */
+/** A key of a YAML block or of a flow mapping (JSON too), up to the start of its value. */
 const SECRET_KEY = `(?:^[ \\t]*(?:-[ \\t]+)*|[{,][ \\t]*)["']?(?:${SECRET_NAMES})["']?[ \\t]*:`;
 const BLOCK_SCALAR = new RegExp(
   `^(([ \\t]*)(?:- +)*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]*)[|>].*(?:\\r?\\n(?:\\2[ \\t].*|[ \\t]*(?=\\r?\\n)))+`,
@@ -10,7 +10,9 @@ const QUOTED = new RegExp(`(${SECRET_KEY}[ \\t]*)(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^
 const PLAIN_IN_FLOW = new RegExp(`([{,][ \\t]*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]+)[^"'\\s,}[{][^,}\\n]*`, 'gi');
 const PLAIN = new RegExp(`^([ \\t]*(?:-[ \\t]+)*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]*)(?!["'{[\\s]|\\[secret\\]).+$`, 'gim');
 
-/** Replaces what looks like a secret in YAML or JSON text that was read from somewhere (a kubeconfig, a join configuration) by `[secret]`. */
+/**
+ * Replaces texts that look like secrets in YAML or JSON (a kubeconfig, a join configuration) by `[secret]`.
+ */
 export function maskSecrets(text: string): string {
   return withoutPrivateKeys(text)
     .replace(BLOCK_SCALAR, (_, key: string) => `${key}[secret]`)
@@ -21,7 +23,10 @@ export function maskSecrets(text: string): string {
     .replace(/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, '[secret]');
 }
 
-/** Replaces private keys, the last one also where its end was cut off. Searches from one mark to the next, however many begin and none ends. */
+/**
+ * Replaces private keys, the last one also when its end is cut off. Runs in linear time for any number of
+ * unmatched BEGIN lines.
+ */
 function withoutPrivateKeys(text: string): string {
   let result = '';
   let from = 0;
@@ -35,7 +40,7 @@ function withoutPrivateKeys(text: string): string {
 const BEGIN = '-----BEGIN ';
 const END = '-----END ';
 
-/** The next line that begins or ends a private key of whatever kind. */
+/** The next line that begins or ends a private key of any type. */
 function nextPrivateKey(text: string, mark: string, from: number): { readonly at: number; readonly end: number } | null {
   for (let at = text.indexOf(mark, from); at >= 0; at = text.indexOf(mark, at + mark.length)) {
     const line = /^[A-Z ]*PRIVATE KEY-----/.exec(text.slice(at + mark.length, at + mark.length + 100));

@@ -2,13 +2,14 @@ const LETTER = /\p{L}/u;
 const DIGITS = /^\p{Nd}+/u;
 
 /**
- * Keys in the order in which Kubernetes components print them in YAML: letters by code point and after all else, runs of digits by their
- * number (`a2` before `a10`).
- * @returns a new list; always the same for the same keys
+ * Sorts keys as Kubernetes components print them in YAML: letters by code point and after all other
+ * characters, runs of digits by their numeric value (`a2` before `a10`).
+ * @returns a new list, deterministic for the same keys
  * @see go.yaml.in/yaml/v2 key order
  */
 export function sortKeysNaturally(keys: readonly string[]): readonly string[] {
-  // The order is not transitive for odd keys: sorting by code unit first makes the result independent of the order they came in.
+  // The order is not transitive for unusual keys: sorting by code unit first makes the result independent of
+  // the input order.
   return keys.toSorted().sort(compareKeys);
 }
 
@@ -47,13 +48,16 @@ function digitsAt(chars: readonly string[], index: number): readonly string[] {
   return [...(DIGITS.exec(chars.slice(index).join(''))?.[0] ?? '')];
 }
 
-/** Tells whether the digits just before `index` hold one other than 0: then a following 0 counts as a digit, not as padding. */
+/**
+ * Reports whether the digits before `index` include a digit other than 0: then a following 0 is significant,
+ * not padding.
+ */
 function endsInsideNumber(chars: readonly string[], index: number): boolean {
   for (let j = index - 1; j >= 0 && DIGITS.test(chars[j] ?? ''); j--) if (chars[j] !== '0') return true;
   return false;
 }
 
-/** Digits of any script as their distance from 0, wrapping at 64 bits. */
+/** Digits of any script by their distance from 0, wrapping at 64 bits. */
 function goNumber(leading: string, digits: readonly string[]): bigint {
   let value = leading === '' ? 0n : 1n;
   for (const digit of digits) value = BigInt.asIntN(64, value * 10n + BigInt(codeOf(digit) - 0x30));

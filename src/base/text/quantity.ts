@@ -1,14 +1,18 @@
 import { trimTrailing } from './trim-trailing.ts';
 
 /**
- * A Kubernetes quantity such as `100Mi`, `1.5`, `200m` or `1e3`. The amount is exact: `unscaled` × 10^-`scale`.
+ * A Kubernetes quantity such as `100Mi`, `1.5`, `200m` or `1e3`. The amount is exact: `unscaled` ×
+ * 10^-`scale`.
  */
 export interface Quantity {
   readonly unscaled: bigint;
   readonly scale: number;
-  /** The family of suffixes it was written with; printing keeps to it where that is exact. */
+  /** The suffix family of the input; formatting keeps it where that is exact. */
   readonly format: QuantityFormat;
-  /** What Go prints for a value just read: texts that look canonical are printed as they were given (`1.500k`, `007`). */
+  /**
+   * The text that Go prints for a value just parsed: texts that look canonical are printed unchanged
+   * (`1.500k`, `007`).
+   */
   readonly text: string;
 }
 
@@ -40,7 +44,7 @@ const BINARY_NAMES = new Map([...BINARY_SUFFIXES].map(([name, exponent]) => [exp
 const MAX_INT64: Amount = { unscaled: 2n ** 63n - 1n, scale: 0 };
 /** Smaller parts are rounded up, away from zero. */
 const MAX_SCALE = 9;
-/** Nobody writes longer ones, and exact numbers of that size take long. */
+/** Limits the cost of exact arithmetic; valid quantities are far shorter. */
 const MAX_TEXT = 4096;
 const SYNTAX = /^([+-]?)([0-9]*)(\.[0-9]*)?((?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?)$/;
 
@@ -54,19 +58,26 @@ interface Suffix {
   readonly exponent: number;
 }
 
-/** The number as written, without its sign and leading zeros; `whole` is `0` when there is nothing before the point. */
+/**
+ * The digits of the input, without its sign and leading zeros; `whole` is `0` when no digit precedes the
+ * decimal point.
+ */
 interface Digits {
   readonly whole: string;
   readonly fraction: string;
-  /** False for a lone suffix or point, such as `Mi`: zero where Go's short way is taken, else refused. */
+  /**
+   * False for a suffix or decimal point without digits, such as `Mi`: zero in Go's fast path, otherwise
+   * rejected.
+   */
   readonly present: boolean;
 }
 
 /**
- * Reads a quantity.
- * @param text without surrounding blanks
- * @returns null when it is no quantity
- * @see k8s.io/apimachinery pkg/api/resource (1.36): parts below nano are rounded up, binary amounts are capped at 2^63-1
+ * Parses a quantity.
+ * @param text without surrounding whitespace
+ * @returns null when the text is not a valid quantity
+ * @see k8s.io/apimachinery pkg/api/resource (1.36): parts below nano are rounded up, binary amounts are
+ *   capped at 2^63-1
  */
 export function parseQuantity(text: string): Quantity | null {
   const match = text.length > MAX_TEXT ? null : SYNTAX.exec(text);
@@ -91,19 +102,21 @@ function parseSuffix(text: string): Suffix | null {
   if (binary !== undefined) return { format: 'BinarySI', exponent: binary };
   if (!/^[eE][-+]?[0-9]+$/.test(text)) return null;
   const exponent = BigInt(text.slice(1).replace(/^\+/, ''));
-  // Read as 64 bits, kept as 32.
+  // Parsed as 64 bits, stored as 32.
   return exponent >= -(2n ** 63n) && exponent < 2n ** 63n
     ? { format: 'DecimalExponent', exponent: Number(BigInt.asIntN(32, exponent)) }
     : null;
 }
 
-/** Whether the amount fits Go's short representation (64 bits and a power of ten): neither rounded nor capped. */
+/**
+ * Whether the amount fits Go's short representation (64 bits and a power of ten): neither rounded nor capped.
+ */
 function isShort({ whole, fraction }: Digits, { format, exponent }: Suffix): boolean {
   if (format !== 'BinarySI') return whole.length + fraction.length <= 18 && exponent - fraction.length >= -MAX_SCALE;
   return fraction === '' && whole.length + Math.trunc(exponent * 0.3) <= 14;
 }
 
-/** A text that already looks canonical is kept, though it need not be: `1.500k`. */
+/** Go keeps a text that already looks canonical, even when it is not: `1.500k`. */
 function looksCanonical({ whole, fraction }: Digits, { format, exponent }: Suffix): boolean {
   if (format === 'BinarySI') return BigInt(whole) % 8n !== 0n;
   return (exponent - fraction.length) % 3 === 0 && !(whole + fraction).endsWith('000') && !whole.startsWith('0');
@@ -120,7 +133,7 @@ function bounded(amount: Amount, format: QuantityFormat): Amount {
   return format === 'BinarySI' && compareAmounts(rounded, MAX_INT64) > 0 ? MAX_INT64 : rounded;
 }
 
-/** Cuts decimals beyond `scale`; what is cut counts as one more unit, away from zero. */
+/** Truncates decimals beyond `scale`; a truncated remainder adds one unit, away from zero. */
 function roundAway({ unscaled, scale: from }: Amount, scale: number): Amount {
   if (from <= scale) return { unscaled, scale: from };
   const unit = unscaled < 0n ? -1n : 1n;
@@ -135,8 +148,9 @@ function isBelowOne(amount: Amount): boolean {
 }
 
 /**
- * The canonical text: no fraction, the largest suffix of its family that keeps it exact, `0` for zero. Binary amounts below 1024 or with a
- * fraction are printed with decimal suffixes. Beyond 10^20 Go knows no decimal suffix and drops it; so does this.
+ * The canonical text: no fraction, the largest suffix of its family that keeps it exact, `0` for zero. Binary
+ * amounts below 1024 or with a fraction are printed with decimal suffixes. Beyond 10^20 Go has no decimal
+ * suffix and drops it; this function does the same.
  * @see k8s.io/apimachinery pkg/api/resource (1.36) CanonicalizeBytes
  */
 export function formatQuantity({ unscaled, scale, format }: Pick<Quantity, 'unscaled' | 'scale' | 'format'>): string {
@@ -163,7 +177,7 @@ function formatBinary(whole: bigint): string {
   return `${mantissa}${BINARY_NAMES.get(exponent) ?? ''}`;
 }
 
-/** The amount when it is a whole number, else null. */
+/** The amount when it is an integer, else null. */
 function wholeAmount({ unscaled, scale }: Amount): bigint | null {
   if (scale <= 0) return unscaled * 10n ** BigInt(-scale);
   const divisor = 10n ** BigInt(scale);
@@ -176,7 +190,7 @@ function withoutZeros(unscaled: bigint, exponent: number): [bigint, number] {
   return [BigInt(digits.slice(0, digits.length - zeros)), exponent + zeros];
 }
 
-/** Compares two quantities by amount: -1, 0 or 1. Their formats do not count. */
+/** Compares two quantities by amount: -1, 0 or 1. Their formats are ignored. */
 export function compareQuantities(a: Quantity, b: Quantity): number {
   return compareAmounts(a, b);
 }
@@ -186,10 +200,13 @@ export function quantitySign({ unscaled }: Quantity): -1 | 0 | 1 {
   return unscaled > 0n ? 1 : unscaled < 0n ? -1 : 0;
 }
 
-/** Nothing the program adds up is larger. */
+/** Larger values cannot occur in sums of the program. */
 const MAX_VALUE_DIGITS = 64;
 
-/** The amount as a whole number, rounded up away from zero (bytes of a memory quantity); beyond 64 digits it is ±10^64. */
+/**
+ * The amount as an integer, rounded up away from zero (bytes of a memory quantity); beyond 64 digits it is
+ * ±10^64.
+ */
 export function quantityValue({ unscaled, scale }: Quantity): bigint {
   const { unscaled: value, scale: left } = roundAway({ unscaled, scale }, 0);
   if (value === 0n) return 0n;
@@ -200,7 +217,8 @@ export function quantityValue({ unscaled, scale }: Quantity): bigint {
 function compareAmounts(a: Amount, b: Amount): number {
   const [signA, signB] = [signOf(a.unscaled), signOf(b.unscaled)];
   if (signA !== signB || signA === 0) return Math.sign(signA - signB);
-  // Exponents go to 2^31: the number of digits decides first, so that nothing is expanded that differs by more than its own length.
+  // Exponents reach 2^31: comparing the number of digits first avoids expanding amounts of different
+  // magnitude.
   const [lengthA, lengthB] = [digitCount(a.unscaled) - a.scale, digitCount(b.unscaled) - b.scale];
   if (lengthA !== lengthB) return lengthA > lengthB ? signA : -signA;
   const shift = a.scale - b.scale;

@@ -1,9 +1,10 @@
 const SYNTAX = /^(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|([-+])(\d\d):(\d\d))$/;
 
 /**
- * Reads a time as Kubernetes objects hold it.
+ * Parses a time of a Kubernetes object.
  * @param text RFC 3339, e.g. `2026-01-02T03:04:05Z` or with an offset; fractions of a second are dropped
- * @returns the same moment in UTC to the second, as Kubernetes prints it; null when it is no time
+ * @returns the same instant in UTC to the second, as Kubernetes prints it; null when the text is not a valid
+ *   time
  * @see Go 1.26 time.Parse with time.RFC3339; metav1.Time
  */
 export function normaliseRfc3339(text: string): string | null {
@@ -14,13 +15,13 @@ export function normaliseRfc3339(text: string): string | null {
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return null;
   if (hour > 23 || minute > 59 || second > 59 || offsetHours > 24 || offsetMinutes > 60) return null;
   const offset = (offsetHours * 60 + offsetMinutes) * (match[7] === '-' ? -1 : 1);
-  // Years below 100 would be taken for 19xx: 400 years later the calendar is the same.
+  // Date.UTC maps years below 100 to 19xx; adding 400 years keeps the calendar identical.
   const time = new Date(Date.UTC(year + 400, month - 1, day, hour, minute - offset, second));
   const [date = '', clock = ''] = time.toISOString().split('T');
   return `${String(time.getUTCFullYear() - 400).padStart(4, '0')}${date.slice(-6)}T${clock.slice(0, 8)}Z`;
 }
 
-/** A moment as Kubernetes prints it: UTC, to the second. */
+/** An instant as Kubernetes prints it: UTC, to the second. */
 export function formatRfc3339(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }

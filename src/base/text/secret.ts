@@ -1,8 +1,9 @@
 const inspectSymbol = Symbol.for('nodejs.util.inspect.custom');
 
 /**
- * A value that must never be shown: a token, a private key, a password. However it is printed, logged, templated or serialised, it reads
- * `[secret]`. Only adapters, and the encoders that make what adapters send, call `reveal()`.
+ * A value that must never be shown: a token, a private key, a password. Every form of printing, logging,
+ * templating or serialising returns `[secret]`. Only adapters, and the encoders that prepare the adapters'
+ * payloads, call `reveal()`.
  */
 export class Secret {
   readonly #value: string;
@@ -11,12 +12,11 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself. */
   reveal(): string {
     return this.#value;
   }
 
-  /** Equal values, without telling where they differ. */
+  /** Compares the values; the result does not reveal the position of a difference. */
   equals(other: Secret): boolean {
     return this.#value === other.#value;
   }
@@ -35,7 +35,8 @@ export class Secret {
 }
 
 /**
- * Text that may hold secrets, such as a kubeconfig with a token. It prints masked; `reveal()` gives what goes into the file.
+ * Text that may contain secrets, such as a kubeconfig with a token. It prints masked; `reveal()` returns the
+ * unmasked text for the file.
  */
 export class SensitiveText {
   readonly #parts: readonly (string | Secret)[];
@@ -44,7 +45,7 @@ export class SensitiveText {
     this.#parts = parts;
   }
 
-  /** The text as it goes into the file. */
+  /** The unmasked text for the file. */
   reveal(): string {
     return this.#parts.map((part) => (typeof part === 'string' ? part : part.reveal())).join('');
   }
@@ -63,7 +64,7 @@ export class SensitiveText {
   }
 }
 
-/** The text itself, wherever it may or may not be sensitive. For adapters and for comparison with what is on a host, never for output. */
+/** The unmasked text, for adapters and for comparison with the content on a host; never for output. */
 export function revealText(text: string | SensitiveText): string {
   return typeof text === 'string' ? text : text.reveal();
 }

@@ -1,14 +1,18 @@
 /**
- * The shell functions of remote programs. Plain POSIX sh, nothing to install: what they call is in coreutils and in busybox. A process is what costs
- * most on a host, so they prefer what is built into the shell, and one call for many files.
+ * The shell functions of remote programs. Plain POSIX sh without installation: every command is part of
+ * coreutils and busybox. Starting a process is the most expensive step on a host, so they prefer shell
+ * builtins, and one call for many files.
  *
- * `$R` stands before every path: empty on a host, a directory when files are staged into one. `at` follows symbolic links as a host whose root is `$R`
- * would, so that a link in an image (`/var/lib/kubelet -> /data`) never leads out of it; `below` does so for all but the last step. The running system's
- * /proc is left to the kernel: /proc/self read by another process names that process.
+ * `$R` prefixes every path: empty on a host, a directory when files are staged into it. `at` resolves
+ * symbolic links as a host whose root is `$R` would, so that a link in an image (`/var/lib/kubelet -> /data`)
+ * never leads out of it; `below` resolves all but the last component. The kernel resolves the running
+ * system's /proc, because /proc/self names another process when a subprocess reads it.
  *
- * Each answer ends with a mark on both streams, so that banners of a login shell, files without a final newline and binary content can't be
- * mistaken for something else; the mark's nonce is new for every program. What goes well without a word gets none on stderr (`tell`). A write is a packet that
- * is encrypted there and decrypted here: what the shell says itself waits (`say`, `mark`) until a process is about to write, or all is done (`out`).
+ * Each result ends with a marker on both streams, so that banners of a login shell, files without a final
+ * newline and binary content cannot be mistaken for program output; the nonce of the marker is new for every
+ * program. A result without stderr output writes no stderr marker (`tell`). Each write is a packet to encrypt
+ * and decrypt: the shell buffers its own output (`say`, `mark`) until a command is about to write, or the
+ * program ends (`out`).
  */
 export const SHARED_FUNCTIONS = `
 LC_ALL=C TZ=UTC; export LC_ALL TZ; umask 022
@@ -41,7 +45,7 @@ at() {
 below() { at "\${1%/*}" && p=$p/\${1##*/}; }
 `.trimStart();
 
-/** What answers questions about paths: the beginning of it. */
+/** Functions of queries about paths: the common part. */
 export const QUERY_FUNCTIONS = `
 hidden() {
   if [ "$U" = 0 ]; then return 1; fi
@@ -65,12 +69,12 @@ q_show() {
 }
 `.trimStart();
 
-/** Of one file. */
+/** Queries for one file. */
 export const FILE_FUNCTIONS = `
 q_file() { q_look "$1"; case $? in 0) q_show "$2";; 1) return 1;; esac; }
 `.trimStart();
 
-/** Of a directory. */
+/** Queries for a directory. */
 export const LIST_FUNCTIONS = `
 q_list() {
   at "$1" || return 1
@@ -115,8 +119,9 @@ except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2" "$k"
 `.trimStart();
 
 /**
- * What performs operations: the beginning of it. `fresh` creates a file that must not exist, and follows no symbolic link. With `$T` in the names of temporary
- * files, which is random and in no command line, nobody who may write to the directory can prepare one.
+ * Functions of operations: the common part. `fresh` creates a file that must not exist, and follows no
+ * symbolic link. `$T` is a random part of the names of temporary files and appears in no command line, so
+ * that other users with write access to the directory cannot create one in advance.
  */
 export const OPERATION_FUNCTIONS = `
 flush() { sync -- "$@" 2>/dev/null || sync; }
@@ -130,8 +135,9 @@ no_leftovers() {
 `.trimStart();
 
 /**
- * Files are written in groups: all of a group are there under temporary names, whole, flushed and with their modes, before the first is renamed. When one cannot
- * be written none is; the mark of a file comes when its name and those of the others are flushed.
+ * Files are written in groups: all files of a group exist under temporary names, complete, flushed and with
+ * their modes, before the first is renamed. When one write fails, none is renamed; the marker of a file
+ * follows after its name and those of the others are flushed.
  */
 export const WRITE_FUNCTIONS = `
 if PATH=/nonexistent printf '' 2>/dev/null; then text() { printf %s "$1"; }; else text() { [ -z "$1" ] || cat <<E_O_T
@@ -183,12 +189,14 @@ w_commit() {
 `.trimStart();
 
 /**
- * What makes, moves and removes files and directories.
+ * Functions that create, move and remove files and directories.
  *
- * `w_empty` may run while a container still writes below the directory, so no path is used twice: what was found by a path could be something else when it is
- * removed by that path. GNU find(1) goes by directory handles. Elsewhere (that of busybox goes by paths) `drop_all` does: the working directory of a shell is
- * a handle, /proc/self/cwd tells where it is, and all names in it have one part, which unlink(2) and rmdir(2) do not follow. Bind mounts from the same file
- * system are the same device to `-xdev`, so nothing may be mounted below.
+ * `w_empty` may run while a container still writes below the directory, so no path is resolved twice: the
+ * path could refer to another object at the time of its removal. GNU find(1) works with directory handles.
+ * Elsewhere (find of busybox works with paths) `drop_all` does the same: the working directory of a shell is
+ * a handle, /proc/self/cwd shows its path, and all names in it have one component, which unlink(2) and
+ * rmdir(2) do not follow. Bind mounts from the same file system are the same device to `-xdev`, so no file
+ * system may be mounted below.
  */
 export const TREE_FUNCTIONS = `
 w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
@@ -231,7 +239,10 @@ mounted_below() {
 }
 `.trimStart();
 
-/** What puts a large file together: it comes in pieces, in programs of their own, and is nothing until its hash is right. */
+/**
+ * Functions that assemble a large file: its pieces arrive in separate programs, and the file is renamed only
+ * after its hash is verified.
+ */
 export const LARGE_FILE_FUNCTIONS = `
 w_large() { at "$1" && d=\${p%/*} && b=$d/.\${p##*/}.kubeletadm && t=$b.$T; }
 w_piece() {

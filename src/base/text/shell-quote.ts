@@ -4,13 +4,14 @@ const RESERVED = new Set(
 );
 
 /**
- * Quotes a word for POSIX sh, so that it reads back as that very text wherever a word may stand, as a command's name too.
- * @returns the word itself where nothing in it is special, else in single quotes
- * @throws RangeError when it holds a NUL, which no argument of a process can
+ * Quotes a word for POSIX sh, so that the shell reads exactly this text wherever a word is allowed, also as a
+ * command name.
+ * @returns the word itself when it has no special character, else the word in single quotes
+ * @throws RangeError when it contains a NUL, which no process argument can contain
  * @see POSIX.1-2024 Shell Command Language, 2.2 Quoting and 2.4 Reserved Words
  */
 export function quoteShell(word: string): string {
-  if (word.includes('\0')) throw new RangeError('a word of a command holds a NUL character');
+  if (word.includes('\0')) throw new RangeError('a command argument contains a NUL character');
   if (BARE.test(word) && !RESERVED.has(word)) return word;
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }

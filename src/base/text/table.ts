@@ -1,9 +1,10 @@
 import { visibleInLine } from './printable.ts';
 
 /**
- * Rows with aligned columns, two blanks between. Control characters in a cell are escaped before it is measured: a newline would make another row.
- * @param width nothing is longer than this; the last column is cut with `…`. null: nothing is cut
- * @returns lines without blanks at their end
+ * Renders rows with aligned columns, separated by two spaces. Control characters in a cell are escaped before
+ * it is measured, because a newline would add a row.
+ * @param width maximum line width; the last column is truncated with `…`. null: nothing is truncated
+ * @returns lines without trailing spaces
  */
 export function renderTable(rows: readonly (readonly string[])[], width: number | null = null): readonly string[] {
   const cells = rows.map((row) => row.map(visibleInLine));
@@ -18,14 +19,14 @@ export function renderTable(rows: readonly (readonly string[])[], width: number 
   });
 }
 
-/** A text of at most `width` characters; what is cut ends with `…`. */
+/** A text of at most `width` characters; a truncated text ends with `…`. */
 export function cut(text: string, width: number | null): string {
   if (width === null || text.length <= width) return text;
   const characters = [...text];
   return characters.length <= width ? text : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`;
 }
 
-/** Breaks a text at blanks into lines of at most `width` characters; longer words stay whole. */
+/** Breaks a text at spaces into lines of at most `width` characters; longer words are not broken. */
 export function wrapText(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = '';

@@ -5,12 +5,15 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import type { KubeconfigCluster, KubeconfigTarget } from '../kubeconfig.ts';
 import type { CredentialMaterial } from './credential-material.ts';
 
-/** Makes agent and headers for one kubeconfig context, again and again: what plugins gave is remembered as long as they say. */
+/**
+ * Prepares agent and headers for one kubeconfig context; credentials from plugins are reused until they
+ * expire.
+ */
 export type PrepareOptions = (material: CredentialMaterial) => Promise<RequestOptions>;
 
 /**
- * Leaves to @kubernetes/client-node what is hard: credential plugins, OIDC and other auth-providers.
- * @param folder relative paths in the kubeconfig count from here
+ * Delegates the complex parts to @kubernetes/client-node: credential plugins, OIDC and other auth-providers.
+ * @param folder base of relative paths in the kubeconfig
  */
 export function clientNodeOptions(target: KubeconfigTarget, folder: string): PrepareOptions {
   const config = new KubeConfig();
@@ -28,11 +31,14 @@ export function clientNodeOptions(target: KubeconfigTarget, folder: string): Pre
 }
 
 function clusterOptions({ server, insecureSkipTlsVerify, tlsServerName, proxyUrl }: KubeconfigCluster) {
-  // client-node wants plain HTTP to be marked as unverified.
+  // client-node requires plain HTTP to be marked as unverified.
   return { server, skipTLSVerify: insecureSkipTlsVerify || server.startsWith('http:'), tlsServerName, proxyUrl };
 }
 
-/** Completes what client-node leaves out: the plugin's path counts from the kubeconfig, and the plugin is told what it is asked for. */
+/**
+ * Adds parts that client-node lacks: the plugin's path is relative to the kubeconfig, and
+ * KUBERNETES_EXEC_INFO describes the request to the plugin.
+ */
 function execOptions({ user, cluster }: KubeconfigTarget, folder: string): JsonObject | undefined {
   const exec = user?.exec;
   if (!exec) return undefined;

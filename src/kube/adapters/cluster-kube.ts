@@ -22,20 +22,22 @@ import { readTextFile } from './read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './send-request.ts';
 
 export interface KubeClusterOptions {
-  /** A path, or the text of a file that is already read; relative paths in it count from the folder of that file. */
+  /**
+   * A path, or the text of a file already read; relative paths in it are relative to the folder of that file.
+   */
   readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string };
   /** Default: the kubeconfig's current-context. */
   readonly context?: string;
-  /** Replaces the address in the kubeconfig, e.g. by that of the local API server. */
+  /** Replaces the address in the kubeconfig, e.g. with the local API server's. */
   readonly server?: string;
-  /** Names the proxy where the kubeconfig names none (HTTPS_PROXY, NO_PROXY); default: none. */
+  /** Proxy variables (HTTPS_PROXY, NO_PROXY) for a kubeconfig without proxy-url; default: none. */
   readonly env?: ProxyEnvironment;
-  /** For one call, retries included; default 10,000. */
+  /** Timeout of one call, retries included; default 10,000. */
   readonly requestTimeoutMs?: number;
-  /** How long a credential plugin may take; default 30,000. */
+  /** Timeout of a credential plugin; default 30,000. */
   readonly credentialTimeoutMs?: number;
   readonly clock?: Clock;
-  /** Opens the connections to the server, e.g. from a host whose network it is in. No proxy is used then. */
+  /** Opens the connections to the server, e.g. from a host in its network. The proxy is ignored then. */
   readonly dial?: Dial;
 }
 
@@ -43,7 +45,7 @@ type Kind = { readonly apiVersion: string; readonly kind: string; readonly names
 
 const SYSTEM_CLOCK: Clock = { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
 const PAGE_SIZE = 500;
-/** The server ends a watch after this time; a client that hears nothing for longer has lost the connection. */
+/** The server ends a watch after this time; a client without data for longer has lost the connection. */
 const WATCH_SECONDS = 300;
 const WATCH_GRACE_MS = 30_000;
 const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
@@ -53,11 +55,12 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
 };
 
 /**
- * The Kubernetes API server of a kubeconfig, over HTTPS. Nothing is asked before the first call.
+ * A client for the API server of a kubeconfig, over HTTPS. No request is sent before the first call.
  *
- * `delete` gives the object where the server answers with it, else one with its name and uid only. A watch whose connection breaks ends as
- * if the server had ended it: watch again from the last version seen.
- * @throws AppError, exit code 2: KUBECONFIG_FILE_UNREADABLE, KUBECONFIG_INVALID, KUBECONFIG_NO_CONTEXT, CONFIG_SYNTAX; USAGE for a proxy that is none
+ * `delete` returns the object if the server sends it, else one with its name and uid only. A watch whose
+ * connection breaks ends as if the server had ended it: watch again from the last resourceVersion.
+ * @throws AppError, exit code 2: KUBECONFIG_FILE_UNREADABLE, KUBECONFIG_INVALID, KUBECONFIG_NO_CONTEXT,
+ *   CONFIG_SYNTAX; USAGE for an invalid proxy URL
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
   const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000 } = options;
@@ -142,13 +145,13 @@ function environmentProxy(server: string, env: ProxyEnvironment): string | undef
   try {
     return proxyFor(new URL(server), env)?.href;
   } catch (cause) {
-    throw usageError((cause as Error).message, 'Write it like http://proxy.example.com:3128');
+    throw usageError((cause as Error).message, 'Set it to a URL such as http://proxy.example.com:3128');
   }
 }
 
 type TypeLookup = (kind: { readonly apiVersion: string; readonly kind: string }) => Promise<ResourceType>;
 
-/** Kinds the program does not know beforehand are looked up in the server's discovery, once. */
+/** Resolves kinds without a built-in type through the server's discovery, once each. */
 function createTypeLookup(server: string, sender: Sender): TypeLookup {
   const found = new Map<string, ResourceType>();
   return async ({ apiVersion, kind }) => {
@@ -164,8 +167,8 @@ async function discover(sender: Sender, server: string, apiVersion: string, kind
   const { group, version } = parseApiVersion(apiVersion);
   const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
   const noSuchKind = () => clusterNoSuchKind(server, apiVersion, kind);
-  const { body } = await sender.send({ what: `find out about ${kind} in ${apiVersion}`, method: 'GET', path }).catch((error: unknown) => {
-    // An unknown group is answered with plain text.
+  const { body } = await sender.send({ what: `discover ${kind} in ${apiVersion}`, method: 'GET', path }).catch((error: unknown) => {
+    // The server answers an unknown group with plain text.
     if (isAppError(error, 'CLUSTER_NOT_FOUND') || (isAppError(error, 'CLUSTER_ERROR') && / answered 404 /.test(error.message)))
       throw noSuchKind();
     throw error;
@@ -204,7 +207,7 @@ async function listAll({ server, sender, type }: ListContext, kind: Kind, option
     } while (next !== undefined);
     return { items, resourceVersion };
   };
-  // The pages of one list are of one version, which may be forgotten while they are read.
+  // All pages of a list have one resourceVersion, which may expire during paging.
   return pages().catch((error: unknown) => {
     if (isAppError(error, 'CLUSTER_GONE')) return pages();
     throw error;
@@ -248,7 +251,6 @@ async function* watchKind({ server, sender, typeOf, closed }: WatchContext, kind
   }
 }
 
-/** The events of a stream until it ends or breaks. */
 async function* eventsOf(response: IncomingMessage, what: string): AsyncGenerator<RawWatchEvent> {
   const lines = createWatchLines();
   const read = (chunk: Uint8Array) => {

@@ -16,38 +16,44 @@ import { readTextFile } from './read-text-file.ts';
 import { checkServerIdentity } from './server-identity.ts';
 import { tunnelAgent } from './tunnel.ts';
 
-/** What a request needs besides its own content. */
+/** Agent and authentication headers of a request. */
 export interface OpenConnection {
-  /** Keeps connections alive, so that there is one TLS handshake for many requests. */
+  /** Keeps connections alive, so that many requests share one TLS handshake. */
   readonly agent: Agent;
   /** Authorization and impersonation. */
   readonly headers: OutgoingHttpHeaders;
 }
 
-/** The way to one API server with the credentials of one kubeconfig context. */
+/** Connects to one API server with the credentials of one kubeconfig context. */
 export interface Connection {
   /**
-   * The current agent and headers: files and credential plugins are asked again from time to time.
-   * @throws AppError KUBECONFIG_FILE_UNREADABLE, CLUSTER_UNAUTHORIZED when a plugin gives no credentials
+   * The current agent and headers; files and credential plugins are read again periodically.
+   * @throws AppError KUBECONFIG_FILE_UNREADABLE, CLUSTER_UNAUTHORIZED when a plugin returns no credentials
    */
   open(): Promise<OpenConnection>;
-  /** Forgets credentials the server refused. False when there is nothing that could give others. */
+  /**
+   * Discards credentials that the server rejected. Returns false when the kubeconfig has no source of new
+   * ones.
+   */
   renew(): boolean;
-  /** Why the server may not accept the credentials: a client certificate that has expired, or a bootstrap token, whose time is short. */
+  /**
+   * Why the server may reject the credentials: an expired client certificate, or a bootstrap token, which is
+   * short-lived.
+   */
   credentialFailure(): string | undefined;
   close(): void;
 }
 
 export interface ConnectionOptions {
   readonly target: KubeconfigTarget;
-  /** The kubeconfig in messages. */
+  /** The kubeconfig's name in messages. */
   readonly file: string;
-  /** Relative paths in the kubeconfig count from here. */
+  /** Base of relative paths in the kubeconfig. */
   readonly folder: string;
   readonly clock: Clock;
-  /** Opens connections to the server in place of this machine; a proxy is not used then. */
+  /** Opens connections to the server instead of the local host; the proxy is ignored then. */
   readonly dial?: Dial;
-  /** How long a credential plugin may take. */
+  /** Timeout of a credential plugin. */
   readonly credentialTimeoutMs: number;
 }
 
@@ -57,10 +63,10 @@ interface Current extends OpenConnection {
   readonly certificate: X509Certificate | null;
 }
 
-/** Plugins, token files and certificate files are looked at again after this time. */
+/** Plugins, token files and certificate files are read again after this time. */
 const REFRESH_MS = 30_000;
 
-/** A connection that is made with the first request. */
+/** Creates a connection that opens with the first request. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { target, clock, file, folder } = options;
   const dynamic = isDynamic(target);
@@ -91,10 +97,10 @@ export function createConnection(options: ConnectionOptions): Connection {
     },
     credentialFailure: () => {
       const token = target.user?.token && partsOfToken(target.user.token);
-      if (token) return `The bootstrap token ${token.id} has expired or was deleted: make another, kubeletadm token create`;
+      if (token) return `The bootstrap token ${token.id} has expired or was deleted: create another with kubeletadm token create`;
       const expires = current?.certificate ? new Date(current.certificate.validTo) : null;
       if (expires === null || expires > clock.now()) return undefined;
-      return `The client certificate in ${file} expired on ${expires.toISOString().slice(0, 10)}: get a new kubeconfig or renew it`;
+      return `The client certificate in ${file} expired on ${expires.toISOString().slice(0, 10)}: renew it, or use a new kubeconfig`;
     },
     close: () => current?.agent.destroy(),
   };
@@ -116,7 +122,7 @@ function readMaterial({ target: { cluster, user }, file, folder }: ConnectionOpt
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-/** Certificates, tokens and proxies alone need no library, whose loading takes longer than a request. */
+/** Only plugins need the library, whose loading takes longer than a request. */
 function needsClientNode({ user }: KubeconfigTarget): boolean {
   return user?.exec !== undefined || user?.authProvider !== undefined;
 }
@@ -134,7 +140,7 @@ function plainOptions({ target: { cluster } }: ConnectionOptions): PrepareOption
   return async ({ caData, certData, keyData, token }) => {
     const pem = (name: 'ca' | 'cert' | 'key', data: string | undefined) => (data === undefined ? {} : { [name]: decodeDataField(data) });
     const tls = {
-      // An authority that others signed is one as well, as for client-go.
+      // Accepts an intermediate CA as a trust anchor, as client-go does.
       ...(caData === undefined ? {} : { ...pem('ca', caData), allowPartialTrustChain: true }),
       ...pem('cert', certData),
       ...pem('key', keyData),
@@ -166,7 +172,7 @@ async function withinTime(
   { target, credentialTimeoutMs, clock }: ConnectionOptions,
 ): Promise<RequestOptions> {
   const stop = new AbortController();
-  const tooSlow = `no answer within ${credentialTimeoutMs / 1000} s`;
+  const tooSlow = `no response within ${credentialTimeoutMs / 1000} s`;
   const timeout = clock.sleep(credentialTimeoutMs, stop.signal).then(() => {
     throw new Error(tooSlow);
   });
@@ -174,36 +180,37 @@ async function withinTime(
     return await Promise.race([prepared, timeout]);
   } catch (error) {
     const { exec } = target.user ?? {};
-    const who = exec ? `the credential plugin ${JSON.stringify(exec.command ?? '')}` : 'the auth-provider';
+    const source = exec ? `the credential plugin ${JSON.stringify(exec.command ?? '')}` : 'the auth-provider';
     const { code } = error as NodeJS.ErrnoException;
-    // So too where the program is in no directory of PATH, and one of them may not be searched: see execvp(3).
+    // execvp(3) also returns EACCES when the program does not exist and one directory of PATH is not
+    // searchable.
     if (code === 'EACCES') {
       const hint = 'Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
-      throw clusterCredentials(target.cluster.server, `${who}: no such program is found that this user may execute`, hint, {
+      throw clusterCredentials(target.cluster.server, `${source}: program not found or not executable by this user`, hint, {
         cause: error,
       });
     }
     if (code === 'ENOENT') {
       const hint = 'Install it, or check users[].user.exec.command in the kubeconfig';
-      throw clusterCredentials(target.cluster.server, `${who}: there is no such program`, hint, { cause: error });
+      throw clusterCredentials(target.cluster.server, `${source}: program not found`, hint, { cause: error });
     }
-    const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'it failed';
+    const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'failed';
     const hint = exec
       ? 'Run it by hand: it must print an ExecCredential'
-      : 'Log in again, or check users[].user.auth-provider in the kubeconfig';
-    throw clusterCredentials(target.cluster.server, `${who}: ${why}`, hint, { cause: error });
+      : 'Authenticate again, or check users[].user.auth-provider in the kubeconfig';
+    throw clusterCredentials(target.cluster.server, `${source}: ${why}`, hint, { cause: error });
   } finally {
     stop.abort();
   }
 }
 
-/** Requests under way finish, then its connections are closed. */
+/** Pending requests finish, then the agent's connections are closed. */
 function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
 }
 
-/** Connections made with other keys are not used again. */
+/** Identifies the TLS credentials: connections with other keys are not reused. */
 function identityOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): string {
   const parts = [ca, cert, key, servername, rejectUnauthorized].map((part) => String(part ?? ''));
   return createHash('sha256').update(parts.join('\0')).digest('hex');
@@ -224,7 +231,7 @@ function basicAuth(user: KubeconfigUser | null): OutgoingHttpHeaders {
 }
 
 /**
- * The headers by which a user entry impersonates another user; none without `as`.
+ * The headers that impersonate the user of `as` in a user entry; none without `as`.
  * @see k8s.io/client-go transport.NewImpersonatingRoundTripper (1.36)
  */
 export function impersonationHeaders(user: KubeconfigUser | null): OutgoingHttpHeaders {
@@ -239,12 +246,12 @@ export function impersonationHeaders(user: KubeconfigUser | null): OutgoingHttpH
   };
 }
 
-/** Go sends the bytes of UTF-8; Node sends one byte a character. */
+/** Go sends the bytes of UTF-8; Node sends one byte per character. */
 function utf8Header(value: string): string {
   return Buffer.from(value, 'utf8').toString('latin1');
 }
 
-/** Percent-encodes each byte that no header name may have, and the percent sign itself. */
+/** Percent-encodes each byte that is invalid in a header name, and the percent sign itself. */
 function escapeHeaderKey(key: string): string {
   return utf8Header(key).replace(
     /[^!#$&'*+.^_`|~0-9A-Za-z-]/g,

@@ -1,4 +1,4 @@
-/** What a kubeconfig holds or names, read from its files; certificates and key are base64 of PEM. */
+/** The credentials that a kubeconfig embeds or references; certificates and key are base64 of PEM. */
 export interface CredentialMaterial {
   readonly caData?: string;
   readonly certData?: string;

@@ -6,22 +6,21 @@ import type { KubeObject } from '../object.ts';
 import type { RawWatchEvent } from '../watch-lines.ts';
 import type { ApiRequest } from './send-request.ts';
 
-/** The request an answer belongs to, for messages. */
+/** The request of a response, for messages. */
 export interface Answered extends Pick<ApiRequest, 'what' | 'method' | 'path'> {
   readonly server: string;
 }
 
-/** One page of a list. */
 export interface ListPage {
-  /** As sent: apiVersion and kind are those of the list. */
+  /** As sent: apiVersion and kind are on the list only. */
   readonly items: readonly JsonObject[];
   readonly resourceVersion: string;
-  /** Undefined: the last page. */
+  /** Undefined on the last page. */
   readonly next: string | undefined;
 }
 
 /**
- * An answer as the object a request asks for.
+ * Validates a response as the requested object.
  * @throws AppError CLUSTER_ANSWER_INVALID, as all functions of this file
  */
 export function decodeObject(answered: Answered, body: JsonObject, asked: Asked): KubeObject {
@@ -29,7 +28,7 @@ export function decodeObject(answered: Answered, body: JsonObject, asked: Asked)
   return body as KubeObject;
 }
 
-/** An answer as a page of a list of objects of a kind. */
+/** Validates a response as a page of a list of objects of a kind. */
 export function decodeList(answered: Answered, body: JsonObject, kind: string): ListPage {
   requireValid(answered, listIssue(body, kind));
   const { resourceVersion, continue: next } = body.metadata as { readonly resourceVersion?: string; readonly continue?: string };
@@ -37,7 +36,7 @@ export function decodeList(answered: Answered, body: JsonObject, kind: string): 
   return { items: items.filter(isJsonObject), resourceVersion: resourceVersion ?? '', next: next || undefined };
 }
 
-/** An event of a watch, its object checked. */
+/** Validates the object of a watch event. */
 export function decodeEvent(answered: Answered, type: WatchEvent['type'], { object }: RawWatchEvent, kind: string): WatchEvent {
   requireValid(answered, eventIssue(type, object, kind));
   return { type, object: object as KubeObject };

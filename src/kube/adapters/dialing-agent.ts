@@ -3,7 +3,10 @@ import type { Duplex } from 'node:stream';
 import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls';
 import type { Dial } from '../dial.ts';
 
-/** An agent whose connections somebody else opens. TLS is spoken from here: whoever opens them sees nothing of it. */
+/**
+ * An agent whose connections a `Dial` opens. TLS ends in this process, so the host that forwards the
+ * connection sees only ciphertext.
+ */
 export function dialingAgent(dial: Dial, tls: AgentOptions): HttpsAgent {
   return new DialingAgent(dial, tls);
 }
@@ -19,13 +22,13 @@ class DialingAgent extends HttpsAgent {
   override createConnection(options: RequestOptions, done?: (error: Error | null, stream: Duplex) => void): undefined {
     this.#connect(options).then(
       (stream) => done?.(null, stream),
-      // Node looks at the error first: with one there is no stream.
+      // Node checks the error first, so the stream may be missing.
       (error: Error) => (done as ((error: Error) => void) | undefined)?.(error),
     );
     return undefined;
   }
 
-  /** @throws what dialing throws, and what OpenSSL says of certificates and keys that are none */
+  /** @throws errors of `dial`, and OpenSSL's errors for invalid certificates and keys */
   async #connect(options: RequestOptions): Promise<Duplex> {
     const socket = (await this.#dial({ host: options.host ?? 'localhost', port: Number(options.port ?? 443) })) as Duplex;
     try {

@@ -6,7 +6,7 @@ import { PROXY_ANSWER_MS, ProxyError } from './proxy-error.ts';
 import { checkServerIdentity } from './server-identity.ts';
 
 /**
- * Asks a proxy for HTTP for a connection to somewhere (CONNECT).
+ * Opens a TCP connection to a destination through an HTTP proxy (CONNECT).
  * @throws ProxyError
  */
 export function openHttpTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
@@ -44,7 +44,7 @@ export function openHttpTunnel(proxy: URL, host: string, port: number, signal?: 
   });
 }
 
-/** 502 to 504: it did not get through this time. */
+/** 502 to 504: the proxy could not reach the destination this time. */
 function refusalOf(status = 0): ProxyRefusal {
   const kind = status === 407 ? 'login' : status >= 502 && status <= 504 ? 'failure' : 'ban';
   return { why: `with status ${status}`, kind };

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 import type { ProxyEnvironment } from '../proxy.ts';
 
-/** Where distributions keep the bundle of authorities; the first that is there counts, as in Go's crypto/x509. */
+/** CA bundles of the distributions; the first existing file is used, as in Go's crypto/x509. */
 const BUNDLES = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -13,8 +13,9 @@ const BUNDLES = [
 ];
 
 /**
- * The authorities this machine trusts, as PEM: SSL_CERT_FILE or the bundle of the distribution, else those Node brings along; and what NODE_EXTRA_CA_CERTS adds.
- * Files that can't be read add nothing: then the certificate is not accepted, and that is said.
+ * The CAs that the local host trusts, as PEM: SSL_CERT_FILE or the distribution's bundle, else Node's
+ * built-in CAs; plus NODE_EXTRA_CA_CERTS. Unreadable files are ignored: verification then fails and reports
+ * the unknown CA.
  */
 export async function machineAuthorities(env: ProxyEnvironment): Promise<readonly string[]> {
   const extra = await read(env.NODE_EXTRA_CA_CERTS);

@@ -1,41 +1,44 @@
 import { ProxyError } from './proxy-error.ts';
 
-/** Why a connection failed, in words, and what to look at. */
+/** Why a connection failed, and what to check. */
 export interface NetworkFailure {
   readonly why: string;
   readonly hint: string;
-  /** False when the request may have reached the server although no answer came. */
+  /** False when the request may have reached the server although no response arrived. */
   readonly neverSent: boolean;
 }
 
-const CHECK_SERVER = 'Check that the API server runs, and the address and port in the kubeconfig';
+const CHECK_SERVER = 'Check that the API server is running, and the address and port in the kubeconfig';
 const CHECK_NETWORK = 'Check address, network and firewall';
 const CHECK_CA = "The kubeconfig needs the cluster's own CA in certificate-authority-data (on a control plane: /etc/kubernetes/pki/ca.crt)";
-const CHECK_CERTIFICATE = 'Renew the certificate of the API server, or check the clocks of both machines';
+const CHECK_CERTIFICATE = 'Renew the certificate of the API server, or check the clocks of both hosts';
 
 const BY_CODE: Readonly<Record<string, readonly [why: string, hint: string]>> = {
   ECONNREFUSED: ['connection refused', CHECK_SERVER],
-  EHOSTUNREACH: ['no route to the host', CHECK_NETWORK],
-  ENETUNREACH: ['the network is unreachable', CHECK_NETWORK],
-  ETIMEDOUT: ['the connection timed out', CHECK_NETWORK],
-  ENOTFOUND: ['its name is not known to DNS', 'Check the server address in the kubeconfig and the DNS of this machine'],
-  EAI_AGAIN: ['DNS does not answer', 'Check the DNS of this machine'],
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ['its certificate is signed by an unknown authority', CHECK_CA],
-  UNABLE_TO_GET_ISSUER_CERT: ['its certificate is signed by an unknown authority', CHECK_CA],
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ['its certificate is signed by an unknown authority', CHECK_CA],
-  SELF_SIGNED_CERT_IN_CHAIN: ['its certificate is signed by an unknown authority', CHECK_CA],
-  DEPTH_ZERO_SELF_SIGNED_CERT: ['its certificate is self-signed', CHECK_CA],
-  CERT_SIGNATURE_FAILURE: ['its certificate is signed by another authority of the same name', CHECK_CA],
-  CERT_HAS_EXPIRED: ['its certificate has expired', CHECK_CERTIFICATE],
-  CERT_NOT_YET_VALID: ['its certificate is not valid yet', CHECK_CERTIFICATE],
-  HOSTNAME_MISMATCH: ['its certificate is for another name', ''],
-  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'Check the port, or whether the address must begin with http://'],
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: ['it does not speak TLS', 'Check the port, or whether the address must begin with http://'],
+  EHOSTUNREACH: ['no route to host', CHECK_NETWORK],
+  ENETUNREACH: ['network is unreachable', CHECK_NETWORK],
+  ETIMEDOUT: ['connection timed out', CHECK_NETWORK],
+  ENOTFOUND: ['DNS name not found', 'Check the server address in the kubeconfig and DNS on the local host'],
+  EAI_AGAIN: ['the DNS server does not respond', 'Check DNS on the local host'],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ['certificate signed by an unknown CA', CHECK_CA],
+  UNABLE_TO_GET_ISSUER_CERT: ['certificate signed by an unknown CA', CHECK_CA],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ['certificate signed by an unknown CA', CHECK_CA],
+  SELF_SIGNED_CERT_IN_CHAIN: ['certificate signed by an unknown CA', CHECK_CA],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ['self-signed certificate', CHECK_CA],
+  CERT_SIGNATURE_FAILURE: ['certificate signed by another CA with the same name', CHECK_CA],
+  CERT_HAS_EXPIRED: ['the server certificate has expired', CHECK_CERTIFICATE],
+  CERT_NOT_YET_VALID: ['the server certificate is not valid yet', CHECK_CERTIFICATE],
+  HOSTNAME_MISMATCH: ['the server certificate does not match the host name', ''],
+  ERR_SSL_WRONG_VERSION_NUMBER: ['the server does not speak TLS', 'Check the port, or use http:// in the address'],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: ['the server does not speak TLS', 'Check the port, or use http:// in the address'],
 };
 
 const NEVER_SENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
 
-/** Explains an error of node:http, node:https or a proxy agent. Nothing of what was sent gets into the words. */
+/**
+ * Explains an error of node:http, node:https or a proxy agent. The explanation contains nothing of the
+ * request.
+ */
 export function explainNetworkError(error: unknown): NetworkFailure {
   if (error instanceof ProxyError) return explainProxyError(error);
   const { code, message } = describe(error);
@@ -43,11 +46,11 @@ export function explainNetworkError(error: unknown): NetworkFailure {
   const known = BY_CODE[code];
   if (known) return { why: known[0], hint: known[1], neverSent: NEVER_SENT.has(code) || isTls(code) };
   if (/wrong version number|http request/i.test(message))
-    return { why: 'it does not speak TLS', hint: 'Check the port, or whether the address must begin with http://', neverSent: true };
+    return { why: 'the server does not speak TLS', hint: 'Check the port, or use http:// in the address', neverSent: true };
   if (code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close/i.test(message)) {
     return {
-      why: 'the connection was closed before an answer came',
-      hint: 'Check the API server and what stands before it (proxy, load balancer)',
+      why: 'the connection was closed before a response arrived',
+      hint: 'Check the API server and any proxy or load balancer in front of it',
       neverSent: false,
     };
   }
@@ -64,11 +67,12 @@ const CHECK_PROXY = 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubecon
 
 function explainProxyError({ proxy, refusal, cause, message }: ProxyError): NetworkFailure {
   if (refusal === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, hint: CHECK_PROXY, neverSent: true };
-  const hint = refusal.kind === 'login' ? `${CHECK_PROXY}: it wants a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
+  const hint =
+    refusal.kind === 'login' ? `${CHECK_PROXY}: it requires a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
   return { why: message, hint, neverSent: true };
 }
 
-/** True when the connection broke without an answer: the same request may be sent again if it only reads. */
+/** Whether the connection broke without a response: a request that only reads may be repeated. */
 export function isBrokenConnection(error: unknown): boolean {
   const { code, message } = describe(error);
   return code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up/i.test(message);
@@ -80,8 +84,8 @@ function isTls(code: string): boolean {
 
 function explainWrongName(error: unknown): Omit<NetworkFailure, 'neverSent'> {
   const { host, names } = certificateNames(error);
-  const hint = 'Use one of those in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs)';
-  return { why: `its certificate is not for ${host}${names === '' ? '' : ` but for ${names}`}`, hint };
+  const hint = 'Use one of these names in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs)';
+  return { why: `the server certificate is not valid for ${host}${names === '' ? '' : `, only for ${names}`}`, hint };
 }
 
 function certificateNames(error: unknown): { readonly host: string; readonly names: string } {

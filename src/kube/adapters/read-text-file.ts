@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { AppError } from '../../base/errors.ts';
 
 /**
- * Reads a file whose absence is the user's to fix.
- * @param refuse makes the error from why it can't be read, a clause
+ * Reads a file that the user must provide.
+ * @param refuse creates the error from the reason, a clause
  */
 export function readTextFile(path: string, refuse: (why: string, cause: unknown) => AppError): string {
   try {

@@ -8,18 +8,22 @@ import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } fro
 import type { Connection } from './connection.ts';
 import { explainNetworkError, isBrokenConnection } from './network-failure.ts';
 
-/** One request to the API. */
 export interface ApiRequest {
-  /** As a verb clause for messages: `get ConfigMap kube-system/kubelet-config`. */
+  /** A verb clause for messages: `get ConfigMap kube-system/kubelet-config`. */
   readonly what: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
   readonly contentType?: string;
-  /** That an object of this name is not there (404) is an answer, too. A path the server does not know is still an error. */
+  /**
+   * Name of the object: 404 for this object is a valid result. A 404 for an unknown path remains an error.
+   */
   readonly absent?: string;
-  /** Something else than the API server may answer (a kubelet behind its proxy): text is its word, and failures of it are not tried again. */
+  /**
+   * A server behind the API server may answer (a kubelet through its proxy): text responses are passed on,
+   * and failures are not retried.
+   */
   readonly proxied?: boolean;
 }
 
@@ -32,18 +36,19 @@ export interface SenderOptions {
   readonly server: string;
   readonly connection: Connection;
   readonly clock: Clock;
-  /** For one call, retries included. */
+  /** Timeout of one call, retries included. */
   readonly requestTimeoutMs: number;
 }
 
 export interface Sender {
   /**
-   * Sends a request and reads its answer. Only what reads is sent again after a failure of the server (5xx) or a broken connection;
-   * what the server was too busy to accept (429) is always sent again. All within the time of one call.
-   * @throws AppError as ports/cluster.ts lists them, for every status of 400 or more but an expected 404
+   * Sends a request and reads its response. Only reads are retried after a server failure (5xx) or a broken
+   * connection; requests rejected for overload (429) are always retried. All attempts share the timeout of
+   * one call.
+   * @throws AppError as cluster.ts lists them, for every status of 400 or more except an expected 404
    */
   send(request: ApiRequest): Promise<ApiAnswer>;
-  /** Starts a stream; resolves when the server has accepted it. Not bounded in time after that. */
+  /** Starts a stream; resolves when the server has accepted it. The timeout does not apply after that. */
   stream(request: ApiRequest, signal: AbortSignal | undefined): Promise<IncomingMessage>;
 }
 
@@ -53,11 +58,10 @@ const LONGEST_RETRY_AFTER_MS = 5_000;
 const KEEP_ALIVE_MS = 15_000;
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
-/** Sends requests over one connection. */
 export function createSender(options: SenderOptions): Sender {
   const { server, connection, clock, requestTimeoutMs } = options;
 
-  /** Tries until there is an answer worth having or no time left. */
+  /** Retries until a final response, an error or the deadline. */
   const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
     const deadline = clock.now().getTime() + requestTimeoutMs;
     let renewed = false;
@@ -84,7 +88,7 @@ export function createSender(options: SenderOptions): Sender {
 }
 
 type Attempt =
-  | { readonly kind: 'answer'; readonly response: IncomingMessage /** Null: it is being streamed. */; readonly text: string | null }
+  | { readonly kind: 'answer'; readonly response: IncomingMessage /** Null: streamed. */; readonly text: string | null }
   | { readonly kind: 'failed'; readonly error: unknown };
 
 async function attemptOnce(
@@ -103,7 +107,7 @@ async function attemptOnce(
     headers: {
       Accept: 'application/json',
       'User-Agent': 'kubeletadm',
-      // Without a length Node would send the body of a DELETE in a way servers don't read.
+      // Without a length Node would send the body of a DELETE chunked, which servers ignore.
       ...(body === undefined
         ? {}
         : { 'Content-Type': request.contentType ?? 'application/json', 'Content-Length': Buffer.byteLength(body) }),
@@ -130,7 +134,8 @@ function exchange(
   return new Promise((resolve, reject) => {
     const sent: ClientRequest = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options);
     const timer = setTimeout(() => sent.destroy(new TimeoutError(timeoutMs)), timeoutMs);
-    // A way that is gone without a word (a plug, a firewall that forgot) is noticed within half a minute, by a watch that waits too.
+    // Keep-alive probes detect a silently lost connection (unplugged cable, firewall state) within half a
+    // minute, also during an idle watch.
     sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
     const abort = () => sent.destroy();
     signal?.addEventListener('abort', abort, { once: true });
@@ -169,7 +174,7 @@ async function readText(response: IncomingMessage, sent: ClientRequest): Promise
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) sent.destroy(new Error('the answer is larger than 256 MiB'));
+    if (bytes > MAX_BODY_BYTES) sent.destroy(new Error('the response is larger than 256 MiB'));
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -183,7 +188,7 @@ class TimeoutError extends Error {
   }
 }
 
-/** How long to wait before the request is sent again; null when it should not be. */
+/** Delay before the next attempt; null: no further attempt. */
 function pauseBefore(request: ApiRequest, tried: Attempt, attempt: number): number | null {
   const backOff = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
   if (tried.kind === 'failed') return request.method === 'GET' && isBrokenConnection(tried.error) ? backOff : null;
@@ -200,7 +205,7 @@ function retryAfterMs({ headers }: IncomingMessage): number | undefined {
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
 }
 
-/** The answer of the last attempt, or the error it means. */
+/** The response of the last attempt, or the matching error. */
 function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt): ApiAnswer {
   if (tried.kind === 'failed') throw unreachable(server, request, tried.error, requestTimeoutMs);
   const { response, text } = tried;
@@ -216,7 +221,7 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   throw clusterRefused(request.what, { ...refusalOf(body ?? {}), httpStatus: status, hint });
 }
 
-/** What a Status object says. */
+/** Reason and message of a Status object. */
 export function refusalOf(status: JsonObject): Pick<Refusal, 'reason' | 'message'> {
   const text = (name: string) => (status.kind === 'Status' && typeof status[name] === 'string' ? status[name] : undefined);
   return { reason: text('reason'), message: text('message') };
@@ -227,10 +232,10 @@ function absentName({ details }: JsonObject): string | undefined {
 }
 
 function unreachable(server: string, request: ApiRequest, error: unknown, timeoutMs: number): Error {
-  const unsure = request.method === 'GET' ? '' : `; it is not known whether it could still ${request.what}`;
+  const unsure = request.method === 'GET' ? '' : `; the server may still have processed the request (${request.what})`;
   if (error instanceof TimeoutError) {
     const hint = 'Check address, network and firewall, and that the API server is not overloaded';
-    return clusterUnreachable(server, `no answer within ${timeoutMs / 1000} s${unsure}`, hint);
+    return clusterUnreachable(server, `no response within ${timeoutMs / 1000} s${unsure}`, hint);
   }
   const { why, hint, neverSent } = explainNetworkError(error);
   return clusterUnreachable(server, `${why}${neverSent ? '' : unsure}`, hint, { cause: error });

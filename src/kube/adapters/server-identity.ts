@@ -3,10 +3,11 @@ import { checkServerIdentity as nodeCheckServerIdentity, type PeerCertificate } 
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 
 /**
- * Whether a certificate is for a host, for `checkServerIdentity` of a TLS connection. As Node's own, which in 22.23, 24.17, 24.18 and 26.4 takes an IPv6 address for
- * a domain name, and refuses every certificate for one.
+ * Reports whether a certificate is valid for a host, for `checkServerIdentity` of a TLS connection. Works as
+ * Node's own check, except that Node 22.23, 24.17, 24.18 and 26.4 treat an IPv6 address as a domain name and
+ * reject every certificate for one.
  * @param host name or address, without brackets
- * @returns undefined: it is; else the error that the connection ends with (ERR_TLS_CERT_ALTNAME_INVALID)
+ * @returns undefined for a match; else the error that closes the connection (ERR_TLS_CERT_ALTNAME_INVALID)
  * @see nodejs/node issue 64032
  */
 export function checkServerIdentity(host: string, certificate: PeerCertificate): Error | undefined {

@@ -4,7 +4,7 @@ import type { ProxyRefusal } from '../proxy.ts';
 import { PROXY_ANSWER_MS, ProxyError } from './proxy-error.ts';
 
 /**
- * Asks a SOCKS proxy (version 5) for a connection to somewhere.
+ * Opens a TCP connection to a destination through a SOCKS 5 proxy.
  * @throws ProxyError
  */
 export async function openSocksTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
@@ -46,11 +46,11 @@ function placeOf({ hostname, port }: URL): { readonly host: string; readonly por
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 1080 : Number(port) };
 }
 
-/** The library tells by its words alone what the proxy answered; null: nothing. */
+/** The library reports the proxy's response only in its error message; null: no response. */
 function refusalOf(error: unknown): ProxyRefusal | null {
   const { message } = error as Error;
   const answer = /rejected connection - (\w{1,64})/.exec(message)?.[1];
   if (answer !== undefined) return { why: `(${answer})`, kind: answer === 'NotAllowed' ? 'ban' : 'failure' };
-  if (/authentication|auth type/i.test(message)) return { why: '(it wants another login)', kind: 'login' };
-  return /timed out|closed/i.test(message) ? null : { why: '(it does not speak SOCKS 5)', kind: 'ban' };
+  if (/authentication|auth type/i.test(message)) return { why: '(authentication failed)', kind: 'login' };
+  return /timed out|closed/i.test(message) ? null : { why: '(not a SOCKS 5 proxy)', kind: 'ban' };
 }

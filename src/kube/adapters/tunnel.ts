@@ -4,9 +4,9 @@ import { dialingAgent } from './dialing-agent.ts';
 import { openHttpTunnel } from './http-tunnel.ts';
 
 /**
- * Asks a proxy for a connection to somewhere: one for HTTP by CONNECT, or a SOCKS proxy. Credentials in its URL are sent to it and to nobody else; names are
- * looked up by the proxy.
- * @param port of the destination
+ * Opens a TCP connection to a destination through an HTTP (CONNECT) or SOCKS proxy. Credentials in the URL
+ * are sent to the proxy only; the proxy resolves host names.
+ * @param port port of the destination
  * @throws ProxyError
  */
 export async function openTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
@@ -15,7 +15,6 @@ export async function openTunnel(proxy: URL, host: string, port: number, signal?
   return openSocksTunnel(proxy, host, port, signal);
 }
 
-/** An agent whose connections go through a proxy. */
 export function tunnelAgent(proxy: URL, tls: AgentOptions): Agent {
   return dialingAgent(({ host, port }) => openTunnel(proxy, host, port), tls);
 }

@@ -4,7 +4,7 @@ import type { PeerCertificate, WebFailureCause } from '../web-answer.ts';
 import { explainNetworkError } from './network-failure.ts';
 import { ProxyError } from './proxy-error.ts';
 
-/** Went wrong, and this is how. */
+/** An error with the cause of a failed web request. */
 export class WebError extends Error {
   readonly issue: WebFailureCause;
 
@@ -14,7 +14,7 @@ export class WebError extends Error {
   }
 }
 
-/** What an error of node:net, node:tls or node:http means. */
+/** Classifies an error of node:net, node:tls or node:http. */
 export function failureOf(error: unknown): WebFailureCause {
   if (error instanceof WebError) return error.issue;
   if (error instanceof ProxyError) return proxyFailure(error);
@@ -41,7 +41,7 @@ const BY_CODE: Readonly<Record<string, WebFailureCause>> = {
   EAI_AGAIN: { kind: 'dns', temporary: true },
 };
 
-/** Names of OpenSSL's errors, as Node gives them in `code`, or inside the message of an EPROTO. */
+/** Names of OpenSSL's errors, as Node reports them in `code`, or in the message of an EPROTO. */
 function tlsFailure(code: string, message: string): WebFailureCause | null {
   const text = `${code} ${message}`.toUpperCase().replaceAll(' ', '_');
   if (!/SSL|TLS|EPROTO/.test(text)) return null;
@@ -55,7 +55,7 @@ function isClosed(code: string, message: string): boolean {
   return code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close|disconnected before secure/i.test(message);
 }
 
-/** Why a certificate was not accepted. `code` is Node's `authorizationError`. */
+/** Why a certificate was rejected. `code` is Node's `authorizationError`. */
 export function certificateFailure(code: string, host: string, peer: PeerCertificate | null): WebFailureCause {
   switch (code) {
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
@@ -69,7 +69,7 @@ export function certificateFailure(code: string, host: string, peer: PeerCertifi
   }
 }
 
-/** What is told of the certificate of the other side. */
+/** The reported fields of the peer's certificate. */
 export function peerOf(certificate: X509Certificate | undefined): PeerCertificate | null {
   const [read] = certificate === undefined ? [] : (parseCertificates(certificate.toString()) ?? []);
   if (certificate === undefined || read === undefined) return null;

@@ -16,12 +16,13 @@ import { certificateFailure, failureOf, peerOf, WebError } from './web-failure.t
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
-/** How long something that does not speak TLS may take to show what it is. */
+/** How long to wait for the banner of a server that does not speak TLS. */
 const BANNER_MS = 1_000;
 
 /**
- * The web as Node reaches it. Whether a certificate is accepted is decided before the first byte of a request is sent.
- * @param env names the proxy, and files with authorities (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)
+ * Web requests with Node's own modules. The certificate is verified before the first byte of a request is
+ * sent.
+ * @param env names the proxy and CA files (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)
  */
 export function nodeWeb(env: ProxyEnvironment): Web {
   return {
@@ -49,7 +50,7 @@ async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSi
   const url = new URL(request.url);
   const ca = await authoritiesOf(request.trust, env);
   if (request.bearerToken !== undefined && request.trust.kind === 'unverified')
-    throw new TypeError('a token for a server that is not verified');
+    throw new TypeError('a bearer token requires a verified server');
   const dial = dialer(url, routeTo(url, request, env), signal);
   const name = request.serverName ?? hostOf(url);
   const raw = await dial();
@@ -61,7 +62,7 @@ async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSi
     const shown = socket.getPeerX509Certificate();
     const peer = peerOf(shown);
     const code = socket.authorizationError as unknown as string | null;
-    // Node is told to go on with any certificate so that the one shown can be named here; nothing has been sent yet.
+    // Node accepts any certificate here, so that the error can name the one shown; nothing has been sent yet.
     if (request.trust.kind === 'certificate') {
       if (!isCertificate(shown, request.trust.pem)) throw new WebError({ kind: 'other-certificate', peer });
     } else if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateFailure(String(code), name, peer));
@@ -73,25 +74,24 @@ async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSi
   }
 }
 
-/** Opens connections to the server of a URL. */
 function dialer(url: URL, dial: Dial, signal: AbortSignal): () => Promise<Duplex> {
   const address = { host: hostOf(url), port: url.port === '' ? 443 : Number(url.port) };
   return async () => {
     signal.throwIfAborted();
     const socket = (await dial(address, signal)) as Duplex;
-    // What fails later is told by whoever uses the socket.
+    // Later errors are reported by the user of the socket.
     socket.on('error', () => undefined);
     return socket;
   };
 }
 
-/** TLS has shown that the other side has its key. */
+/** TLS has proved that the peer holds the private key. */
 function isCertificate(shown: X509Certificate | undefined, pem: string): boolean {
   const certificate = x509CertificateOf(pem);
   return certificate !== null && shown?.raw.equals(certificate.raw) === true;
 }
 
-/** From elsewhere, through a proxy, or directly. */
+/** Through `dial`, through a proxy, or directly. */
 function routeTo(url: URL, { dial, proxyUrl }: WebRequest, env: ProxyEnvironment): Dial {
   if (dial !== undefined) return dial;
   const proxy = proxyUrl === undefined ? environmentProxy(url, env) : proxyUrl === null ? null : new URL(proxyUrl);
@@ -109,7 +109,7 @@ function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
 
 interface SecureOptions {
   readonly host: string;
-  /** Null: those of Node.js. */
+  /** Null: the built-in CAs of Node.js. */
   readonly ca: readonly string[] | null;
   readonly client: WebRequest['clientCertificate'] | undefined;
   readonly signal: AbortSignal;
@@ -124,7 +124,7 @@ function secure(socket: Duplex, { host, ca, client, signal }: SecureOptions): Pr
     minVersion: 'TLSv1.2',
     rejectUnauthorized: false,
     checkServerIdentity,
-    // An authority that others signed is one as well, as for Go.
+    // Accepts an intermediate CA as a trust anchor, as Go does.
     ...(ca === null ? {} : { ca: [...ca], allowPartialTrustChain: true }),
     ...(client === undefined ? {} : { cert: client.certificate, key: client.key.reveal() }),
   });
@@ -194,7 +194,7 @@ function headersOf({ headers }: IncomingMessage): Pick<WebAnswer, 'contentType' 
   };
 }
 
-/** What something that does not speak TLS says by itself, or to a plain request. */
+/** Identifies a server that does not speak TLS by its banner, or by its response to a plain request. */
 async function listen(dial: () => Promise<Duplex>): Promise<'ssh' | 'http' | null> {
   const socket = await dial().catch(() => null);
   if (socket === null) return null;

@@ -6,8 +6,8 @@ import type { PathRequest } from './request-info.ts';
 import { methodNotAllowed, noSuchResource } from './status.ts';
 
 /**
- * Answers what is no resource: health, version, discovery.
- * @param address `host:port` as told in discovery
+ * Answers requests for paths without a resource: health, version, discovery.
+ * @param address `host:port` for the discovery document
  * @throws StatusError 404, 405
  */
 export function answerPath({ path, verb, query }: PathRequest, gitVersion: string, address: string): Answer {

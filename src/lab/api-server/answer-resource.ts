@@ -16,7 +16,7 @@ import { answerReview, requestToken } from './reviews.ts';
 import { badRequest, goQuote, invalid, methodNotAllowed, noSuchResource, unsupportedMediaType, unsupportedValue } from './status.ts';
 import { renderTable, wantsTable } from './table.ts';
 
-/** A request about a resource the server has. */
+/** A request for a resource that the server serves. */
 export interface ResourceCall {
   readonly context: HandlerContext;
   readonly user: UserInfo;
@@ -29,8 +29,8 @@ export interface ResourceCall {
 type PlacedCall = ResourceCall & { readonly at: At };
 
 /**
- * Does what a request about a resource asks for.
- * @throws StatusError with the answer, when it is no object
+ * Executes a request for a resource.
+ * @throws StatusError with the response, when it is not an object
  */
 export async function answerResource(call: ResourceCall): Promise<Answer> {
   const { info, type, request } = call;
@@ -134,7 +134,7 @@ async function patch(call: PlacedCall): Promise<Answer> {
   return show(call, 200, call.context.registry.patch(call.type, call.at, patchType, body, writeOptions(call, 'PatchOptions')));
 }
 
-/** An object or a list, as the client wants it. */
+/** An object or a list in the format that the client accepts. */
 function show({ context, type, request }: PlacedCall, status: number, object: JsonObject): Answer {
   if (!wantsTable(request.headers.accept)) return { status, body: object };
   const { items } = object;

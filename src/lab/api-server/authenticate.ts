@@ -6,7 +6,7 @@ import { entriesOf, textOf } from './members.ts';
 import { unauthorized } from './status.ts';
 import type { Store } from './store.ts';
 
-/** Who makes a request. */
+/** The authenticated user of a request. */
 export interface UserInfo {
   readonly name: string;
   readonly uid?: string;
@@ -14,7 +14,7 @@ export interface UserInfo {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The subject of a client certificate that the server's authority signed. */
+/** The subject of a client certificate that the server's CA signed. */
 export interface ClientCertificate {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -22,7 +22,10 @@ export interface ClientCertificate {
   readonly sha256: string;
 }
 
-/** What a request brings to prove who makes it. `certificate` is null for none; `invalid` for one that is expired or of another authority. */
+/**
+ * The credentials of a request. `certificate` is null for none; `invalid` for one that is expired or from
+ * another CA.
+ */
 export interface Credentials {
   readonly certificate: ClientCertificate | 'invalid' | null;
   /** The Authorization header, empty when absent. */
@@ -31,11 +34,11 @@ export interface Credentials {
 
 export interface Authenticator {
   /**
-   * Who makes a request; `system:anonymous` without credentials.
-   * @throws StatusError 401 for credentials that prove nothing
+   * Authenticates a request; `system:anonymous` without credentials.
+   * @throws StatusError 401 for invalid credentials
    */
   authenticate(credentials: Credentials): UserInfo;
-  /** Makes a bearer token for a service account. `expires` is the end of its life. */
+  /** Creates a bearer token for a service account. `expires` is its expiration time. */
   issueServiceAccountToken(account: KubeObject, expires: Date): string;
   /** The user of a bearer token, or null. */
   userOfToken(token: string): UserInfo | null;
@@ -44,7 +47,7 @@ export interface Authenticator {
 export interface AuthenticatorOptions {
   readonly store: Store;
   readonly now: () => Date;
-  /** Bearer tokens that are simply known. */
+  /** Static bearer tokens. */
   readonly tokens?: Readonly<Record<string, { readonly user: string; readonly groups: readonly string[] }>>;
 }
 
@@ -52,7 +55,10 @@ const AUTHENTICATED = 'system:authenticated';
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'], extra: {} };
 
-/** Client certificates, known tokens, tokens of service accounts, bootstrap tokens, and nobody. */
+/**
+ * Authenticates client certificates, static tokens, service account tokens, bootstrap tokens, and anonymous
+ * requests.
+ */
 export function createAuthenticator({ store, now, tokens = {} }: AuthenticatorOptions): Authenticator {
   const signingKey = randomBytes(32);
   const userOfToken = (token: string): UserInfo | null => {
@@ -87,7 +93,7 @@ export function createAuthenticator({ store, now, tokens = {} }: AuthenticatorOp
   };
 }
 
-/** A user with the group that every authenticated one is in. */
+/** A user with the group of all authenticated users. */
 export function userOf(name: string, groups: readonly string[], extra: UserInfo['extra'] = {}, uid?: string): UserInfo {
   const all = groups.includes(AUTHENTICATED) ? groups : [...groups, AUTHENTICATED];
   return { name, groups: all, extra, ...(uid === undefined ? {} : { uid }) };
@@ -139,7 +145,7 @@ function userOfBootstrapToken(token: string, store: Store, now: Date): UserInfo 
   return userOf(`system:bootstrap:${id}`, stored.groups);
 }
 
-/** What a bootstrap token Secret says. */
+/** The content of a bootstrap token Secret. */
 export interface BootstrapToken {
   readonly id: string;
   readonly secret: string;
@@ -148,7 +154,7 @@ export interface BootstrapToken {
   readonly groups: readonly string[] | null;
 }
 
-/** The token in a Secret, or null when it is none, being deleted, or expired. */
+/** The token in a Secret, or null when the Secret contains none, is being deleted, or expired. */
 export function bootstrapTokenOf(secret: KubeObject | null, now: Date): BootstrapToken | null {
   if (secret === null || textOf(secret, 'type') !== 'bootstrap.kubernetes.io/token' || secret.metadata.deletionTimestamp) return null;
   const data = new Map(entriesOf(secret, 'data').map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
@@ -164,7 +170,7 @@ export function bootstrapTokenOf(secret: KubeObject | null, now: Date): Bootstra
   };
 }
 
-/** When a bootstrap token ends: null for never; an unreadable date has ended already. */
+/** Expiration of a bootstrap token: null for never; a token with an invalid date counts as expired. */
 export function expiryOf(secret: KubeObject): Date | null {
   const text = entriesOf(secret, 'data').find(([key]) => key === 'expiration')?.[1] ?? '';
   return text === '' ? null : new Date(Buffer.from(text, 'base64').toString('utf8'));

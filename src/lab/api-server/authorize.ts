@@ -6,7 +6,7 @@ import type { RequestInfo } from './request-info.ts';
 import { forbidden, forbiddenPath, goQuote, type StatusError } from './status.ts';
 import type { Store } from './store.ts';
 
-/** Paths anybody may read, whatever RBAC says. */
+/** Paths that every user may read, regardless of RBAC. */
 const ALWAYS_ALLOWED = ['/healthz', '/readyz', '/livez'];
 
 /** The authorizers of an API server started with `--authorization-mode=Node,RBAC`, in their order. */

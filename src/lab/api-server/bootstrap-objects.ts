@@ -8,7 +8,10 @@ const READ = ['get', 'list', 'watch'];
 const PUBLIC_URLS = ['/livez', '/readyz', '/healthz', '/version', '/version/'];
 const CSRS = 'certificates.k8s.io';
 
-/** What an API server has from the start: its namespaces and the roles the workflows refer to. @see plugin/pkg/auth/authorizer/rbac/bootstrappolicy (1.36) */
+/**
+ * The initial objects of an API server: its namespaces and the roles that the workflows use. @see
+ * plugin/pkg/auth/authorizer/rbac/bootstrappolicy (1.36)
+ */
 export const BOOTSTRAP_OBJECTS: readonly KubeObject[] = [
   ...['default', 'kube-node-lease', KUBE_PUBLIC, KUBE_SYSTEM].map((name) => ({
     apiVersion: 'v1',

@@ -20,15 +20,18 @@ const METADATA: Readonly<Record<string, 'string' | 'number' | 'strings' | 'list'
   finalizers: 'list',
 };
 
-/** A body as an object of a kind: unknown members dropped, nulls and empty lists gone, as a round trip through Go's types leaves it. */
+/**
+ * A body as an object of a kind: unknown members, nulls and empty lists are dropped, as by a round trip
+ * through Go's types.
+ */
 export interface Decoded {
   readonly object: KubeObject;
-  /** Paths of the members that were dropped. */
+  /** Paths of the dropped members. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Reads a body as an object of a kind. `metadata.name` may still be empty.
+ * Decodes a body as an object of a kind. `metadata.name` may still be empty.
  * @throws StatusError 400
  */
 export function decodeObject(type: ResourceType, body: Json): Decoded {
@@ -40,15 +43,15 @@ export function decodeObject(type: ResourceType, body: Json): Decoded {
 }
 
 /**
- * The same for what a patch gave.
- * @returns the object, or what is wrong with its shape
+ * As decodeObject, for the result of a patch.
+ * @returns the object, or the error in its structure
  */
 export function decodePatched(type: ResourceType, body: JsonObject): KubeObject | { readonly why: string } {
   const wrong = shapeProblem(type, body);
   return wrong === null ? decodeMembers(type, body).object : { why: wrong.slice(handledAs(type, type.kind, type.version).length) };
 }
 
-/** The start of the message for a body that is no object at all. */
+/** The start of the message for a body that is not an object. */
 export function unrecognized(type: ResourceType): string {
   return `the object provided is unrecognized (must be of type ${type.kind})`;
 }
@@ -128,7 +131,7 @@ function decodeMembers(type: ResourceType, body: JsonObject): Decoded {
   return { object, unknown };
 }
 
-/** A map of texts: null is an empty text, an empty map is none. */
+/** A map of strings: null is an empty string, an empty map is dropped. */
 function textMap(value: Json | undefined): JsonObject | undefined {
   if (!isJsonObject(value) || Object.keys(value).length === 0) return undefined;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, each ?? '']));

@@ -6,18 +6,18 @@ const GROUPS: readonly string[] = [...new Set(SERVED.map(({ group }) => group))]
 const SHOWN_BY_GET_ALL = ['daemonsets', 'deployments', 'pods', 'services'];
 const STORED_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** The type behind a path; null when the server does not serve it. */
+/** The type of a path; null when the server does not serve it. */
 export function servedType(group: string, version: string, plural: string): ResourceType | null {
   return SERVED.find((type) => type.group === group && type.version === version && type.plural === plural) ?? null;
 }
 
-/** Whether a kind is only ever created and never stored. */
+/** Whether a kind is only created and never stored. */
 export function isReview(type: ResourceType): boolean {
   return REVIEWS.includes(type);
 }
 
 /**
- * The discovery document at a path, or null when there is none. `group` tells whether the path names a group that is served.
+ * The discovery document of a path, or null. `group` reports whether the path belongs to a served group.
  * @see Kubernetes API concepts, "API discovery"
  */
 export function discoveryDocument(path: string, server: string): JsonObject | null {
@@ -33,7 +33,7 @@ export function discoveryDocument(path: string, server: string): JsonObject | nu
   return version === undefined ? { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) } : resourceList(group, version);
 }
 
-/** Whether a path belongs to a group the server knows, even if not to a version or resource of it. */
+/** Whether a path belongs to a served group, even if not to a served version or resource. */
 export function isServedGroup(path: string): boolean {
   const [root, group] = path.split('/').filter((part) => part !== '');
   return root === 'api' || (root === 'apis' && GROUPS.includes(group ?? ''));

@@ -7,7 +7,7 @@ import { badRequest, StatusError, unsupportedMediaType } from './status.ts';
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
 /**
- * Reads the body of a request to its end.
+ * Reads the complete body of a request.
  * @throws StatusError 413
  */
 export async function readBody(request: IncomingMessage): Promise<Buffer> {
@@ -31,8 +31,8 @@ const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const UNKNOWN_FORMAT = `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, ${PROTOBUF}`;
 
 /**
- * The value in a body of JSON, YAML or Kubernetes' protobuf.
- * @param what begins the message when it can't be read
+ * Parses a body in JSON, YAML or Kubernetes' protobuf.
+ * @param what start of the error message
  * @throws StatusError 400, 415
  */
 export function parseBody(body: Buffer, type: string, what: string): Json {
@@ -49,7 +49,7 @@ export function parseBody(body: Buffer, type: string, what: string): Json {
   }
 }
 
-/** As large as a request body may be. */
+/** Limits of a request body. */
 const BODY_LIMITS: SourceLimits = { characters: 3 * 1024 * 1024, nodes: 500_000, hint: 'Send a smaller object' };
 
 function parseYaml(text: string, what: string): Json {
@@ -76,16 +76,16 @@ function parseJson(text: string, what: string): Json {
   }
 }
 
-/** What a request is answered with. `streamed`: whoever took it over answers. */
+/** The response to a request. `streamed`: the handler itself sends it. */
 export type Answer =
   | { readonly status: number; readonly body: JsonObject }
   | { readonly status: number; readonly text: string }
   | 'streamed';
 
-/** A path that is nothing to this server. */
+/** The response for an unknown path. */
 export const PAGE_NOT_FOUND: Answer = { status: 404, text: '404 page not found\n' };
 
-/** Sends an answer; one that is streamed is somebody else's. */
+/** Sends a response; a streamed one is sent by its handler. */
 export function sendAnswer(response: ServerResponse, answer: Answer, headers: Readonly<Record<string, string>> = {}): void {
   if (answer === 'streamed') return;
   const [type, text] =
@@ -95,7 +95,7 @@ export function sendAnswer(response: ServerResponse, answer: Answer, headers: Re
   response.end(text);
 }
 
-/** Sends what a StatusError says; anything else is a bug and says so. */
+/** Sends the response of a StatusError; other errors are bugs and sent as 500. */
 export function sendError(response: ServerResponse, error: unknown): void {
   if (!(error instanceof StatusError)) {
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,17 +1,20 @@
 import type { RequestInfo } from './request-info.ts';
 
-/** Which requests a fault meets; what is left out matches all. */
+/** The requests that a fault applies to; absent fields match all. */
 export interface FaultMatch {
-  /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, or the method of a path that is no resource. */
+  /**
+   * `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, or the HTTP method for a path without a
+   * resource.
+   */
   readonly verb?: string;
   /** Plural name, e.g. `configmaps`. */
   readonly resource?: string;
   readonly name?: string;
-  /** The path, for what is no resource, e.g. `/version`. */
+  /** The path, for requests without a resource, e.g. `/version`. */
   readonly path?: string;
 }
 
-/** What happens to a request instead of, or before, its answer. */
+/** What happens instead of, or before, the response. */
 export type FaultAction =
   | {
       readonly kind: 'answer';
@@ -20,25 +23,30 @@ export type FaultAction =
       readonly body?: string;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** The connection is cut without an answer. */
+  /** Closes the connection without a response. */
   | { readonly kind: 'drop' }
-  /** Goes on after a while, with `then` or with its answer. */
+  /** Delays the request, then continues with `then` or the response. */
   | { readonly kind: 'delay'; readonly ms: number; readonly then?: FaultAction }
-  /** Waits until the promise is kept, then goes on with `then` or with its answer. */
+  /** Waits for the promise, then continues with `then` or the response. */
   | { readonly kind: 'hold'; readonly until: Promise<void>; readonly then?: FaultAction };
 
-/** Troubles waiting for requests. */
+/** Pending faults. */
 export interface Faults {
-  /** Meets the next `times` (default 1) matching requests. A request meets one fault: of several the one added first. */
+  /**
+   * Applies to the next `times` (default 1) matching requests. Each request gets at most one fault, the one
+   * added first.
+   */
   add(match: FaultMatch, action: FaultAction, times?: number): void;
-  /** Holds the next matching request. `arrived` resolves when it is there, `release` lets it go on. */
+  /**
+   * Holds the next matching request. `arrived` resolves when the request arrives, `release` lets it continue.
+   */
   hold(match: FaultMatch, then?: FaultAction): { readonly arrived: Promise<void>; readonly release: () => void };
-  /** The fault that meets a request now, used up by it; null for none. */
+  /** Takes the fault for a request; null for none. */
   take(request: RequestInfo): FaultAction | null;
   clear(): void;
 }
 
-/** No faults yet. */
+/** Creates an empty list of faults. */
 export function createFaults(): Faults {
   let waiting: { match: FaultMatch; action: FaultAction; left: number; met?: () => void }[] = [];
   return {

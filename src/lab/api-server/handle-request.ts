@@ -11,8 +11,8 @@ import type { RequestInfo } from './request-info.ts';
 import { methodNotAllowed, noSuchResource } from './status.ts';
 
 /**
- * Answers a request, if the user may make it.
- * @throws StatusError with the answer, when it is no object
+ * Executes a request after authorization.
+ * @throws StatusError with the response, when it is not an object
  */
 export async function handleRequest(
   context: HandlerContext,
@@ -35,7 +35,7 @@ export async function handleRequest(
 }
 
 /**
- * Who makes a request, impersonation included.
+ * The user of a request, after impersonation.
  * @throws StatusError 401, 403
  */
 export function requesterOf(

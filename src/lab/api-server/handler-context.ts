@@ -5,7 +5,7 @@ import type { Registry } from './registry.ts';
 import type { Store } from './store.ts';
 import type { WatchStreams } from './watch-streams.ts';
 
-/** All that answering a request needs. */
+/** The dependencies of the request handlers. */
 export interface HandlerContext {
   readonly store: Store;
   readonly registry: Registry;
@@ -13,9 +13,9 @@ export interface HandlerContext {
   readonly clock: Clock;
   /** `gitVersion`, e.g. `v1.36.2`. */
   readonly gitVersion: string;
-  /** `host:port` as told in discovery. */
+  /** `host:port` for the discovery document. */
   readonly address: () => string;
   readonly watches: WatchStreams;
-  /** By name of the node. */
+  /** By node name. */
   readonly nodeProxies: ReadonlyMap<string, NodeProxy>;
 }

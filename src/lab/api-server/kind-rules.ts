@@ -42,7 +42,7 @@ export function rulesOf(type: ResourceType): KindRules & { readonly name: NameRu
   return { name: subdomain, members: ['spec', 'status'], ...RULES[qualifiedResource(type)] };
 }
 
-/** What a field selector may ask an object of this kind for. */
+/** The fields of this kind that a field selector may use. */
 export function selectableFields(type: ResourceType): (object: KubeObject) => Readonly<Record<string, string>> {
   const more = rulesOf(type).fields ?? (() => ({}));
   return (object) => ({

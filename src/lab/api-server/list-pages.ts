@@ -5,7 +5,7 @@ import { withMember } from './members.ts';
 import { badRequest, expired } from './status.ts';
 import type { Store } from './store.ts';
 
-/** A List object; its items carry neither kind nor apiVersion. */
+/** A List object; its items have neither kind nor apiVersion. */
 export function listOf(type: ResourceType, items: readonly KubeObject[], metadata: JsonObject): JsonObject {
   return {
     kind: `${type.kind}List`,
@@ -15,7 +15,7 @@ export function listOf(type: ResourceType, items: readonly KubeObject[], metadat
   };
 }
 
-/** Which part of a list is wanted. */
+/** The requested part of a list. */
 export interface PageQuery {
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
@@ -23,7 +23,7 @@ export interface PageQuery {
   readonly continue?: string;
 }
 
-/** Where the next page of a list begins, and of which version the list is. */
+/** The start of the next page of a list, and the resourceVersion of the list. */
 interface Position {
   readonly revision: number;
   readonly after: string;
@@ -33,8 +33,9 @@ const CONTINUE_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.';
 
 /**
- * One page of the objects that match a query, as a List. Unlike a real server's, later pages show the objects as they are then.
- * @throws StatusError 410 when the version of the first page is forgotten, 400 for a token of another maker
+ * One page of the objects that match a query, as a List. Unlike a real server's, later pages contain the
+ * current objects.
+ * @throws StatusError 410 when the resourceVersion of the first page has expired, 400 for an invalid token
  */
 export function pageOf(type: ResourceType, matching: readonly KubeObject[], query: PageQuery, store: Store): JsonObject {
   const position = query.continue ? decodePosition(query.continue) : null;

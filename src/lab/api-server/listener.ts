@@ -5,21 +5,21 @@ import { TLSSocket } from 'node:tls';
 import type { ClientCertificate } from './authenticate.ts';
 import type { KeyPair } from './pki.ts';
 
-/** A socket that accepts HTTP requests; it can be opened and closed any number of times. */
+/** A socket for HTTP requests; it can be opened and closed repeatedly. */
 export interface Listener {
   /**
-   * @param port 0: any free one
+   * @param port 0: any free port
    * @returns the port
    */
   listen(port: number, host: string): Promise<number>;
-  /** Connections made so far. */
+  /** Number of connections so far. */
   accepted(): number;
   dropConnections(): void;
-  /** Closes it and every connection. */
+  /** Closes the socket and every connection. */
   close(): Promise<void>;
 }
 
-/** @param tls the serving certificate and the authority of client certificates; null for plain HTTP */
+/** @param tls the serving certificate and the CA of client certificates; null for plain HTTP */
 export function createListener(
   tls: { readonly serving: KeyPair; readonly clientCaPem: string } | null,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
@@ -32,7 +32,7 @@ export function createListener(
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  // A watch lasts as long as its client wants.
+  // The client decides how long a watch lasts.
   server.requestTimeout = 0;
   server.keepAliveTimeout = 60_000;
   const dropConnections = () => {
@@ -57,7 +57,10 @@ export function createListener(
   };
 }
 
-/** The client certificate of a connection: null for none, `invalid` for one that is expired or of another authority. */
+/**
+ * The client certificate of a connection: null for none, `invalid` for one that is expired or from another
+ * CA.
+ */
 export function clientCertificateOf(socket: Socket): ClientCertificate | 'invalid' | null {
   if (!(socket instanceof TLSSocket)) return null;
   const peer = socket.getPeerCertificate();

@@ -1,7 +1,7 @@
 import { type Cause, invalidValue } from './status.ts';
 
 /**
- * What is wrong with a text, in the words of the API server; empty when nothing is.
+ * The API server's validation messages for a text; empty when the text is valid.
  * @see k8s.io/apimachinery pkg/util/validation and pkg/api/validate/content (1.36)
  */
 export type NameRule = (text: string) => readonly string[];
@@ -57,13 +57,13 @@ export const labelValue: NameRule = ruleOf(
   'bytes',
 );
 
-/** Anything that fits a path: RBAC objects. */
+/** Any text that is valid in a path: RBAC objects. */
 export const pathSegment: NameRule = (text) => {
   if (text === '.' || text === '..') return [`may not be '${text}'`];
   return ['/', '%'].filter((illegal) => text.includes(illegal)).map((illegal) => `may not contain '${illegal}'`);
 };
 
-/** No rule at all: certificate signing requests. */
+/** No rule: certificate signing requests. */
 export const anyName: NameRule = () => [];
 
 /** `example.com/name` or `name`: keys of labels, annotations and taints. */
@@ -89,7 +89,7 @@ export const configKey: NameRule = (text) => {
   return text.startsWith('..') ? [...wrong, "must not start with '..'"] : wrong;
 };
 
-/** The causes a rule finds in a field. */
+/** The validation errors of a rule for a field. */
 export function nameCauses(rule: NameRule, field: string, text: string): readonly Cause[] {
   return rule(text).map((why) => invalidValue(field, text, why));
 }

@@ -21,14 +21,15 @@ const NODE_RULES: readonly JsonObject[] = [
   { apiGroups: ['node.k8s.io'], resources: ['runtimeclasses'], verbs: READ },
 ];
 
-/** The node a user is: null for someone else, empty for one whose name says none. */
+/** The node name of a user: null for other users, empty for a node user without a name. */
 export function nodeNameOf(user: UserInfo): string | null {
   return user.name.startsWith(NODE_USER_PREFIX) && user.groups.includes(NODES_GROUP_NAME) ? user.name.slice(NODE_USER_PREFIX.length) : null;
 }
 
 /**
- * What a kubelet may do as a node, besides RBAC. Access to a ConfigMap comes only from the Node's dynamic configuration: pods are not looked at.
- * @returns null when the user is no node
+ * The permissions of a kubelet as a node, in addition to RBAC. Access to a ConfigMap depends only on the
+ * Node's dynamic configuration, not on pods.
+ * @returns null when the user is not a node
  * @see kubernetes/kubernetes plugin/pkg/auth/authorizer/node (1.36)
  */
 export function nodeAllows(store: Store, user: UserInfo, request: RequestInfo): Verdict | null {

@@ -7,15 +7,15 @@ import { notFound, StatusError } from './status.ts';
 import type { Store } from './store.ts';
 
 /**
- * What stands in for the kubelet of a node behind `nodes/NAME/proxy`.
+ * Substitutes the kubelet of a node behind `nodes/NAME/proxy`.
  * @param path with a leading slash, e.g. `/configz`
- * @returns null: nothing of that name, which a kubelet answers with plain text; `down`: nobody listens
+ * @returns null: unknown path, which a kubelet answers with plain text; `down`: the kubelet is not listening
  */
 export type NodeProxy = (path: string) => Answer | null | 'down';
 
 /**
- * Answers a GET that goes through to a kubelet.
- * @throws StatusError 404 for a Node that is not there, 503 for a kubelet that is not
+ * Answers a GET to a kubelet through the proxy.
+ * @throws StatusError 404 for a missing Node, 503 for an unreachable kubelet
  * @see kube-apiserver 1.36, observed
  */
 export function answerNodeProxy(

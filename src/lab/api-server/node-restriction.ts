@@ -22,7 +22,7 @@ const KUBELET_LABELS = [
 ];
 const KUBELET_NAMESPACES = ['kubelet.kubernetes.io', 'node.kubernetes.io'];
 
-/** A write as admission sees it; `object` is null on delete, `old` on create. */
+/** A write as admission receives it; `object` is null on delete, `old` on create. */
 export interface Write {
   readonly type: ResourceType;
   readonly name: string;
@@ -31,7 +31,8 @@ export interface Write {
 }
 
 /**
- * Admission plugin NodeRestriction: a node changes only its own Node and Lease, and not what decides which pods it gets.
+ * Admission plugin NodeRestriction: a node may change only its own Node and Lease, but no fields that affect
+ * pod scheduling.
  * @throws StatusError 403
  * @see kubernetes/kubernetes plugin/pkg/admission/noderestriction (1.36)
  */
@@ -49,23 +50,23 @@ function leaseProblem(node: string, { name, object, old }: Write): string | null
 }
 
 function nodeProblem(node: string, { name, object, old }: Write): string | null {
-  const who = `node ${goQuote(node)}`;
-  if (name !== node) return `${who} is not allowed to modify node ${goQuote(name)}`;
+  const subject = `node ${goQuote(node)}`;
+  if (name !== node) return `${subject} is not allowed to modify node ${goQuote(name)}`;
   if (object === null) return null;
   const labels = forbiddenLabels(object, old);
   const source = memberOf(object, 'spec').configSource;
   if (old === null) {
-    if (source !== undefined) return `${who} is not allowed to create pods with a non-nil configSource`;
-    return labels.length === 0 ? null : `${who} is not allowed to set the following labels: ${labels.join(', ')}`;
+    if (source !== undefined) return `${subject} is not allowed to create pods with a non-nil configSource`;
+    return labels.length === 0 ? null : `${subject} is not allowed to set the following labels: ${labels.join(', ')}`;
   }
   if (source !== undefined && !jsonEqual(source, memberOf(old, 'spec').configSource)) {
-    return `${who} is not allowed to update configSource to a new non-nil configSource`;
+    return `${subject} is not allowed to update configSource to a new non-nil configSource`;
   }
   if (!jsonEqual(memberOf(object, 'spec').taints ?? [], memberOf(old, 'spec').taints ?? [])) {
-    return `${who} is not allowed to modify taints`;
+    return `${subject} is not allowed to modify taints`;
   }
   if (!jsonEqual(object.metadata.ownerReferences ?? [], old.metadata.ownerReferences ?? [])) {
-    return `${who} is not allowed to modify ownerReferences`;
+    return `${subject} is not allowed to modify ownerReferences`;
   }
   return labels.length === 0 ? null : `is not allowed to modify labels: ${labels.join(', ')}`;
 }

@@ -9,8 +9,8 @@ import { badRequest, type Cause, invalid, invalidValue, requiredValue } from './
 const NAME_LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 
 /**
- * Gives a new object its name and namespace.
- * @throws StatusError 400 for another namespace than that of the request, 422 without a name or the start of one
+ * Sets name and namespace of a new object.
+ * @throws StatusError 400 for another namespace than that of the request, 422 without name and generateName
  */
 export function nameObject(type: ResourceType, namespace: string, object: KubeObject): KubeObject {
   refuseOtherNamespace(type, namespace, object);
@@ -29,7 +29,7 @@ export function refuseOtherNamespace(type: ResourceType, namespace: string, obje
   }
 }
 
-/** An update with what a client can't change taken from the object as it is. */
+/** An update with the fields that clients cannot change taken from the stored object. */
 export function keepSystemMetadata(desired: KubeObject, old: KubeObject): KubeObject {
   const { metadata } = old;
   return withMetadata(desired, {
@@ -44,7 +44,7 @@ export function keepSystemMetadata(desired: KubeObject, old: KubeObject): KubeOb
   });
 }
 
-/** Attempts to change what can't be changed. */
+/** Attempts to change immutable metadata. */
 export function frozenMetadataCauses(desired: KubeObject, old: KubeObject): readonly Cause[] {
   return (['uid', 'deletionTimestamp'] as const).flatMap((name) => {
     const value = desired.metadata[name];
@@ -52,7 +52,7 @@ export function frozenMetadataCauses(desired: KubeObject, old: KubeObject): read
   });
 }
 
-/** Names, labels and annotations that are not allowed. */
+/** Invalid names, labels and annotations. */
 export function metadataCauses(type: ResourceType, { metadata }: KubeObject): readonly Cause[] {
   return [
     ...nameCauses(rulesOf(type).name, 'metadata.name', metadata.name),
@@ -66,7 +66,7 @@ export function metadataCauses(type: ResourceType, { metadata }: KubeObject): re
   ];
 }
 
-/** Whether somebody wants to be asked before the object goes. */
+/** Whether a finalizer delays the deletion. */
 export function hasFinalizers({ metadata }: KubeObject): boolean {
   const finalizers = metadata.finalizers;
   return Array.isArray(finalizers) && finalizers.length > 0;

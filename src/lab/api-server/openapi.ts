@@ -2,7 +2,8 @@ import type { JsonObject } from '../../base/json.ts';
 import { apiVersionOf, RESOURCES, type ResourceType, resourcePath } from '../../kube/resources.ts';
 
 /**
- * Just enough OpenAPI v3 for a client to learn that the server checks fields itself (`fieldValidation`), so that kubectl does not want schemas.
+ * Minimal OpenAPI v3: it declares that the server validates fields itself (`fieldValidation`), so that
+ * kubectl requests no schemas.
  * @returns the document at a path under /openapi/v3, or null
  */
 export function openapiDocument(path: string): JsonObject | null {

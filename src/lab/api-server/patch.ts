@@ -9,7 +9,7 @@ export type { PatchType };
 
 /**
  * Applies a patch to an object of a kind.
- * @throws StatusError 400 for what is no patch, 422 for one that does not fit
+ * @throws StatusError 400 for an invalid patch, 422 for one that does not apply
  */
 export function applyPatch(type: ResourceType, target: JsonObject, patchType: PatchType, patch: Json): JsonObject {
   if (patchType === 'json' && !Array.isArray(patch)) {

@@ -33,41 +33,47 @@ export interface Subject {
   readonly organizations?: readonly string[];
 }
 
-/** When a certificate is valid. By default from five minutes ago for a year: TLS peers go by the machine's clock, not by one a test moves. */
+/**
+ * The validity of a certificate. Default: from five minutes ago for one year. TLS peers use the system time,
+ * not a test clock.
+ */
 export interface Validity {
   readonly notBefore?: Date;
   readonly notAfter?: Date;
 }
 
-/** An authority that signs certificates. */
+/** A CA that signs certificates. */
 export interface CertificateAuthority {
   readonly certPem: string;
   readonly keyPem: string;
-  /** A certificate for a TLS server. `names` are DNS names and IP addresses; the first is its common name unless told. */
+  /**
+   * A certificate for a TLS server. `names` are DNS names and IP addresses; the first is the default common
+   * name.
+   */
   issueServer(names: readonly string[], options?: Validity & { readonly commonName?: string }): Promise<KeyPair>;
-  /** A certificate for a client: the API server takes CN as the user and each O as a group. */
+  /** A client certificate: the API server takes CN as the user and each O as a group. */
   issueClient(subject: Subject, options?: Validity): Promise<KeyPair>;
-  /** Signs a request as it stands: its subject, names and key. Returns PEM. */
+  /** Signs a CSR unchanged: its subject, names and key. Returns PEM. */
   signRequest(request: ParsedRequest, usages: readonly string[], validity: Required<Validity>): Promise<string>;
 }
 
-/** What a certificate signing request asks for. */
+/** The content of a CSR. */
 export interface ParsedRequest {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
-  /** Other subject alternative names: mail addresses and URIs. */
+  /** Other subject alternative names: email addresses and URIs. */
   readonly otherNames: readonly string[];
-  /** True when it is signed with the key it names. */
+  /** Whether the CSR is signed with its own key. */
   readonly verify: () => Promise<boolean>;
   readonly subject: Name;
   readonly publicKey: PublicKey;
 }
 
 /**
- * Makes an authority with an EC key.
- * @param commonName of its certificate; kubeadm's is `kubernetes`
+ * Creates a CA with an EC key.
+ * @param commonName of the CA certificate; kubeadm's is `kubernetes`
  */
 export async function createAuthority(commonName = 'kubernetes', validity: Validity = {}): Promise<CertificateAuthority> {
   const keys = await generateKeys();
@@ -135,9 +141,9 @@ function authorityOf(certificate: X509Certificate, signingKey: webcrypto.CryptoK
 }
 
 /**
- * Takes a request apart.
+ * Parses a CSR.
  * @param pem `CERTIFICATE REQUEST`
- * @throws Error when it is none
+ * @throws Error for an invalid CSR
  */
 export function parseCertificateRequest(pem: string): ParsedRequest {
   const request = new Pkcs10CertificateRequest(pem);
@@ -157,7 +163,7 @@ export function parseCertificateRequest(pem: string): ParsedRequest {
 }
 
 /**
- * Makes a key and a request for a certificate of it, as a kubelet does.
+ * Creates a key and a CSR for it, as a kubelet does.
  * @param names DNS names and IP addresses
  * @returns PEM: `CERTIFICATE REQUEST` and `PRIVATE KEY`
  */

@@ -7,13 +7,13 @@ import { itemsOf, memberOf, textOf, textsOf } from './members.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Store } from './store.ts';
 
-/** Yes, or no with what the server adds to its answer (may be empty). */
+/** Allowed, or denied with the server's additional explanation (may be empty). */
 export type Verdict = { readonly allowed: true } | { readonly allowed: false; readonly reason: string };
 
 const GROUP = 'rbac.authorization.k8s.io';
 
 /**
- * What the Roles and bindings in the store allow.
+ * Evaluates the Roles and bindings in the store.
  * @see kubernetes/kubernetes plugin/pkg/auth/authorizer/rbac (1.36)
  */
 export function rbacAllows(store: Store, user: UserInfo, request: RequestInfo): Verdict {
@@ -27,7 +27,7 @@ export function rbacAllows(store: Store, user: UserInfo, request: RequestInfo): 
   return { allowed: false, reason: missing.length === 0 ? '' : `RBAC: ${missing.length === 1 ? missing[0] : `[${missing.join(', ')}]`}` };
 }
 
-/** Whether one rule covers a request. */
+/** Whether a rule covers a request. */
 export function ruleAllows(rule: JsonObject, request: RequestInfo): boolean {
   if (!matches(textsOf(rule, 'verbs'), request.verb)) return false;
   if (request.kind === 'path') return textsOf(rule, 'nonResourceURLs').some((url) => urlMatches(url, request.path));

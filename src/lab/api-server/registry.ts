@@ -35,7 +35,7 @@ import {
 import type { Store } from './store.ts';
 import { timestamp } from './timestamp.ts';
 
-/** An object by place and name; `namespace` is empty for cluster-wide kinds. */
+/** An object by namespace and name; `namespace` is empty for cluster-scoped kinds. */
 export interface At {
   readonly namespace: string;
   readonly name: string;
@@ -43,11 +43,11 @@ export interface At {
 
 export interface WriteOptions {
   readonly user: UserInfo;
-  /** Everything is checked, nothing stored. */
+  /** The object is validated but not stored. */
   readonly dryRun?: boolean;
   /** Empty for the object itself. */
   readonly subresource?: string;
-  /** Members the kind does not have are refused. */
+  /** Unknown members are rejected. */
   readonly strict?: boolean;
 }
 
@@ -55,19 +55,22 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
-/** The rules of the API over a store: what a client sees when it reads and writes objects. Everything that is refused is a StatusError. */
+/**
+ * The rules of the API on top of a store: the view of a client that reads and writes objects. Every rejection
+ * is a StatusError.
+ */
 export interface Registry {
   get(type: ResourceType, at: At): KubeObject;
-  /** A List object; without `namespace` over all of them. */
+  /** A List object; without `namespace` of all namespaces. */
   list(type: ResourceType, namespace: string, query: PageQuery): JsonObject;
-  /** What selects for a list or a watch. */
+  /** The selector of a list or a watch. */
   selector(type: ResourceType, query: PageQuery): Selector;
   create(type: ResourceType, namespace: string, body: Json, options: WriteOptions): KubeObject;
   update(type: ResourceType, at: At, body: Json, options: WriteOptions): { readonly object: KubeObject; readonly created: boolean };
   patch(type: ResourceType, at: At, patchType: PatchType, patch: Json, options: WriteOptions): KubeObject;
-  /** The object where the kind answers so or it waits for its finalizers, else a Status. */
+  /** Returns the object if the kind does so or finalizers delay the deletion, else a Status. */
   delete(type: ResourceType, at: At, deletion: DeleteOptions, options: WriteOptions): JsonObject;
-  /** A List of what was deleted. */
+  /** A List of the deleted objects. */
   deleteCollection(type: ResourceType, namespace: string, query: PageQuery, options: WriteOptions): JsonObject;
 }
 
@@ -98,7 +101,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     const decoded = decodeStrictly(type, body, options);
     const named = nameObject(type, namespace, decoded);
     requireNamespace(type, namespace);
-    // kubeadm sends "0", which is none.
+    // kubeadm sends "0", which means unset.
     if (Number(named.metadata.resourceVersion ?? 0) !== 0)
       throw new StatusError(500, 'resourceVersion should not be set on objects to be created');
     restrictNode(options.user, { type, name: named.metadata.name, object: named, old: null });
@@ -121,7 +124,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     if (type.namespaced && store.get(NAMESPACES, '', name) === null) throw notFound(NAMESPACES, name);
   };
 
-  /** Checks and stores what an update or patch made of `old`. */
+  /** Validates and stores the result of an update or patch of `old`. */
   const replace = (type: ResourceType, old: KubeObject, desired: KubeObject, options: WriteOptions): KubeObject => {
     const context = contextOf(options);
     const { prepareUpdate, validate, generation } = rulesOf(type);
@@ -170,7 +173,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     return rulesOf(type).returnsDeleted ? removed : deletedStatus(type, removed);
   };
 
-  /** There is no controller that empties it later: its objects go with it. */
+  /** The double has no namespace controller, so the objects of the namespace are deleted at once. */
   const removeNamespace = (namespace: KubeObject, options: WriteOptions): JsonObject => {
     const { name } = namespace.metadata;
     if (PROTECTED_NAMESPACES.includes(name)) throw forbidden(NAMESPACES, name, 'this namespace may not be deleted');
@@ -257,7 +260,7 @@ function refuseStale(type: ResourceType, name: string, version: string | undefin
   throw conflict(type, name, 'the object has been modified; please apply your changes to the latest version and try again');
 }
 
-/** For kinds that want to be told which version is replaced. */
+/** For kinds whose updates must contain a resourceVersion. */
 function versionMissing(type: ResourceType, name: string): StatusError {
   const cause = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update');
   return invalid({ group: type.group, kind: type.plural }, name, [cause]);
@@ -272,7 +275,7 @@ function refuseInvalid(type: ResourceType, object: KubeObject, causes: readonly 
   if (causes.length > 0) throw invalid(type, object.metadata.name, causes);
 }
 
-/** `/status` changes the status alone, the object itself everything else. */
+/** `/status` changes only the status, the main resource all other members. */
 function keepOtherHalf(desired: KubeObject, old: KubeObject, subresource: string): KubeObject {
   if (subresource === 'status') return withMember({ ...old, metadata: desired.metadata }, 'status', desired.status);
   return withMember(desired, 'status', old.status);
@@ -293,8 +296,8 @@ function deletedStatus(type: ResourceType, { metadata }: KubeObject): JsonObject
 }
 
 /**
- * Refuses a read that asks for a version the store has not reached.
- * @throws StatusError 504, or 400 for no number
+ * Rejects a read at a resourceVersion that the store has not reached.
+ * @throws StatusError 504, or 400 for an invalid number
  */
 export function refuseFuture(store: Store, asked: string | null): void {
   if (asked === null || asked === '') return;

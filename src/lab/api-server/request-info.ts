@@ -1,4 +1,4 @@
-/** What a request is about, as authorizers and the log see it. */
+/** The attributes of a request for authorizers and the log. */
 export type RequestInfo = ResourceRequest | PathRequest;
 
 export interface ResourceRequest {
@@ -12,11 +12,11 @@ export interface ResourceRequest {
   readonly resource: string;
   /** Empty: none. */
   readonly subresource: string;
-  /** Empty: cluster-wide. */
+  /** Empty: cluster-scoped. */
   readonly namespace: string;
-  /** Empty: a collection. A list or watch of one name by field selector has that name. */
+  /** Empty: a collection. A list or watch of one name by field selector has this name. */
   readonly name: string;
-  /** True when the path itself names an object. */
+  /** Whether the path itself names an object. */
   readonly named: boolean;
   readonly query: URLSearchParams;
 }
@@ -39,7 +39,7 @@ const VERBS: Readonly<Record<string, readonly [named: string, collection: string
 };
 
 /**
- * Takes a request line apart.
+ * Parses a request line.
  * @param method e.g. `GET`
  * @param target path and query as sent
  * @see k8s.io/apiserver pkg/endpoints/request/requestinfo.go (1.36)
@@ -68,10 +68,10 @@ function parseResource(
   parts: readonly string[],
 ): ResourceRequest {
   const scoped = parts[0] === 'namespaces' && parts.length > 2 && !['status', 'finalize'].includes(parts[2] ?? '');
-  // A Namespace belongs to itself: whoever may read in it by a Role may read the object.
+  // A Namespace belongs to itself, so that a Role in the namespace may grant access to it.
   const namespace = scoped || (parts[0] === 'namespaces' && parts.length > 1) ? (parts[1] ?? '') : '';
   const [resource = '', name = '', ...sub] = scoped ? parts.slice(2) : parts;
-  // What follows after `proxy` is a path of its own.
+  // The part after `proxy` is a separate path.
   const subresource = sub[0] === 'proxy' ? 'proxy' : sub.join('/');
   const [onObject = method.toLowerCase(), onCollection = method.toLowerCase()] = VERBS[method] ?? [];
   const named = name !== '';
@@ -81,12 +81,15 @@ function parseResource(
   return { kind: 'resource', path, verb, group, version, resource, subresource, namespace, name: name || selected, named, query };
 }
 
-/** The name that a field selector picks out: authorization knows a list of that alone from a list of all. Empty: it picks none. */
+/**
+ * The name that a field selector selects: authorizers distinguish such a list from a list of all objects.
+ * Empty: none.
+ */
 export function nameSelected(fieldSelector: string): string {
   return /(?:^|,)metadata\.name==?([^,=\\]+)(?:,|$)/.exec(fieldSelector)?.[1] ?? '';
 }
 
-/** As Go's query conversion reads booleans: anything but false and 0. */
+/** Parses booleans as Go's query conversion does: every value except false and 0 is true. */
 export function isTrue(value: string | null): boolean {
   return value !== null && !['false', '0', 'False', 'FALSE', 'f', 'F'].includes(value);
 }

@@ -15,7 +15,7 @@ export interface ReviewContext {
   readonly now: Date;
 }
 
-/** Answers a review: the object posted with its status filled in. Nothing is stored. */
+/** Answers a review: the posted object with its status. Nothing is stored. */
 export function answerReview(type: ResourceType, body: Json, { store, authenticator, user, now }: ReviewContext): JsonObject {
   const spec = memberOf(isJsonObject(body) ? body : undefined, 'spec');
   const answer = (status: JsonObject) => ({
@@ -46,8 +46,8 @@ export function answerReview(type: ResourceType, body: Json, { store, authentica
 const SHORTEST_SECONDS = 600;
 
 /**
- * Makes a token for a service account (TokenRequest).
- * @throws StatusError 404 without the account, 422 for too short a life
+ * Creates a token for a service account (TokenRequest).
+ * @throws StatusError 404 for a missing service account, 422 for too short a duration
  */
 export function requestToken(
   type: ResourceType,

@@ -2,11 +2,12 @@ import type { KubeObject } from '../../kube/object.ts';
 import { labelKey, labelValue } from './names.ts';
 import { badRequest, goQuote } from './status.ts';
 
-/** Decides whether an object is wanted. */
+/** Whether an object matches. */
 export type Selector = (object: KubeObject) => boolean;
 
 /**
- * Reads a label selector: `a`, `!a`, `a=b`, `a==b`, `a!=b`, `a in (x,y)`, `a notin (x,y)`, `a>1`, `a<1`, joined by commas.
+ * Parses a label selector: `a`, `!a`, `a=b`, `a==b`, `a!=b`, `a in (x,y)`, `a notin (x,y)`, `a>1`, `a<1`,
+ * joined by commas.
  * @throws StatusError 400
  * @see k8s.io/apimachinery pkg/labels (1.36)
  */
@@ -16,8 +17,9 @@ export function parseLabelSelector(text: string): Selector {
 }
 
 /**
- * Reads a field selector: `path=value`, `path==value`, `path!=value`, joined by commas; `\,`, `\=` and `\\` stand for themselves.
- * @param fieldsOf the fields of an object of this kind that may be asked for
+ * Parses a field selector: `path=value`, `path==value`, `path!=value`, joined by commas; `\,`, `\=` and `\\`
+ * are escapes.
+ * @param fieldsOf the selectable fields of an object of this kind
  * @throws StatusError 400
  * @see k8s.io/apimachinery pkg/fields (1.36)
  */
@@ -157,7 +159,7 @@ function oneOf(key: string, values: readonly string[]): Requirement {
   };
 }
 
-/** Also true where the label is absent. */
+/** Also true for an absent label. */
 function not(requirement: Requirement): Requirement {
   return (labels) => !requirement(labels);
 }

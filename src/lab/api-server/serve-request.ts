@@ -7,23 +7,23 @@ import type { HandlerContext } from './handler-context.ts';
 import { clientCertificateOf } from './listener.ts';
 import { parseRequest } from './request-info.ts';
 
-/** One request as it was answered. Neither headers nor bodies are kept. */
+/** One answered request, without headers and bodies. */
 export interface LoggedRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
   readonly verb: string;
-  /** Plural name; empty for a path that is no resource. */
+  /** Plural name; empty for a path without a resource. */
   readonly resource: string;
   /** Empty while unknown. */
   readonly user: string;
-  /** 0 when there was no answer. */
+  /** 0 without a response. */
   readonly status: number;
 }
 
 const LOG_LIMIT = 1000;
 
-/** Answers one HTTP request, whatever it holds: faults first, then who, whether they may, and what they want. */
+/** Answers one HTTP request: first faults, then authentication, authorization and execution. */
 export async function serveRequest(
   { context, faults, log }: { readonly context: HandlerContext; readonly faults: Faults; readonly log: LoggedRequest[] },
   request: IncomingMessage,
@@ -47,7 +47,7 @@ export async function serveRequest(
   }
 }
 
-/** True when the request has had its answer, or will have none. */
+/** Returns true when the fault answered or dropped the request. */
 async function meetFault(clock: Clock, fault: FaultAction | null | undefined, response: ServerResponse): Promise<boolean> {
   switch (fault?.kind) {
     case undefined:

@@ -27,37 +27,37 @@ import { createWatchStreams } from './watch-streams.ts';
 export type ControllerName = 'bootstrap-signer' | 'token-cleaner' | 'csr-approver' | 'csr-signer' | 'node-taints';
 
 export interface ApiServerOptions {
-  /** Address to listen on and to write into kubeconfigs; default 127.0.0.1. */
+  /** Address to listen on and for kubeconfigs; default 127.0.0.1. */
   readonly host?: string;
-  /** Default 0: any free one. */
+  /** Default 0: any free port. */
   readonly port?: number;
-  /** More DNS names and addresses for the serving certificate. */
+  /** Additional DNS names and addresses of the serving certificate. */
   readonly names?: readonly string[];
-  /** Replaces the serving certificate, e.g. by one that has expired. */
-  readonly serving?: (authority: CertificateAuthority) => Promise<KeyPair>;
-  /** Plain HTTP: everybody is anonymous or has a token. */
+  /** Replaces the serving certificate, e.g. by an expired one. */
+  readonly serving?: (ca: CertificateAuthority) => Promise<KeyPair>;
+  /** Plain HTTP: requests are anonymous or have a token. */
   readonly plainHttp?: boolean;
-  readonly authority?: CertificateAuthority;
-  /** Default: the machine's time. Certificates for TLS always go by the machine's time. */
+  readonly ca?: CertificateAuthority;
+  /** Default: the system time. TLS certificates always use the system time. */
   readonly clock?: Clock;
   /** Default `v1.36.2`. */
   readonly gitVersion?: string;
-  /** Bearer tokens that are simply known. */
+  /** Static bearer tokens. */
   readonly tokens?: Readonly<Record<string, { readonly user: string; readonly groups: readonly string[] }>>;
   readonly controllers?: readonly ControllerName[];
-  /** How long the bootstrap signer takes to come round; default 0. */
+  /** Delay of the bootstrap signer; default 0. */
   readonly signerDelayMs?: number;
   readonly gates?: Partial<FeatureGates>;
-  /** How many changes a watch can go back. */
+  /** Number of changes that a watch can resume from. */
   readonly historyLimit?: number;
 }
 
 export interface ApiServer {
-  /** e.g. `https://127.0.0.1:41123`. */
+  /** For example `https://127.0.0.1:41123`. */
   readonly url: string;
   readonly caPem: string;
-  readonly authority: CertificateAuthority;
-  /** A kubeconfig for `kubernetes-admin` in `system:masters`, with its certificate inside. */
+  readonly ca: CertificateAuthority;
+  /** A kubeconfig for `kubernetes-admin` in `system:masters`, with an embedded certificate. */
   adminKubeconfig(): string;
   /** A kubeconfig with a client certificate for any user. */
   kubeconfigFor(user: string, groups?: readonly string[], validity?: Validity): Promise<string>;
@@ -65,25 +65,25 @@ export interface ApiServer {
   kubeconfigWithToken(token: string): string;
   readonly store: Store;
   readonly registry: Registry;
-  /** An object as it is stored, or null. */
+  /** A stored object, or null. */
   get(apiVersion: string, kind: string, name: string, namespace?: string): KubeObject | null;
-  /** Creates or replaces objects by the rules of the API, as an admin. Namespaces have to exist. */
+  /** Creates or replaces objects by the rules of the API, as an admin. Their namespaces must exist. */
   put(...objects: readonly KubeObject[]): void;
-  /** What stands in for the kubelet of a node behind `nodes/NAME/proxy`; without one the kubelet does not answer. */
+  /** Substitutes the kubelet of a node behind `nodes/NAME/proxy`; without it the kubelet is unreachable. */
   proxyNode(name: string, proxy: NodeProxy): void;
   readonly faults: Faults;
   /** The last thousand requests, oldest first. */
   readonly requests: readonly LoggedRequest[];
-  /** How many connections were made so far. */
+  /** Number of connections so far. */
   readonly connections: number;
   readonly openWatches: number;
-  /** Sends a bookmark to every watch that wants them. */
+  /** Sends a bookmark to every watch that requested bookmarks. */
   bookmark(): void;
-  /** Forgets the history: watches from an older version get 410. */
+  /** Discards the history: watches from an older resourceVersion get 410. */
   compact(): void;
-  /** Cuts every connection, open watches too. */
+  /** Closes every connection, including open watches. */
   dropConnections(): void;
-  /** Stops answering and starts again at the same address with the same objects. */
+  /** Stops and starts again at the same address with the same objects. */
   restart(options?: { readonly whileDown?: () => Promise<void> | void }): Promise<void>;
   close(): Promise<void>;
 }
@@ -94,13 +94,14 @@ const SYSTEM_CLOCK: Clock = {
 };
 
 /**
- * Starts a Kubernetes API server in this process: what clients see of a real one, over a small store in memory.
+ * Starts a Kubernetes API server in this process: the client-visible behaviour of a real one, with an
+ * in-memory store.
  * @throws the listener's error, e.g. EADDRINUSE
  */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const { host = '127.0.0.1', clock = SYSTEM_CLOCK } = options;
-  const authority = options.authority ?? (await createAuthority());
-  const admin = await authority.issueClient({ commonName: 'kubernetes-admin', organizations: [MASTERS_GROUP_NAME] });
+  const ca = options.ca ?? (await createAuthority());
+  const admin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: [MASTERS_GROUP_NAME] });
   const store = createStore({ ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }) });
   const gates: FeatureGates = { dynamicKubeletConfig: false, ...options.gates };
   const registry = createRegistry({ store, now: clock.now, gates });
@@ -110,7 +111,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     for (const object of objects) putObject(registry, store, object);
   };
   put(...BOOTSTRAP_OBJECTS);
-  startControllers({ store, registry, clock, authority, signal: stop.signal }, options);
+  startControllers({ store, registry, clock, ca, signal: stop.signal }, options);
 
   const faults = createFaults();
   const requests: LoggedRequest[] = [];
@@ -126,13 +127,13 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     watches: streams,
     nodeProxies,
   };
-  const tls = options.plainHttp ? null : { serving: await servingCertificate(options, host, authority), clientCaPem: authority.certPem };
+  const tls = options.plainHttp ? null : { serving: await servingCertificate(options, host, ca), clientCaPem: ca.certPem };
   const listener = createListener(tls, (request, response) => {
     void serveRequest({ context, faults, log: requests }, request, response);
   });
   const port = await listener.listen(options.port ?? 0, host);
   const url = () => `${options.plainHttp ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const target = () => ({ clusterName: 'kubernetes', server: url(), caPem: authority.certPem });
+  const target = () => ({ clusterName: 'kubernetes', server: url(), caPem: ca.certPem });
   const kubeconfig = (user: string, { certPem, keyPem }: KeyPair) =>
     clientCertificateKubeconfig({ ...target(), user, certificatePem: certPem, keyPem: new Secret(keyPem) }).reveal();
   const down = async () => {
@@ -143,11 +144,11 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     get url() {
       return url();
     },
-    caPem: authority.certPem,
-    authority,
+    caPem: ca.certPem,
+    ca,
     adminKubeconfig: () => kubeconfig('kubernetes-admin', admin),
     kubeconfigFor: async (user, organizations = [], validity = {}) =>
-      kubeconfig(user, await authority.issueClient({ commonName: user, organizations }, validity)),
+      kubeconfig(user, await ca.issueClient({ commonName: user, organizations }, validity)),
     kubeconfigWithToken: (token) => tokenKubeconfig({ ...target(), user: 'token-user', token: new Secret(token) }).reveal(),
     store,
     registry,
@@ -177,10 +178,10 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   };
 }
 
-function servingCertificate({ serving, names = [] }: ApiServerOptions, host: string, authority: CertificateAuthority): Promise<KeyPair> {
-  if (serving) return serving(authority);
+function servingCertificate({ serving, names = [] }: ApiServerOptions, host: string, ca: CertificateAuthority): Promise<KeyPair> {
+  if (serving) return serving(ca);
   const all = [host, '127.0.0.1', 'localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc', ...names];
-  return authority.issueServer([...new Set(all)], { commonName: 'kube-apiserver' });
+  return ca.issueServer([...new Set(all)], { commonName: 'kube-apiserver' });
 }
 
 function startControllers(context: ControllerContext, { controllers = [], signerDelayMs = 0 }: ApiServerOptions): void {

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts';
 import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 
-/** An answer other than the object asked for: thrown by whatever finds the reason, sent by the server as a Status object. */
+/** A response other than the requested object: thrown where the reason is found, sent as a Status object. */
 export class StatusError extends Error {
   readonly status: JsonObject;
   readonly httpStatus: number;
@@ -23,14 +23,14 @@ export class StatusError extends Error {
   }
 }
 
-/** One thing wrong with a field, as the API server words it: `field: message`. */
+/** One validation error of a field, in the API server's words: `field: message`. */
 export interface Cause {
   readonly field: string;
   readonly reason: 'FieldValueInvalid' | 'FieldValueRequired' | 'FieldValueForbidden' | 'FieldValueNotSupported' | 'FieldValueTooLong';
   readonly message: string;
 }
 
-/** A value that breaks a rule; `why` is the rule in the server's words. */
+/** An invalid value; `why` is the rule in the server's words. */
 export const invalidValue = (field: string, value: Json, why: string): Cause => {
   return {
     field,
@@ -38,21 +38,21 @@ export const invalidValue = (field: string, value: Json, why: string): Cause => 
     message: `Invalid value: ${typeof value === 'string' ? goQuote(value) : String(value)}: ${why}`,
   };
 };
-/** A member that must be there. */
+/** A missing required member. */
 export const requiredValue = (field: string, why = ''): Cause => {
   return { field, reason: 'FieldValueRequired', message: `Required value${why === '' ? '' : `: ${why}`}` };
 };
-/** A member that must not be there, or not be changed. */
+/** A forbidden member or a forbidden change. */
 export const forbiddenValue = (field: string, why: string): Cause => ({
   field,
   reason: 'FieldValueForbidden',
   message: `Forbidden: ${why}`,
 });
-/** More bytes than an object may have. */
+/** An object beyond the size limit. */
 export const tooLong = (field: string, maxBytes: number): Cause => {
   return { field, reason: 'FieldValueTooLong', message: `Too long: may not be more than ${maxBytes} bytes` };
 };
-/** A value that is none of a few. */
+/** A value outside of an enumeration. */
 export const unsupportedValue = (field: string, value: string, supported: readonly string[]): Cause => {
   const message = `Unsupported value: ${goQuote(value)}: supported values: ${supported.map(goQuote).join(', ')}`;
   return { field, reason: 'FieldValueNotSupported', message };
@@ -61,7 +61,7 @@ export const unsupportedValue = (field: string, value: string, supported: readon
 /** 400, in the server's words. */
 export const badRequest = (message: string) => new StatusError(400, message, { reason: 'BadRequest' });
 
-/** 401: the credentials prove nothing. */
+/** 401: invalid credentials. */
 export const unauthorized = () => new StatusError(401, 'Unauthorized', { reason: 'Unauthorized' });
 
 /** 403 of an authorizer or of admission. `name` may be empty. */
@@ -71,14 +71,14 @@ export const forbidden = (type: Pick<ResourceType, 'group' | 'plural'>, name: st
     details: details(type, name),
   });
 
-/** 403 for a path that is no resource. */
+/** 403 for a path without a resource. */
 export const forbiddenPath = (why: string) => new StatusError(403, `forbidden: ${why}`, { reason: 'Forbidden', details: {} });
 
 /** 404 for an object. */
 export const notFound = (type: ResourceType, name: string) =>
   new StatusError(404, `${qualifiedResource(type)} ${goQuote(name)} not found`, { reason: 'NotFound', details: details(type, name) });
 
-/** 404 for a path that is no resource of the server. */
+/** 404 for a path that matches no resource of the server. */
 export const noSuchResource = () =>
   new StatusError(404, 'the server could not find the requested resource', { reason: 'NotFound', details: {} });
 
@@ -86,28 +86,28 @@ export const noSuchResource = () =>
 export const methodNotAllowed = () =>
   new StatusError(405, 'the server does not allow this method on the requested resource', { reason: 'MethodNotAllowed', details: {} });
 
-/** 409 for a name that is taken. */
+/** 409 for an existing name. */
 export const alreadyExists = (type: ResourceType, name: string) =>
   new StatusError(409, `${qualifiedResource(type)} ${goQuote(name)} already exists`, {
     reason: 'AlreadyExists',
     details: details(type, name),
   });
 
-/** 409: someone else was faster, or a precondition does not hold. */
+/** 409: the object was changed meanwhile, or a precondition failed. */
 export const conflict = (type: ResourceType, name: string, why: string, named = qualifiedResource(type)) =>
   new StatusError(409, `Operation cannot be fulfilled on ${named} ${goQuote(name)}: ${why}`, {
     reason: 'Conflict',
     details: named === qualifiedResource(type) ? details(type, name) : { ...details(type, name), kind: type.kind },
   });
 
-/** 410: the version asked for is forgotten. */
+/** 410: the requested resourceVersion has expired. */
 export const expired = (message: string) => new StatusError(410, message, { reason: 'Expired' });
 
 /** 415. `details` where a real server sends them empty. */
 export const unsupportedMediaType = (message: string, details?: JsonObject) =>
   new StatusError(415, message, { reason: 'UnsupportedMediaType', ...(details ? { details } : {}) });
 
-/** 422 with every cause, as one line. */
+/** 422 with all causes in one line. */
 export const invalid = (kind: { readonly group: string; readonly kind: string }, name: string, causes: readonly Cause[]) => {
   const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const reported = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
@@ -123,11 +123,11 @@ export const invalid = (kind: { readonly group: string; readonly kind: string },
   });
 };
 
-/** 422 for a patch that can't be applied. */
+/** 422 for a patch that cannot be applied. */
 export const unprocessablePatch = () =>
   new StatusError(422, 'the server rejected our request due to an error in our request', { reason: 'Invalid', details: {} });
 
-/** 504: the client asks for a version that is not there yet. */
+/** 504: the requested resourceVersion is in the future. */
 export const versionTooLarge = (asked: string, current: number) =>
   new StatusError(504, `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     reason: 'Timeout',

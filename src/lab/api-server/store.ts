@@ -3,7 +3,10 @@ import { jsonEqual } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 
-/** A change of one object. `previous` is what stood there before; of a deleted object, `object` is its last state under a new version. */
+/**
+ * A change of one object. `previous` is the state before; for a deleted object, `object` is its last state
+ * under a new version.
+ */
 export interface StoreEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly resource: ResourceType;
@@ -13,30 +16,35 @@ export interface StoreEvent {
 }
 
 export interface StoreOptions {
-  /** How many changes a watch can go back; older versions are gone. Default 1000. */
+  /** Number of changes that a watch can resume from; older ones are discarded. Default 1000. */
   readonly historyLimit?: number;
 }
 
-/** Objects with one rising version over all of them, as etcd keeps them for a Kubernetes API server. Nothing is checked here. */
+/**
+ * Objects with one increasing version over all of them, as etcd stores them for a Kubernetes API server. The
+ * store validates nothing.
+ */
 export interface Store {
   /** The version of the last change. */
   revision(): number;
   get(type: ResourceType, namespace: string, name: string): KubeObject | null;
-  /** In the order of namespace and name; without `namespace` those of all. */
+  /** Sorted by namespace and name; without `namespace` those of all namespaces. */
   list(type: ResourceType, namespace?: string): readonly KubeObject[];
-  /** Stores an object under a new version; the same content as before moves nothing. Returns what is stored. */
+  /** Stores an object under a new version; unchanged content keeps its version. Returns the stored object. */
   put(type: ResourceType, object: KubeObject): KubeObject;
-  /** Removes an object; null when there was none. Returns its last state under the version of the removal. */
+  /**
+   * Removes an object; null when it did not exist. Returns its last state under the version of the removal.
+   */
   remove(type: ResourceType, namespace: string, name: string): KubeObject | null;
   /** All changes after a version, or null when the history does not reach back that far. */
   since(revision: number): readonly StoreEvent[] | null;
-  /** Forgets the history, as etcd's compaction does. */
+  /** Discards the history, as etcd's compaction does. */
   compact(): void;
   /** Calls `listener` with each change, in order, until the returned function is called. */
   subscribe(listener: (event: StoreEvent) => void): () => void;
 }
 
-/** An empty store. */
+/** Creates an empty store. */
 export function createStore({ historyLimit = 1000 }: StoreOptions = {}): Store {
   const collections = new Map<string, Map<string, KubeObject>>();
   const listeners = new Set<(event: StoreEvent) => void>();
@@ -58,7 +66,7 @@ export function createStore({ historyLimit = 1000 }: StoreOptions = {}): Store {
     if (history.length > historyLimit * 2) forget(history.length - historyLimit);
     undelivered.push(event);
     if (undelivered.length > 1) return;
-    // A listener may change the store again: those events wait, so that every listener sees the same order.
+    // A listener may change the store: those events are queued, so that all listeners receive the same order.
     for (let next = undelivered[0]; next !== undefined; undelivered.shift(), next = undelivered[0]) {
       for (const listener of [...listeners]) listener(next);
     }

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 import { itemsOf, memberOf, textOf } from './members.ts';
 
-/** What `kubectl get` shows of an object; those with `wide` only with `-o wide`. */
+/** A column of `kubectl get`; `wide` columns only with `-o wide`. */
 interface Column {
   readonly name: string;
   readonly type?: 'string' | 'integer';
@@ -55,14 +55,14 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** Whether a client wants a table: `application/json;as=Table;v=v1;g=meta.k8s.io`. */
+/** Whether a client requests a table: `application/json;as=Table;v=v1;g=meta.k8s.io`. */
 export function wantsTable(accept: string | undefined): boolean {
   const first = (accept ?? '').split(',')[0] ?? '';
   return /;\s*as=Table\b/.test(first) && /;\s*v=v1\b/.test(first);
 }
 
 /**
- * Objects as rows.
+ * Renders objects as table rows.
  * @param metadata of the list, or of the table of a single object
  * @see Kubernetes API concepts, "Receiving resources as Tables"
  */
@@ -86,7 +86,7 @@ export function renderTable(type: ResourceType, objects: readonly KubeObject[], 
   };
 }
 
-/** Time since, as kubectl shortens it: 45s, 3m, 5h, 12d, 2y. */
+/** The age in kubectl's format: 45s, 3m, 5h, 12d, 2y. */
 function ageOf(since: string | undefined, now: Date): string {
   const seconds = Math.floor((now.getTime() - Date.parse(since ?? '')) / 1000);
   if (!Number.isFinite(seconds)) return '<unknown>';

@@ -1,4 +1,4 @@
-/** A time as the API writes it: UTC, whole seconds. */
+/** A time in the API's format: UTC, whole seconds. */
 export function timestamp(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }

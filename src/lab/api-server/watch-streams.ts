@@ -7,9 +7,12 @@ import type { Store } from './store.ts';
 import { renderTable } from './table.ts';
 import { openWatch, type Watch, type WatchRequest, type WatchSink } from './watch.ts';
 
-/** The watches that are open over HTTP. */
+/** The open watches over HTTP. */
 export interface WatchStreams {
-  /** Streams events, one JSON object a line, until the client goes, `timeoutSeconds` are over or `endAll` is called. */
+  /**
+   * Streams events, one JSON object per line, until the client disconnects, `timeoutSeconds` elapse or
+   * `endAll` is called.
+   */
   serve(request: WatchRequest, query: URLSearchParams, response: ServerResponse, asTable: boolean): void;
   count(): number;
   bookmarkAll(): void;
@@ -17,10 +20,10 @@ export interface WatchStreams {
 }
 
 const BOOKMARK_INTERVAL_MS = 60_000;
-/** A client that reads slower than this much behind is cut off. */
+/** A client with more unread data is disconnected. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 
-/** No watches yet. Timers run only while there are some. */
+/** Creates an empty set of watches. Timers run only while watches are open. */
 export function createWatchStreams(store: Store, clock: Clock): WatchStreams {
   const open = new Set<{ readonly watch: Watch; readonly bookmarks: boolean; readonly end: () => void }>();
   return {
@@ -35,7 +38,7 @@ export function createWatchStreams(store: Store, clock: Clock): WatchStreams {
         end,
       };
       const headers = { 'Cache-Control': 'no-cache, private', 'Content-Type': 'application/json' };
-      // Opened before the head is sent: what is wrong with the request still is an answer of its own.
+      // Opened before the headers are sent, so that an invalid request gets an error response.
       const lines: (() => void)[] = [];
       let buffering = true;
       const watch = openWatch(store, request, {
@@ -85,7 +88,7 @@ async function bookmarkRegularly(clock: Clock, signal: AbortSignal, watch: Watch
       watch.bookmark();
     }
   } catch {
-    // The watch is over.
+    // The watch has ended.
   }
 }
 

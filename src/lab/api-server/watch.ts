@@ -8,31 +8,31 @@ import type { Store, StoreEvent } from './store.ts';
 
 export interface WatchRequest {
   readonly type: ResourceType;
-  /** Empty: all. */
+  /** Empty: all namespaces. */
   readonly namespace: string;
   readonly selector: Selector;
-  /** Empty or `0`: what exists first, as ADDED. */
+  /** Empty or `0`: existing objects are sent first, as ADDED. */
   readonly resourceVersion: string;
-  /** What exists first even so, with a bookmark behind it. */
+  /** Sends existing objects first and a bookmark after them. */
   readonly sendInitialEvents?: boolean;
 }
 
-/** Where a watch goes. `ERROR` carries a Status and is the last event. */
+/** Receives the events of a watch. `ERROR` has a Status and is the last event. */
 export interface WatchSink {
   send(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR', object: JsonObject): void;
-  /** Nothing more will come. */
+  /** No further events follow. */
   end(): void;
 }
 
 export interface Watch {
-  /** Tells the client how far it is. */
+  /** Sends the current resourceVersion to the client. */
   bookmark(): void;
   stop(): void;
 }
 
 /**
- * Follows the changes of a kind.
- * @throws StatusError for a version that is no number
+ * Watches the changes of a kind.
+ * @throws StatusError for an invalid resourceVersion
  * @see k8s.io/apiserver pkg/storage/cacher (1.36)
  */
 export function openWatch(store: Store, request: WatchRequest, sink: WatchSink): Watch {
@@ -65,7 +65,10 @@ export function openWatch(store: Store, request: WatchRequest, sink: WatchSink):
   return { bookmark: () => bookmark(), stop: store.subscribe(deliver) };
 }
 
-/** A change through a selector: what comes into view is added, what leaves it is deleted with its last content. */
+/**
+ * A change as seen through a selector: an object that starts to match is ADDED, one that no longer matches is
+ * DELETED with its last content.
+ */
 function seenThrough(selector: Selector, { type, object, previous }: StoreEvent): { type: StoreEvent['type']; object: KubeObject } | null {
   const before = previous !== null && selector(previous);
   const now = type !== 'DELETED' && selector(object);

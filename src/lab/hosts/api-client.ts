@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../base/json.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 
-/** What an API server answered. */
+/** The response of an API server. */
 export interface ApiAnswer {
   readonly status: number;
   readonly body: JsonObject;
@@ -17,10 +17,10 @@ export interface ApiRequest {
 }
 
 /**
- * Asks an API server with the credentials of a kubeconfig on a lab host.
- * @param rootDir the directory that stands for the host's root: files the kubeconfig names are below it
+ * Sends a request to an API server with the credentials of a kubeconfig on a lab host.
+ * @param rootDir the host's root directory, below which the kubeconfig's files are
  * @param file the kubeconfig, as a path of the host
- * @throws Error when there is no answer, or the kubeconfig can't be used
+ * @throws Error without a response, or for an unusable kubeconfig
  */
 export async function queryApiServer(rootDir: string, file: string, asked: ApiRequest): Promise<ApiAnswer> {
   const read = (path: string): string => readFileSync(join(rootDir, path), 'utf8');

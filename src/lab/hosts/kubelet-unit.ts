@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { environmentFilesOf, execStartWords, type FoundText } from '../../host/systemd/exec-start.ts';
 import { CONFIG_YAML, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 
-/** Directories of drop-ins of the kubelet's unit, the stronger last. */
+/** Directories with drop-ins of the kubelet's unit, in ascending priority. */
 const DROP_IN_DIRECTORIES = ['usr/lib/systemd/system/kubelet.service.d', 'etc/systemd/system/kubelet.service.d'];
 const UNIT_PLACES = [KUBELET_UNIT_FILE, '/usr/lib/systemd/system/kubelet.service'];
 
@@ -12,7 +12,7 @@ export function kubeletUnit(rootDir: string): string | null {
   return UNIT_PLACES.find((path) => existsSync(join(rootDir, path))) ?? null;
 }
 
-/** Paths of the drop-ins of the kubelet's unit below a root, as systemd orders them: by file name. */
+/** Paths of the drop-ins of the kubelet's unit below a root, sorted by file name as in systemd. */
 export function kubeletDropIns(rootDir: string): readonly string[] {
   const byName = new Map<string, string>();
   for (const directory of DROP_IN_DIRECTORIES) {
@@ -22,7 +22,10 @@ export function kubeletDropIns(rootDir: string): readonly string[] {
   return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
 }
 
-/** The command line that systemd would start the kubelet with, the program first; without a unit the program alone. */
+/**
+ * The command line with which systemd would start the kubelet, the program first; without a unit the program
+ * alone.
+ */
 export function kubeletCommand(rootDir: string): readonly string[] {
   const read = (path: string): FoundText => {
     const file = join(rootDir, path);
@@ -34,7 +37,7 @@ export function kubeletCommand(rootDir: string): readonly string[] {
   return words === null || words.length === 0 ? [KUBELET_PROGRAM] : words.map(({ word }) => word);
 }
 
-/** The file that a kubelet with this command line reads. */
+/** The configuration file of a kubelet with this command line. */
 export function configPathOf(command: readonly string[]): string {
   return command.findLast((word) => word.startsWith('--config='))?.slice('--config='.length) ?? CONFIG_YAML;
 }

@@ -7,12 +7,15 @@ import { syntaxOf } from '../../kubelet/decode.ts';
 import { resolveRelativePaths } from '../../kubelet/effective/host-paths.ts';
 import { validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 
-/** A configuration a kubelet can go on with, or what it reports and logs of one it can't. */
+/** A valid configuration, or the kubelet's reported reason and log line for an invalid one. */
 export type LoadedPayload =
   | { readonly config: JsonObject; readonly written: JsonObject }
   | { readonly config: null; readonly error: string; readonly why: string };
 
-/** Loads a file as a kubelet of a minor does: reads, decodes leniently, resolves paths beside it, fills defaults, validates. */
+/**
+ * Loads a file as a kubelet of a minor version does: reads, decodes leniently, resolves relative paths, sets
+ * defaults, validates.
+ */
 export function loadPayload(file: string, { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue }): LoadedPayload {
   const failed = (why: string): LoadedPayload => ({ config: null, error: CONFIG_ERRORS.LOAD_FAILED.text, why });
   if (!existsSync(file)) return failed(`failed to read kubelet config file "${file}", error: open ${file}: no such file or directory`);

@@ -6,9 +6,11 @@ import type { ServerChannel } from 'ssh2';
 const POLL_MS = 2;
 
 /**
- * Sends what a command prints through its channel, one piece after the other, and each only when the client's window has room for all of it: ssh2 1.17 loses
- * or repeats output when stdout and stderr of one channel both have to wait for the window.
- * @returns waits until all that was read so far has been sent; does not resolve where the channel was closed meanwhile
+ * Sends the output of a command through its channel in sequence, each piece only when the client's window has
+ * room for all of it: ssh2 1.17 loses or repeats output when stdout and stderr of one channel both wait for
+ * the window.
+ * @returns a function that waits until all output read so far has been sent; it does not resolve when the
+ *   channel was closed meanwhile
  */
 export function relayOutput(child: ChildProcess, channel: ServerChannel): () => Promise<void> {
   let isOpen = true;
@@ -17,7 +19,7 @@ export function relayOutput(child: ChildProcess, channel: ServerChannel): () => 
   });
   let sent = Promise.resolve();
   const send = async (sink: Writable, chunk: Buffer): Promise<void> => {
-    // There is no event for a window that grows.
+    // ssh2 has no event for a window that grows.
     while (isOpen && windowOf(channel) < chunk.length) await delay(POLL_MS);
     await new Promise<void>((resolve) => sink.write(chunk, () => resolve()));
   };
@@ -32,7 +34,7 @@ export function relayOutput(child: ChildProcess, channel: ServerChannel): () => 
   return () => sent;
 }
 
-/** Bytes the client takes before it grants more. */
+/** Number of bytes that the client accepts before the next window adjustment. */
 function windowOf({ outgoing }: ServerChannel): number {
   return (outgoing as { readonly window: number }).window;
 }

@@ -8,12 +8,13 @@ export interface RootTreeOptions {
   readonly hostname: string;
   /** The host's address inside the lab, e.g. `192.168.99.11`. */
   readonly address: string;
-  /** Systemd-resolved runs: the kubelet must then read another resolv.conf. */
+  /** systemd-resolved runs: the kubelet must then read another resolv.conf. */
   readonly resolved: boolean;
 }
 
 /**
- * A directory that stands for the root of a Linux host with a kubelet package, a container runtime and nothing configured.
+ * Creates the root directory of a Linux host with a kubelet package and a container runtime, but without
+ * configuration.
  * @returns the server behind the runtime's socket, to be closed at the end
  */
 export async function createRootTree(directory: string, options: RootTreeOptions): Promise<Server> {
@@ -31,12 +32,15 @@ export async function createRootTree(directory: string, options: RootTreeOptions
   return listenOn(join(directory, 'var/run/containerd/containerd.sock'));
 }
 
-/** 32 hexadecimal digits, another for each host. */
+/** 32 hexadecimal digits, different for each host. */
 function machineId(hostname: string): string {
   return createHash('sha256').update(hostname).digest('hex').slice(0, 32);
 }
 
-/** The kubelet package as Debian's pkgs.k8s.io ships it, without kubeadm's drop-in: that one is ours to bring. */
+/**
+ * The kubelet package as Debian's pkgs.k8s.io ships it, without kubeadm's drop-in, which kubeletadm itself
+ * installs.
+ */
 const FILES: Readonly<Record<string, string>> = {
   '/etc/os-release': 'PRETTY_NAME="Lab Linux 1"\nID=lab\nID_LIKE=debian\n',
   [EXTRA_ARGS_DEB]: 'KUBELET_EXTRA_ARGS=\n',

@@ -21,7 +21,10 @@ export interface SshServer {
   close(): Promise<void>;
 }
 
-/** An SSH server in this process, on a free port of loopback: runs commands with the local `/bin/sh`. One public key may log in, as root. */
+/**
+ * An SSH server in this process, on a free loopback port: runs commands with the local `/bin/sh`. One public
+ * key may log in, as root.
+ */
 export async function startSshServer(options: SshServerOptions): Promise<SshServer> {
   const allowed = ssh2.utils.parseKey(options.authorizedKey);
   if (allowed instanceof Error) throw allowed;
@@ -77,7 +80,10 @@ function runCommand(channel: ServerChannel, command: string, { env, answer }: Ss
   });
 }
 
-/** File descriptors 3 and 4 of a command: one question a line, answered with `exit-code line-count` and the lines. */
+/**
+ * File descriptors 3 and 4 of a command: one query per line, answered with `exit-code line-count` and the
+ * lines.
+ */
 function serveQuestions(child: ChildProcess, answer: SshServerOptions['answer']): void {
   const queries = child.stdio[3] as Readable;
   const answers = child.stdio[4] as Writable;

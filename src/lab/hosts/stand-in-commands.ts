@@ -1,13 +1,13 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a stand-in command answers: lines on stdout and an exit code. */
+/** The result of a stand-in command: lines on stdout and an exit code. */
 export interface CommandAnswer {
   readonly exitCode: number;
   readonly lines: readonly string[];
 }
 
-/** Commands that ask the lab what to say; the others below are plain shell. */
+/** Commands that query the lab; the others below are plain shell. */
 const ASKING = ['systemctl', 'journalctl', 'kubelet', 'crictl', 'curl', 'uname', 'getent', 'ip'];
 
 const ASK = `#!/bin/sh
@@ -19,7 +19,10 @@ while [ "$n" -gt 0 ]; do IFS= read -r line <&4; printf '%s\\n' "$line"; n=$((n -
 exit "\${head%% *}"
 `;
 
-/** What is kept for going back runs as a service of the host, with the host's own commands. Its timer does not run: the lab's hosts have no time of their own. */
+/**
+ * The revert service runs with the host's own commands. Its timer does not run, because lab hosts have no
+ * clock of their own.
+ */
 const SYSTEMCTL = ASK.replace(
   '\n',
   `
@@ -30,10 +33,10 @@ esac
 `,
 );
 
-/** Container runtimes of the local host are not runtimes of the lab's hosts. */
+/** Container runtimes of the local host must not appear on the lab's hosts. */
 const ABSENT = ['containerd', 'crio', 'docker'];
 
-/** The lab's hosts have one user, root, and nobody else: files of the user who runs the lab are shown as root's. */
+/** The lab's hosts have only the user root: files of the local user are shown as root's. */
 const PLAIN: Readonly<Record<string, string>> = {
   id: '#!/bin/sh\necho 0\n',
   chown: '#!/bin/sh\nexit 0\n',
@@ -53,7 +56,7 @@ exec /usr/bin/stat -c "$format" "$@"
 `,
 };
 
-/** Node.js, which finds a program by its path below the root of the host. */
+/** Node.js wrapper that resolves a program path below the root of the host. */
 function nodeCommand(): string {
   const node = `'${process.execPath.replaceAll("'", "'\\''")}'`;
   return `#!/bin/sh

@@ -17,7 +17,7 @@ import { StandInKubelet } from './stand-in-kubelet.ts';
 export interface StandInHostOptions {
   readonly rootDir: string;
   readonly hostname: string;
-  /** What `kubelet --version` says, e.g. `v1.36.2`. */
+  /** The version that `kubelet --version` prints, e.g. `v1.36.2`. */
   readonly kubeletVersion: string;
   readonly resolved: boolean;
   readonly now: () => Date;
@@ -30,7 +30,7 @@ interface KubeletProcess {
   readonly active: boolean;
   readonly exitStatus: number;
   readonly config: Readonly<Record<string, unknown>>;
-  /** Where that was read. */
+  /** Path of the configuration file. */
   readonly path: string;
   /** Its command line, the program first. */
   readonly command: readonly string[];
@@ -43,10 +43,10 @@ export interface AgentProcess {
 }
 
 const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, path: '', command: [] };
-/** No process of this machine has such a number or a higher one. */
+/** Higher than every process id of the local host. */
 const FIRST_PID = 5_000_000;
 const MOST_LINES = 100;
-/** What a lab host has: 8 GiB. */
+/** The memory of a lab host: 8 GiB. */
 const MEMORY = 8n * 2n ** 30n;
 /** Verbs of systemctl that change a unit. */
 const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enable', 'disable']);
@@ -54,8 +54,8 @@ const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enab
 const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf'];
 
 /**
- * The running side of a lab host: a service manager with one unit, and a kubelet that reads its files as the real one would, starts or dies of them and
- * answers healthz.
+ * The running part of a lab host: a service manager with one unit, and a kubelet that reads its files as the
+ * real one does, starts or crashes and answers healthz.
  */
 export class StandInHost {
   readonly #options: StandInHostOptions;
@@ -75,12 +75,12 @@ export class StandInHost {
     this.#client = new StandInKubelet({ rootDir, hostname, address, version, log: (level, text) => this.#log(level, text) });
   }
 
-  /** How often the kubelet was started: what a second run must not raise. */
+  /** Number of kubelet starts, which a second run must not increase. */
   get starts(): number {
     return this.#starts;
   }
 
-  /** What its kubelet shows at `/configz`, as a kubelet of its version fills it in; null: nobody listens. */
+  /** The kubelet's `/configz`, with the defaults of its version; null: the kubelet is not listening. */
   get configz(): JsonObject | null {
     const { active, path } = this.#kubelet;
     if (!active) return null;
@@ -90,12 +90,12 @@ export class StandInHost {
     return config === null ? null : effectiveConfiguration(config, options);
   }
 
-  /** The agent's process; another value after each start, null while its unit does not run. */
+  /** The agent's process; a new value after each start, null while its unit is stopped. */
   get agent(): AgentProcess | null {
     return this.#agent;
   }
 
-  /** The host is switched off. */
+  /** Switches the host off. */
   close(): void {
     this.#client.stop();
   }
@@ -128,7 +128,10 @@ export class StandInHost {
     }
   }
 
-  /** `--version`, or a look at a configuration that ends, as always without a lock file, before anything is started. */
+  /**
+   * `--version`, or a configuration check that fails, because it runs without a lock file, before anything is
+   * started.
+   */
   #runKubelet(args: readonly string[]): CommandAnswer {
     const config = args.find((arg) => arg.startsWith('--config='))?.slice('--config='.length);
     if (config === undefined) return print(`Kubernetes ${this.#options.kubeletVersion}`);
@@ -219,7 +222,7 @@ export class StandInHost {
     ];
   }
 
-  /** Restart=always: whoever looks finds that another attempt was made since. */
+  /** Restart=always: each query first simulates the restart attempts since the last one. */
   #restartWhatCrashed(): void {
     if (this.#kubelet.active || this.#kubelet.exitStatus === 0) return;
     this.#restarts++;
@@ -286,7 +289,7 @@ export class StandInHost {
     };
   }
 
-  /** What its process is started with, where it is looked for. */
+  /** Writes the process's command line to /proc. */
   #showProcess(): void {
     const at = (starts: number): string => join(this.#options.rootDir, `proc/${FIRST_PID + starts}`);
     rmSync(at(this.#starts - 1), { recursive: true, force: true });
@@ -297,7 +300,10 @@ export class StandInHost {
     this.#showAge();
   }
 
-  /** When its process was started, by the clock of this host, as the kernel tells it: in ticks since the boot of the machine. */
+  /**
+   * Writes the start time of the process by the host's clock in the kernel's format: ticks since the boot of
+   * the local host.
+   */
   #showAge(): void {
     if (!this.#kubelet.active || this.#startedAt === null) return;
     const ageMs = this.#options.now().getTime() - this.#startedAt.getTime();
@@ -327,7 +333,10 @@ export class StandInHost {
   }
 }
 
-/** What the kubelet says of a file it cannot read or does not accept; null when it does. `path` is the file's name to the kubelet. */
+/**
+ * The kubelet's error for a file that it cannot read or rejects; null for a valid file. `path` is the
+ * kubelet's name of the file.
+ */
 function whyRefused(file: string, path: string): string | null {
   const failed = `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error`;
   if (!existsSync(file)) return `${failed} failed to read kubelet config file "${path}", error: open ${path}: no such file or directory`;
@@ -341,15 +350,15 @@ function whyRefused(file: string, path: string): string | null {
   }
 }
 
-/** Throws what is wrong with the file, in words. */
+/** @throws Error with the syntax error of the file */
 function readYaml(path: string): JsonObject {
   const { documents, problems } = parseSource(readFileSync(path, 'utf8'), path);
   const root = documents[0]?.root ?? null;
-  if (problems[0] !== undefined || root === null) throw new Error(problems[0]?.message ?? 'it is empty');
+  if (problems[0] !== undefined || root === null) throw new Error(problems[0]?.message ?? 'the file is empty');
   return sourceToJson(root) as JsonObject;
 }
 
-/** The properties that `systemctl show` was asked for. */
+/** The properties requested from `systemctl show`. */
 function selected(properties: readonly string[], args: readonly string[]): readonly string[] {
   const desired = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
   return properties.filter((line) => desired.length === 0 || desired.includes(upTo(line, '=')));
@@ -365,7 +374,7 @@ function overReserved(total: bigint): string {
   return `invalid Node Allocatable configuration. Resource "memory" has a reservation of ${total} but capacity of ${MEMORY - total}. Expected capacity >= reservation.`;
 }
 
-/** As systemctl shows it: `Fri 2026-11-20 14:12:50 UTC`. */
+/** In systemctl's format: `Fri 2026-11-20 14:12:50 UTC`. */
 function formatTimestamp(date: Date): string {
   const iso = date.toISOString();
   return `${date.toUTCString().slice(0, 3)} ${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;

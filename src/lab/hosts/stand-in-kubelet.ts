@@ -21,7 +21,7 @@ export interface StandInKubeletOptions {
   readonly rootDir: string;
   readonly hostname: string;
   readonly address: string;
-  /** e.g. `v1.36.2`. */
+  /** For example `v1.36.2`. */
   readonly version: string;
   readonly log: (level: 'I' | 'E', text: string) => void;
 }
@@ -30,18 +30,21 @@ const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const RETRY_MS = 100;
 const HEARTBEAT_MS = 10_000;
 
-/** The side of a lab host's kubelet that talks to the API server: TLS bootstrap, its Node, and the certificate it serves with. */
+/**
+ * The part of a lab host's kubelet that uses the API server: TLS bootstrap, its Node, and its serving
+ * certificate.
+ */
 export class StandInKubelet {
   readonly #options: StandInKubeletOptions;
   #running: AbortController | null = null;
-  /** The real kubelet reads it once, when it starts. */
+  /** The real kubelet reads it once, at startup. */
   #machineId = '';
 
   constructor(options: StandInKubeletOptions) {
     this.#options = options;
   }
 
-  /** Begins anew, as a kubelet that was started. It goes on trying until it is stopped. */
+  /** Starts like a new kubelet process, and retries until it is stopped. */
   start(config: Readonly<Record<string, unknown>>): void {
     this.stop();
     const running = new AbortController();
@@ -55,7 +58,10 @@ export class StandInKubelet {
     this.#running = null;
   }
 
-  /** Whether what kubelet.conf names can be used now. The real kubelet needs its bootstrap kubeconfig when it can't. */
+  /**
+   * Whether the credentials in kubelet.conf are usable. Otherwise the real kubelet needs its bootstrap
+   * kubeconfig.
+   */
   hasIdentity(): boolean {
     try {
       const { user } = resolveContext(parseKubeconfig(this.#read(KUBELET_CONF), KUBELET_CONF));
@@ -85,7 +91,7 @@ export class StandInKubelet {
     }
   }
 
-  /** kubelet.conf is written first, when there is no certificate yet, as the real one does it. */
+  /** kubelet.conf is written before the certificate exists, as by the real kubelet. */
   async #bootstrap(signal: AbortSignal): Promise<boolean> {
     const { cluster } = resolveContext(parseKubeconfig(this.#read(BOOTSTRAP_CONF), BOOTSTRAP_CONF));
     const user = { 'client-certificate': KUBELET_CLIENT_PEM, 'client-key': KUBELET_CLIENT_PEM };
@@ -163,7 +169,7 @@ export class StandInKubelet {
     }
   }
 
-  /** Makes its Node, or says that the one that is there is ready. */
+  /** Registers its Node, or updates the existing one to Ready. */
   async #register(): Promise<boolean> {
     const name = this.#nodeName();
     const { status } = await queryApiServer(this.#options.rootDir, KUBELET_CONF, { method: 'GET', path: `/api/v1/nodes/${name}` });
@@ -176,7 +182,7 @@ export class StandInKubelet {
     return true;
   }
 
-  /** That it is alive. */
+  /** Sends heartbeats. */
   async #keepReporting(signal: AbortSignal): Promise<void> {
     for (;;) {
       await sleep(HEARTBEAT_MS, undefined, { signal, ref: false });

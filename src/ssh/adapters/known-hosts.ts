@@ -18,9 +18,10 @@ import { parseRevokedKeys, type RevokedKeys } from '../revoked-keys.ts';
 import type { SshTarget } from '../target.ts';
 
 /**
- * The known_hosts files of ssh, and the files of RevokedHostKeys, whose keys are revoked for all hosts. A file is read again only when it changed, so that a
- * thousand hosts cost one reading. A missing known_hosts is empty. One that cannot be read, and a file of revoked keys that is missing, malformed or a binary
- * list, is an error: AppError HOST_KEY_UNKNOWN.
+ * The known_hosts files of ssh, and the files of RevokedHostKeys, whose keys are revoked for all hosts. A
+ * file is read again only when it changed, so that a thousand hosts cost one read. A missing known_hosts file
+ * is empty. An unreadable known_hosts file, and a file of revoked keys that is missing, malformed or binary,
+ * is an error: AppError HOST_KEY_UNKNOWN.
  */
 export function knownHostsStore(): HostKeyStore {
   const files = new Map<string, Promise<ReadFile<readonly KnownHostsEntry[]>>>();
@@ -74,7 +75,7 @@ async function readRevoked(
   file: string,
 ): Promise<readonly KnownHostsEntry[]> {
   const host = target.name;
-  const hint = 'Check the file that RevokedHostKeys of ssh_config names';
+  const hint = 'Check the file named by RevokedHostKeys in ssh_config';
   const revoked = await readCached(files, file, parseRevokedKeys).catch((cause: unknown) => {
     throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ${codeOf(cause)}`, hint, cause });
   });
@@ -107,7 +108,7 @@ interface ReadFile<T> {
 
 const NOTHING: readonly KnownHostsEntry[] = [];
 
-/** What a file contains, parsed; null when there is no such file. */
+/** The parsed content of a file; null when the file does not exist. */
 async function readCached<T>(
   files: Map<string, Promise<ReadFile<T>>>,
   path: string,
@@ -117,7 +118,7 @@ async function readCached<T>(
   if (version === null) return null;
   const before = await files.get(path);
   if (before?.version === version) return before.content;
-  // Whoever came first while we looked is reading it already.
+  // A concurrent call may already have started reading it.
   const current = files.get(path);
   if (current !== undefined && (await current).version === version) return (await current).content;
   const reading = readFile(path, 'utf8').then((text) => ({ version, content: parse(text, path) }));
@@ -141,7 +142,7 @@ async function fileVersion(path: string): Promise<string | null> {
   }
 }
 
-/** One write with O_APPEND: other processes that add a key at the same time do no harm. */
+/** One write with O_APPEND, so that concurrent writers do not corrupt the file. */
 async function appendEntry(path: string, target: SshTarget, key: HostKey): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const file = await open(path, 'a+', 0o600);

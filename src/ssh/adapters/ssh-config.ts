@@ -10,11 +10,11 @@ import { compileGlobSegment } from '../glob.ts';
 import type { SshConfig } from '../resolve-target.ts';
 
 export interface LoadSshConfigOptions {
-  /** In place of both default files; `none` for no file at all, as with `ssh -F`. */
+  /** Replaces both default files; `none` for no file, as with `ssh -F`. */
   readonly configFile?: string;
-  /** Of the process. */
+  /** Environment variables of the process. */
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Default: that of the user in the passwd database, as for ssh; HOME does not count. */
+  /** Default: the home directory in the passwd database, as for ssh; HOME is ignored. */
   readonly homeDirectory?: string;
 }
 
@@ -22,9 +22,11 @@ const SYSTEM_CONFIG = '/etc/ssh/ssh_config';
 const MAX_INCLUDE_DEPTH = 16;
 
 /**
- * Reads ~/.ssh/config and /etc/ssh/ssh_config, or the file given, with all they include: once for any number of hosts.
- * @returns what `resolveSshTarget` (core/ssh/resolve-target.ts) needs
- * @throws AppError SSH_CONFIG_INVALID when a given file is missing, a file cannot be read or can be written by others, or a line is malformed
+ * Reads ~/.ssh/config and /etc/ssh/ssh_config, or the given file, with all included files: once for any
+ * number of hosts.
+ * @returns the configuration for `resolveSshTarget` (ssh/resolve-target.ts)
+ * @throws AppError SSH_CONFIG_INVALID when a given file does not exist, a file is unreadable or writable by
+ *   others, or a line is malformed
  * @see ssh_config(5)
  */
 export async function loadSshConfig(options: LoadSshConfigOptions): Promise<SshConfig> {
@@ -59,9 +61,9 @@ export async function loadSshConfig(options: LoadSshConfigOptions): Promise<SshC
 
 interface Root {
   readonly path: string;
-  /** Where relative paths of `Include` start. */
+  /** Base of relative paths of `Include`. */
   readonly includeDirectory: string;
-  /** Refused when others may write to it, as ssh does with a user's own files. */
+  /** Rejected when others can write to it, as ssh does with a user's own files. */
   readonly isPrivate: boolean;
 }
 
@@ -89,7 +91,7 @@ async function readText(path: string, { root, isRequired }: Reading): Promise<st
     if (isAppError(error)) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     if (!isRequired && (code === 'ENOENT' || code === 'ENOTDIR')) return null;
-    throw sshConfigInvalid({ file: path, message: `cannot read it (${code})`, hint: 'Check path and permissions', cause: error });
+    throw sshConfigInvalid({ file: path, message: `cannot be read (${code})`, hint: 'Check path and permissions', cause: error });
   }
 }
 

@@ -13,11 +13,11 @@ import { type Master, openMaster } from './openssh/master.ts';
 import { runSession } from './openssh/session.ts';
 
 export interface OpensshTransportOptions {
-  /** In place of ~/.ssh/config and /etc/ssh/ssh_config. */
+  /** Replaces ~/.ssh/config and /etc/ssh/ssh_config. */
   readonly configFile?: string;
-  /** What all hosts share; one for the process. Default: one of its own. */
+  /** State shared by all hosts of the process. Default: a separate one. */
   readonly shared?: OpensshShared;
-  /** Commands at a time on the connection; the host may make it fewer. Default 8. */
+  /** Maximum number of concurrent commands on the connection; the host may allow fewer. Default 8. */
   readonly maxSessions?: number;
 }
 
@@ -35,8 +35,9 @@ interface Jump {
 }
 
 /**
- * Makes what the transports of a process share.
- * @param runtimeDirectory of the user, where a directory for sockets is made; it goes when the process does. Default: that for temporary files
+ * Creates the state shared by all transports of a process.
+ * @param runtimeDirectory the user's runtime directory; a directory for sockets is created in it and removed
+ *   at exit. Default: the directory for temporary files
  */
 export function opensshShared(runtimeDirectory?: string): OpensshShared {
   let directory: string | null = null;
@@ -45,7 +46,7 @@ export function opensshShared(runtimeDirectory?: string): OpensshShared {
     jumps: new Map(),
     place: () => {
       if (directory === null) {
-        // Paths of sockets are short: 108 bytes with what ssh adds to them while it makes one.
+        // Socket paths are limited to 108 bytes, including the temporary suffix that ssh adds.
         directory = mkdtempSync(join(runtimeDirectory || tmpdir(), 'kubeletadm-'));
         made.push(directory);
         if (made.length === 1) process.once('exit', removeMade);
@@ -64,10 +65,11 @@ function removeMade(): void {
 const DEFAULT_MAX_SESSIONS = 8;
 
 /**
- * Runs commands on a host with the system's `ssh`, for what the built-in client cannot do: certificates, keys on a token, Kerberos, newer key exchanges,
- * ProxyCommand. One connection, and a short-lived process for each command. Passwords and passphrases are for the agent: nothing is asked.
+ * Runs commands on a host with the system's `ssh`, for features that the built-in client lacks: certificates,
+ * hardware keys, Kerberos, newer key exchanges, ProxyCommand. One connection, and a short-lived process for
+ * each command. Never prompts: passwords and passphrases must be in the agent.
  *
- * `ssh` tells nothing of signals: an exit code above 128 that stands for one counts as that.
+ * `ssh` does not report signals: an exit code above 128 that matches a signal is reported as that signal.
  */
 export function opensshTransport(target: SshTarget, options: OpensshTransportOptions = {}): Transport {
   const { shared = opensshShared(), configFile, maxSessions = DEFAULT_MAX_SESSIONS } = options;
@@ -91,7 +93,7 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
     run: async (argv, runOptions: RunOptions = {}) => {
       const checked = checkArgv(argv, target.name);
       runOptions.signal?.throwIfAborted();
-      // One signal stops commands on many hosts, and that is no leak.
+      // One signal stops commands on many hosts; more listeners than the default maximum are intended.
       if (runOptions.signal) setMaxListeners(0, runOptions.signal);
       let mayReconnect = true;
       for (;;) {
@@ -106,8 +108,9 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
             if (!places.shrink()) throw noSession(target, outcome.why);
             continue;
           }
-          // Lost before anything ran: a new connection will do, once.
-          if (!mayReconnect) throw master.lost ?? hostConnectionLost({ host: target.name, why: 'ssh found its connection closed' });
+          // Lost before the command ran: one retry with a new connection.
+          if (!mayReconnect)
+            throw master.lost ?? hostConnectionLost({ host: target.name, why: 'the connection was closed before the command started' });
           mayReconnect = false;
         } finally {
           places.release();
@@ -119,7 +122,7 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
       return dialThrough(await untilAborted(connect(), signal), address, signal);
     },
     close: async () => {
-      closing.abort(hostConnectionLost({ host: target.name, why: 'it was closed' }));
+      closing.abort(hostConnectionLost({ host: target.name, why: 'connection closed' }));
       const master = await opening?.catch(() => null);
       await master?.end();
     },
@@ -164,12 +167,12 @@ function lease(hops: readonly SshTarget[], shared: OpensshShared, configFile: st
   return jump;
 }
 
-/** The last one to do so ends the connection. */
+/** The last release closes the connection. */
 function release(jump: Jump, hops: readonly SshTarget[], shared: OpensshShared): void {
   if (--jump.users > 0) return;
   const key = routeKey(hops);
   if (shared.jumps.get(key) === jump) shared.jumps.delete(key);
-  jump.closing.abort(new Error('nobody waits for this jump host any more'));
+  jump.closing.abort(new Error('the connection to this jump host is no longer needed'));
   void jump.opening.then(
     (master) => master.end(),
     () => undefined,

@@ -15,22 +15,25 @@ import { type RemoteRun, runRemote } from './built-in/remote-process.ts';
 import { openChannel } from './built-in/stream.ts';
 
 export interface SshTransportOptions extends HostKeyPolicy {
-  /** What all hosts share; one for the process. Default: one of its own. */
+  /** State shared by all hosts of the process. Default: a separate one. */
   readonly shared?: SshShared;
-  /** Of the user on the host, not of jump hosts. Tried after all keys. */
+  /** Password of the user on the destination host, not on jump hosts. Tried after all keys. */
   readonly password?: Secret;
   readonly askPassphrase?: AskPassphrase;
-  /** Commands at a time on the connection; the host may make it fewer. Default 8: OpenSSH's MaxSessions is 10, and stopping a command needs one. */
+  /**
+   * Maximum number of concurrent commands on the connection; the host may allow fewer. Default 8: OpenSSH's
+   * MaxSessions is 10, and stopping a command needs one.
+   */
   readonly maxSessions?: number;
 }
 
-/** Private keys, agents and connections to jump hosts: read, asked for and made once for all hosts. */
+/** Private keys, agents and connections to jump hosts: read, requested and opened once for all hosts. */
 export interface SshShared {
   readonly identities: Identities;
   readonly jumpHosts: JumpHosts;
 }
 
-/** Makes what the transports of a process share. */
+/** Creates the state shared by all transports of a process. */
 export function sshShared(): SshShared {
   return { identities: identities(), jumpHosts: jumpHosts() };
 }
@@ -38,10 +41,12 @@ export function sshShared(): SshShared {
 const DEFAULT_MAX_SESSIONS = 8;
 
 /**
- * Runs commands on a host over SSH. It connects at the first command and again after the connection was lost; all commands use the one
- * connection. The time-out of a command begins when it starts, that of connecting is the target's `connectTimeoutMs`.
+ * Runs commands on a host over SSH. Connects with the first command and reconnects after the connection was
+ * lost; all commands share one connection. The timeout of a command starts with the command; connecting has
+ * the target's `connectTimeoutMs`.
  *
- * Output of the login shell (motd, profile) before the command is dropped; what a logout script would add can't come, as the shell is replaced.
+ * Output of the login shell (motd, profile) before the command is dropped; a logout script does not run,
+ * because the command replaces the shell.
  */
 export function sshTransport(target: SshTarget, options: SshTransportOptions): Transport {
   const shared = options.shared ?? sshShared();
@@ -71,7 +76,8 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
       await places.acquire(signal);
       try {
         closing.signal.throwIfAborted();
-        // Lost while the command waited for its place: nothing ran yet, so a new connection will do, once.
+        // The connection was lost while the command was queued: the command did not run, so one new
+        // connection is tried.
         if (connection.lost !== null) {
           if (opening === current) opening = null;
           if (!mayReconnect) throw connection.lost;
@@ -86,9 +92,9 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
     }
   };
 
-  /** Null: the host opened no session, and there will be fewer commands at a time from now on. */
+  /** Null: the host opened no session, and the limit of concurrent commands was reduced. */
   const runInSession = async (connection: SshConnection, run: RemoteRun): Promise<RunResult | null> => {
-    // OpenSSH refuses a session that is requested together with the close of the one before, and opens it a moment later.
+    // OpenSSH rejects a session requested while the previous one is closing, and accepts it shortly after.
     for (let attempt = 0; ; attempt++) {
       const outcome = await runRemote(connection, run);
       if (outcome.kind === 'ended') return outcome.result;
@@ -102,7 +108,7 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
     run: async (argv, runOptions: RunOptions = {}) => {
       const checked = checkArgv(argv, target.name);
       runOptions.signal?.throwIfAborted();
-      // One signal stops commands on many hosts, and that is no leak.
+      // One signal stops commands on many hosts; more listeners than the default maximum are intended.
       if (runOptions.signal) setMaxListeners(0, runOptions.signal);
       if (closing.signal.aborted) throw closed(target);
       running++;
@@ -117,7 +123,7 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
       return openChannel(target.name, await untilAborted(connect(), signal), address, signal);
     },
     close: async () => {
-      // An error is made for those who hear of it: most transports are closed when all is done.
+      // Creating the error with its stack is skipped when no command is running, which is the usual case.
       closing.abort(running > 0 ? closed(target) : CLOSED);
       const connection = await opening?.catch(() => null);
       await connection?.end();
@@ -142,7 +148,7 @@ async function open(target: SshTarget, options: ConnectOptions, jumps: JumpHosts
 const CLOSED = new Error('closed');
 
 function closed(target: SshTarget): Error {
-  return hostConnectionLost({ host: target.name, why: 'it was closed' });
+  return hostConnectionLost({ host: target.name, why: 'connection closed' });
 }
 
 function noSession(target: SshTarget, cause: Error): Error {

@@ -22,8 +22,8 @@ import type { CertificateIssuer, Signer } from '../certificate-issuer.ts';
 import type { CertificateSpec, EncryptionAlgorithm } from '../certificate-spec.ts';
 
 /**
- * Keys and certificates as Go's crypto/x509 makes them for kubeadm 1.36: PKCS#1 and SEC 1 keys, serial numbers of 63 bits, names as printable strings where
- * they can be, key identifiers by which authorities are found.
+ * Keys and certificates as Go's crypto/x509 creates them for kubeadm 1.36: PKCS#1 and SEC 1 keys, 63-bit
+ * serial numbers, names as printable strings if possible, key identifiers that link certificates to their CA.
  */
 export const certificateIssuer: CertificateIssuer = {
   generateKey,
@@ -57,39 +57,42 @@ async function generateKey(algorithm: EncryptionAlgorithm): Promise<Secret> {
 
 async function issue(spec: CertificateSpec, keyPem: Secret, signer: Signer): Promise<string> {
   const publicKey = createPublicKey(keyPem.reveal()).export({ format: 'der', type: 'spki' });
-  const authorityKey = createPrivateKey((signer === 'self' ? keyPem : signer.keyPem).reveal());
-  const authority = signer === 'self' ? null : new X509Certificate(signer.certificatePem);
+  const signerKey = createPrivateKey((signer === 'self' ? keyPem : signer.keyPem).reveal());
+  const ca = signer === 'self' ? null : new X509Certificate(signer.certificatePem);
   const subject = nameOf(spec);
   const certificate = await X509CertificateGenerator.create({
     serialNumber: serialNumber(),
     subject,
-    issuer: authority?.subjectName ?? subject,
-    // Certificates count whole seconds.
+    issuer: ca?.subjectName ?? subject,
+    // X.509 times have a resolution of one second.
     notBefore: wholeSeconds(spec.notBefore),
     notAfter: wholeSeconds(spec.notAfter),
     publicKey,
-    signingKey: await signingKey(authorityKey),
-    signingAlgorithm: algorithmOf(authorityKey),
-    extensions: extensionsOf(spec, publicKey, authority),
+    signingKey: await signingKey(signerKey),
+    signingAlgorithm: algorithmOf(signerKey),
+    extensions: extensionsOf(spec, publicKey, ca),
   });
   return pemOf(certificate.toString('pem'));
 }
 
-function extensionsOf(spec: CertificateSpec, publicKey: Uint8Array, authority: X509Certificate | null): Extension[] {
+function extensionsOf(spec: CertificateSpec, publicKey: Uint8Array, ca: X509Certificate | null): Extension[] {
   const usage = KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment | (spec.isAuthority ? KeyUsageFlags.keyCertSign : 0);
   const names = alternativeNames(spec);
-  const authorityId = authority?.getExtension(SubjectKeyIdentifierExtension)?.keyId;
+  const caKeyId = ca?.getExtension(SubjectKeyIdentifierExtension)?.keyId;
   return [
     new KeyUsagesExtension(usage, true),
     ...(spec.usages.length === 0 ? [] : [new ExtendedKeyUsageExtension(spec.usages.map((each) => ExtendedKeyUsage[each]))]),
     new BasicConstraintsExtension(spec.isAuthority, undefined, true),
     ...(spec.isAuthority ? [new SubjectKeyIdentifierExtension(keyIdentifier(publicKey))] : []),
-    ...(authorityId === undefined ? [] : [new AuthorityKeyIdentifierExtension(authorityId)]),
+    ...(caKeyId === undefined ? [] : [new AuthorityKeyIdentifierExtension(caKeyId)]),
     ...(names === null ? [] : [names]),
   ];
 }
 
-/** 160 bits of the SHA-256 of the key (RFC 7093, method 1, over all of its information). What it is does not matter, only that it is the key's. */
+/**
+ * 160 bits of the SHA-256 of the public key (RFC 7093, method 1, over the whole SubjectPublicKeyInfo). Any
+ * identifier unique to the key is valid.
+ */
 function keyIdentifier(publicKey: Uint8Array): string {
   return createHash('sha256').update(publicKey).digest('hex').slice(0, 40);
 }
@@ -102,7 +105,7 @@ function alternativeNames({ dnsNames, ipAddresses }: Pick<CertificateSpec, 'dnsN
   return names.length === 0 ? null : new SubjectAlternativeNameExtension(names);
 }
 
-/** Organizations first, in one set and in the order of their encodings, then the common name. */
+/** Organizations first, as one SET in DER order, then the common name. */
 function nameOf({ commonName, organizations }: Pick<CertificateSpec, 'commonName' | 'organizations'>): Name {
   const named = (type: string, values: readonly string[]) => ({ [type]: values.map(text) }) as unknown as JsonName[number];
   return new Name([...(organizations.length === 0 ? [] : [named('O', organizations.toSorted(byEncoding))]), named('CN', [commonName])]);
@@ -112,7 +115,7 @@ function byEncoding(a: string, b: string): number {
   return Buffer.byteLength(a) - Buffer.byteLength(b) || Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** A value as it stands: a plain string would be read for escapes. */
+/** Explicitly typed, because the library would interpret escapes in a plain string. */
 function text(value: string): { readonly printableString: string } | { readonly utf8String: string } {
   return /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(value) ? { printableString: value } : { utf8String: value };
 }
@@ -138,7 +141,8 @@ const CURVES: Readonly<Record<string, readonly [curve: string, hash: string]>> =
 function algorithmOf(key: KeyObject): SigningAlgorithm {
   if (key.asymmetricKeyType === 'rsa') return { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
   const [namedCurve, hash] = CURVES[key.asymmetricKeyDetails?.namedCurve ?? ''] ?? [];
-  if (namedCurve === undefined || hash === undefined) throw new Error(`a ${key.asymmetricKeyType} key cannot sign certificates here`);
+  if (namedCurve === undefined || hash === undefined)
+    throw new Error(`cannot sign certificates with a key of type ${key.asymmetricKeyType}`);
   return { name: 'ECDSA', namedCurve, hash };
 }
 

@@ -34,7 +34,11 @@ describe('impersonation by a kubeconfig', () => {
     ['extra without a user', { 'as-user-extra': { a: ['b'] } }, /user "u" has as-user-extra without as/],
     ['an uid without a user', { 'as-uid': '7' }, /user "u" has as-uid without as/],
     ['groups that are a string', { as: 'jane', 'as-groups': 'dev' }, /as-groups: must be a list of strings/],
-    ['extra without lists', { as: 'jane', 'as-user-extra': { a: 'b' } }, /as-user-extra: must be a mapping of names to lists of strings/],
+    [
+      'extra without lists',
+      { as: 'jane', 'as-user-extra': { a: 'b' } },
+      /as-user-extra: must be an object whose values are lists of strings/,
+    ],
     ['a line break, which no header can have', { as: 'jane\nImpersonate-Group: system:masters' }, /user "u": .* control characters/],
   ])('refuses %s', (_, user, expected) => {
     expect(() => target(user)).toThrow(expected);

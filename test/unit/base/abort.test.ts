@@ -6,14 +6,14 @@ describe('untilAborted', () => {
   it.each([
     ['resolves with the value', () => Promise.resolve(1), 1],
     ['rejects with the error', () => Promise.reject(new Error('mine')), 'mine'],
-  ])('%s and leaves nothing on the signal', async (_, make, expected) => {
+  ])('%s and leaves no listener on the signal', async (_, make, expected) => {
     const { signal } = new AbortController();
     const outcome = await untilAborted<number>(make(), signal).catch((error: Error) => error.message);
     expect(outcome).toBe(expected);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  it('rejects with the reason, at once or later', async () => {
+  it('rejects with the reason, immediately or later', async () => {
     const controller = new AbortController();
     const waiting = untilAborted(new Promise(() => undefined), controller.signal);
     controller.abort('enough');
@@ -23,7 +23,7 @@ describe('untilAborted', () => {
 });
 
 describe('onAbort', () => {
-  it('does not tell who stopped listening', () => {
+  it('does not call a removed listener', () => {
     const controller = new AbortController();
     const received: unknown[] = [];
     onAbort(controller.signal, (reason) => received.push(reason));

@@ -27,7 +27,7 @@ describe('inlineValue', () => {
 });
 
 describe('renderTable', () => {
-  it('aligns columns, and nothing stands at the ends of lines', () => {
+  it('aligns columns, without trailing spaces', () => {
     expect(
       renderTable([
         ['a', 'bb', ''],
@@ -36,14 +36,14 @@ describe('renderTable', () => {
     ).toEqual(['a    bb', 'ccc  d   e']);
   });
 
-  it('cuts what is too wide', () => {
+  it('truncates long cells', () => {
     expect(renderTable([['a', 'long text']], 8)).toEqual(['a  long…']);
     expect(cut('abc', 3)).toBe('abc');
   });
 });
 
 describe('wrapText', () => {
-  it('breaks at blanks; long words stay whole', () => {
+  it('breaks at spaces, not inside long words', () => {
     expect(wrapText('one two  three extraordinarily', 7)).toEqual(['one two', 'three', 'extraordinarily']);
     expect(wrapText('', 7)).toEqual([]);
   });

@@ -8,7 +8,7 @@ interface Case {
   readonly name: string;
   readonly target: JsonObject;
   readonly patch: Json;
-  /** What comes out, or the code of the error. */
+  /** The result, or the code of the error. */
   readonly result: JsonObject | string;
 }
 
@@ -59,9 +59,9 @@ describe('merge patches', () => {
       result: { a: { c: [null, {}] } },
     },
     { name: 'an empty patch', target: { a: 1 }, patch: {}, result: { a: 1 } },
-    { name: 'a list is no merge patch', target: { a: 1 }, patch: [], result: 'PATCH_INVALID' },
+    { name: 'a list is not a merge patch', target: { a: 1 }, patch: [], result: 'PATCH_INVALID' },
     { name: 'nor is null', target: { a: 1 }, patch: null, result: 'PATCH_INVALID' },
-    { name: 'nor is a text', target: { a: 1 }, patch: 'x', result: 'PATCH_INVALID' },
+    { name: 'nor is a string', target: { a: 1 }, patch: 'x', result: 'PATCH_INVALID' },
   ])('$name', check('merge', KUBELET_PATCH_SCHEMA));
 });
 
@@ -86,12 +86,12 @@ describe('JSON patches', () => {
     },
     { name: 'add beyond the end', target, patch: [{ op: 'add', path: '/a/b/3', value: 9 }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'add without value is null', target, patch: [{ op: 'add', path: '/c' }], result: { ...target, c: null } },
-    { name: 'add below what is not there', target, patch: [{ op: 'add', path: '/c/d', value: 1 }], result: 'PATCH_NOT_APPLICABLE' },
+    { name: 'add below a missing member', target, patch: [{ op: 'add', path: '/c/d', value: 1 }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'add below null', target, patch: [{ op: 'add', path: '/n/d', value: 1 }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'add below a number', target, patch: [{ op: 'add', path: '/a/b/0/c', value: 1 }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'remove a member', target, patch: [{ op: 'remove', path: '/a' }], result: { 'x/y': { 'm~n': 1 }, n: null } },
     { name: 'remove the last item', target, patch: [{ op: 'remove', path: '/a/b/-1' }], result: { ...target, a: { b: [1] } } },
-    { name: 'remove what is not there', target, patch: [{ op: 'remove', path: '/c' }], result: 'PATCH_NOT_APPLICABLE' },
+    { name: 'remove a missing member', target, patch: [{ op: 'remove', path: '/c' }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'remove beyond the end', target, patch: [{ op: 'remove', path: '/a/b/2' }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'remove from the prototype', target, patch: [{ op: 'remove', path: '/toString' }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'replace', target, patch: [{ op: 'replace', path: '/a/b/0', value: 5 }], result: { ...target, a: { b: [5, 2] } } },
@@ -101,7 +101,7 @@ describe('JSON patches', () => {
     { name: 'replace everything by a list', target, patch: [{ op: 'replace', path: '', value: [] }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'replace everything by null', target, patch: [{ op: 'replace', path: '', value: null }], result: 'PATCH_INVALID' },
     { name: 'move', target, patch: [{ op: 'move', from: '/a/b/0', path: '/c' }], result: { ...target, a: { b: [2] }, c: 1 } },
-    { name: 'move what is not there', target, patch: [{ op: 'move', from: '/z', path: '/c' }], result: 'PATCH_NOT_APPLICABLE' },
+    { name: 'move a missing member', target, patch: [{ op: 'move', from: '/z', path: '/c' }], result: 'PATCH_NOT_APPLICABLE' },
     {
       name: 'copy',
       target,
@@ -113,7 +113,7 @@ describe('JSON patches', () => {
     },
     { name: 'copy a missing member gives null', target, patch: [{ op: 'copy', from: '/z', path: '/c' }], result: { ...target, c: null } },
     { name: 'escapes', target, patch: [{ op: 'replace', path: '/x~1y/m~0n', value: 2 }], result: { ...target, 'x/y': { 'm~n': 2 } } },
-    { name: 'test that holds', target, patch: [{ op: 'test', path: '/a', value: { b: [1, 2] } }], result: target },
+    { name: 'test that succeeds', target, patch: [{ op: 'test', path: '/a', value: { b: [1, 2] } }], result: target },
     { name: 'test of the whole document', target, patch: [{ op: 'test', path: '', value: target }], result: target },
     { name: 'test that fails', target, patch: [{ op: 'test', path: '/a', value: { b: [2, 1] } }], result: 'PATCH_TEST_FAILED' },
     { name: 'test for absence', target, patch: [{ op: 'test', path: '/c', value: null }], result: target },
@@ -128,13 +128,13 @@ describe('JSON patches', () => {
       result: 'PATCH_TEST_FAILED',
     },
     { name: 'no operations', target, patch: [], result: target },
-    { name: 'null is no operation', target, patch: null, result: target },
-    { name: 'an object is no JSON patch', target, patch: { op: 'add' }, result: 'PATCH_INVALID' },
+    { name: 'null is an empty list of operations', target, patch: null, result: target },
+    { name: 'an object is not a JSON patch', target, patch: { op: 'add' }, result: 'PATCH_INVALID' },
     { name: 'unknown operation', target, patch: [{ op: 'put', path: '/a' }], result: 'PATCH_INVALID' },
     { name: 'no path', target, patch: [{ op: 'add', value: 1 }], result: 'PATCH_INVALID' },
     { name: 'no from', target, patch: [{ op: 'copy', path: '/c' }], result: 'PATCH_INVALID' },
-    { name: 'an item that is no operation', target, patch: ['x'], result: 'PATCH_INVALID' },
-    { name: 'an index that is none', target, patch: [{ op: 'add', path: '/a/b/x', value: 1 }], result: 'PATCH_NOT_APPLICABLE' },
+    { name: 'an item that is not an operation', target, patch: ['x'], result: 'PATCH_INVALID' },
+    { name: 'an invalid index', target, patch: [{ op: 'add', path: '/a/b/x', value: 1 }], result: 'PATCH_NOT_APPLICABLE' },
     { name: 'a pointer without slash', target, patch: [{ op: 'add', path: 'a', value: 1 }], result: 'PATCH_NOT_APPLICABLE' },
   ])('$name', check('json', KUBELET_PATCH_SCHEMA));
 
@@ -144,7 +144,7 @@ describe('JSON patches', () => {
       { op: 'remove', path: '/b' },
     ];
     expect(messageOf(() => applyPatch({ a: 1 }, patch, 'json', KUBELET_PATCH_SCHEMA))).toBe(
-      'operation 2 (remove /b): there is no b [PATCH_NOT_APPLICABLE]',
+      'operation 2 (remove /b): b does not exist [PATCH_NOT_APPLICABLE]',
     );
   });
 });
@@ -176,15 +176,20 @@ describe('strategic merge patches of a KubeletConfiguration', () => {
     { name: '$patch: replace of something new drops it', target, patch: { evictionSoft: { $patch: 'replace', z: '3' } }, result: target },
     { name: '$patch: delete empties', target, patch: { evictionHard: { $patch: 'delete' } }, result: { ...target, evictionHard: {} } },
     { name: '$patch: replace of everything', target, patch: { $patch: 'replace', a: 1 }, result: { a: 1 } },
-    { name: '$patch: merge is none', target, patch: { evictionHard: { $patch: 'merge' } }, result: 'PATCH_INVALID' },
+    { name: '$patch: merge is invalid', target, patch: { evictionHard: { $patch: 'merge' } }, result: 'PATCH_INVALID' },
     {
       name: '$retainKeys',
       target,
       patch: { evictionHard: { $retainKeys: ['y', 'z'], z: '3' } },
       result: { ...target, evictionHard: { y: '2', z: '3' } },
     },
-    { name: '$retainKeys that forgets one', target, patch: { evictionHard: { $retainKeys: ['y'], z: '3' } }, result: 'PATCH_INVALID' },
-    { name: '$retainKeys that is no list', target, patch: { evictionHard: { $retainKeys: 'y' } }, result: 'PATCH_INVALID' },
+    {
+      name: '$retainKeys without a field of the patch',
+      target,
+      patch: { evictionHard: { $retainKeys: ['y'], z: '3' } },
+      result: 'PATCH_INVALID',
+    },
+    { name: '$retainKeys that is not a list', target, patch: { evictionHard: { $retainKeys: 'y' } }, result: 'PATCH_INVALID' },
     {
       name: '$deleteFromPrimitiveList',
       target,
@@ -193,7 +198,7 @@ describe('strategic merge patches of a KubeletConfiguration', () => {
     },
     { name: '$deleteFromPrimitiveList without name', target, patch: { $deleteFromPrimitiveList: ['a'] }, result: 'PATCH_INVALID' },
     {
-      name: '$deleteFromPrimitiveList of a list that is not there',
+      name: '$deleteFromPrimitiveList of a missing list',
       target,
       patch: { '$deleteFromPrimitiveList/foo': ['a'] },
       result: target,
@@ -210,7 +215,7 @@ describe('strategic merge patches of a KubeletConfiguration', () => {
       patch: { '$setElementOrder/clusterDNS': ['b'], clusterDNS: ['b', 'c'] },
       result: 'PATCH_INVALID',
     },
-    { name: 'a list is no strategic patch', target, patch: ['a'], result: 'PATCH_INVALID' },
+    { name: 'a list is not a strategic patch', target, patch: ['a'], result: 'PATCH_INVALID' },
   ])('$name', check('strategic', KUBELET_PATCH_SCHEMA));
 });
 
@@ -228,7 +233,7 @@ describe('strategic merge patches of a Pod', () => {
     },
     { name: 'a new container', target: pod({ containers: [a] }), patch: pod({ containers: [b] }), result: pod({ containers: [b, a] }) },
     {
-      name: 'a container taken out',
+      name: 'a removed container',
       target: pod({ containers: [a, b] }),
       patch: pod({ containers: [{ name: 'a', $patch: 'delete' }] }),
       result: pod({ containers: [b] }),
@@ -342,7 +347,7 @@ describe('strategic merge patches of other kinds', () => {
 });
 
 describe('applyPatch', () => {
-  it.each<PatchType>(['strategic', 'merge', 'json'])('knows no keys of JavaScript (%s)', (type) => {
+  it.each<PatchType>(['strategic', 'merge', 'json'])('treats keys of Object.prototype as data (%s)', (type) => {
     const patch = type === 'json' ? [{ op: 'add', path: '/__proto__', value: { x: 1 } }] : (JSON.parse('{"__proto__": {"x": 1}}') as Json);
     const result = applyPatch({ a: 1 }, patch, type, KUBELET_PATCH_SCHEMA);
     expect(Object.getPrototypeOf(result)).toBeNull();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseSource } from '../../../src/codec/source.ts';
 import { within } from '../../support/within.ts';
 
-/** Texts that took, or could take, too much time or memory. Each is also cut to the length that is read. */
+/** Texts that took, or could take, too much time or memory. Each is also truncated to the maximum length. */
 const HOSTILE: Readonly<Record<string, string>> = {
   'many items': '- a\n'.repeat(260_000),
   'many collections in brackets': `[${'[],'.repeat(340_000)}]`,
@@ -28,16 +28,16 @@ const HOSTILE: Readonly<Record<string, string>> = {
 };
 
 describe('parseSource', () => {
-  it.each(Object.entries(HOSTILE))('reads %s in seconds', async (_, text) => {
+  it.each(Object.entries(HOSTILE))('parses %s in seconds', async (_, text) => {
     for (const part of [text, text.slice(0, 64 * 1024)]) {
       const { problems } = await within(5_000, () => parseSource(part, 'f.yaml'));
       expect(problems.length).toBeLessThanOrEqual(50);
     }
   });
 
-  it('refuses a file that is too large', () => {
+  it('rejects a file that is too large', () => {
     const [problem] = parseSource('b: 1\n'.repeat(60_000), 'f.yaml').problems;
-    expect(problem).toMatchObject({ code: 'CONFIG_TOO_LARGE', message: 'the file has 300000 characters, more than 65536' });
+    expect(problem).toMatchObject({ code: 'CONFIG_TOO_LARGE', message: 'the file has 300000 characters; the limit is 65536' });
   });
 
   it('reports one problem for a document that is not valid YAML', () => {

@@ -34,10 +34,10 @@ describe('parseSource', () => {
     expect(read(text)).toEqual(value === undefined ? [] : [value]);
   });
 
-  /** Checked against kubectl 1.32, which reads YAML with the library of kubelet and kubeadm. */
+  /** Verified with kubectl 1.32, which parses YAML with the library of kubelet and kubeadm. */
   it.each<[string, string, Json]>([
     ['an anchor', 'a: &x {b: 1}\nc: *x\n', { a: { b: 1 }, c: { b: 1 } }],
-    ['an anchor that is set anew', 'a: &x 1\nb: *x\nc: &x 2\nd: *x\n', { a: 1, b: 1, c: 2, d: 2 }],
+    ['a redefined anchor', 'a: &x 1\nb: *x\nc: &x 2\nd: *x\n', { a: 1, b: 1, c: 2, d: 2 }],
     ['a merge under own keys', 'd: &d {a: 1, b: 1}\ne:\n  <<: *d\n  a: 2\n', { d: { a: 1, b: 1 }, e: { a: 2, b: 1 } }],
     ['a merge after own keys, which it replaces', 'e:\n  a: 2\n  <<: {a: 1, b: 1}\n', { e: { a: 1, b: 1 } }],
     [
@@ -46,8 +46,8 @@ describe('parseSource', () => {
       { p: { a: 1, b: 1 }, q: { b: 2, c: 2 }, r: { a: 1, b: 1, c: 3 } },
     ],
     ['a quoted merge key, which is a key like others', '"<<": {a: 1}\n', { '<<': { a: 1 } }],
-    ['a key given twice', '{a: 1, a: 2}\n', { a: 2 }],
-    ['keys that are no strings', '1: a\ntrue: b\n1.5: c\n0x10: d\nno: e\n', { 1: 'a', true: 'b', '1.5': 'c', 16: 'd', false: 'e' }],
+    ['a duplicate key', '{a: 1, a: 2}\n', { a: 2 }],
+    ['keys that are not strings', '1: a\ntrue: b\n1.5: c\n0x10: d\nno: e\n', { 1: 'a', true: 'b', '1.5': 'c', 16: 'd', false: 'e' }],
     ['an explicit key', '? a\n: b\n', { a: 'b' }],
     [
       'tags',
@@ -84,23 +84,23 @@ describe('parseSource', () => {
 
   it.each([
     ['a tab for indentation', 'a:\n\tb: 1\n', /^2:\d+ CONFIG_SYNTAX not valid YAML: /],
-    ['a line of a tab alone', 'a: 1\n\t\nb: 2\n', /^2:1 CONFIG_SYNTAX not valid YAML: a line may not begin with a tab$/],
-    ['a tab at the end', 'a: {b: 1}\n\t', /^2:1 CONFIG_SYNTAX not valid YAML: a line may not begin with a tab$/],
-    ['a tab before a comment', 'a: [1,\n\t\n 2]\n\t # c\r\nb: 1', /^4:1 CONFIG_SYNTAX not valid YAML: a line may not begin with a tab$/],
+    ['a line of a tab alone', 'a: 1\n\t\nb: 2\n', /^2:1 CONFIG_SYNTAX not valid YAML: a line must not begin with a tab$/],
+    ['a tab at the end', 'a: {b: 1}\n\t', /^2:1 CONFIG_SYNTAX not valid YAML: a line must not begin with a tab$/],
+    ['a tab before a comment', 'a: [1,\n\t\n 2]\n\t # c\r\nb: 1', /^4:1 CONFIG_SYNTAX not valid YAML: a line must not begin with a tab$/],
     ['an open bracket', 'a: [1\nb: 2\n', /CONFIG_SYNTAX/],
     ['two mappings in one line', 'a: b: c\n', /^1:\d+ CONFIG_SYNTAX/],
     ['an unknown alias', 'a: *b\n', /^1:4 CONFIG_SYNTAX .*\*?b/],
-    ['a mapping as key', '? {a: 1}\n: b\n', /CONFIG_SYNTAX .*must be a string/],
+    ['an object as key', '? {a: 1}\n: b\n', /CONFIG_SYNTAX .*must be a string/],
     ['a null key', 'x: 1\n~: a\n', /^2:1 CONFIG_SYNTAX .*not null/],
-    ['a merge of no mapping', 'a:\n  <<: 1\n', /^2:\d+ CONFIG_SYNTAX .*<</],
-    ['a merge of a list with something else in it', 'a:\n  <<: [{b: 1}, 2]\n', /^2:\d+ CONFIG_SYNTAX .*<</],
-    ['a tag the value does not fit', 'a: !!int x\n', /^1:\d+ CONFIG_SYNTAX .*"x" cannot be read as !!int/],
-    ['a number JSON does not have', 'a: .inf\n', /^1:4 CONFIG_SYNTAX .*\.inf/],
-    ['UTF-16', 'a\0:\0', /^1:2 CONFIG_NOT_TEXT the file holds a NUL byte/],
+    ['a merge of a scalar', 'a:\n  <<: 1\n', /^2:\d+ CONFIG_SYNTAX .*<</],
+    ['a merge of a list with a scalar in it', 'a:\n  <<: [{b: 1}, 2]\n', /^2:\d+ CONFIG_SYNTAX .*<</],
+    ['a tag that does not match the value', 'a: !!int x\n', /^1:\d+ CONFIG_SYNTAX .*"x" cannot be read as !!int/],
+    ['a number without a JSON form', 'a: .inf\n', /^1:4 CONFIG_SYNTAX .*\.inf/],
+    ['UTF-16', 'a\0:\0', /^1:2 CONFIG_NOT_TEXT the file contains a NUL byte/],
     ['Latin-1 that was decoded', 'a: 1\nb: \ufffd\n', /^2:4 CONFIG_NOT_TEXT the file is not valid UTF-8/],
-    ['a control character', 'a: x\u0007\n', /^1:5 CONFIG_NOT_TEXT the file holds a control character \(0x07\)/],
+    ['a control character', 'a: x\u0007\n', /^1:5 CONFIG_NOT_TEXT the file contains a control character \(0x07\)/],
     ['too much text', `a: ${'x'.repeat(1024 * 1024)}`, /^1:1 CONFIG_TOO_LARGE/],
-    ['brackets without end', '['.repeat(50_000), /^1:1 CONFIG_TOO_LARGE the document is nested deeper/],
+    ['unclosed brackets', '['.repeat(50_000), /^1:1 CONFIG_TOO_LARGE the document is nested deeper/],
     ['flow nesting just over the limit', `${'['.repeat(300)}${']'.repeat(300)}`, /CONFIG_TOO_LARGE/],
     ['deep block lists', `${'- '.repeat(5_000)}a`, /CONFIG_TOO_LARGE/],
     ['deep block mappings', Array.from({ length: 400 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), /CONFIG_TOO_LARGE/],
@@ -114,16 +114,16 @@ describe('parseSource', () => {
     expect(problemsOf(text)[0]).toMatch(expected);
   });
 
-  it('takes tabs in quotes and flow collections', () => {
+  it('accepts tabs in quotes and flow collections', () => {
     for (const text of ['"x\n\t\n y"\n', "'x\n\t\n y'\n", 'a: {b: 1,\n\t\n c: 2}\n', '[1,\n\t# c\n2]', 'a:\t1\t\n'])
       expect(parseSource(text, 'f').problems, text).toEqual([]);
   });
 
-  it('says everything that is wrong in one file', () => {
+  it('reports all problems of a file', () => {
     expect(problemsOf('a: *x\n---\nb: *y\n')).toHaveLength(2);
   });
 
-  it('knows the place of each value and key', () => {
+  it('knows the position of each value and key', () => {
     const document = parseSource('# head\na:\n  b: [1, {c: 2}]\n', 'f.yaml').documents[0] as SourceDocument;
     const place = (node: { readonly offset: number }): string => {
       const { line, column, file } = document.positionAt(node.offset);
@@ -137,7 +137,7 @@ describe('parseSource', () => {
     expect(place(entryOf(item, 'c')?.value as SourceNode)).toBe('f.yaml:3:14');
   });
 
-  it('ends in time, whatever it is given', () => {
+  it('terminates for any input', () => {
     const piece = fc.constantFrom(
       'a: ',
       '- ',
@@ -182,7 +182,7 @@ describe('parseSource', () => {
 });
 
 describe('entryOf', () => {
-  it('is the last of those with that key', () => {
+  it('is the last entry of the key', () => {
     const { root } = parseSource('a: 1\nb: 2\na: 3\n', 'f').documents[0] as SourceDocument;
     expect(entryOf(root, 'a')?.value).toMatchObject({ text: '3' });
   });

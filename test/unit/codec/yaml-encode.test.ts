@@ -43,18 +43,18 @@ describe('encodeYaml', () => {
     expect(encodeYaml({ a: 9223372036854775807n, b: [-1n] })).toBe('a: 9223372036854775807\nb:\n- -1\n');
   });
 
-  it('does not depend on the order the keys came in', () => {
+  it('does not depend on the order of keys', () => {
     const keys = ['9yes', '02?', '0x1\r', 'a1', 'a01', 'A', '', '-'];
     const map = (order: readonly string[]) => encodeYaml(Object.fromEntries(order.map((key) => [key, 1])));
     expect(map(keys.toReversed())).toBe(map(keys));
   });
 
-  it('knows no keys of JavaScript', () => {
+  it('treats keys of Object.prototype as data', () => {
     expect(encodeYaml(JSON.parse('{"__proto__": {"constructor": 1}}') as Json)).toBe('__proto__:\n  constructor: 1\n');
   });
 
   it('prints text that reads as the same value', () => {
-    // The reader takes a raw U+FFFD for a sign that the file is not UTF-8.
+    // The parser rejects a raw U+FFFD as a sign of invalid UTF-8.
     const text = fc.oneof(
       fc.string({ unit: 'binary' }).filter((s) => !s.includes('\ufffd')),
       fc.string({ unit: fc.constantFrom(...'ab01 -:#?\'"\n\t,[]{}&*!|>%@`.~yn_eE+') }),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { resolvePlainScalar } from '../../../src/codec/yaml-scalar.ts';
 import { fixture } from '../../support/fixture.ts';
 
-/** Plain scalars and the JSON that kubectl's YAML reader (sigs.k8s.io/yaml, as in kubelet and kubeadm) made of them. */
+/** Plain scalars and the JSON that kubectl's YAML parser (sigs.k8s.io/yaml, as in kubelet and kubeadm) converts them to. */
 const RECORDED = JSON.parse(fixture(import.meta.url, 'fixtures/scalars-kubectl-1.32.json')) as readonly (readonly [string, unknown])[];
 
 describe('resolvePlainScalar', () => {

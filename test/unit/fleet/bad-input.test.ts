@@ -38,13 +38,13 @@ describe('a fleet file that is wrong', () => {
       'arguments as a mapping',
       'hosts: [{name: n1, kubeletExtraArgs: {v: "2"}}]\n',
       [
-        'fleet.yaml:3:20 hosts[0].kubeletExtraArgs: expected a list, found a mapping. This is a list of names and values: - {name: v, value: …}. [CONFIG_WRONG_TYPE]',
+        'fleet.yaml:3:20 hosts[0].kubeletExtraArgs: expected a list, found an object. This is a list of names and values: - {name: v, value: …}. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
       'a host without a name',
       'hosts: [{address: x}]\n',
-      ['fleet.yaml:3:9 hosts[0].name: this is required. [CONFIG_MISSING_VALUE]'.replace('required.', 'required')],
+      ['fleet.yaml:3:9 hosts[0].name: required field is missing [CONFIG_MISSING_VALUE]'.replace('required.', 'required')],
     ],
     [
       'a role there is not',
@@ -240,9 +240,9 @@ describe('a fleet file that is wrong', () => {
       'a node name, a socket and a flag that are none',
       'hosts: [{name: n1, nodeName: a_b, criSocket: "tcp://x", kubeletExtraArgs: [{name: --v, value: "2"}]}]\n',
       [
-        'fleet.yaml:3:30 hosts[0].nodeName: "a_b" is not a node name. A node name has lower-case letters, digits, dashes and dots, at most 253, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
-        'fleet.yaml:3:46 hosts[0].criSocket: "tcp://x" is not the URL of a unix socket. Write it like unix:///var/run/containerd/containerd.sock. [CONFIG_INVALID_SOCKET]',
-        'fleet.yaml:3:83 hosts[0].kubeletExtraArgs[0].name: "--v" is not the name of a flag. Leave the dashes in front away. [CONFIG_INVALID_ARGUMENT]',
+        'fleet.yaml:3:30 hosts[0].nodeName: "a_b" is not a valid node name. A node name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
+        'fleet.yaml:3:46 hosts[0].criSocket: "tcp://x" is not the URL of a unix socket. Use a URL such as unix:///var/run/containerd/containerd.sock. [CONFIG_INVALID_SOCKET]',
+        'fleet.yaml:3:83 hosts[0].kubeletExtraArgs[0].name: "--v" is not a valid flag name. Remove the leading dashes. [CONFIG_INVALID_ARGUMENT]',
       ],
     ],
     [
@@ -263,8 +263,8 @@ describe('a fleet file that is wrong', () => {
       'a cluster that cannot be found so',
       `cluster: {endpoint: "https://api:6443", caCertHashes: ["sha256:0"], token: {}}\n${N1}`,
       [
-        'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not a host and port. Leave the scheme away: api:6443. [CONFIG_INVALID_ENDPOINT]',
-        'fleet.yaml:3:56 cluster.caCertHashes[0]: "sha256:0" is not the pin of a CA certificate. A pin is sha256: and 64 hexadecimal digits, as kubeadm token create --print-join-command prints it. [CONFIG_INVALID_PIN]',
+        'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not HOST:PORT. Remove the scheme: api:6443. [CONFIG_INVALID_ENDPOINT]',
+        'fleet.yaml:3:56 cluster.caCertHashes[0]: "sha256:0" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
         'fleet.yaml:3:69 cluster.token: a token is found in one place. Write env or file. [FLEET_INVALID_VALUE]',
       ],
     ],
@@ -290,7 +290,7 @@ describe('a fleet file that is wrong', () => {
     [
       'another version',
       HEADER.replace('v1alpha1', 'v1') + N1,
-      ['f:1:13: unknown version "kubeletadm.dev/v1". Write kubeletadm.dev/v1alpha1. [CONFIG_UNKNOWN_VERSION]'],
+      ['f:1:13: unknown version "kubeletadm.dev/v1". Use kubeletadm.dev/v1alpha1. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
       'another kind',
@@ -300,10 +300,10 @@ describe('a fleet file that is wrong', () => {
     [
       'two of them',
       `${HEADER}${N1}---\n${HEADER}${N1}`,
-      ['f:6:7: Fleet is given twice, first on line 1. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
+      ['f:6:7: duplicate Fleet, first on line 1. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
     ],
-    ['nothing', '', ['f:1:1: the file holds no configuration for this command. It may hold Fleet. [CONFIG_EMPTY]']],
-    ['a list', '- a\n', ['f:1:1: a configuration document is a mapping. Begin it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
+    ['nothing', '', ['f:1:1: the file contains no configuration for this command. Add a document of kind Fleet. [CONFIG_EMPTY]']],
+    ['a list', '- a\n', ['f:1:1: a configuration document must be an object. Start it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
   ])('with %s', (_, text, expected) => {
     expect(resolveFleet(loadFleet(text, 'f')).problems.map(formatProblem)).toEqual(expected);
   });

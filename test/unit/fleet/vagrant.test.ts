@@ -66,7 +66,7 @@ describe('a fleet file from vagrant ssh-config', () => {
     ],
     [
       'Host a\n HostName h\n IdentityFile "/open\n',
-      '-:3:1: a quote is not closed. Write a keyword and its arguments, with every quote closed. [SSH_CONFIG_INVALID]',
+      '-:3:1: unclosed quote. Write a keyword followed by its arguments, with balanced quotes. [SSH_CONFIG_INVALID]',
     ],
   ])('refuses %j', (text, message) => {
     expect(() => readVagrantMachines(text, '-')).toThrow(message);

@@ -22,11 +22,11 @@ describe('clusterRefused', () => {
     expect(clusterRefused('get x', { httpStatus, reason }).code).toBe(code);
   });
 
-  it('says the status when the server says nothing', () => {
+  it('reports the status when the server sends no message', () => {
     expect(clusterRefused('get x', { httpStatus: 500 }).message).toBe('cannot get x: the API server answered 500 [CLUSTER_ERROR]');
   });
 
-  it('leaves out the object that a server quotes back', () => {
+  it('omits the object that a server quotes', () => {
     const object = JSON.stringify({ kind: 'Secret', data: { key: 'c2VjcmV0' } });
     const message = ` "" is invalid: patch: Invalid value: ${JSON.stringify(object)}: json: cannot unmarshal number`;
     expect(clusterRefused('patch Secret a/b', { httpStatus: 422, message }).message).toBe(
@@ -35,7 +35,7 @@ describe('clusterRefused', () => {
     expect(clusterRefused('x', { httpStatus: 422, message: message.slice(0, 60) }).message).not.toContain('Secret');
   });
 
-  it('is one line of bearable length', () => {
+  it('is one line of limited length', () => {
     const { message } = clusterRefused('x', { httpStatus: 403, message: `a\nb\t${'c'.repeat(5000)}` });
     expect(message).toMatch(/^cannot x: a b c+… \[CLUSTER_FORBIDDEN\]$/);
     expect(message.length).toBeLessThan(1100);
@@ -43,7 +43,7 @@ describe('clusterRefused', () => {
 });
 
 describe('mayPass', () => {
-  it('accepts failures that a later attempt may not meet', () => {
+  it('accepts temporary failures', () => {
     const request = { what: 'list Node', method: 'GET', path: '/api/v1/nodes' };
     const passing = [
       clusterUnreachable('https://a:6443', 'connection refused', 'x'),

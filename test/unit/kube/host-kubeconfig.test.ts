@@ -66,7 +66,7 @@ async function refusalOf(text: string, options: Try = {}): Promise<readonly stri
 }
 
 describe('rebuildHostKubeconfig', () => {
-  it('takes what kubeadm embeds, and keeps the names', async () => {
+  it('accepts the embedded data of kubeadm, and keeps the names', async () => {
     const { kubeconfig, target, read } = (await rebuild(textOf())) as Awaited<ReturnType<typeof rebuild>> & {
       kubeconfig: HostKubeconfig;
       target: ReturnType<typeof resolveContext>;
@@ -82,7 +82,7 @@ describe('rebuildHostKubeconfig', () => {
     expect(read).toEqual([]);
   });
 
-  it('reads the files that a kubelet.conf names on the host, both from one of them', async () => {
+  it('reads the files that a kubelet.conf references on the host, both from one file', async () => {
     const pem = '/var/lib/kubelet/pki/kubelet-client-current.pem';
     const text = textOf({
       cluster: { 'certificate-authority': 'pki/ca.crt' },
@@ -106,13 +106,13 @@ describe('rebuildHostKubeconfig', () => {
       { '/run/token': 'new' },
       'new',
     ],
-  ])('takes %s', async (_, user, files, token) => {
+  ])('accepts %s', async (_, user, files, token) => {
     const outcome = await rebuild(textOf({ user }), { files });
     expect('target' in outcome && outcome.target.user?.token?.reveal()).toBe(token);
     expect('target' in outcome && outcome.target.user?.tokenFile).toBeUndefined();
   });
 
-  it('takes data before files, and reads those not', async () => {
+  it('prefers data to files, and does not read the files', async () => {
     const user = { ...embedded(), 'client-certificate': '/x', 'client-key': '/y' };
     expect((await rebuild(textOf({ cluster: { ...caData(), 'certificate-authority': '/z' }, user }))).read).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe('rebuildHostKubeconfig', () => {
     expect(outcome).toMatchObject({ target: { cluster: { tlsServerName: 'api.prod' } } });
   });
 
-  it('takes only the current context: what others name is gone', async () => {
+  it('keeps only the current context', async () => {
     const other = { name: 'other', user: { exec: { command: 'rm' } } };
     const text = textOf({ more: { users: [other, { name: 'kubernetes-admin', user: embedded() }], 'x-extension': { exec: 'rm' } } });
     const outcome = await rebuild(new SensitiveText([new Secret(text)]));
@@ -135,7 +135,7 @@ describe('rebuildHostKubeconfig', () => {
       { user: { exec: { command: 'id' } } },
       'users[0].user.exec: not allowed in a kubeconfig read from a host: the local host would run',
     ],
-    ['exec besides a certificate', { user: { token: 't', exec: {} } }, 'users[0].user.exec:'],
+    ['exec in addition to a token', { user: { token: 't', exec: {} } }, 'users[0].user.exec:'],
     ['auth-provider', { user: { token: 't', 'auth-provider': { name: 'gcp' } } }, 'users[0].user.auth-provider:'],
     ['username', { user: { token: 't', username: 'u' } }, 'users[0].user.username:'],
     ['password', { user: { token: 't', password: 'p' } }, 'users[0].user.password:'],
@@ -149,9 +149,9 @@ describe('rebuildHostKubeconfig', () => {
     ['a path', { cluster: { server: 'https://10.0.0.1/admin' } }, 'clusters[0].cluster.server:'],
     ['a query', { cluster: { server: 'https://10.0.0.1/?a=b' } }, 'clusters[0].cluster.server:'],
     ['a user in the address', { cluster: { server: 'https://u:p@10.0.0.1' } }, 'clusters[0].cluster.server:'],
-    ['a server name that is none', { cluster: { ...caData(), 'tls-server-name': 'a\u0000b' } }, 'clusters[0].cluster.tls-server-name:'],
+    ['an invalid server name', { cluster: { ...caData(), 'tls-server-name': 'a\u0000b' } }, 'clusters[0].cluster.tls-server-name:'],
     ['an escape sequence in a name', { name: 'x\u001b]0;y' }, 'contexts[0].context:'],
-  ])('refuses %s with host, line and field', async (_, entries, expected) => {
+  ])('rejects %s with host, line and field', async (_, entries, expected) => {
     const [problem, ...more] = await refusalOf(textOf(entries));
     expect(problem).toContain(`cp-1: ${ADMIN_CONF}:1:`);
     expect(problem).toContain(expected);
@@ -159,12 +159,12 @@ describe('rebuildHostKubeconfig', () => {
     expect(more).toEqual([]);
   });
 
-  it('reports all refused fields at once', async () => {
+  it('reports all rejected fields at once', async () => {
     const text = textOf({ cluster: { 'insecure-skip-tls-verify': true, 'proxy-url': 'http://p:1' }, user: { exec: { command: 'id' } } });
     expect(await refusalOf(text)).toHaveLength(3);
   });
 
-  it('names the line', async () => {
+  it('reports the line', async () => {
     const text = `kind: Config
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
@@ -178,7 +178,7 @@ users:
     expect(await refusalOf(text)).toEqual([expect.stringContaining(`cp-1: ${ADMIN_CONF}:9:5 users[1].user.exec: `)]);
   });
 
-  it('takes null, false and empty values for absent', async () => {
+  it('treats null, false and empty values as absent', async () => {
     const user = { ...embedded(), exec: null, 'auth-provider': null, username: '', 'as-groups': [], as: '' };
     expect(await rebuild(textOf({ cluster: { ...caData(), 'insecure-skip-tls-verify': false, 'proxy-url': '' }, user }))).toHaveProperty(
       'target',
@@ -186,37 +186,32 @@ users:
   });
 
   it.each<[string, Entries, Record<string, string>, string]>([
-    ['no CA', { cluster: {} }, {}, 'clusters[0].cluster.certificate-authority-data: the cluster has no certificate authority'],
+    ['no CA', { cluster: {} }, {}, 'clusters[0].cluster.certificate-authority-data: the cluster has no CA certificate'],
     [
       'a CA file that the host does not have',
       { cluster: { 'certificate-authority': '/home/operator/ca.crt' } },
       {},
-      'clusters[0].cluster.certificate-authority: it names /home/operator/ca.crt, and the host has no such file',
+      'clusters[0].cluster.certificate-authority: the file /home/operator/ca.crt does not exist on the host',
     ],
-    ['a CA file without a certificate', { cluster: { 'certificate-authority': '/ca' } }, { '/ca': 'x' }, 'it holds no PEM certificate'],
+    ['a CA file without a certificate', { cluster: { 'certificate-authority': '/ca' } }, { '/ca': 'x' }, 'contains no PEM certificate'],
     [
       'a token file that the host does not have',
       { user: { tokenFile: '../../home/operator/.vault-token' } },
       {},
-      'users[0].user.tokenFile: it names /home/operator/.vault-token, and the host has no such file',
+      'users[0].user.tokenFile: the file /home/operator/.vault-token does not exist on the host',
     ],
     [
       'a key file that the host does not have',
       { user: { 'client-certificate': '/c', 'client-key': '/home/operator/key' } },
       { '/c': 'x' },
-      'users[0].user.client-key: it names /home/operator/key, and the host has no such file',
+      'users[0].user.client-key: the file /home/operator/key does not exist on the host',
     ],
-    ['a path that is none', { user: { tokenFile: '/a\nb' } }, {}, 'users[0].user.tokenFile: it is not a path'],
-    [
-      'a token with a line break',
-      { user: { tokenFile: '/t' } },
-      { '/t': 'a\r\nX-Evil: b' },
-      'the token holds characters that no token has',
-    ],
+    ['an invalid path', { user: { tokenFile: '/a\nb' } }, {}, 'users[0].user.tokenFile: not a valid path'],
+    ['a token with a line break', { user: { tokenFile: '/t' } }, { '/t': 'a\r\nX-Evil: b' }, 'the token contains invalid characters'],
     ['a token file that is too large', { user: { tokenFile: '/t' } }, { '/t': 'a'.repeat(300_000) }, '/t has 300000 characters'],
-    ['no credentials', { user: {} }, {}, 'users[0].user: the user has no client certificate and no token'],
-    ['no user', { user: null }, {}, 'users: the user has no client certificate and no token'],
-  ])('says what it lacks: %s', async (_, entries, files, expected) => {
+    ['no credentials', { user: {} }, {}, 'users[0].user: the user has neither a client certificate nor a token'],
+    ['no user', { user: null }, {}, 'users: the user has neither a client certificate nor a token'],
+  ])('reports the missing part: %s', async (_, entries, files, expected) => {
     const [problem, ...more] = await refusalOf(textOf(entries), { files });
     expect(problem).toContain(`cp-1: ${ADMIN_CONF}:1:`);
     expect(problem).toContain(expected);
@@ -229,26 +224,26 @@ users:
     ['{', /CONFIG_SYNTAX/],
     ['kind: Pod\n', /KUBECONFIG_INVALID/],
     ['kind: Config\n', /KUBECONFIG_NO_CONTEXT/],
-    ['x'.repeat(300_000), /has 300000 characters, more than 262144.*HOST_KUBECONFIG_UNUSABLE/],
-  ])('refuses what is no kubeconfig: %.20j', async (text, expected) => {
+    ['x'.repeat(300_000), /has 300000 characters; the limit is 262144.*HOST_KUBECONFIG_UNUSABLE/],
+  ])('rejects an invalid kubeconfig: %.20j', async (text, expected) => {
     const [problem] = await refusalOf(text);
     expect(problem).toMatch(/^cp-1: /);
     expect(problem).toMatch(expected);
   });
 });
 
-describe('what connects to a cluster', () => {
-  it('accepts no plain text and no look-alike', () => {
+describe('the argument of connectCluster', () => {
+  it('accepts no plain text and no object of the same shape', () => {
     const text = textOf();
-    // @ts-expect-error a text is no kubeconfig of the operator's
+    // @ts-expect-error a string is not an operator kubeconfig
     const raw: ClusterTarget = { kubeconfig: text };
-    // @ts-expect-error nor is one that is masked
+    // @ts-expect-error nor is a SensitiveText
     const masked: ClusterTarget = { kubeconfig: new SensitiveText([text]) };
-    // @ts-expect-error its private field cannot be made up
+    // @ts-expect-error an object literal cannot have its private field
     const operator: OperatorKubeconfig = { text, file: ADMIN_CONF };
     // @ts-expect-error its private field cannot be made up
     const host: HostKubeconfig = { text: new SensitiveText([text]), file: ADMIN_CONF, server: SERVER, caPem: ca.certPem };
-    // @ts-expect-error one of a host is none of the operator's
+    // @ts-expect-error a host kubeconfig is not an operator kubeconfig
     const asOperator = (kubeconfig: HostKubeconfig): OperatorKubeconfig => kubeconfig;
     expect([raw, masked, operator, host, asOperator]).toHaveLength(5);
   });

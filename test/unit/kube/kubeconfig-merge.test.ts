@@ -32,11 +32,11 @@ const merged = parseKubeconfig(
 );
 
 describe('mergeKubeconfigs', () => {
-  it('takes the first current-context there is', () => {
+  it('uses the first current-context', () => {
     expect(resolveContext(merged)).toMatchObject({ context: 'prod', cluster: { server: 'https://prod:6443' } });
   });
 
-  it('lets a context of one file name what is in another, with the paths of that one', () => {
+  it('lets a context of one file reference entries of another, with paths relative to that file', () => {
     expect(resolveContext(merged, 'both')).toMatchObject({
       cluster: { server: 'https://dev:6443', caFile: '/home/me/dev/pki/ca.crt' },
       user: { certFile: '/abs.crt', keyFile: '/home/me/dev/dev.key' },
@@ -44,11 +44,11 @@ describe('mergeKubeconfigs', () => {
     expect(resolveContext(merged).user?.exec).toMatchObject({ command: 'bin/login' });
   });
 
-  it('takes the first of two entries of one name', () => {
+  it('uses the first of two entries with the same name', () => {
     expect(resolveContext(merged, 'same').cluster.server).toBe('https://first:6443');
   });
 
-  it('says in which file something is wrong', () => {
+  it('reports the file of an error', () => {
     const files = [
       { file: 'a', text: DEV },
       { file: 'b', text: 'clusters: 7\n' },

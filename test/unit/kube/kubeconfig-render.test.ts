@@ -19,7 +19,7 @@ describe('tokenKubeconfig', () => {
     expect(resolveContext(parseKubeconfig(text.reveal(), 'x')).user?.token?.reveal()).toBe('123456.1234567890123456');
   });
 
-  it('masks the right place when the token stands elsewhere, too', () => {
+  it('masks the right place when the token also occurs elsewhere', () => {
     const text = tokenKubeconfig({ ...cluster, clusterName: 'token: x', user: 'x', token: new Secret('x') });
     expect(String(text).split('[secret]')).toHaveLength(2);
     expect(String(text)).toMatch(/ {4}token: \[secret\]\n$/);

@@ -41,7 +41,7 @@ function problemsOf(work: () => unknown): string {
 }
 
 describe('parseKubeconfig and resolveContext', () => {
-  it('reads what kubeadm writes', () => {
+  it('parses a kubeconfig of kubeadm', () => {
     const target = resolveContext(parseKubeconfig(ADMIN, 'admin.conf'));
     expect(target).toMatchObject({
       context: 'admin@kubernetes',
@@ -65,7 +65,7 @@ describe('parseKubeconfig and resolveContext', () => {
     expect(performance.now() - started).toBeLessThan(10_000);
   });
 
-  it('takes the context asked for', () => {
+  it('uses the requested context', () => {
     expect(resolveContext(parseKubeconfig(ADMIN, 'admin.conf'), 'shop').namespace).toBe('shop');
   });
 
@@ -116,66 +116,62 @@ describe('parseKubeconfig and resolveContext', () => {
     [
       'a list',
       () => parseKubeconfig('- x', 'a.conf'),
-      'a.conf:1:1: this is not a kubeconfig: it should start with apiVersion: v1, kind: Config [KUBECONFIG_INVALID]',
+      'a.conf:1:1: not a kubeconfig: the file must contain apiVersion: v1 and kind: Config [KUBECONFIG_INVALID]',
     ],
-    [
-      'another kind',
-      () => parseKubeconfig('kind: Pod', 'a.conf'),
-      'a.conf:1:1: this is a Pod, not a kubeconfig (kind: Config) [KUBECONFIG_INVALID]',
-    ],
+    ['another kind', () => parseKubeconfig('kind: Pod', 'a.conf'), 'a.conf:1:1: kind is Pod, expected Config [KUBECONFIG_INVALID]'],
     [
       'no YAML',
       () => parseKubeconfig('a: [', 'a.conf'),
       expect.stringMatching(/^a\.conf:1:5: not valid YAML: .* \[CONFIG_SYNTAX\]$/) as unknown as string,
     ],
     [
-      'clusters that are no list',
+      'clusters that are not a list',
       () => parseKubeconfig('clusters: {}', 'a.conf'),
       'a.conf:1:11 clusters: must be a list [KUBECONFIG_INVALID]',
     ],
     [
-      'an entry that is no mapping',
+      'an entry that is not an object',
       () => parseKubeconfig('users: [x]', 'a.conf'),
-      'a.conf:1:9 users[0]: must be a mapping with name and user [KUBECONFIG_INVALID]',
+      'a.conf:1:9 users[0]: must be an object with name and user [KUBECONFIG_INVALID]',
     ],
     [
       'several at once',
       () => parseKubeconfig('users:\n- name: 1\n  user: {token: 2, exec: x}\n', 'a.conf'),
       [
-        'a.conf:2:9 users[0].name: must be a string: put it in quotes [KUBECONFIG_INVALID]',
-        'a.conf:3:17 users[0].user.token: must be a string: put it in quotes [KUBECONFIG_INVALID]',
-        'a.conf:3:26 users[0].user.exec: must be a mapping [KUBECONFIG_INVALID]',
+        'a.conf:2:9 users[0].name: must be a string: quote it [KUBECONFIG_INVALID]',
+        'a.conf:3:17 users[0].user.token: must be a string: quote it [KUBECONFIG_INVALID]',
+        'a.conf:3:26 users[0].user.exec: must be an object [KUBECONFIG_INVALID]',
       ].join('\n'),
     ],
     [
       'no current context',
       replaced(/current-context.*\n/, ''),
-      'admin.conf:1:1: the kubeconfig has no current-context. Choose one of its contexts: admin@kubernetes, shop. [KUBECONFIG_NO_CONTEXT]',
+      'admin.conf:1:1: the kubeconfig has no current-context. Set current-context or name one of its contexts: admin@kubernetes, shop. [KUBECONFIG_NO_CONTEXT]',
     ],
     [
       'an unknown current context',
       replaced('current-context: admin', 'current-context: root'),
-      'admin.conf:15:1: the kubeconfig has no context "root@kubernetes". It has: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
+      'admin.conf:15:1: the kubeconfig has no context "root@kubernetes". Existing: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
     ],
     [
-      'an unknown context asked for',
+      'an unknown requested context',
       () => resolveContext(parseKubeconfig(ADMIN, 'admin.conf'), 'x'),
-      'admin.conf:1:1: the kubeconfig has no context "x". It has: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
+      'admin.conf:1:1: the kubeconfig has no context "x". Existing: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
     ],
     [
       'an unknown cluster',
       replaced('cluster: kubernetes', 'cluster: other'),
-      'admin.conf:9:3: the kubeconfig has no cluster "other". It has: "kubernetes". [KUBECONFIG_INVALID]',
+      'admin.conf:9:3: the kubeconfig has no cluster "other". Existing: "kubernetes". [KUBECONFIG_INVALID]',
     ],
     [
       'an unknown user',
       replaced('user: admin', 'user: other'),
-      'admin.conf:9:3: the kubeconfig has no user "other". It has: "admin". [KUBECONFIG_INVALID]',
+      'admin.conf:9:3: the kubeconfig has no user "other". Existing: "admin". [KUBECONFIG_INVALID]',
     ],
     [
       'no server',
       replaced(/server: .*/, 'server: ""'),
-      'admin.conf:4:3: cluster "kubernetes" has no server. Write the address of the API server, e.g. https://10.0.0.1:6443. [KUBECONFIG_INVALID]',
+      'admin.conf:4:3: cluster "kubernetes" has no server. Set it to the address of the API server, e.g. https://10.0.0.1:6443. [KUBECONFIG_INVALID]',
     ],
     [
       'an address without scheme',
@@ -185,10 +181,10 @@ describe('parseKubeconfig and resolveContext', () => {
     [
       'both a CA and none',
       replaced('server:', 'insecure-skip-tls-verify: true\n    server:'),
-      'admin.conf:4:3: cluster "kubernetes" has both insecure-skip-tls-verify and a certificate authority. Remove insecure-skip-tls-verify. [KUBECONFIG_INVALID]',
+      'admin.conf:4:3: cluster "kubernetes" has both insecure-skip-tls-verify and a CA certificate. Remove insecure-skip-tls-verify. [KUBECONFIG_INVALID]',
     ],
     [
-      'a CA that is none',
+      'an invalid CA',
       replaced(CA, 'eA=='),
       'admin.conf:4:3: cluster "kubernetes": certificate-authority-data is not the base64 of a PEM certificate [KUBECONFIG_INVALID]',
     ],
@@ -203,12 +199,12 @@ describe('parseKubeconfig and resolveContext', () => {
       'admin.conf:17:3: user "admin" has a client key but no client-certificate or client-certificate-data [KUBECONFIG_INVALID]',
     ],
     [
-      'a key that is none',
+      'an invalid key',
       replaced(KEY, CA),
       'admin.conf:17:3: user "admin": client-key-data is not the base64 of a PEM key [KUBECONFIG_INVALID]',
     ],
     [
-      'a flag that is none',
+      'an invalid flag',
       replaced('server:', 'insecure-skip-tls-verify: "true"\n    server:'),
       'admin.conf:6:31 clusters[0].cluster.insecure-skip-tls-verify: must be true or false [KUBECONFIG_INVALID]',
     ],
@@ -216,7 +212,7 @@ describe('parseKubeconfig and resolveContext', () => {
     expect(problemsOf(work)).toEqual(message);
   });
 
-  it('does not mind what the context does not use', () => {
+  it('ignores errors in entries that the context does not use', () => {
     const text = `${ADMIN}- name: broken\n  user: {client-certificate-data: nonsense}\n`;
     expect(resolveContext(parseKubeconfig(text, 'admin.conf')).user?.name).toBe('admin');
   });
@@ -237,7 +233,7 @@ describe('discoveryCluster', () => {
     expect(discoveryCluster(parseKubeconfig(text, 'info')).server).toBe('https://b');
   });
 
-  it('else takes that of the current context, whatever its user', () => {
+  it('else uses that of the current context, regardless of its user', () => {
     expect(discoveryCluster(parseKubeconfig(ADMIN.replace(/\nusers:[\s\S]*/, '\n'), 'info')).name).toBe('kubernetes');
   });
 

@@ -38,7 +38,7 @@ describe('the table of resources', () => {
     expect(new Set(RESOURCES.map(qualifiedResource)).size).toBe(RESOURCES.length);
   });
 
-  it('knows nothing else', () => {
+  it('contains nothing else', () => {
     expect(resourceOf('v1', 'Unicorn')).toBeUndefined();
     expect(resourceOf('v2', 'ConfigMap')).toBeUndefined();
   });

@@ -6,7 +6,7 @@ const event = (name: string) => ({ type: 'ADDED', object: { kind: 'ConfigMap', m
 const encode = (text: string) => new TextEncoder().encode(text);
 
 describe('createWatchLines', () => {
-  it('gives events as their lines are complete', () => {
+  it('returns events when their lines are complete', () => {
     const lines = createWatchLines();
     const [a, b] = [`${JSON.stringify(event('a'))}\n`, `${JSON.stringify(event('b'))}\n`];
     expect(lines.push(encode(a.slice(0, 10)))).toEqual([]);
@@ -14,7 +14,7 @@ describe('createWatchLines', () => {
     expect(lines.push(encode(b.slice(5)))).toEqual([event('b')]);
   });
 
-  it('reads the same however the stream is cut', () => {
+  it('parses the same events for any chunks', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 5 }), fc.array(fc.nat(), { maxLength: 20 }), (names, cuts) => {
         const bytes = encode(names.map((name) => `${JSON.stringify(event(name))}\n`).join(''));
@@ -26,20 +26,20 @@ describe('createWatchLines', () => {
     );
   });
 
-  it('passes over empty lines and takes CRLF', () => {
+  it('ignores empty lines and accepts CRLF', () => {
     expect(createWatchLines().push(encode(`\n\r\n${JSON.stringify(event('a'))}\r\n`))).toEqual([event('a')]);
   });
 
   it.each([
     ['<html>\n', 'a line of the watch is not JSON'],
-    ['[1]\n', 'a line of the watch is no event'],
-    ['{"type":"ADDED"}\n', 'a line of the watch is no event'],
-    ['{"object":{}}\n', 'a line of the watch is no event'],
+    ['[1]\n', 'a line of the watch is not a valid event'],
+    ['{"type":"ADDED"}\n', 'a line of the watch is not a valid event'],
+    ['{"object":{}}\n', 'a line of the watch is not a valid event'],
   ])('refuses %j', (text, message) => {
     expect(() => createWatchLines().push(encode(text))).toThrow(message);
   });
 
-  it('does not collect a line without end', () => {
+  it('limits the length of a line', () => {
     const lines = createWatchLines(100);
     lines.push(encode('x'.repeat(60)));
     expect(() => lines.push(encode('x'.repeat(60)))).toThrow('a line of the watch has more than 100 characters');

@@ -98,9 +98,9 @@ describe('decodeKubeletConfiguration', () => {
 describe('header', () => {
   const API = 'apiVersion: kubelet.config.k8s.io/v1beta1\n';
   const KIND = 'kind: KubeletConfiguration\n';
-  const NO_KIND = 'k.yaml:1:1 kind: there is no kind. Begin the document with kind: KubeletConfiguration. [CONFIG_MISSING_HEADER]';
+  const NO_KIND = 'k.yaml:1:1 kind: kind is missing. Start the document with kind: KubeletConfiguration. [CONFIG_MISSING_HEADER]';
   const NO_API =
-    'k.yaml:1:1 apiVersion: there is no apiVersion. Begin the document with apiVersion: kubelet.config.k8s.io/v1beta1. [CONFIG_MISSING_HEADER]';
+    'k.yaml:1:1 apiVersion: apiVersion is missing. Start the document with apiVersion: kubelet.config.k8s.io/v1beta1. [CONFIG_MISSING_HEADER]';
 
   it.each<[string, string[]]>([
     [API + KIND, []],
@@ -112,22 +112,22 @@ describe('header', () => {
     [`${API}kind: ""\n`, [NO_KIND]],
     [
       `apiVersion: kubelet.config.k8s.io/v1\n${KIND}`,
-      ['k.yaml:1:13 apiVersion: is "kubelet.config.k8s.io/v1", not kubelet.config.k8s.io/v1beta1 [CONFIG_WRONG_KIND]'],
+      ['k.yaml:1:13 apiVersion: is "kubelet.config.k8s.io/v1", expected kubelet.config.k8s.io/v1beta1 [CONFIG_WRONG_KIND]'],
     ],
     [
       `${API}kind: kubeletconfiguration\nfoo: 1\n`,
-      ['k.yaml:2:7 kind: is "kubeletconfiguration", not KubeletConfiguration [CONFIG_WRONG_KIND]'],
+      ['k.yaml:2:7 kind: is "kubeletconfiguration", expected KubeletConfiguration [CONFIG_WRONG_KIND]'],
     ],
-    [`${API}kind: 5\n`, ['k.yaml:2:7 kind: must be a text, not the number 5. Write "5", in quotes. [CONFIG_WRONG_TYPE]']],
-    [`${API}kind: [a]\n`, ['k.yaml:2:7 kind: must be a text, not a list [CONFIG_WRONG_TYPE]']],
-    ['- a\n', ['k.yaml:1:1: must be a mapping of fields, not a list [CONFIG_WRONG_TYPE]']],
-    ['hello\n', ['k.yaml:1:1: must be a mapping of fields, not a single value [CONFIG_WRONG_TYPE]']],
+    [`${API}kind: 5\n`, ['k.yaml:2:7 kind: must be a string, not the number 5. Quote it: "5". [CONFIG_WRONG_TYPE]']],
+    [`${API}kind: [a]\n`, ['k.yaml:2:7 kind: must be a string, not a list [CONFIG_WRONG_TYPE]']],
+    ['- a\n', ['k.yaml:1:1: must be an object, not a list [CONFIG_WRONG_TYPE]']],
+    ['hello\n', ['k.yaml:1:1: must be an object, not a single value [CONFIG_WRONG_TYPE]']],
     ['maxPods: 5\n', [NO_API, NO_KIND]],
     [
       `${API}KIND: 5\n${KIND}`,
       [
         'k.yaml:2:1 KIND: unknown field. Did you mean kind? [CONFIG_UNKNOWN_FIELD]',
-        'k.yaml:2:7 KIND: must be a text, not a single value [CONFIG_WRONG_TYPE]',
+        'k.yaml:2:7 KIND: must be a string, not a single value [CONFIG_WRONG_TYPE]',
       ],
     ],
   ])('%j', (text, expected) => {
@@ -192,54 +192,50 @@ describe('messages', () => {
     [
       'port: 5\nport: 6',
       36,
-      'k.yaml:4:1 port: given twice, first in line 3. Remove one of them: the last one counts. [CONFIG_DUPLICATE_FIELD]',
+      'k.yaml:4:1 port: duplicate field, first on line 3. Remove one of them: the last one is effective. [CONFIG_DUPLICATE_FIELD]',
     ],
-    ['maxPods: "50"', 36, 'k.yaml:3:10 maxPods: must be a whole number, not the text "50". Write 50, without quotes. [CONFIG_WRONG_TYPE]'],
-    ['maxPods: 5.5', 36, 'k.yaml:3:10 maxPods: must be a whole number, not the number 5.5 [CONFIG_WRONG_TYPE]'],
+    ['maxPods: "50"', 36, 'k.yaml:3:10 maxPods: must be an integer, not the string "50". Use 50, without quotes. [CONFIG_WRONG_TYPE]'],
+    ['maxPods: 5.5', 36, 'k.yaml:3:10 maxPods: must be an integer, not the number 5.5 [CONFIG_WRONG_TYPE]'],
     [
       'maxPods: 3000000000',
       36,
-      'k.yaml:3:10 maxPods: must be a whole number from -2147483648 to 2147483647, not 3000000000 [CONFIG_OUT_OF_RANGE]',
+      'k.yaml:3:10 maxPods: must be an integer from -2147483648 to 2147483647, not 3000000000 [CONFIG_OUT_OF_RANGE]',
     ],
-    [
-      'kubeReserved: {cpu: 1}',
-      36,
-      'k.yaml:3:21 kubeReserved[cpu]: must be a text, not the number 1. Write "1", in quotes. [CONFIG_WRONG_TYPE]',
-    ],
+    ['kubeReserved: {cpu: 1}', 36, 'k.yaml:3:21 kubeReserved[cpu]: must be a string, not the number 1. Quote it: "1". [CONFIG_WRONG_TYPE]'],
     [
       'failSwapOn: "yes"',
       36,
-      'k.yaml:3:13 failSwapOn: must be true or false, not the text "yes". Write true, without quotes. [CONFIG_WRONG_TYPE]',
+      'k.yaml:3:13 failSwapOn: must be true or false, not the string "yes". Use true, without quotes. [CONFIG_WRONG_TYPE]',
     ],
     [
       'syncFrequency: 10',
       36,
-      'k.yaml:3:16 syncFrequency: must be a duration, not the number 10. Write it with a unit, for example 10s. [CONFIG_INVALID_DURATION]',
+      'k.yaml:3:16 syncFrequency: must be a duration, not the number 10. Add a unit, for example 10s. [CONFIG_INVALID_DURATION]',
     ],
     [
       'syncFrequency: 2d',
       36,
-      'k.yaml:3:16 syncFrequency: the text "2d" is not a valid duration. There is no unit for days: write 48h. [CONFIG_INVALID_DURATION]',
+      'k.yaml:3:16 syncFrequency: the string "2d" is not a valid duration. Days are not a valid unit: use 48h. [CONFIG_INVALID_DURATION]',
     ],
     [
       'syncFrequency: " 1s"',
       36,
-      'k.yaml:3:16 syncFrequency: the text " 1s" is not a valid duration. Write it as 1h30m or 10s. [CONFIG_INVALID_DURATION]',
+      'k.yaml:3:16 syncFrequency: the string " 1s" is not a valid duration. Use a duration such as 1h30m or 10s. [CONFIG_INVALID_DURATION]',
     ],
     [
       'syncFrequency: null',
       36,
-      'k.yaml:3:16 syncFrequency: must be a duration, not null. Leave the field out, or write 0s. [CONFIG_INVALID_DURATION]',
+      'k.yaml:3:16 syncFrequency: must be a duration, not null. Omit the field, or use 0s. [CONFIG_INVALID_DURATION]',
     ],
     [
       'clusterDNS: 10.0.0.1',
       36,
-      'k.yaml:3:13 clusterDNS: must be a list, not a single value. Write it in brackets or after a dash. [CONFIG_WRONG_TYPE]',
+      'k.yaml:3:13 clusterDNS: must be a list, not a single value. Use brackets, or a dash before each item. [CONFIG_WRONG_TYPE]',
     ],
     [
       'reservedMemory: [{limits: {memory: 1GB}}]',
       36,
-      'k.yaml:3:36 reservedMemory[0].limits[memory]: the text "1GB" is no quantity. Write a number with a suffix such as Mi, Gi, M, G or m. [CONFIG_INVALID_QUANTITY]',
+      'k.yaml:3:36 reservedMemory[0].limits[memory]: the string "1GB" is not a valid quantity. Use a number with a suffix such as Mi, Gi, M, G or m. [CONFIG_INVALID_QUANTITY]',
     ],
   ])('%s (1.%i)', (yaml, minor, expected) => {
     expect(messagesOf(decodeFields(yaml, { minor }).problems)).toContain(expected);
@@ -247,12 +243,12 @@ describe('messages', () => {
 
   it('never shows the value of a request header', () => {
     const problems = messagesOf(decodeFields('staticPodURLHeader: {Authorization: [12345678]}').problems);
-    expect(problems).toEqual(['k.yaml:3:38 staticPodURLHeader[Authorization][0]: must be a text. Write it in quotes. [CONFIG_WRONG_TYPE]']);
+    expect(problems).toEqual(['k.yaml:3:38 staticPodURLHeader[Authorization][0]: must be a string. Quote the value. [CONFIG_WRONG_TYPE]']);
   });
 
   it('cuts long values and escapes what a terminal would obey', () => {
     const [problem] = decodeFields(`maxPods: "\\e[31m${'x'.repeat(200)}"`).problems;
-    expect(problem?.message).toBe(`must be a whole number, not the text "\\u001b[31m${'x'.repeat(55)}…"`);
+    expect(problem?.message).toBe(`must be an integer, not the string "\\u001b[31m${'x'.repeat(55)}…"`);
   });
 });
 

@@ -109,9 +109,9 @@ describe('planPatches', () => {
     });
     expect(problems.map(formatProblem)).toEqual([
       "etcd+foo.yaml:1:1: unknown or missing patch type after '+', must be one of [json merge strategic] [PATCH_FILE_TYPE]",
-      'kube-apiserver.yaml:2:1: text after the document separator ---: "b: 2". Begin a new line. [PATCH_FILE_SEPARATOR]',
+      'kube-apiserver.yaml:2:1: text after the document separator ---: "b: 2". Move the text to a new line. [PATCH_FILE_SEPARATOR]',
       expect.stringMatching(/^kube-apiserver\.yaml:[56]:\d+: not valid YAML: .*\[CONFIG_SYNTAX\]$/),
-      'kubeletconfiguration.x+json.yaml:1:1: the patch type behind a dot is not read: this is taken for a strategic merge patch. Put the type before the first dot, as in kubeletconfiguration0+json.yaml. [PATCH_FILE_NAME]',
+      'kubeletconfiguration.x+json.yaml:1:1: the patch type after the first dot is ignored: the file is applied as a strategic merge patch. Put the type before the first dot, as in kubeletconfiguration0+json.yaml. [PATCH_FILE_NAME]',
       expect.stringMatching(/^kubeletconfiguration\.yaml:4:6: not valid YAML: .*\[CONFIG_SYNTAX\]$/),
     ]);
     expect(problems.filter(({ severity }) => severity === 'warning')).toHaveLength(1);
@@ -141,7 +141,7 @@ describe('applyPlannedPatches', () => {
   it('names the patch that does not apply', () => {
     const { patches } = planPatches([{ path: 'kubeletconfiguration+merge.yaml', text: 'a: 1\n---\n[]\n' }]);
     const run = () => applyPlannedPatches({}, patches, options);
-    expect(run).toThrow('patch kubeletconfiguration+merge.yaml (2): a merge patch is an object, not a list [PATCH_INVALID]');
+    expect(run).toThrow('patch kubeletconfiguration+merge.yaml (2): a merge patch must be an object, not a list [PATCH_INVALID]');
     try {
       run();
     } catch (error) {

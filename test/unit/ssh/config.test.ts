@@ -19,7 +19,7 @@ describe('splitSshArguments', () => {
   ])('splits %j', (text, expected) => expect(splitSshArguments(text)).toEqual(expected));
 });
 
-/** A file with one `Keyword argument argument` a line. */
+/** A file with one `Keyword argument argument` per line. */
 function file(path: string, text: string): SshConfigFile {
   const lines: SshConfigLine[] = [];
   for (const [index, raw] of text.trim().split('\n').entries()) {
@@ -54,10 +54,10 @@ describe('evaluateSshConfig', () => {
     ['a block that does not match', 'Host n2\nPort 2', 'n1', {}],
     ['patterns', 'Host n? !n2\nPort 2', 'n1', { port: '2' }],
     ['a negated pattern', 'Host n? !n2\nPort 2', 'n2', {}],
-    ['case counts in Host', 'Host N1\nPort 2', 'n1', {}],
-    ['Match host looks at HostName', 'Host n1\nHostName %h.lan\nMatch host *.lan\nPort 2', 'n1', { hostname: '%h.lan', port: '2' }],
+    ['Host is case-sensitive', 'Host N1\nPort 2', 'n1', {}],
+    ['Match host uses HostName', 'Host n1\nHostName %h.lan\nMatch host *.lan\nPort 2', 'n1', { hostname: '%h.lan', port: '2' }],
     [
-      'Match originalhost looks at what was typed',
+      'Match originalhost uses the name on the command line',
       'Host n1\nHostName x\nMatch originalhost n1\nPort 2',
       'n1',
       { hostname: 'x', port: '2' },
@@ -82,7 +82,7 @@ describe('evaluateSshConfig', () => {
     expect(settingsOf([file('c', 'User you\nMatch user me2\nPort 2')], 'n1', { user: 'me2' })).toMatchObject({ port: '2' });
   });
 
-  it('runs Match exec only where its answer counts', () => {
+  it('runs Match exec only where its result matters', () => {
     const ran: string[] = [];
     const exec = (command: string): boolean => ran.push(command) > 0;
     const text = 'Match host n2 exec a\nPort 1\nMatch host n1 exec b\nPort 2\nMatch !exec c\nUser x';
@@ -93,7 +93,7 @@ describe('evaluateSshConfig', () => {
   it.each([
     ['n1', { port: '2', user: 'inside', hostname: 'n1.lan' }],
     ['n2', { user: 'after' }],
-  ])('reads what a block includes only for hosts of the block: %s', (alias, expected) => {
+  ])('applies included files only to hosts of the block: %s', (alias, expected) => {
     const outer = file('outer', 'Host n1\nInclude inner\nUser after\nHost n2\nUser after');
     const inner = file('inner', 'HostName n1.lan\nHost n1 n2\nPort 2\nUser inside');
     expect(settingsOf([including(outer, inner)], alias)).toEqual(expected);
@@ -115,7 +115,7 @@ describe('evaluateSshConfig', () => {
     expect(identityFiles.map(({ args }) => args[0])).toEqual(['a', 'b', 'c']);
   });
 
-  it('counts criteria of newer versions as not met, and says so', () => {
+  it('treats criteria of newer versions as not matching, with a warning', () => {
     const settings = evaluateSshConfig([file('c', 'Match localnetwork 10.0.0.0/8\nPort 2')], {
       alias: 'n1',
       localUser: 'me',
@@ -127,8 +127,8 @@ describe('evaluateSshConfig', () => {
   });
 
   it.each([
-    ['Match', 'hosts n1', 'c:1:1: Match has no criterion "hosts"'],
-    ['Match', 'host', 'c:1:1: Match host has no argument'],
+    ['Match', 'hosts n1', 'c:1:1: unknown Match criterion "hosts"'],
+    ['Match', 'host', 'c:1:1: Match host requires an argument'],
   ])('refuses %s %s', (keyword, rest, message) => {
     expect(() => settingsOf([file('c', `${keyword} ${rest}`)], 'n1')).toThrow(message);
   });

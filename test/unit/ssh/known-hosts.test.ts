@@ -13,7 +13,7 @@ import {
   renderKnownHostsLine,
 } from '../../../src/ssh/known-hosts.ts';
 
-/** A key in wire form, as far as one can tell by looking at it. */
+/** A key whose wire format is valid. */
 function key(type: 'ssh-ed25519' | 'ecdsa-sha2-nistp256' | 'ssh-rsa', seed: string): HostKey {
   const bytes = createHash('sha512').update(seed).digest();
   const parts = {
@@ -61,7 +61,7 @@ describe('checkHostKey', () => {
     ['a key revoked on the usual port', [`@revoked n1 ${text(ED)}`], at('n1', 2222), 'revoked'],
     ['a key revoked for others', [`n1 ${text(ED)}`, `@revoked n2 ${text(ED)}`], at('n1'), 'known'],
     ['another revoked key', [`@revoked n1 ${text(ED_OTHER)}`], at('n1'), 'unknown'],
-    ['a certificate authority', [`@cert-authority * ${text(ED)}`], at('n1'), 'unknown'],
+    ['a cert-authority line', [`@cert-authority * ${text(ED)}`], at('n1'), 'unknown'],
     ['an unknown marker', [`@new n1 ${text(ED)}`], at('n1'), 'unknown'],
     ['two markers', [`@revoked @revoked n1 ${text(ED)}`], at('n1'), 'unknown'],
     ['a comment', [`# n1 ${text(ED)}`], at('n1'), 'unknown'],
@@ -72,7 +72,7 @@ describe('checkHostKey', () => {
     expect(checkHostKey(known(...lines), names, ED).kind).toBe(verdict);
   });
 
-  it('points at the line with the other key, of the same type where there is one', () => {
+  it('reports the line with the other key, preferably of the same type', () => {
     const lines = ['# first', `n1 ${text(RSA)}`, `n1 ${text(ED_OTHER)}`];
     expect(checkHostKey(known(...lines), at('n1'), ED)).toMatchObject({ kind: 'mismatch', entry: { file: 'kh', line: 3 } });
     expect(checkHostKey(known(...lines), at('n1'), ECDSA)).toMatchObject({ kind: 'mismatch', entry: { line: 2 } });
@@ -85,10 +85,10 @@ describe('orderHostKeyAlgorithms', () => {
     ['nothing known', [], DEFAULT],
     ['ECDSA known', [`n1 ${text(ECDSA)}`], ['ecdsa-sha2-nistp256', ...DEFAULT.filter((name) => name !== 'ecdsa-sha2-nistp256')]],
     ['RSA known', [`n1 ${text(RSA)}`], ['rsa-sha2-512', 'rsa-sha2-256', ...DEFAULT.slice(0, 4)]],
-    ['a key known for the bare name, as ssh has it', [`n1 ${text(RSA)}`], DEFAULT, 2222],
+    ['a key known for the bare name, as in ssh', [`n1 ${text(RSA)}`], DEFAULT, 2222],
     ['a key known that is revoked as well', [`n1 ${text(RSA)}`, `@revoked * ${text(RSA)}`], DEFAULT],
     ['only a revoked key', [`@revoked * ${text(RSA)}`], DEFAULT],
-    ['only an authority', [`@cert-authority n1 ${text(RSA)}`], DEFAULT],
+    ['only a cert-authority line', [`@cert-authority n1 ${text(RSA)}`], DEFAULT],
   ])('%s', (_, lines, expected, port = 22) => expect(orderHostKeyAlgorithms(known(...lines), at('n1', port))).toEqual(expected));
 });
 
@@ -102,4 +102,4 @@ it.each([
   ['ssh-ed25519', 'ED25519'],
   ['ecdsa-sha2-nistp384', 'ECDSA'],
   ['ssh-rsa', 'RSA'],
-])('calls %s %s', (type, name) => expect(hostKeyTypeName(type)).toBe(name));
+])('names %s %s', (type, name) => expect(hostKeyTypeName(type)).toBe(name));

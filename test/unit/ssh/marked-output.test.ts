@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { markedOutput } from '../../../src/ssh/marked-output.ts';
 
 describe('markedOutput', () => {
-  it('finds the mark however the bytes are cut', () => {
+  it('finds the marker for any chunks', () => {
     const whole = Buffer.from('Welcome!\nmar mark 12\nout\nmark 13\n\u00ff');
     fc.assert(
       fc.property(fc.array(fc.nat(whole.length), { maxLength: 8 }), (cuts) => {
@@ -19,13 +19,13 @@ describe('markedOutput', () => {
     );
   });
 
-  it('has no note before the line of the mark is complete', () => {
+  it('has no note before the line of the marker is complete', () => {
     const output = markedOutput('mark');
     output.push(Buffer.from('noise mark'));
     expect([output.note, output.content().length, output.noise()]).toEqual([null, 0, 'noise mark']);
   });
 
-  it('finds the mark after any amount of noise, and keeps little of that', () => {
+  it('finds the marker after any amount of noise, and keeps little of the noise', () => {
     const output = markedOutput('mark');
     for (let i = 0; i < 200; i++) output.push(Buffer.from(`line ${i} ${'x'.repeat(10_000)}\n`));
     expect(output.noise()).toMatch(/^line 0 x+$/);
@@ -34,7 +34,7 @@ describe('markedOutput', () => {
     expect([output.note, output.content().toString(), output.size > 2_000_000]).toEqual(['7', 'out', true]);
   });
 
-  it('takes a megabyte a byte at a time, in little memory', () => {
+  it('accepts a megabyte byte by byte, in little memory', () => {
     const output = markedOutput('mark');
     output.push(Buffer.from('mark\n'));
     const before = process.memoryUsage();

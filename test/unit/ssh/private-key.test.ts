@@ -23,10 +23,10 @@ describe('readPrivateKeyHeader', () => {
     ['a public key', plain.public, null],
     ['nothing', '', null],
     ['a broken body', '-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----', null],
-  ])('looks into %s', (_, text, expected) => expect(readPrivateKeyHeader(text)).toEqual(expected));
+  ])('reads the header of %s', (_, text, expected) => expect(readPrivateKeyHeader(text)).toEqual(expected));
 });
 
 describe('readPublicKeyFile', () => {
-  it('gives the wire form', () => expect(readPublicKeyFile(`${plain.public}\n`)).toBe(blobOf(plain.public)));
-  it('finds none in a private key', () => expect(readPublicKeyFile(plain.private)).toBeNull());
+  it('returns the wire format', () => expect(readPublicKeyFile(`${plain.public}\n`)).toBe(blobOf(plain.public)));
+  it('returns null for a private key', () => expect(readPublicKeyFile(plain.private)).toBeNull());
 });

@@ -25,7 +25,7 @@ const word = fc
   .map((parts) => parts.join('').replaceAll('\0', ''));
 
 describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
-  it('starts the very argv, after the mark', () => {
+  it('starts exactly this argv, after the marker', () => {
     fc.assert(
       fc.property(fc.array(word, { maxLength: 4 }), (words) => {
         const { stdout } = runIn(shell, ['printf', '%s\\0', ...words, 'end']);
@@ -35,7 +35,7 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     );
   });
 
-  it.each([100, 400, 900, 12_000])('takes what is too long for one argument, or one word, of the login shell: %i', (count) => {
+  it.each([100, 400, 900, 12_000])('accepts commands too long for one argument, or one word, of the login shell: %i', (count) => {
     const long = "it's é\n\\!".repeat(count);
     expect(runIn(shell, ['printf', '%s', long]).stdout.toString()).toBe(`mark\n${long}`);
     const line = ['/bin/sh', '-c', 'printf "%s|" "$0" "$@"; cat', 'a name:', long, 'b\nc'];
@@ -44,11 +44,11 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     expect(stdout.toString()).toBe(`mark\na name:|${long}|b\nc|rest\n`);
   });
 
-  it.each([[['/nonexistent/x y']], [['/etc/passwd']], [['/etc']], [['nosuch']], [['-x']]])('tells that %j cannot be started', (argv) => {
+  it.each([[['/nonexistent/x y']], [['/etc/passwd']], [['/etc']], [['nosuch']], [['-x']]])('reports that %j cannot be started', (argv) => {
     expect(runIn(shell, argv)).toMatchObject({ status: 127, stderr: 'mark missing\n' });
   });
 
-  it('tells its process id, which stays that of the program', () => {
+  it('reports its process id, which is that of the program', () => {
     const { stdout, stderr } = runIn(shell, ['/bin/sh', '-c', 'echo $$']);
     expect(`mark ${stdout.toString().split('\n')[1]}\n`).toBe(stderr);
   });
@@ -56,7 +56,7 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
   it.each([
     ['exit 3', 3],
     ['kill -TERM $$', 143],
-  ])('says how it ended, on a line after all else: %s', (script, code) => {
+  ])('reports its exit code, on a line after all other output: %s', (script, code) => {
     const { command } = renderRemoteCommand(['/bin/sh', '-c', `printf problem >&2; printf ';exec '; ${script}`], 'mark', {
       reportsEnd: true,
     });
@@ -65,5 +65,5 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     expect(stderr).toMatch(new RegExp(`^mark \\d+\nproblem\nmark end ${code}\n$`));
   });
 
-  it('hands exit codes through', () => expect(runIn(shell, ['/bin/sh', '-c', 'exit 42']).status).toBe(42));
+  it('passes exit codes through', () => expect(runIn(shell, ['/bin/sh', '-c', 'exit 42']).status).toBe(42));
 });

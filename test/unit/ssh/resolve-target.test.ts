@@ -131,15 +131,18 @@ describe('resolveSshTarget', () => {
   });
 
   it.each([
-    ['ProxyCommand ssh -W %h:%p -q b', 'ProxyCommand is not supported. Write "ProxyJump [user@]host[:port]" in its place'],
-    ['ProxyCommand ssh -W [%h]:%p core@b', 'ProxyCommand is not supported. Write "ProxyJump core@b" in its place'],
-    ['ProxyCommand ssh b -W %h:%p', 'Write "ProxyJump b" in its place'],
-    ['Port 0', '"0" is not a port'],
+    [
+      'ProxyCommand ssh -W %h:%p -q b',
+      'ProxyCommand is not supported. Use "ProxyJump [user@]host[:port]" instead, or --ssh-transport openssh',
+    ],
+    ['ProxyCommand ssh -W [%h]:%p core@b', 'ProxyCommand is not supported. Use "ProxyJump core@b" instead, or --ssh-transport openssh'],
+    ['ProxyCommand ssh b -W %h:%p', 'Use "ProxyJump b" instead, or --ssh-transport openssh'],
+    ['Port 0', '"0" is not a valid port'],
     ['IdentityFile ~/%X', 'identityfile has an unknown token %X'],
-    ['IdentityFile ${NOPE}/x', 'the environment has no NOPE'],
-    ['IdentityFile ~root/x', 'names the home of another user'],
-    ['StrictHostKeyChecking maybe', 'stricthostkeychecking cannot be "maybe"'],
-    ['ConnectTimeout soon', '"soon" is not a time'],
+    ['IdentityFile ${NOPE}/x', 'the environment variable NOPE is not set'],
+    ['IdentityFile ~root/x', 'refers to the home directory of another user'],
+    ['StrictHostKeyChecking maybe', 'invalid value "maybe" of stricthostkeychecking'],
+    ['ConnectTimeout soon', '"soon" is not a valid time'],
   ])('refuses %s', (text, message) => {
     expect(() => resolveSshTarget('n1', config(text))).toThrow(message);
     expect(() => resolveSshTarget('n1', config(text))).toThrow('config:1:1');
@@ -189,9 +192,9 @@ describe('the policy of ssh_config', () => {
     'MACs -*',
     'HostKeyAlgorithms sk-*',
     'PubkeyAuthentication no\nPasswordAuthentication no\nKbdInteractiveAuthentication no',
-  ])('that leaves nothing is refused, but for the system client: %s', (text) => {
+  ])('without any allowed method is rejected, except for the system client: %s', (text) => {
     expect(() => resolveSshTarget('n1', config(text))).toThrow(
-      /config:1:1: .* leaves nothing that the built-in SSH client can do\. .*--ssh-transport openssh/,
+      /config:1:1: .* allows no algorithm or method that the built-in SSH client supports\. .*--ssh-transport openssh/,
     );
     expect(resolveSshTarget('n1', config(text), { client: 'openssh' }).policy).toBeUndefined();
   });
@@ -211,7 +214,7 @@ describe('ProxyJump', () => {
     ['an exempted jump host', 'Host b\nProxyJump none\nHost *\nProxyJump b', ['me@b:22']],
   ])('%s', (_, text, expected) => expect(names(resolveSshTarget('n1', config(text)))).toEqual(expected));
 
-  it('does not hand user, port and keys of the host to the hops', () => {
+  it('does not apply user, port and keys of the host to jump hosts', () => {
     const target = resolveSshTarget('n1', config('Host n1\nProxyJump b'), {
       user: 'core',
       port: 2,
@@ -223,9 +226,7 @@ describe('ProxyJump', () => {
     expect(target.proxyJump[0]?.identityFiles).not.toContain('/k');
   });
 
-  it('names the circle', () => {
-    expect(() => resolveSshTarget('n1', config('Host *\nProxyJump b'))).toThrow(
-      'ProxyJump leads in a circle: me@n1:22, then me@b:22, then me@b:22',
-    );
+  it('reports the loop', () => {
+    expect(() => resolveSshTarget('n1', config('Host *\nProxyJump b'))).toThrow('ProxyJump is a loop: me@n1:22 -> me@b:22 -> me@b:22');
   });
 });

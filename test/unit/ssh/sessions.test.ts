@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { sessions } from '../../../src/ssh/sessions.ts';
 
-/** Lets everything run that can. */
+/** Lets pending promises settle. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('sessions', () => {
-  it('gives places in order, as many as there are', async () => {
+  it('grants sessions in order, up to the limit', async () => {
     const places = sessions(2);
     const got: number[] = [];
     for (const i of [1, 2, 3, 4]) void places.acquire(undefined).then(() => got.push(i));
@@ -16,7 +16,7 @@ describe('sessions', () => {
     expect(got).toEqual([1, 2, 3]);
   });
 
-  it('gives fewer after the host refused one', async () => {
+  it('lowers the limit after the host rejected one', async () => {
     const places = sessions(3);
     for (let i = 0; i < 3; i++) await places.acquire(undefined);
     expect(places.shrink()).toBe(true);
@@ -32,13 +32,13 @@ describe('sessions', () => {
     expect(isGiven).toBe(true);
   });
 
-  it('does not wait where nothing would be given back', async () => {
+  it('does not wait when no session would be released', async () => {
     const places = sessions(3);
     await places.acquire(undefined);
     expect(places.shrink()).toBe(false);
   });
 
-  it('passes over who gave up', async () => {
+  it('skips aborted requests', async () => {
     const places = sessions(1);
     const controller = new AbortController();
     await places.acquire(undefined);

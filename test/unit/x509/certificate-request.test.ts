@@ -27,7 +27,7 @@ describe('readCertificateRequest', () => {
       { commonName: `system:node:${'x'.repeat(240)}`, organizations: ['system:nodes'] },
       Array.from({ length: 60 }, (_, i) => `n${i}.example.org`),
     ],
-  ])('reads what a library writes: %j %j', async (subject, names) => {
+  ])('parses the CSR of a library: %j %j', async (subject, names) => {
     const { requestPem } = await createCertificateRequest(subject, names);
     const expected = parseCertificateRequest(requestPem);
     const found = readCertificateRequest(requestPem);
@@ -42,7 +42,7 @@ describe('readCertificateRequest', () => {
     expect([...(found?.dnsNames ?? []), ...(found?.ipAddresses ?? [])]).toHaveLength(names.length);
   });
 
-  it('has nothing to say of anything else', async () => {
+  it('returns null for other input', async () => {
     const { requestPem } = await createCertificateRequest({ commonName: 'x' });
     expect(readCertificateRequest('')).toBeNull();
     expect(readCertificateRequest(requestPem.replaceAll('REQUEST', ''))).toBeNull();
@@ -50,7 +50,7 @@ describe('readCertificateRequest', () => {
     expect(readCertificateRequest([lines[0], lines[1], lines.at(-2)].join('\n'))).toBeNull();
   });
 
-  describe('refuses what its signer could read in another way', () => {
+  describe('rejects input that the signer could parse differently', () => {
     const DECOY = createCertificateRequest(SUBJECT, ['w1']);
     const HIDDEN = createCertificateRequest(SUBJECT, ['kubernetes.default.svc']);
 
@@ -60,13 +60,10 @@ describe('readCertificateRequest', () => {
       ['text before the block', (decoy: string) => `text\n${decoy}`],
       ['text after the block', (decoy: string) => `${decoy}text\n`],
       ['a block of another kind before', (decoy: string) => `-----BEGIN X-----\n-----END X-----\n${decoy}`],
-      ['a character that is no base64', (decoy: string) => decoy.replace('\n', '\n!')],
+      ['a character outside of base64', (decoy: string) => decoy.replace('\n', '\n!')],
       ['an end inside', (decoy: string) => decoy.replace(/\n(.{8})/, '\n$1==')],
       ['a header', (decoy: string) => decoy.replace('\n', '\nA: b\n\n')],
-      [
-        'a name of the block that the API server does not take',
-        (decoy: string) => decoy.replaceAll('CERTIFICATE REQ', 'NEW CERTIFICATE REQ'),
-      ],
+      ['a block label that the API server rejects', (decoy: string) => decoy.replaceAll('CERTIFICATE REQ', 'NEW CERTIFICATE REQ')],
     ])('%s', async (_what, change) => {
       const [{ requestPem: decoy }, { requestPem: hidden }] = await Promise.all([DECOY, HIDDEN]);
       expect(readCertificateRequest(decoy)?.dnsNames).toEqual(['w1']);
@@ -87,19 +84,19 @@ describe('readCertificateRequest', () => {
         'a second value of the attribute',
         request(der(0x30, REQUESTED, der(0x31, der(0x30, extension(value('a'))), der(0x30, extension(value('w1')))))),
       ],
-      ['something behind the attribute', request(der(0x30, REQUESTED, der(0x31, der(0x30, extension(value('w1')))), KEY))],
+      ['additional data after the attribute', request(der(0x30, REQUESTED, der(0x31, der(0x30, extension(value('w1')))), KEY))],
     ])('%s', (_what, pem) => {
       expect(readCertificateRequest(request(asked(extension(value('w1')))))?.dnsNames).toEqual(['w1']);
       expect(readCertificateRequest(request(asked(extension(der(0x01, Buffer.of(255)), value('w1')))))?.dnsNames).toEqual(['w1']);
       expect(readCertificateRequest(pem)).toBeNull();
     });
 
-    it('a byte order mark in front of a name, by keeping it', () => {
+    it('a byte order mark before a name is kept', () => {
       expect(readCertificateRequest(request(asked(extension(value('\ufeffw1')))))?.dnsNames).toEqual(['\ufeffw1']);
     });
   });
 
-  it('never throws, whatever the bytes are', () => {
+  it('never throws for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(bytes).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;

@@ -4,7 +4,7 @@ import { pemBlocks } from '../../../src/x509/pem-blocks.ts';
 const block = (label: string, body = 'AA==\n'): string => `-----BEGIN ${label}-----\n${body}-----END ${label}-----\n`;
 
 describe('pemBlocks', () => {
-  it('finds the blocks of all labels in their order, whatever surrounds them', () => {
+  it('finds the blocks of all labels in their order, with any text around them', () => {
     const text = `Bag Attributes\n${block('CERTIFICATE', 'AQ==\n')}x\n${block('EC PRIVATE KEY')}${block('CERTIFICATE', 'Ag==\n').trimEnd()}`;
     expect(pemBlocks(text)).toEqual([
       { label: 'CERTIFICATE', pem: block('CERTIFICATE', 'AQ==\n') },
@@ -23,13 +23,13 @@ describe('pemBlocks', () => {
     ['no END line', '-----BEGIN CERTIFICATE-----\nAA==\n'],
     ['no end of its BEGIN line', '-----BEGIN CERTIFICATE'],
     ['nothing', ''],
-  ])('skips a block with %s, and goes on behind it', (_, text) => {
+  ])('skips a block with %s, and continues after it', (_, text) => {
     expect(pemBlocks(text)).toEqual([]);
     expect(pemBlocks(`${text}${block('CERTIFICATE')}`)).toEqual([{ label: 'CERTIFICATE', pem: block('CERTIFICATE') }]);
   });
 
   it.each(['-----BEGIN CERTIFICATE-----', '-----BEGIN ', '-----', '-----BEGIN A-----\n-----END B-----\n'])(
-    'reads 4 MB of %j in time',
+    'parses 4 MB of %j in time',
     (piece) => {
       const text = piece.repeat(Math.ceil(4_000_000 / piece.length));
       const started = performance.now();

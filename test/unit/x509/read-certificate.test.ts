@@ -25,8 +25,8 @@ async function made(spec: Partial<CertificateSpec>, by: { readonly certificatePe
   return { pem, read: readCertificate(pem) as CertificateContent };
 }
 
-describe('a certificate that is read', () => {
-  it('says what it was made with', async () => {
+describe('readCertificate', () => {
+  it('returns the properties of the certificate', async () => {
     const { pem, read } = await made({
       commonName: 'Zoë & Co *',
       organizations: ['long:organization', 'o#1', 'short'],
@@ -34,7 +34,7 @@ describe('a certificate that is read', () => {
       ipAddresses: ['10.0.0.1', 'fd00::10:1'],
       usages: ['clientAuth', 'serverAuth'],
     });
-    // In the order of their encodings, as DER wants the parts of a set.
+    // In DER order, as required for the parts of a set.
     expect(read.subject.map(({ type, value }) => `${type}=${value}`)).toEqual(['O=o#1', 'O=short', 'O=long:organization', 'CN=Zoë & Co *']);
     expect(read).toMatchObject({ dnsNames: ['a.example', '*.b.example'], ipAddresses: ['10.0.0.1', 'fd00::10:1'], isAuthority: false });
     expect(read.notAfter).toEqual(SPEC.notAfter);
@@ -46,7 +46,7 @@ describe('a certificate that is read', () => {
     });
   });
 
-  it('is no certificate when it is damaged anywhere, and never an error of ours', async () => {
+  it('returns null for any damage, and never throws', async () => {
     const { pem } = await made({ dnsNames: ['a'], ipAddresses: ['10.0.0.1'], usages: ['clientAuth'], isAuthority: true });
     const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
     const asPem = (bytes: Uint8Array) =>
@@ -69,7 +69,7 @@ describe('a certificate that is read', () => {
 });
 
 describe('the head of a certificate', () => {
-  it('is what OpenSSL reads there, with times in either form', async () => {
+  it('equals the result of OpenSSL, with times in either form', async () => {
     for (const notAfter of ['2031-02-28T23:59:59Z', '2049-12-31T23:59:59Z', '2050-01-01T00:00:00Z', '2060-02-29T12:00:00Z']) {
       const { pem, read } = await made({ commonName: 'system:node:ä', organizations: ['system:nodes'], notAfter: new Date(notAfter) });
       const head = readCertificateHead(`some text\n${pem}`);
@@ -79,7 +79,7 @@ describe('the head of a certificate', () => {
     }
   });
 
-  it('is an error where it is damaged', async () => {
+  it('is an error for damaged bytes', async () => {
     const { pem } = await made({});
     const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
     const times = der.indexOf('300101000000Z');
@@ -87,15 +87,15 @@ describe('the head of a certificate', () => {
       const bytes = Buffer.from(der);
       bytes.write(damaged, times);
       const text = `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64')}\n-----END CERTIFICATE-----\n`;
-      expect(() => readCertificateHead(text)).toThrow('its times cannot be read');
+      expect(() => readCertificateHead(text)).toThrow('invalid time in the certificate');
     }
-    expect(() => readCertificateHead('no certificate')).toThrow('there is no certificate');
+    expect(() => readCertificateHead('no certificate')).toThrow('no certificate found');
     expect(() => readCertificateHead(pem.replace('MII', 'MIA'))).toThrow();
   });
 });
 
 describe('chains', () => {
-  it('lead over any number of authorities, in any order, and over none that may not sign', async () => {
+  it('lead over any number of CAs, in any order, and over no certificate that may not sign', async () => {
     const keys = { keyPem: key };
     const root = await made({ commonName: 'root', isAuthority: true });
     const upper = await made({ commonName: 'upper', isAuthority: true }, { certificatePem: root.pem, ...keys });
@@ -110,9 +110,9 @@ describe('chains', () => {
     expect(isSameCertificate(root.read, upper.read)).toBe(false);
   });
 
-  it('of authorities that all sign one another come to an end', async () => {
-    const authorities = await Promise.all(Array.from({ length: 60 }, () => made({ commonName: 'same', isAuthority: true })));
-    const [first, ...others] = authorities.map(({ read }) => read) as [CertificateContent, ...CertificateContent[]];
+  it('of CAs that all sign one another terminate', async () => {
+    const cas = await Promise.all(Array.from({ length: 60 }, () => made({ commonName: 'same', isAuthority: true })));
+    const [first, ...others] = cas.map(({ read }) => read) as [CertificateContent, ...CertificateContent[]];
     const stranger = await made({ commonName: 'stranger', isAuthority: true });
     const before = performance.now();
     expect(leadsTo(first, others, stranger.read)).toBe(false);

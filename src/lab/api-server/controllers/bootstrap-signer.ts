@@ -14,7 +14,7 @@ const SIGNATURE = 'jws-kubeconfig-';
 
 /**
  * Keeps a signature of kube-public/cluster-info for every bootstrap token with the usage `signing`.
- * @param delayMs how long it takes to come round; 0: at once, before the write that caused it is answered
+ * @param delayMs delay of the controller; 0: synchronously, before the response to the write that caused it
  * @see kubernetes/kubernetes pkg/controller/bootstrap/bootstrapsigner.go (1.36)
  */
 export function startBootstrapSigner(context: ControllerContext, delayMs = 0): void {

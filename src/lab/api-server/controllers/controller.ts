@@ -7,21 +7,21 @@ import type { CertificateAuthority } from '../pki.ts';
 import type { Registry } from '../registry.ts';
 import type { Store } from '../store.ts';
 
-/** What a controller works with. It lives until `signal` aborts. */
+/** The dependencies of a controller, which runs until `signal` aborts. */
 export interface ControllerContext {
   readonly store: Store;
   readonly registry: Registry;
   readonly clock: Clock;
-  readonly authority: CertificateAuthority;
+  readonly ca: CertificateAuthority;
   readonly signal: AbortSignal;
 }
 
-/** Who the controllers are when they write. */
+/** The user of the controllers' writes. */
 export const CONTROLLER: UserInfo = userOf('system:kube-controller-manager', [MASTERS_GROUP_NAME]);
 
 /**
- * Calls `work` for every object of a kind that exists, and again for each one written later.
- * Errors of `work` are those of a lost race with a client: the next event brings the object again.
+ * Calls `work` for every existing object of a kind, and again for each later write. Errors of `work` are
+ * caused by a lost race with a client: the next event repeats the call.
  */
 export function forEachWritten(
   { store, signal }: ControllerContext,
@@ -32,7 +32,7 @@ export function forEachWritten(
     try {
       work(object)?.catch(() => {});
     } catch {
-      // See above.
+      // Errors are ignored, see above.
     }
   };
   const stop = store.subscribe((event) => {
@@ -42,7 +42,7 @@ export function forEachWritten(
   store.list(type).forEach(run);
 }
 
-/** The resource of a kind the double serves. */
+/** The resource type of a kind that the double serves. */
 export function typeOf(apiVersion: string, kind: string): ResourceType {
   const type = resourceOf(apiVersion, kind);
   if (!type) throw new Error(`the API server double has no ${kind} in ${apiVersion}`);

@@ -8,7 +8,8 @@ import { CLIENT_SIGNER, parseCsr, requestProblem } from './csr-request.ts';
 const CSRS = typeOf('certificates.k8s.io/v1', 'CertificateSigningRequest');
 
 /**
- * Approves client certificates of kubelets for whoever may ask for them: `selfnodeclient` for the node's own, `nodeclient` for any node's.
+ * Approves client certificates of kubelets for permitted requesters: `selfnodeclient` for the node's own,
+ * `nodeclient` for any node's.
  * @see kubernetes/kubernetes pkg/controller/certificates/approver/sarapprove.go (1.36)
  */
 export function startCsrApprover(context: ControllerContext): void {
@@ -25,7 +26,7 @@ export function startCsrApprover(context: ControllerContext): void {
   });
 }
 
-/** True when a request was approved. */
+/** Whether a CSR was approved. */
 export function isApproved(object: KubeObject): boolean {
   return hasCondition(object, 'Approved') && !hasCondition(object, 'Denied') && !hasCondition(object, 'Failed');
 }

@@ -6,7 +6,7 @@ import { type ParsedRequest, parseCertificateRequest } from '../pki.ts';
 export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
 export const SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 
-/** A CertificateSigningRequest with its request taken apart. */
+/** A CertificateSigningRequest with its parsed CSR. */
 export interface ParsedCsr {
   readonly signerName: string;
   readonly usages: readonly string[];
@@ -14,7 +14,7 @@ export interface ParsedCsr {
   readonly request: ParsedRequest;
 }
 
-/** Null when `spec.request` can't be read. */
+/** Null when `spec.request` is invalid. */
 export function parseCsr(object: KubeObject): ParsedCsr | null {
   const spec = memberOf(object, 'spec');
   const seconds = spec.expirationSeconds;
@@ -32,7 +32,7 @@ export function parseCsr(object: KubeObject): ParsedCsr | null {
 }
 
 /**
- * Why the kubelet signers would not sign a request; null when they would.
+ * Why the kubelet signers reject a CSR; null when they accept it.
  * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go (1.36)
  */
 export function requestProblem({ signerName, usages, request }: ParsedCsr): string | null {

@@ -11,7 +11,7 @@ const SHORTEST_SECONDS = 600;
 const BACKDATE_MS = 5 * 60 * 1000;
 
 /**
- * Signs approved requests of kubelets, for client and for serving certificates.
+ * Signs approved CSRs of kubelets, for client and for serving certificates.
  * @see kubernetes/kubernetes pkg/controller/certificates/signer/signer.go (1.36)
  */
 export function startCsrSigner(context: ControllerContext): void {
@@ -30,10 +30,10 @@ export function startCsrSigner(context: ControllerContext): void {
   });
 }
 
-function sign({ authority, clock }: ControllerContext, { request, usages, expirationSeconds }: ParsedCsr): Promise<string> {
+function sign({ ca, clock }: ControllerContext, { request, usages, expirationSeconds }: ParsedCsr): Promise<string> {
   const seconds = Math.min(Math.max(expirationSeconds ?? LONGEST_SECONDS, SHORTEST_SECONDS), LONGEST_SECONDS);
   const now = clock.now().getTime();
-  return authority.signRequest(request, usages, {
+  return ca.signRequest(request, usages, {
     notBefore: new Date(now - BACKDATE_MS),
     notAfter: new Date(now - BACKDATE_MS + seconds * 1000),
   });

@@ -5,7 +5,8 @@ const NODES = typeOf('v1', 'Node');
 const NOT_READY = 'node.kubernetes.io/not-ready';
 
 /**
- * Takes the taint that every new Node gets away when the Node is ready, and puts it back when it is not.
+ * Removes the not-ready taint of a new Node when the Node becomes Ready, and adds it when the Node becomes
+ * NotReady.
  * @see kubernetes/kubernetes pkg/controller/nodelifecycle (1.36)
  */
 export function startNodeTaints(context: ControllerContext): void {

@@ -8,7 +8,7 @@ const SECRETS = typeOf('v1', 'Secret');
 const LONGEST_SLEEP_MS = 2 ** 31 - 1;
 
 /**
- * Deletes bootstrap tokens when they end.
+ * Deletes expired bootstrap tokens.
  * @see kubernetes/kubernetes pkg/controller/bootstrap/tokencleaner.go (1.36)
  */
 export function startTokenCleaner(context: ControllerContext): void {
@@ -25,7 +25,7 @@ async function deleteAt({ store, registry, clock, signal }: ControllerContext, s
     await clock.sleep(Math.min(left, LONGEST_SLEEP_MS), signal);
   }
   const current = store.get(SECRETS, namespace, name);
-  // It may have been given a longer life meanwhile.
+  // The expiration may have been extended meanwhile.
   if (current === null || current.metadata.uid !== uid || expiryOf(current)?.getTime() !== expires.getTime()) return;
   registry.delete(SECRETS, { namespace, name }, {}, { user: CONTROLLER });
 }

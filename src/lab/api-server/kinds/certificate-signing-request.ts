@@ -35,7 +35,10 @@ const USAGES = [
   'timestamping',
 ];
 
-/** @see kubernetes/kubernetes pkg/registry/certificates/certificates/strategy.go, pkg/apis/certificates/validation (1.36) */
+/**
+ * @see kubernetes/kubernetes pkg/registry/certificates/certificates/strategy.go,
+ *   pkg/apis/certificates/validation (1.36)
+ */
 export const certificateSigningRequests: KindRules = {
   name: anyName,
   fields: (request) => ({ 'spec.signerName': textOf(memberOf(request, 'spec'), 'signerName') }),
@@ -52,7 +55,7 @@ function withoutRequester(spec: JsonObject): JsonObject {
   return ['username', 'uid', 'groups', 'extra'].reduce((rest, name) => withMember(rest, name, undefined), spec);
 }
 
-/** Who asks is not the client's to say. */
+/** The server sets the requester; values from the client are ignored. */
 function requester(user: WriteContext['user']): JsonObject {
   return {
     username: user.name,
@@ -62,7 +65,7 @@ function requester(user: WriteContext['user']): JsonObject {
   };
 }
 
-/** `/approval` decides, `/status` gives the certificate, the object itself changes neither. */
+/** `/approval` sets the decision, `/status` the certificate; the main resource changes neither. */
 function nextStatus(request: KubeObject, old: KubeObject, { subresource, now }: WriteContext): JsonObject {
   const [asked, before] = [memberOf(request, 'status'), memberOf(old, 'status')];
   const conditions = (status: JsonObject, decisions: boolean) =>

@@ -18,7 +18,7 @@ export const configMaps: KindRules = {
   ],
 };
 
-/** Wrong keys, and data larger than an object may be. */
+/** Invalid keys, and data beyond the size limit of an object. */
 export function keyCauses(object: KubeObject, members: readonly string[]): readonly Cause[] {
   const entries = members.flatMap((member) => entriesOf(object, member).map(([key, value]) => ({ member, key, value })));
   const bytes = entries.reduce((sum, { member, value }) => sum + Buffer.byteLength(value, member === 'data' ? 'utf8' : 'base64'), 0);
@@ -26,7 +26,7 @@ export function keyCauses(object: KubeObject, members: readonly string[]): reado
   return bytes > MAX_BYTES ? [...wrong, tooLong('', MAX_BYTES)] : wrong;
 }
 
-/** What `immutable: true` forbids to change. */
+/** Changes that `immutable: true` forbids. */
 export function immutableCauses(object: KubeObject, old: KubeObject, members: readonly string[]): readonly Cause[] {
   if (old.immutable !== true) return [];
   const frozen = (member: string) => forbiddenValue(member, 'field is immutable when `immutable` is set');

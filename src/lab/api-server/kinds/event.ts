@@ -1,7 +1,7 @@
 import { memberOf, textOf } from '../members.ts';
 import type { KindRules } from './kind.ts';
 
-/** Events are found by what they are about. */
+/** Events can be selected by their involved object. */
 export const events: KindRules = {
   members: [
     'action',

@@ -5,11 +5,14 @@ import type { Cause } from '../status.ts';
 
 /** Behaviour that differs between Kubernetes versions. */
 export interface FeatureGates {
-  /** Keeps `spec.configSource` and `status.config` of Nodes, as API servers below 1.22 do by default. Default false: they are dropped. */
+  /**
+   * Keeps `spec.configSource` and `status.config` of Nodes, as API servers below 1.22 do by default. Default
+   * false: they are dropped.
+   */
   readonly dynamicKubeletConfig: boolean;
 }
 
-/** What is known while an object is written. */
+/** The context of a write. */
 export interface WriteContext {
   readonly now: Date;
   readonly user: UserInfo;
@@ -18,19 +21,22 @@ export interface WriteContext {
   readonly subresource: string;
 }
 
-/** What a kind does beyond storing its objects. Everything is optional; a kind without rules is simply stored. */
+/** The behaviour of a kind beyond storage. All fields are optional. */
 export interface KindRules {
   /** Default: a DNS subdomain. */
   readonly name?: NameRule;
-  /** Members an object of this kind has besides apiVersion, kind and metadata; others are dropped. Default: spec and status. */
+  /**
+   * Members of this kind in addition to apiVersion, kind and metadata; others are dropped. Default: spec and
+   * status.
+   */
   readonly members?: readonly string[];
-  /** Fields a field selector may use besides `metadata.name` and `metadata.namespace`. */
+  /** Fields for field selectors in addition to `metadata.name` and `metadata.namespace`. */
   readonly fields?: (object: KubeObject) => Readonly<Record<string, string>>;
-  /** An update must say which version it replaces. */
+  /** An update must contain the resourceVersion that it replaces. */
   readonly needsVersion?: boolean;
   /** PUT of an absent object creates it. */
   readonly createOnUpdate?: boolean;
-  /** DELETE answers with the object instead of a Status. */
+  /** DELETE returns the object instead of a Status. */
   readonly returnsDeleted?: boolean;
   /** `metadata.generation` counts changes of the spec. */
   readonly generation?: boolean;
@@ -39,7 +45,7 @@ export interface KindRules {
   /** Members that map strings to base64. */
   readonly bytesMaps?: readonly string[];
   readonly prepareCreate?: (object: KubeObject, context: WriteContext) => KubeObject;
-  /** Default: `/status` changes only the status, and the object itself everything else. */
+  /** Default: `/status` changes only the status, and the main resource all other members. */
   readonly prepareUpdate?: (object: KubeObject, old: KubeObject, context: WriteContext) => KubeObject;
   /** `old` is null on creation. */
   readonly validate?: (object: KubeObject, old: KubeObject | null, context: WriteContext) => readonly Cause[];

@@ -2,7 +2,7 @@ import { memberOf, textOf, withMetadata } from '../members.ts';
 import { label } from '../names.ts';
 import type { KindRules } from './kind.ts';
 
-/** Every Namespace carries its own name as a label. */
+/** Every Namespace has its own name as a label. */
 export const namespaces: KindRules = {
   name: label,
   returnsDeleted: true,

@@ -37,7 +37,7 @@ export const nodes: KindRules = {
   ],
 };
 
-/** What admission does to every new Node: it takes no pods until it is seen to be ready. */
+/** The admission of a new Node: it accepts no pods until it becomes Ready. */
 function taintNotReady(node: KubeObject): KubeObject {
   const spec = memberOf(node, 'spec');
   const taints = itemsOf(spec, 'taints');
@@ -55,7 +55,7 @@ function dropDynamicConfig(node: KubeObject, old: KubeObject | null, { gates }: 
   return without(without(node, 'spec', 'configSource'), 'status', 'config');
 }
 
-/** `podCIDR` is the first of `podCIDRs`; where they differ it counts. */
+/** `podCIDR` is the first of `podCIDRs`; if they differ, `podCIDR` wins. */
 function completeSpec(node: KubeObject): KubeObject {
   const spec = memberOf(node, 'spec');
   const [podCIDR, [first]] = [textOf(spec, 'podCIDR'), textsOf(spec, 'podCIDRs')];
@@ -63,7 +63,7 @@ function completeSpec(node: KubeObject): KubeObject {
   return { ...node, spec: first === undefined ? spec : { ...spec, podCIDR: first } };
 }
 
-/** Members of the status that are always sent, empty or not. */
+/** Members of the status that are always sent, even when empty. */
 function completeStatus(node: KubeObject): KubeObject {
   const status = memberOf(node, 'status');
   const conditions = itemsOf(status, 'conditions').map((condition) => ({
@@ -94,7 +94,7 @@ function taintCauses(taint: JsonObject, field: string): readonly Cause[] {
   return [...nameCauses(labelKey, `${field}.key`, key), ...nameCauses(labelValue, `${field}.value`, value), ...effectCauses];
 }
 
-/** What can be set once and not changed. */
+/** Fields that cannot be changed once set. */
 function frozenCauses(node: KubeObject, old: KubeObject): readonly Cause[] {
   const [spec, before] = [memberOf(node, 'spec'), memberOf(old, 'spec')];
   const cidrs = textsOf(before, 'podCIDRs');
@@ -108,7 +108,7 @@ function frozenCauses(node: KubeObject, old: KubeObject): readonly Cause[] {
   ];
 }
 
-/** Dynamic kubelet configuration. Where it is not served a stored one is checked all the same. */
+/** Dynamic kubelet configuration. A stored one is validated even when the feature is off. */
 function configCauses(node: KubeObject): readonly Cause[] {
   const source = memberOf(node, 'spec').configSource;
   const config = memberOf(memberOf(node, 'status'), 'config');

@@ -7,7 +7,10 @@ import type { KindRules } from './kind.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
-/** Roles and ClusterRoles. `rules` is sent even when there are none. @see kubernetes/kubernetes pkg/apis/rbac/validation (1.36) */
+/**
+ * Roles and ClusterRoles. An empty `rules` is sent too. @see kubernetes/kubernetes pkg/apis/rbac/validation
+ * (1.36)
+ */
 export const roles: KindRules = {
   members: ['rules', 'aggregationRule'],
   name: pathSegment,
@@ -37,7 +40,7 @@ function bindingsOf(kinds: readonly string[]): KindRules {
   };
 }
 
-/** API groups that may be left out. */
+/** Sets default API groups. */
 function complete(binding: KubeObject): KubeObject {
   const subjects = itemsOf(binding, 'subjects').map((subject) => {
     const byName = subject.kind === 'User' || subject.kind === 'Group';

@@ -4,7 +4,7 @@ import { type Cause, invalidValue, requiredValue } from '../status.ts';
 import { immutableCauses, keyCauses } from './config-map.ts';
 import type { KindRules } from './kind.ts';
 
-/** Keys a typed Secret must have. */
+/** Required keys of typed Secrets. */
 const REQUIRED_KEYS: Readonly<Record<string, readonly string[]>> = {
   'kubernetes.io/tls': ['tls.crt', 'tls.key'],
   'kubernetes.io/dockercfg': ['.dockercfg'],
@@ -29,7 +29,7 @@ export const secrets: KindRules = {
   ],
 };
 
-/** `stringData` goes into `data`; a Secret without a type gets one. */
+/** Moves `stringData` into `data` and sets the default type. */
 function complete(secret: KubeObject, type: string): KubeObject {
   const typed = { ...secret, type: textOf(secret, 'type') || type };
   const written = entriesOf(secret, 'stringData').map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')] as const);

@@ -3,14 +3,14 @@ import { MESSAGES } from './messages.ts';
 
 interface Field {
   readonly name: string;
-  /** e.g. `string`, `*int`, `[]core.Taint`, `map:quantity`. */
+  /** For example `string`, `*int`, `[]core.Taint`, `map:quantity`. */
   readonly type: string;
 }
 type Message = ReadonlyMap<number, Field>;
 
 const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 const ENVELOPE = 'envelope';
-/** Groups by the first part of their message names. */
+/** API groups by the first part of their message names. */
 const PACKAGES: Readonly<Record<string, string>> = {
   '': 'core',
   apps: 'apps',
@@ -23,9 +23,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
 const NO_TIME_SECONDS = -62135596800;
 
 /**
- * Reads an object in Kubernetes' protobuf form, as kubectl, kubeadm and kubelets send it.
- * Empty texts, zeros and empty messages are left out where Go can't tell them from absent ones.
- * @throws Error when it is none or of a kind that is not known
+ * Decodes an object in Kubernetes' protobuf format, as kubectl, kubeadm and kubelets send it. Empty strings,
+ * zeros and empty messages are omitted where Go cannot distinguish them from absent ones.
+ * @throws Error for invalid bytes or an unknown kind
  * @see k8s.io/apimachinery pkg/runtime/serializer/protobuf (1.36)
  */
 export function decodeProtobuf(bytes: Uint8Array): JsonObject {
@@ -114,7 +114,7 @@ class Reader {
     return this.#value(type, wire) ?? zeroOf(type);
   }
 
-  /** Null for what is not distinguishable from absent. */
+  /** Null for values that are indistinguishable from absent ones. */
   #value(type: string, wire: number): Json {
     switch (type) {
       case 'bool':
@@ -183,7 +183,7 @@ class Reader {
     return isText ? text : number;
   }
 
-  /** The fields of a small message: numbers as they are, chunks as their place. */
+  /** The fields of a small message: numbers by value, chunks by position. */
   #numbers(): ReadonlyMap<number, bigint | Uint8Array> {
     const inner = new Reader(this.#chunk(), this.#known);
     const found = new Map<number, bigint | Uint8Array>();
@@ -259,7 +259,7 @@ function timeOf(fields: ReadonlyMap<number, bigint | Uint8Array>, digits: 0 | 6)
   return digits === 0 ? `${whole}Z` : `${whole}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z`;
 }
 
-/** What stands for a value that is there but empty. */
+/** The zero value of a present but empty field. */
 function zeroOf(type: string): Json {
   if (type === 'bool') return false;
   if (type === 'int') return 0;

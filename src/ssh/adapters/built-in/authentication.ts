@@ -7,25 +7,26 @@ import type { SshTarget } from '../../target.ts';
 import type { Deadline } from './deadline.ts';
 import type { KeyCandidates } from './identities.ts';
 
-/** One login: chooses the next method each time ssh2 asks, and keeps account of it. */
+/** One login attempt: chooses the next method each time ssh2 asks, and records the methods tried. */
 export interface Authentication {
   readonly handler: (left: readonly string[] | null, partial: boolean | null, next: (method: ssh2.AnyAuthMethod | false) => void) => void;
-  /** What to throw when the host let nobody in. */
+  /** The error for a rejected login. */
   failure(why: string | undefined, cause: unknown): AppError;
 }
 
 interface Candidate {
   readonly type: 'publickey' | 'password' | 'keyboard-interactive' | 'none';
   readonly label: string;
-  /** @param onSkipped is called when it turns out later that the candidate cannot be used */
+  /** @param onSkipped is called if the candidate later proves unusable */
   prepare(
     onSkipped: (why: string) => void,
   ): Promise<{ readonly kind: 'ready'; readonly method: ssh2.AnyAuthMethod } | { readonly kind: 'skipped'; readonly why: string }>;
 }
 
 /**
- * Public keys first, then the password, then the password as an answer to keyboard-interactive, unless ssh_config demands another order or fewer. A method that
- * the host does not accept is not tried. After a partial success (several factors) it goes on with what is left.
+ * Public keys first, then the password, then the password as the answer to keyboard-interactive, unless
+ * ssh_config sets another order or fewer methods. Methods that the host does not accept are skipped. After a
+ * partial success (several factors) the remaining methods follow.
  */
 export function authentication(
   target: SshTarget,
@@ -58,14 +59,15 @@ export function authentication(
       return last;
     }
     if (accepts.length > 0 || last?.type === 'none') return false;
-    // What the host accepts is not known yet: this request makes the host report it, and a host without any lock lets us in.
+    // The accepted methods are still unknown: this request makes the host list them, and a host without
+    // authentication accepts it.
     last = { type: 'none', username: target.user };
     return last;
   };
 
   return {
     handler: (left, _partial, next) => {
-      // After a key of an agent ssh2 repeats what it received before that (1.17), which may be out of date.
+      // After an agent key, ssh2 (1.17) repeats the previous list of methods, which may be outdated.
       accepts = left === null || last?.type === 'agent' ? [] : left;
       takeNext().then(next, () => next(false));
     },
@@ -103,7 +105,10 @@ function passwordCandidates(username: string, password: Secret | undefined): rea
   ];
 }
 
-/** Gives the password to the first hidden question, and nothing to any other: a second factor is not ours to guess. */
+/**
+ * Answers the first hidden prompt with the password and all others with an empty text, such as the prompt for
+ * a second factor.
+ */
 function answerWith(password: Secret): ssh2.KeyboardInteractiveAuthMethod['prompt'] {
   let isGiven = false;
   return (_name, _instructions, _language, prompts, finish) => {

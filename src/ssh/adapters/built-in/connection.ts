@@ -19,33 +19,44 @@ export interface ConnectOptions extends HostKeyPolicy {
   readonly identities: Identities;
   readonly password?: Secret | undefined;
   readonly askPassphrase?: AskPassphrase | undefined;
-  /** In place of the check against known hosts: what it throws ends the attempt before anything is sent to the host. */
+  /**
+   * Replaces the check against known hosts; an error that it throws ends the attempt before any data is sent
+   * to the host.
+   */
   readonly verifyHostKey?: VerifyHostKey | undefined;
 }
 
 /** An authenticated connection. */
 export interface SshConnection {
   readonly ssh: NodeSSH;
-  /** Why it cannot be used any more; null while it can. */
+  /** Why the connection is lost; null while it is usable. */
   readonly lost: AppError | null;
-  /** Calls back once, when the connection is lost or ended; `why` gives the error. Returns how to stop listening. */
+  /**
+   * Calls the listener once when the connection is lost or closed; `why` returns the error. Returns a
+   * function that removes the listener.
+   */
   onLost(listener: (why: () => AppError) => void): () => void;
-  /** Ends it; resolves when the host has been told, as far as that depends on us. */
+  /** Closes the connection; resolves when DISCONNECT was sent, or after a timeout. */
   end(): Promise<void>;
 }
 
 const KEEPALIVE_INTERVAL_MS = 15_000;
 const KEEPALIVE_COUNT = 3;
 const END_TIMEOUT_MS = 1000;
-/** With those delays (200 ms, doubled each time) a host that turns us away has some twelve seconds to change its mind. */
+/**
+ * With these delays (200 ms, doubled each time) a busy host has about twelve seconds to accept the
+ * connection.
+ */
 const MAX_RETRIES = 6;
 const FIRST_DELAY_MS = 200;
 
 /**
- * Connects to one host: TCP or a channel of the jump host, key exchange, host key, authentication; all within the target's time-out.
- * @param via the jump host to go through
- * @param signal ends the attempt
- * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_AUTH_FAILED; the signal's reason
+ * Connects to one host: TCP or a channel of the jump host, key exchange, host key, authentication; all within
+ * the target's timeout.
+ * @param via connection to the jump host
+ * @param signal cancels the attempt
+ * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED,
+ *   HOST_AUTH_FAILED; the signal's reason
  */
 export async function openConnection(
   target: SshTarget,
@@ -54,7 +65,7 @@ export async function openConnection(
 ): Promise<SshConnection> {
   const address = addressOf(target);
   const { connectTimeoutMs: timeoutMs } = target;
-  const hint = 'Check address, port, network and firewall, and that an SSH server answers there';
+  const hint = 'Check address, port, network and firewall, and that an SSH server listens on it';
   const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, hint }));
   const forget = onAbort(signal, deadline.abort);
   const open = async (): Promise<Duplex> => {
@@ -64,7 +75,7 @@ export async function openConnection(
     return socket;
   };
   try {
-    // Before the host is connected to: its key is verified in the turn in which it arrives.
+    // Loaded before connecting, because the host key must be verified synchronously on arrival.
     const known = await options.hostKeys.knownHosts(target);
     const keys = await options.identities.candidates(target, options.askPassphrase);
     const verify = options.verifyHostKey ?? hostKeyVerifier(target, known);
@@ -79,7 +90,7 @@ export async function openConnection(
         socket = await open();
         return await handshake({ progress, socket, deadline, verify, save, algorithms });
       } catch (error) {
-        // That the host has refused logins says more than that the time is over.
+        // The rejected login explains more than the timeout.
         if (deadline.signal.aborted) throw signal?.aborted === true ? error : (turnedAway ?? error);
         if (socket === null || attempt >= MAX_RETRIES || !isTurnedAway(progress)) throw error;
         turnedAway = error;
@@ -92,12 +103,15 @@ export async function openConnection(
   }
 }
 
-/** A server that has too many logins under way says so, or nothing, before it says who it is; it will be free again in a moment. */
+/**
+ * A server with too many pending logins sends such a message, or nothing, instead of its identification; a
+ * retry usually succeeds.
+ */
 function isTurnedAway({ received }: Pick<Progress, 'received'>): boolean {
   return received === '' || /^(?:Exceeded MaxStartups|Not allowed at this time)/.test(received);
 }
 
-/** Longer each time, and not the same for all who were turned away. False: there is no time left. */
+/** Exponential backoff with jitter. Resolves to false when no time is left. */
 function waitForTurn(attempt: number, signal: AbortSignal): Promise<boolean> {
   const delayMs = FIRST_DELAY_MS * 2 ** attempt * (0.5 + Math.random());
   return new Promise((resolve) => {
@@ -138,7 +152,8 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
     if (isSettled) return;
     if (socket.destroyed) return fail(handshakeFailure(progress, null));
 
-    // Its promise rejects at any error, also at those that do not end the connection. The client's own events tell them apart.
+    // The promise of connect() rejects at any error, including those that keep the connection open. The
+    // client's own events distinguish them.
     const connecting = ssh.connect({
       sock: socket,
       username: target.user,
@@ -148,14 +163,14 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
       algorithms,
       hostVerifier: (bytes: Buffer) => {
         const isAccepted = acceptsKey(bytes, progress, verify, fail);
-        if (isAccepted) deadline.enter('no end of the authentication');
+        if (isAccepted) deadline.enter('authentication did not complete');
         return isAccepted;
       },
-      // The types do not know that the first call comes with nulls.
+      // The types do not declare the nulls of the first call.
       authHandler: gated(auth.handler, progress) as unknown as ssh2.AuthHandlerMiddleware,
     });
     const client = ssh.connection;
-    // A configuration that ssh2 does not take is an error of the promise alone.
+    // A configuration that ssh2 rejects is reported by the promise only.
     connecting.catch((error: ClientError) => (client === null || isConfigurationError(error)) && fail(handshakeFailure(progress, error)));
     if (client === null) return;
 
@@ -166,7 +181,7 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
     let saved: Promise<void> = Promise.resolve();
     client.once('handshake', () => {
       progress.isEncrypted = true;
-      // Not before: the host has proved only now that it owns the key.
+      // Saved only now, because the handshake proves that the host holds the private key.
       if (progress.acceptedKey?.isNew) saved = save(progress.acceptedKey.key);
     });
     client.on('change password', () => fail(auth.failure('the password has expired and has to be changed on the host', undefined)));
@@ -178,7 +193,7 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
     client.on('close', () => fail(handshakeFailure(progress, null)));
     client.once('ready', () => {
       if (isSettled) return;
-      // A host that lets us in before we have accepted its key is not logged in to.
+      // Rejects a host that accepts the login before its key was verified.
       if (progress.acceptedKey === null || !progress.isEncrypted) return fail(handshakeFailure(progress, null));
       isSettled = true;
       forget();
@@ -188,7 +203,7 @@ function handshake({ progress, socket, deadline, verify, save, algorithms }: Han
   });
 }
 
-/** What is offered to the host: the client's own choice without SHA-1, unless ssh_config demands something else. */
+/** The offered algorithms: ssh2's defaults without SHA-1, unless ssh_config sets others. */
 function algorithmsFor(target: SshTarget, known: KnownHosts): ssh2.Algorithms {
   const { kex, ciphers, macs, hostKeys } = target.policy ?? {};
   const names = hostKeys?.isOrdered === true ? hostKeys.names : orderHostKeyAlgorithms(known, knownHostsNames(target), hostKeys?.names);
@@ -202,12 +217,12 @@ function algorithmsFor(target: SshTarget, known: KnownHosts): ssh2.Algorithms {
   };
 }
 
-/** OpenSSL of this system may lack an algorithm that ssh_config demands. */
+/** The local OpenSSL may lack an algorithm that ssh_config requires. */
 function isConfigurationError({ message }: Error): boolean {
   return message.startsWith('Unsupported algorithm');
 }
 
-/** A key or an agent that cannot sign: ssh2 goes on to the next method. */
+/** A key or an agent that cannot sign: ssh2 continues with the next method. */
 function isPassedOver({ level, message }: ClientError): boolean {
   return level === 'agent' || (level === 'client-authentication' && /signing/.test(message));
 }
@@ -217,18 +232,19 @@ type ClientError = Error & { readonly level?: string; readonly code?: string | n
 interface Progress {
   readonly target: SshTarget;
   readonly auth: Authentication;
-  /** The first bytes the other side sent, up to its identification. */
+  /** The first bytes that the server sent, up to its identification. */
   received: string;
-  /** The host key, once it was accepted. */
+  /** The accepted host key. */
   acceptedKey: { readonly key: HostKey; readonly isNew: boolean } | null;
   isEncrypted: boolean;
   lastError: ClientError | null;
 }
 
 /**
- * The verdict about a host key, synchronous: ssh2 processes the packets behind the key meanwhile. The key is verified at each key exchange; a host that was
- * accepted may not change its key during the connection.
- * @param fail is called before a refusal is returned, and closes the socket: whatever ssh2 makes of packets that are there already cannot be sent
+ * Verifies a host key synchronously, because ssh2 meanwhile processes the packets after the key. The key is
+ * verified at each key exchange; an accepted host may not change its key during the connection.
+ * @param fail is called before a rejection is returned, and closes the socket, so that ssh2 cannot answer
+ *   packets that it already received
  */
 function acceptsKey(bytes: Buffer, progress: Progress, verify: VerifyHostKey, fail: (error: unknown) => void): boolean {
   try {
@@ -242,7 +258,7 @@ function acceptsKey(bytes: Buffer, progress: Progress, verify: VerifyHostKey, fa
   }
 }
 
-/** Gives no login method away before the host key was accepted and the connection is encrypted. */
+/** Withholds all login methods until the host key is accepted and the connection is encrypted. */
 function gated(handler: Authentication['handler'], progress: Progress): Authentication['handler'] {
   return (left, partial, next) => {
     if (progress.acceptedKey === null || !progress.isEncrypted) next(false);
@@ -256,25 +272,28 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
     hostUnreachable({ host: target.name, address, why, ...(hint === undefined ? {} : { hint }), cause: error ?? undefined });
   if (error !== null && isConfigurationError(error)) return unreachable(printable(error.message));
   if (error?.level === 'client-authentication') return auth.failure(undefined, error);
-  // A server that closes a connection without reading what was sent resets it, and what the server said may be lost.
+  // A server that closes a connection without reading pending data resets it, and its message may be lost.
   if (error?.level === 'client-socket' && received === '')
     return unreachable(`${socketFailure(error)} before the host identified itself`, REFUSES_AT_ONCE);
-  if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login was done`);
+  if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login completed`);
   if (isEncrypted) return auth.failure(describeFailure(error), error ?? undefined);
   const isSsh = /^SSH-/m.test(received);
   const reported = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
   if (isSsh) return unreachable(`the key exchange failed: ${describeFailure(error)}`);
-  if (reported === '') return unreachable('it accepts connections and closes them at once', REFUSES_AT_ONCE);
-  return unreachable(`it says "${reported}", which is not SSH`, isTurnedAway({ received }) ? BUSY : 'Check address and port');
+  if (reported === '') return unreachable('the host accepts connections and closes them immediately', REFUSES_AT_ONCE);
+  return unreachable(
+    `the server sent "${reported}", not an SSH identification`,
+    isTurnedAway({ received }) ? BUSY : 'Check address and port',
+  );
 }
 
-const BUSY = 'The host refuses logins while many are in progress: try again, or raise MaxStartups of its sshd';
-const REFUSES_AT_ONCE = 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal';
+const BUSY = 'The host refuses logins while many are in progress: retry, or raise MaxStartups in its sshd_config';
+const REFUSES_AT_ONCE = 'Check that the port belongs to an SSH server, its access rules (MaxStartups, hosts.deny) and its journal';
 
-/** ssh2 fails with a TypeError on messages of the login that it has not asked for. */
+/** ssh2 fails with a TypeError on unexpected authentication messages. */
 function describeFailure(error: ClientError | null): string {
   if (error === null) return 'the host closed the connection';
-  return error instanceof TypeError ? 'the host does not keep to the SSH protocol' : printable(error.message);
+  return error instanceof TypeError ? 'the host violates the SSH protocol' : printable(error.message);
 }
 
 interface Established {
@@ -290,16 +309,16 @@ function establish({ ssh, client, socket, progress }: Established): SshConnectio
   let isEnding = false;
   let isLost = false;
   let error: AppError | null = null;
-  /** Created on request: most connections end without anyone asking. */
+  /** Created on demand: most connections close without a reader of the error. */
   const lost = (): AppError => {
     const { lastError } = progress;
-    const why = isEnding ? 'it was closed' : lastError === null ? 'the host closed it' : lossReason(lastError);
+    const why = isEnding ? 'connection closed' : lastError === null ? 'the host closed the connection' : lossReason(lastError);
     error ??= hostConnectionLost({ host: target.name, why, cause: lastError ?? undefined });
     return error;
   };
-  // node-ssh listens for errors while it opens a session or a forwarding, and there may be many of those at a time.
+  // node-ssh listens for errors while it opens sessions or forwardings, possibly many at a time.
   client.setMaxListeners(0);
-  // After an error or the end of the other side the client cannot be used any more; its socket may still be open.
+  // After an error or EOF the client is unusable, although its socket may still be open.
   client.on('error', () => socket.destroy());
   client.on('end', () => socket.destroy());
   client.on('close', () => {
@@ -326,7 +345,7 @@ function establish({ ssh, client, socket, progress }: Established): SshConnectio
           clearTimeout(timer);
           resolve();
         });
-        // Once our DISCONNECT has left, there is nothing to wait for.
+        // Nothing more to wait for once DISCONNECT was sent.
         socket.once('finish', () => socket.destroy());
         ssh.dispose();
       }),
@@ -334,6 +353,6 @@ function establish({ ssh, client, socket, progress }: Established): SshConnectio
 }
 
 function lossReason(error: ClientError): string {
-  if (error.level === 'client-timeout') return `no sign of life for ${(KEEPALIVE_INTERVAL_MS * (KEEPALIVE_COUNT + 1)) / 1000}s`;
+  if (error.level === 'client-timeout') return `no response for ${(KEEPALIVE_INTERVAL_MS * (KEEPALIVE_COUNT + 1)) / 1000}s`;
   return error.level === 'client-socket' ? socketFailure(error) : printable(error.message);
 }

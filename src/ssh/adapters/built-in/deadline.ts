@@ -1,19 +1,19 @@
 import type { AppError } from '../../../base/errors.ts';
 
-/** The time-out of a connection that is being made. */
+/** The timeout of a connection attempt. */
 export interface Deadline {
-  /** Aborts with the error for the time-out, which names the stage. */
+  /** Aborts with the timeout error, which names the stage. */
   readonly signal: AbortSignal;
-  /** What is being waited for, as `no answer on port 22`. */
+  /** Sets the stage, e.g. `no answer on port 22`. */
   enter(stage: string): void;
-  /** Waits for something without letting the time run: people take theirs. */
+  /** Waits for user input; the timeout is suspended meanwhile and restarts afterwards. */
   paused<T>(wait: () => Promise<T>): Promise<T>;
-  /** Ends it early, with another reason. */
+  /** Aborts early, with another reason. */
   readonly abort: (reason: unknown) => void;
   stop(): void;
 }
 
-/** @param timeoutError makes the error, from what was being waited for */
+/** @param timeoutError creates the error from the current stage */
 export function startDeadline(timeoutMs: number, timeoutError: (stage: string) => AppError): Deadline {
   const controller = new AbortController();
   let stage = 'no connection';

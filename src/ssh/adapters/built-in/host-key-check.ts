@@ -6,7 +6,7 @@ import { MINIMAL_RSA_BITS } from '../../policy.ts';
 import { rsaBits } from '../../public-key-form.ts';
 import type { SshTarget } from '../../target.ts';
 
-/** Receives problems that are no reason to stop. */
+/** Receives warnings. */
 export type Notice = (problem: Problem) => void;
 
 export interface HostKeyPolicy {
@@ -15,13 +15,14 @@ export interface HostKeyPolicy {
 }
 
 /**
- * Verifies the key a host shows, in the turn in which it is shown. `new`: the key is unknown and accepted, to be remembered once the host has proved that it
- * owns the key.
- * @throws AppError HOST_KEY_MISMATCH and HOST_KEY_REVOKED (whatever is configured), HOST_KEY_WEAK, HOST_KEY_UNKNOWN
+ * Verifies the host key synchronously when the host presents it. `new`: an unknown key is accepted, and must
+ * be saved once the host has proved that it owns the key.
+ * @throws AppError HOST_KEY_MISMATCH and HOST_KEY_REVOKED (regardless of the configuration), HOST_KEY_WEAK,
+ *   HOST_KEY_UNKNOWN
  */
 export type VerifyHostKey = (key: HostKey) => 'known' | 'new';
 
-/** @param known what the known_hosts files of the target contain, read before the connection is opened */
+/** @param known entries of the target's known_hosts files, loaded before connecting */
 export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHostKey {
   const host = target.name;
   const names = knownHostsNames(target);
@@ -55,19 +56,19 @@ function howToMakeKnown(target: SshTarget): string {
   const [file = '~/.ssh/known_hosts'] = target.userKnownHostsFiles;
   const scan =
     target.proxyJump.length > 0 || target.hostKeyAlias !== null ? '' : `, add it with ssh-keyscan${flags} ${hostName} >> ${file}`;
-  return `Compare the fingerprint with the host's own${scan}, connect once with ssh${flags} ${user}@${hostName}, or accept new keys with --ssh-accept-new`;
+  return `Compare the fingerprint with that on the host (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub)${scan}, connect once with ssh${flags} ${user}@${hostName}, or accept new keys with --ssh-accept-new`;
 }
 
-/** Adds an accepted key to known_hosts. Like ssh, goes on when the file cannot be written. */
+/** Adds an accepted key to known_hosts. Like ssh, continues when the file cannot be written. */
 export async function saveHostKey(target: SshTarget, key: HostKey, { hostKeys, notice }: HostKeyPolicy): Promise<void> {
   const shown = describeKey(key);
   try {
     const file = await hostKeys.save(target, key);
-    const where = file === null ? 'no file to remember it in is configured' : `now in ${file}`;
+    const where = file === null ? 'not saved: no known_hosts file is configured' : `saved in ${file}`;
     notice?.({ code: 'HOST_KEY_ADDED', severity: 'warning', host: target.name, message: `accepted the new ${shown}; ${where}` });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    const message = `accepted the new ${shown}, but could not remember it: ${why}`;
+    const message = `accepted the new ${shown}, but could not save it: ${why}`;
     notice?.({ code: 'HOST_KEY_NOT_ADDED', severity: 'warning', host: target.name, message });
   }
 }

@@ -7,11 +7,11 @@ import { type ConnectOptions, openConnection } from './connection.ts';
 import { type Identities, identities } from './identities.ts';
 import { type JumpHosts, jumpHosts } from './jump-hosts.ts';
 
-/** Ends the handshake once the key is seen. */
+/** Stops the handshake once the key was received. */
 class Observed extends Error {
   readonly key: HostKey;
   constructor(key: HostKey) {
-    super('the host key has been seen');
+    super('host key received');
     this.key = key;
   }
 }
@@ -19,8 +19,8 @@ class Observed extends Error {
 const NO_IDENTITIES: Identities = { candidates: async () => ({ candidates: [], skipped: [] }) };
 
 /**
- * Looks at the keys of hosts: connects to a host up to its key and no further, through its jump hosts, where it logs in. Of the key types
- * of a host one that is known is asked for first.
+ * Inspects the keys of hosts: connects up to the host key only, without login; logs in to jump hosts. Of the
+ * key types of a host, a known one is requested first.
  */
 export function sshHostKeys(
   config: SshConfig,
@@ -43,7 +43,7 @@ export function sshHostKeys(
 
 interface Looking {
   readonly jumps: JumpHosts;
-  /** For the hosts on the way. */
+  /** For the jump hosts. */
   readonly options: ConnectOptions;
   readonly signal: AbortSignal | undefined;
 }
@@ -57,7 +57,7 @@ async function shownKey(target: SshTarget, { jumps, options, signal }: Looking):
     const via = lease === null ? null : await untilAborted(lease.connection, signal);
     const route = { via, ...(signal === undefined ? {} : { signal }) };
     await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, route);
-    throw new Error('a connection was made without its key being looked at');
+    throw new Error('connected without a check of the host key');
   } catch (error) {
     if (error instanceof Observed) return error.key;
     throw error;

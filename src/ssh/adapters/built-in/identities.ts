@@ -7,13 +7,13 @@ import { readPrivateKeyHeader, readPublicKeyFile } from '../../private-key.ts';
 import { rsaBits } from '../../public-key-form.ts';
 import type { SshTarget } from '../../target.ts';
 
-/** Asked once for each encrypted key. Without an answer the key is passed over. */
+/** Called once for each encrypted key. Without a passphrase the key is skipped. */
 export type AskPassphrase = (identityFile: string) => Promise<Secret | undefined>;
 
-/** A way to log in with a key; `method` prepares it when its turn comes. */
+/** A key to log in with; `method` prepares it when it is tried. */
 export interface KeyCandidate {
   readonly label: string;
-  /** @param onSkipped is called when the key cannot sign as the host wants it */
+  /** @param onSkipped is called when the key cannot sign with an algorithm that the host accepts */
   method(onSkipped: (why: string) => void): Promise<KeyMethod>;
 }
 
@@ -23,22 +23,25 @@ export type KeyMethod =
 
 export interface KeyCandidates {
   readonly candidates: readonly KeyCandidate[];
-  /** Identity files and agents that cannot be used, each with the reason. */
+  /** Unusable identity files and agents, each with the reason. */
   readonly skipped: readonly string[];
 }
 
-/** Private keys and agents of this process: each is read, and each passphrase asked for, once for all hosts. */
+/**
+ * Private keys and agents of this process: each file is read, and each passphrase requested, once for all
+ * hosts.
+ */
 export interface Identities {
   /**
-   * The keys to try, in the order of ssh: those of the identity files that the agent has, the agent's others unless IdentitiesOnly, then the
-   * identity files themselves.
+   * The keys to try, in the order of ssh: agent keys that match identity files, the agent's other keys unless
+   * IdentitiesOnly, then the identity files themselves.
    */
   candidates(target: SshTarget, askPassphrase: AskPassphrase | undefined): Promise<KeyCandidates>;
 }
 
 const AGENT_TIMEOUT_MS = 5000;
 
-/** What is known of keys and agents in this process: each file is read, each passphrase asked for once. */
+/** Creates the shared keys and agents of this process. */
 export function identities(): Identities {
   const files = new Map<string, Promise<IdentityFile>>();
   const agents = new Map<string, Promise<Agent>>();
@@ -66,7 +69,7 @@ export function identities(): Identities {
   };
 }
 
-/** Remembers what succeeded; what failed is tried again. */
+/** Caches successful results; failures are retried. */
 function cached<T>(map: Map<string, Promise<T>>, key: string, make: (key: string) => Promise<T>): Promise<T> {
   const present = map.get(key);
   if (present !== undefined) return present;
@@ -90,8 +93,8 @@ type IdentityFile =
   | { readonly kind: 'unusable'; readonly path: string; readonly publicBlob: string | null; readonly why: string };
 
 async function readIdentityFile(path: string): Promise<IdentityFile> {
-  const beside = await readTextOrNull(`${path}.pub`);
-  const publicBlob = beside === null ? null : readPublicKeyFile(beside);
+  const publicText = await readTextOrNull(`${path}.pub`);
+  const publicBlob = publicText === null ? null : readPublicKeyFile(publicText);
   const unusable = (why: string, blob = publicBlob): IdentityFile => ({ kind: 'unusable', path, publicBlob: blob, why });
   try {
     const { uid, mode } = await stat(path);
@@ -99,15 +102,15 @@ async function readIdentityFile(path: string): Promise<IdentityFile> {
     const header = readPrivateKeyHeader(text);
     if (header === null) {
       const blob = readPublicKeyFile(text);
-      return unusable(blob === null ? 'it holds no private key' : 'it is a public key, and the agent does not have the private one', blob);
+      return unusable(blob === null ? 'not a private key' : 'a public key whose private key is not in the agent', blob);
     }
     if (uid === process.getuid?.() && (mode & 0o077) !== 0)
-      return unusable('other users can read it: run chmod 600', header.publicBlob ?? publicBlob);
+      return unusable('readable by other users: run chmod 600 on it', header.publicBlob ?? publicBlob);
     return { kind: 'private', path, text, encrypted: header.encrypted, publicBlob: header.publicBlob ?? publicBlob };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'missing', path, publicBlob };
-    return unusable(`cannot read it: ${code ?? 'unknown error'}`);
+    return unusable(`cannot be read: ${code ?? 'unknown error'}`);
   }
 }
 
@@ -119,10 +122,11 @@ type Unlocked = { readonly kind: 'key'; readonly key: ssh2.ParsedKey } | { reado
 
 async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | undefined): Promise<Unlocked> {
   const passphrase = file.encrypted ? await askPassphrase?.(file.path) : undefined;
-  if (file.encrypted && passphrase === undefined) return { kind: 'locked', why: 'it is encrypted, and there is no passphrase' };
+  if (file.encrypted && passphrase === undefined)
+    return { kind: 'locked', why: 'encrypted, and no passphrase is set: KUBELETADM_SSH_PASSPHRASE' };
   const key = ssh2.utils.parseKey(file.text, passphrase?.reveal());
   if (!(key instanceof Error)) return { kind: 'key', key };
-  return { kind: 'locked', why: file.encrypted ? 'wrong passphrase, or an unsupported format' : `unsupported: ${key.message}` };
+  return { kind: 'locked', why: file.encrypted ? 'wrong passphrase or unsupported format' : `unsupported: ${key.message}` };
 }
 
 function fileCandidate(file: PrivateFile, { user: username, policy = {} }: SshTarget, unlock: () => Promise<Unlocked>): KeyCandidate {
@@ -135,7 +139,7 @@ function fileCandidate(file: PrivateFile, { user: username, policy = {} }: SshTa
       const { key } = unlocked;
       const refusal = keyRefusal(key, policy);
       if (refusal !== null) return { kind: 'skipped', why: `${file.path} (${refusal})` };
-      // ssh2 itself would sign with SHA-1 where the host does not announce anything better.
+      // ssh2 itself would sign with SHA-1 when the host announces no better algorithm.
       if (key.type !== 'ssh-rsa') return { kind: 'ready', method: { type: 'publickey', username, key } };
       const sign: Sign = (data, { hash }, done) => {
         const signature = key.sign(data, hash);
@@ -168,11 +172,11 @@ interface Agent {
 
 const NO_AGENT: Agent = { keys: [], failure: null };
 
-/** Never rejects: an agent that is gone is a reason to say, not to stop. */
+/** Never rejects: an unreachable agent is a warning, not an error. */
 async function listAgentKeys(socket: string): Promise<Agent> {
   const agent = ssh2.createAgent(socket);
   return new Promise((resolve) => {
-    const fail = (): void => resolve({ keys: [], failure: `agent ${socket} (it does not answer)` });
+    const fail = (): void => resolve({ keys: [], failure: `agent ${socket} (no response)` });
     const timer = setTimeout(fail, AGENT_TIMEOUT_MS);
     agent.getIdentities((error, keys = []) => {
       clearTimeout(timer);
@@ -208,17 +212,17 @@ function agentCandidate({ parsed, agent, label }: AgentKey, { user: username, po
 
 type Sign = (data: Buffer, options: ssh2.SigningRequestOptions, done: ssh2.SignCallback) => void;
 
-/** Signs with SHA-1 only where ssh_config names ssh-rsa, as OpenSSH since 8.8. */
+/** Signs with SHA-1 only if ssh_config allows ssh-rsa, as OpenSSH since 8.8. */
 function withoutSha1(sign: Sign, policy: SshPolicy, label: string, onSkipped: (why: string) => void): Sign {
   return (data, options, done) => {
     if (options.hash !== 'sha1' || allowsSha1Signatures(policy)) return sign(data, options, done);
-    const why = 'the host takes RSA signatures with SHA-1 only';
+    const why = 'the host accepts RSA signatures with SHA-1 only';
     onSkipped(`${label} (${why})`);
     done(new Error(why));
   };
 }
 
-/** Offers one key, signed for elsewhere: ssh2 tries all keys of an agent, in the agent's order. */
+/** Offers one key and delegates its signatures: ssh2 would try all keys of an agent, in the agent's order. */
 class OneKeyAgent extends ssh2.BaseAgent {
   readonly #key: ssh2.ParsedKey;
   readonly #sign: Sign;

@@ -3,31 +3,34 @@ import { throughJumpHost } from '../../../host/host-problems.ts';
 import { routeKey, type SshTarget } from '../../target.ts';
 import { type ConnectOptions, openConnection, type SshConnection } from './connection.ts';
 
-/** A share in the connection to a jump host, which may still be in the making. */
+/** A reference to the connection to a jump host, which may still be opening. */
 export interface Lease {
   readonly connection: Promise<SshConnection>;
-  /** Gives it back; the last one to do so ends the connection. */
+  /** Releases the reference; the last release closes the connection. */
   release(): void;
 }
 
-/** Connections to jump hosts, one each, however many hosts are behind it. */
+/** Connections to jump hosts, one each for any number of hosts behind it. */
 export interface JumpHosts {
   /**
-   * @param hops the nearest first; at least one
-   * @param host the host behind: errors are told as its problems
+   * @param hops at least one, the nearest first
+   * @param host the destination host: errors name it
    */
   lease(hops: readonly SshTarget[], options: ConnectOptions, host: string): Lease;
 }
 
 interface Entry {
   readonly opening: Promise<SshConnection>;
-  /** Ends the attempt to connect. */
+  /** Cancels the connection attempt. */
   readonly closing: AbortController;
   connection: SshConnection | null;
   users: number;
 }
 
-/** The connections to jump hosts of this process: one for all hosts behind it, closed with the last of them. */
+/**
+ * Creates the process-wide connections to jump hosts: each is shared by all hosts behind it and closed with
+ * the last of them.
+ */
 export function jumpHosts(): JumpHosts {
   const entries = new Map<string, Entry>();
 
@@ -44,7 +47,7 @@ export function jumpHosts(): JumpHosts {
     const release = once(() => {
       if (--entry.users > 0) return;
       forget();
-      entry.closing.abort(new Error('nobody waits for this jump host any more'));
+      entry.closing.abort(new Error('the connection to this jump host is no longer needed'));
       void entry.connection?.end();
     });
     return { connection: entry.opening, release };
@@ -71,7 +74,7 @@ export function jumpHosts(): JumpHosts {
 
   return {
     lease: (hops, options, host) => {
-      // The password is for the host behind, not for those on the way.
+      // The password is for the destination host, not for jump hosts.
       const { connection, release } = acquire(hops, { ...options, password: undefined });
       return { connection: connection.catch((error: unknown) => Promise.reject(throughJumpHost(error, host))), release };
     },

@@ -14,29 +14,30 @@ import type { SshConnection } from './connection.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** For learning the process id of a command, and again for killing it. */
+/** Timeout for the process id of a command, and again for killing it. */
 const STOP_TIMEOUT_MS = 1000;
 
 export interface RemoteRun {
   readonly target: SshTarget;
-  /** Already checked. */
+  /** Already validated. */
   readonly argv: readonly [string, ...string[]];
   readonly options: RunOptions;
 }
 
-/** `refused`: the host opened no session for the command, and nothing ran. */
+/** `refused`: the host opened no session for the command, and it did not run. */
 export type RemoteOutcome = { readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error };
 
 /**
- * Runs one command in a session of its own.
- * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the signal's reason
+ * Runs one command in its own session.
+ * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the
+ *   signal's reason
  */
 export async function runRemote(connection: SshConnection, run: RemoteRun): Promise<RemoteOutcome> {
   const { target, argv, options } = run;
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const host = target.name;
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not end`, timeoutMs })), timeoutMs);
+  const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not finish`, timeoutMs })), timeoutMs);
   const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
   const removeLossListener = connection.onLost((why) => stop.abort(why()));
   const remote = startRemote(connection, run, stop);
@@ -59,7 +60,7 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
 }
 
 interface RemoteProcess extends Session {
-  /** Resolves as soon as the program runs; with null when it ended before. */
+  /** Resolves as soon as the program runs; null when it ended before. */
   readonly processId: Promise<string | null>;
   readonly stdout: MarkedOutput;
   readonly stderr: MarkedOutput;
@@ -76,7 +77,7 @@ function startRemote({ ssh }: SshConnection, { target, argv, options }: RemoteRu
     resolveProcessId = resolve;
   });
   const take = (stream: 'stdout' | 'stderr', output: MarkedOutput, listener?: (chunk: Uint8Array) => void) => (chunk: Buffer) => {
-    // A command that is stopped right after its start still has to report its process id.
+    // A command stopped immediately after its start must still report its process id.
     if (stop.signal.aborted && output.note !== null) return;
     try {
       const content = output.push(chunk);
@@ -105,9 +106,9 @@ interface SessionInput {
 }
 
 interface Session {
-  /** An Error: the host opened no session, for this reason. */
+  /** An Error: the reason why the host opened no session. */
   readonly opened: Promise<ssh2.ClientChannel | Error>;
-  /** What the server reported of the end; null when it reported nothing. */
+  /** The exit status that the server reported; null when it reported none. */
   readonly ended: Promise<Exit | null>;
 }
 
@@ -117,10 +118,11 @@ interface Exit {
 }
 
 /**
- * Starts a command in a new session. Never throws: a connection that just ended is an outcome like others.
+ * Starts a command in a new session. Never throws: a connection that just ended is a regular result.
  *
- * The end of standard input is sent as EOF, and the stream that node-ssh pipes into the channel stays open: ssh2 closes a channel as soon as both of its
- * directions have ended, and to a closed channel some servers send no exit status.
+ * The end of standard input is sent as EOF, while the stream that node-ssh pipes into the channel stays open:
+ * ssh2 closes a channel as soon as both directions have ended, and some servers send no exit status to a
+ * closed channel.
  */
 function startSession(ssh: NodeSSH, { command, stdin, ...listeners }: SessionInput): Session {
   let resolveOpened: (channel: ssh2.ClientChannel | Error) => void = () => undefined;
@@ -129,7 +131,7 @@ function startSession(ssh: NodeSSH, { command, stdin, ...listeners }: SessionInp
   });
   let stderrClosed: Promise<unknown> = Promise.resolve();
   const onChannel = (channel: ssh2.ClientChannel): void => {
-    // Standard input that the program did not read is no failure.
+    // Unread standard input is not an error.
     channel.on('error', () => undefined);
     channel.stderr.on('error', () => undefined);
     stderrClosed = new Promise((resolve) => channel.stderr.once('close', resolve));
@@ -139,7 +141,7 @@ function startSession(ssh: NodeSSH, { command, stdin, ...listeners }: SessionInp
   const open = new Readable({ read: () => undefined });
   const ended = ssh.execCommand(command, { ...listeners, onChannel, stdin: open, noTrim: true }).then(
     async ({ code, signal }) => {
-      // The exit status and the end of stdout may come before the last of stderr.
+      // Exit status and end of stdout may arrive before the last data of stderr.
       await stderrClosed;
       return code === null && signal === null ? null : { code, signal };
     },
@@ -167,14 +169,15 @@ interface Ending {
 
 function readFailure({ target: { name: host, user }, command, exit, stdout, stderr }: Ending): AppError | null {
   if (stderr.note === 'missing') return hostCommandNotFound({ host, command });
-  if (exit === null) return hostConnectionLost({ host, why: `${command} ended without an exit status` });
+  if (exit === null) return hostConnectionLost({ host, why: `${command} exited without an exit status` });
   if (stdout.note !== null) return null;
   return hostNoShell({ host, user, reported: printable(`${stdout.noise()} ${stderr.noise()}`) });
 }
 
 /**
- * Stops a command whose result is not needed any more: closing its channel alone would leave it running. Bounded, and silent about failures: the
- * command may have ended, or this user may not be allowed to stop it.
+ * Stops a command whose result is no longer needed: closing its channel alone would leave it running. Has a
+ * time limit and ignores failures: the command may have ended, or the user may lack the permission to stop
+ * it.
  */
 async function stopRemote(connection: SshConnection, { opened, processId }: RemoteProcess): Promise<void> {
   if (connection.lost !== null) return;
@@ -185,7 +188,7 @@ async function stopRemote(connection: SshConnection, { opened, processId }: Remo
   void opened.then((channel) => channel instanceof Error || channel.close());
 }
 
-/** node-ssh keeps all output of a command: without its listeners, what still comes is dropped. */
+/** node-ssh keeps all output of a command: without its listeners, further output is dropped. */
 function discardOutput(channel: ssh2.ClientChannel): void {
   for (const stream of [channel, channel.stderr]) stream.removeAllListeners('data').resume();
 }

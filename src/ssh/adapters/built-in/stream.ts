@@ -7,13 +7,13 @@ import { printable } from '../../../base/text/printable.ts';
 import { hostForwardRefused, hostUnreachable, throughJumpHost } from '../../../host/host-problems.ts';
 import type { SshTarget } from '../../target.ts';
 
-/** `host:port` for people, with brackets around an IPv6 address. */
+/** `host:port` for messages, with brackets around an IPv6 address. */
 export function addressOf({ hostName, port }: SshTarget): string {
   return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
 }
 
 /**
- * Connects by TCP, without Nagle's delay.
+ * Connects by TCP, with TCP_NODELAY.
  * @throws AppError HOST_UNREACHABLE; the signal's reason
  */
 export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Socket> {
@@ -24,7 +24,7 @@ export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Sock
       host: hostName,
       port,
       family: { any: 0, inet: 4, inet6: 6 }[addressFamily],
-      // Node gives each address of a name a quarter of a second before it turns to the next, too little for a distant host.
+      // Node tries each address of a name for 250 ms before the next one, too short for a distant host.
       autoSelectFamilyAttemptTimeout: Math.max(250, Math.floor(connectTimeoutMs / 4)),
       noDelay: true,
       ...(bindAddress === null ? {} : { localAddress: bindAddress }),
@@ -46,24 +46,24 @@ export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Sock
 
 const SOCKET_FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'the connection was reset',
-  EHOSTUNREACH: 'no route to the host',
-  ENETUNREACH: 'no route to its network',
-  ENOTFOUND: 'the name does not resolve',
-  EAI_AGAIN: 'the name server does not answer',
-  ETIMEDOUT: 'no answer',
-  EADDRNOTAVAIL: 'the local address to connect from is not available',
+  ECONNRESET: 'connection reset',
+  EHOSTUNREACH: 'no route to host',
+  ENETUNREACH: 'network is unreachable',
+  ENOTFOUND: 'host name not found',
+  EAI_AGAIN: 'the DNS server does not respond',
+  ETIMEDOUT: 'connection timed out',
+  EADDRNOTAVAIL: 'the local address (BindAddress) is not available',
 };
 
 /** Why a socket failed, as a clause. */
 export function socketFailure(error: Error): string {
-  // With several addresses Node gives a bundle of errors; any of them tells more than the bundle.
+  // With several addresses Node returns an AggregateError; each of its errors is more specific.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const code = first instanceof Error && 'code' in first ? String(first.code) : '';
   return SOCKET_FAILURES[code] ?? (code || error.message);
 }
 
-/** An authenticated connection, as far as it is needed here. */
+/** The parts of an authenticated connection that forwarding needs. */
 interface Via {
   readonly ssh: NodeSSH;
   readonly lost: AppError | null;
@@ -71,7 +71,8 @@ interface Via {
 
 /**
  * Connects through a jump host.
- * @throws AppError HOST_UNREACHABLE when the jump host refuses or cannot, HOST_CONNECTION_LOST when its connection is gone; the signal's reason
+ * @throws AppError HOST_UNREACHABLE when the jump host refuses or cannot connect, HOST_CONNECTION_LOST when
+ *   its connection is lost; the signal's reason
  */
 export async function openForward(target: SshTarget, via: Via, signal: AbortSignal): Promise<Duplex> {
   signal.throwIfAborted();
@@ -85,8 +86,9 @@ export async function openForward(target: SshTarget, via: Via, signal: AbortSign
 }
 
 /**
- * Opens a TCP connection from a host we are logged in to.
- * @throws Error with code ECONNREFUSED when the host cannot connect; AppError HOST_FORWARD_REFUSED, HOST_CONNECTION_LOST; the signal's reason
+ * Opens a TCP connection from a connected host.
+ * @throws Error with code ECONNREFUSED when the host cannot connect; AppError HOST_FORWARD_REFUSED,
+ *   HOST_CONNECTION_LOST; the signal's reason
  */
 export async function openChannel(
   host: string,
@@ -129,7 +131,7 @@ function channelRefused(host: string, cause: unknown): Error {
   return hostForwardRefused({ host, reported: printable(error.message.replace(/^.*open failure: /, '')), cause: error });
 }
 
-/** Reasons as RFC 4254, 5.1 numbers them. */
+/** Reason codes of RFC 4254, 5.1. */
 const PROHIBITED = 1;
 const CONNECT_FAILED = 2;
 
@@ -141,7 +143,7 @@ function forwardRefused(target: SshTarget, cause: unknown): AppError {
     reason === PROHIBITED
       ? 'the jump host forbids forwarding (see AllowTcpForwarding and PermitOpen of its sshd_config)'
       : reason === CONNECT_FAILED
-        ? `the jump host cannot connect to it: ${reported}`
-        : `the jump host did not forward: ${reported}`;
+        ? `the jump host cannot connect to the address: ${reported}`
+        : `the jump host refused forwarding: ${reported}`;
   return hostUnreachable({ host: target.name, address: addressOf(target), why, cause: error });
 }

@@ -7,8 +7,8 @@ import { throughSocket } from '../../openssh-arguments.ts';
 import type { Master } from './master.ts';
 
 /**
- * Opens a TCP connection from the host through a control socket: `ssh -W`, whose input and output are the connection. What ssh says when the host cannot
- * connect comes with the first use, as the stream's error.
+ * Opens a TCP connection from the host through a control socket: `ssh -W`, whose stdin and stdout are the
+ * connection. A failure of the host to connect arrives with the first use, as the stream's error.
  */
 export function dialThrough(master: Master, address: DialAddress, signal?: AbortSignal): Duplex {
   signal?.throwIfAborted();
@@ -32,11 +32,11 @@ export function dialThrough(master: Master, address: DialAddress, signal?: Abort
     isReceived = true;
     if (!stream.push(chunk)) child.stdout.pause();
   });
-  // What it says about a failure is told by the stream that is destroyed for it.
+  // The destroyed stream reports the failure.
   child.stdin.on('error', () => undefined);
   const forget = onAbort(signal, (reason) => stream.destroy(reason instanceof Error ? reason : new Error('aborted')));
   child.once('error', (error) => stream.destroy(error));
-  // The end of its output alone does not tell whether there was a connection.
+  // The end of stdout alone does not show whether the connection was opened.
   child.once('close', (code) => {
     forget();
     if (!isReceived && code !== 0) stream.destroy(failure(reported));
@@ -47,7 +47,7 @@ export function dialThrough(master: Master, address: DialAddress, signal?: Abort
 
 const MAX_MESSAGE = 2_000;
 
-/** The control socket does not tell who refused: what the host would connect to, or the host itself. */
+/** The control socket does not distinguish a refusal of the destination from one of the host. */
 function failure(reported: string): Error {
-  return Object.assign(new Error(printable(reported.trim().split('\n')[0] ?? '', 300) || 'ssh ended'), { code: 'ECONNREFUSED' });
+  return Object.assign(new Error(printable(reported.trim().split('\n')[0] ?? '', 300) || 'ssh exited'), { code: 'ECONNREFUSED' });
 }

@@ -9,37 +9,41 @@ import { opensshArguments } from '../../openssh-arguments.ts';
 import { readOpensshFailure } from '../../openssh-failure.ts';
 import type { SshTarget } from '../../target.ts';
 
-/** A connection that the system's ssh holds for us; commands go through its control socket. */
+/** A connection held by an ssh process; commands use its control socket. */
 export interface Master {
   readonly socket: string;
-  /** Why it is no more; null while it is. */
+  /** Why the connection is lost; null while it is usable. */
   readonly lost: AppError | null;
-  /** Calls back once, when it is lost or ended. Returns how to stop listening. */
+  /**
+   * Calls the listener once when the connection is lost or closed. Returns a function that removes the
+   * listener.
+   */
   onLost(listener: (error: AppError) => void): () => void;
-  /** Ends it; resolves when the process is gone. */
+  /** Closes the connection; resolves when the process has exited. */
   end(): Promise<void>;
 }
 
 export interface MasterOptions {
-  /** In place of both files of the user and the system. */
+  /** Replaces the configuration files of the user and the system. */
   readonly configFile?: string;
-  /** Of this process, for sockets; its path is short. */
+  /** Directory of the control sockets of this process; its path is short. */
   readonly directory: string;
   /** Unique in the directory. */
   readonly id: string;
-  /** Control socket of the connection to go through. */
+  /** Control socket of the connection to the jump host. */
   readonly via: string | null;
   readonly signal: AbortSignal;
 }
 
 const READY = 'kubeletadm: connected';
-/** What ssh says of one login; more is noise. */
+/** Maximum length of the stderr output that is kept for one login. */
 const MAX_MESSAGE = 20_000;
 const GRACE_MS = 2000;
 
 /**
  * Logs in with the system's ssh and keeps the connection, in the foreground.
- * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_AUTH_FAILED; the signal's reason
+ * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED,
+ *   HOST_AUTH_FAILED; the signal's reason
  */
 export async function openMaster(target: SshTarget, options: MasterOptions): Promise<Master> {
   const { directory, id, via, configFile, signal } = options;
@@ -55,7 +59,7 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
     ...(configFile === undefined ? {} : { configFile }),
     ...(target.pinnedHostKeys === undefined ? {} : { pinnedKeysFile: keysFile }),
   });
-  // A process group of its own: an interruption on the terminal is ours to handle.
+  // A separate process group, because kubeletadm itself handles Ctrl-C of the terminal.
   const child = execa('ssh', args, { reject: false, buffer: false, stdin: 'ignore', detached: true, forceKillAfterDelay: GRACE_MS });
   let reported = '';
   child.stderr.on('data', (chunk: Buffer) => {
@@ -72,7 +76,12 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
       timer = setTimeout(
         () =>
           reject(
-            hostTimeout({ host: target.name, what: `${addressOf(target)}: ssh has not logged in`, timeoutMs, hint: CONNECT_TIMEOUT_HINT }),
+            hostTimeout({
+              host: target.name,
+              what: `${addressOf(target)}: ssh login not completed`,
+              timeoutMs,
+              hint: CONNECT_TIMEOUT_HINT,
+            }),
           ),
         timeoutMs,
       );
@@ -99,7 +108,7 @@ function cannotConnect(target: SshTarget, reported: string, cause: unknown): App
     return hostUnreachable({
       host: target.name,
       address: addressOf(target),
-      why: 'there is no program ssh here',
+      why: 'ssh is not installed on the local host',
       hint: 'Install the OpenSSH client',
       cause,
     });
@@ -124,7 +133,7 @@ function establish(target: SshTarget, { socket, keysFile, ended, kill, reported 
   let isEnding = false;
   const gone = ended.then(async () => {
     const last = printable(reported().trim().split('\n').at(-1) ?? '');
-    lost = hostConnectionLost({ host: target.name, why: isEnding ? 'it was closed' : last || 'ssh ended' });
+    lost = hostConnectionLost({ host: target.name, why: isEnding ? 'connection closed' : last || 'ssh exited' });
     for (const listener of listeners) listener(lost);
     listeners.clear();
     await rm(keysFile, { force: true });

@@ -12,10 +12,13 @@ import type { Master } from './master.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** For stopping a command that nobody waits for any more. */
+/** Timeout for stopping a command whose result is no longer needed. */
 const STOP_TIMEOUT_MS = 2000;
 
-/** `refused`: the host opened no session for it; `gone`: the connection had ended. With both nothing ran. */
+/**
+ * `refused`: the host opened no session; `gone`: the connection had ended. In both cases the command did not
+ * run.
+ */
 export type SessionOutcome =
   | { readonly kind: 'ended'; readonly result: RunResult }
   | { readonly kind: 'refused'; readonly why: string }
@@ -23,7 +26,8 @@ export type SessionOutcome =
 
 /**
  * Runs one command through a control socket.
- * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the signal's reason
+ * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the
+ *   signal's reason
  */
 export async function runSession(
   master: Master,
@@ -45,7 +49,7 @@ export async function runSession(
     input: `${stdinPrefix}${options.stdin ?? ''}`,
   });
   const take = (stream: 'stdout' | 'stderr', output: typeof stdout, listener?: (chunk: Uint8Array) => void) => (chunk: Buffer) => {
-    // Who stops a command that has only just started still wants to know its process id.
+    // A command stopped immediately after its start must still report its process id.
     if (stop.signal.aborted && output.note !== null) return;
     try {
       const content = output.push(chunk);
@@ -57,7 +61,7 @@ export async function runSession(
   };
   child.stdout.on('data', take('stdout', stdout, onStdout));
   child.stderr.on('data', take('stderr', stderr));
-  const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not end`, timeoutMs })), timeoutMs);
+  const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not finish`, timeoutMs })), timeoutMs);
   const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
   const removeLossListener = master.onLost((error) => stop.abort(error));
   try {
@@ -65,9 +69,9 @@ export async function runSession(
     const { exitCode } = await Promise.race([child, stopped]);
     stop.signal.throwIfAborted();
     const outcome = readOutcome({ target, command: argv[0], mark, exitCode: exitCode ?? null, stdout, stderr });
-    // Here it is noticed before the connection's own process has ended: who comes next is to have a new one.
+    // The loss is noticed here before the ssh process has ended: the next command must use a new connection.
     if (outcome.kind === 'gone' || outcome.kind === 'lost') await master.end();
-    if (outcome.kind === 'lost') throw hostConnectionLost({ host, why: 'ssh ended without an exit status of the command' });
+    if (outcome.kind === 'lost') throw hostConnectionLost({ host, why: 'ssh exited without an exit status of the command' });
     return outcome;
   } catch (error) {
     if (stop.signal.aborted) await stopSession(master, child, stderr.note);
@@ -122,13 +126,16 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 };
 
-/** A shell adds 128 to a signal's number; a program that exits with such a code by itself cannot be told from that. */
+/**
+ * A shell adds 128 to the signal number; a program that exits with such a code itself cannot be
+ * distinguished.
+ */
 function readCode(code: number): { readonly exitCode: number | null; readonly signal: string | null } {
   const signal = SIGNALS[code - 128];
   return signal === undefined ? { exitCode: code, signal: null } : { exitCode: null, signal };
 }
 
-/** Ends what runs there and the ssh that waits for it. Bounded, and silent about failures. */
+/** Stops the remote command and the ssh process that waits for it. Has a time limit and ignores failures. */
 async function stopSession(
   master: Master,
   child: { kill(signal: NodeJS.Signals): boolean } & PromiseLike<unknown>,

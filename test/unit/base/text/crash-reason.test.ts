@@ -32,7 +32,7 @@ main.main()
 exit status 2
 `;
 
-describe('the reason a program crashed', () => {
+describe('the reason of a crash', () => {
   it.each([
     ['Node.js without its module', MODULE, "Error: Cannot find module '/opt/agent.mjs'"],
     ['Node.js with another error', TYPE, 'TypeError [ERR_INVALID_ARG_TYPE]: The "path" argument must be of type string'],

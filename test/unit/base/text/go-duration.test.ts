@@ -44,7 +44,7 @@ describe('parseGoDuration and formatGoDuration', () => {
     expect(parseGoDuration(text)).toBeNull();
   });
 
-  it('reads what it prints', () => {
+  it('parses its own output', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 53n), max: 2n ** 53n }), (nanoseconds) => {
         expect(parseGoDuration(formatGoDuration(nanoseconds))).toBe(nanoseconds);

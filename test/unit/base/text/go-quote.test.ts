@@ -20,7 +20,7 @@ describe('quoteGo', () => {
     expect(quoteGo(text)).toBe(expected);
   });
 
-  it('is one line of printable characters, whatever it is given', () => {
+  it('is one line of printable characters, for any input', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(quoteGo(text)).toMatch(/^"[\p{L}\p{M}\p{N}\p{P}\p{S} ]*"$/u);

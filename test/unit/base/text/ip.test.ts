@@ -82,7 +82,7 @@ describe('parseIp and formatIp', () => {
     expect(parseIp(text)).toBeNull();
   });
 
-  it('reads what it writes', () => {
+  it('parses its own output', () => {
     const address = fc.oneof(
       fc.bigInt({ min: 0n, max: 2n ** 32n - 1n }).map((value): IpAddress => ({ family: 4, value })),
       fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }).map((value): IpAddress => ({ family: 6, value })),
@@ -140,12 +140,12 @@ describe('networks', () => {
     ['10.0.0.0/32', 1, null],
     ['fd03::/112', 10, 'fd03::a'],
     ['fd03::/112', 65536, null],
-  ])('%s has at %i: %s', (network, index, expected) => {
+  ])('%s has at index %i: %s', (network, index, expected) => {
     const address = addressAt(cidr(network), index);
     expect(address && formatIp(address)).toBe(expected);
   });
 
-  it('counts the bits of hosts', () => {
+  it('counts host bits', () => {
     expect([hostBits(cidr('10.0.0.0/12')), hostBits(cidr('fd00::/112'))]).toEqual([20, 16]);
   });
 
@@ -186,7 +186,7 @@ describe('networks', () => {
     expect(isGlobalUnicast(ip(text))).toBe(expected);
   });
 
-  it('knows loopback and unspecified', () => {
+  it('recognises loopback and unspecified addresses', () => {
     expect(['127.1.2.3', '::1', '128.0.0.1', '::2'].map((text) => isLoopback(ip(text)))).toEqual([true, true, false, false]);
     expect(['0.0.0.0', '::', '0.0.0.1'].map((text) => isUnspecified(ip(text)))).toEqual([true, true, false]);
   });

@@ -27,7 +27,7 @@ describe('maskSecrets', () => {
       'tlsBootstrapToken: abcdef.0123456789abcdef\nx: abcdef.0123456789abcdef\n',
       'tlsBootstrapToken: [secret]\nx: [secret]\n',
     ],
-  ])('takes secrets out of %s', (_, text, expected) => {
+  ])('masks secrets in %s', (_, text, expected) => {
     expect(maskSecrets(text)).toBe(expected);
     expect(maskSecrets(maskSecrets(text))).toBe(expected);
   });
@@ -38,7 +38,7 @@ describe('maskSecrets', () => {
     ['other keys', 'tokenFile: /x\nmy-token: y\nclient-certificate-data: abc\n'],
     ['file names that look a bit like tokens', 'kubelet.config.yaml\n'],
     ['nothing', ''],
-  ])('leaves %s', (_, text) => {
+  ])('keeps %s', (_, text) => {
     expect(maskSecrets(text)).toBe(text);
   });
 });

@@ -10,20 +10,20 @@ it.each([
   ['Größe', 'Größe'],
 ])('prints %j as %j', (text, expected) => expect(printable(text)).toBe(expected));
 
-it('has an end', () => expect(printable('x'.repeat(300), 5)).toBe('xxxxx…'));
+it('limits the length', () => expect(printable('x'.repeat(300), 5)).toBe('xxxxx…'));
 
 it.each([
   ['Größe, 日本, e\u0301, 👍🏽\n\tas it is', 'Größe, 日本, e\u0301, 👍🏽\n\tas it is'],
   ['\0\r\u009b\ud800\udc00\ud800', '\\x00\\x0d\\x9b\u{10000}\\ud800'],
   ['\u2028\u202e\u{e0020}', '\\u2028\\u202e\\u{e0020}'],
-])('escapes what a terminal obeys or hides in %j', (text, expected) => {
+])('escapes characters that a terminal interprets or hides in %j', (text, expected) => {
   expect(visible(text)).toBe(expected);
   expect(visible(visible(text))).toBe(expected);
 });
 
-it('escapes newlines and tabs in what is part of a line', () => expect(visibleInLine('a\n\tb\u001b')).toBe('a\\x0a\\x09b\\x1b'));
+it('escapes newlines and tabs inside a line', () => expect(visibleInLine('a\n\tb\u001b')).toBe('a\\x0a\\x09b\\x1b'));
 
-it('prints JSON that any reader gives back, without a character that a terminal obeys or hides', () => {
+it('prints JSON that every parser decodes, without characters that a terminal interprets or hides', () => {
   const value = { [`k${HOSTILE}`]: `v${HOSTILE}\ud800\n\t` };
   for (const indent of [undefined, 2]) {
     expect(printableJson(value, indent)).not.toMatch(UNSAFE);

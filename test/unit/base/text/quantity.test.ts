@@ -10,12 +10,12 @@ import {
 
 function quantity(text: string): Quantity {
   const parsed = parseQuantity(text);
-  if (!parsed) throw new Error(`${text} is no quantity`);
+  if (!parsed) throw new Error(`${text} is not a valid quantity`);
   return parsed;
 }
 
 describe('parseQuantity', () => {
-  // Recorded from k8s.io/apimachinery 1.36: what a value just read prints, and its canonical form.
+  // Recorded from k8s.io/apimachinery 1.36: the printed form of a value just parsed, and its canonical form.
   it.each<[text: string, printed: string, canonical: string]>([
     ['0', '0', '0'],
     ['00', '0', '0'],
@@ -79,8 +79,8 @@ describe('parseQuantity', () => {
   );
 });
 
-describe('parseQuantity of texts without end', () => {
-  it('gives up at once', () => {
+describe('parseQuantity of very long texts', () => {
+  it('rejects them immediately', () => {
     for (const text of ['9'.repeat(1_000_000), `1e${'9'.repeat(1_000_000)}`, `0.${'0'.repeat(1_000_000)}1`])
       expect(parseQuantity(text)).toBeNull();
   });

@@ -35,7 +35,7 @@ describe('quoteShell', () => {
     ['--node-ip', '--node-ip'],
     ["it's", "'it'\\''s'"],
     ['', "''"],
-  ])('writes %j as %s', (text, quoted) => expect(quoteShell(text)).toBe(quoted));
+  ])('quotes %j as %s', (text, quoted) => expect(quoteShell(text)).toBe(quoted));
 
-  it('refuses a NUL', () => expect(() => quoteShell('a\0b')).toThrow(RangeError));
+  it('rejects a NUL', () => expect(() => quoteShell('a\0b')).toThrow(RangeError));
 });

@@ -88,13 +88,13 @@ describe('etcdMembers', () => {
     ['the authority is none', `${FILES.ca} holds no certificate`, 'Put the authority', async () => ({ caPem: 'pem\n' })],
     [
       'the certificate of the member expired',
-      'its certificate has expired',
+      'the server certificate has expired',
       'certs renew etcd-server',
       async () => ({ server: await authority.issueServer(['127.0.0.1'], PAST) }),
     ],
     [
       'the certificate of the member is for another address',
-      'its certificate is not for 127.0.0.1 but for 10.0.0.1',
+      'the server certificate is not valid for 127.0.0.1, only for 10.0.0.1',
       'certs renew etcd-server',
       async () => ({ server: await authority.issueServer(['10.0.0.1']) }),
     ],
@@ -146,9 +146,9 @@ describe('etcdMembers', () => {
   );
 
   it.each([
-    ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'the server does not speak TLS'],
     ['EPROTO', 'the TLS handshake failed (EPROTO)'],
-    ['ECONNRESET', 'the connection was closed before an answer came'],
+    ['ECONNRESET', 'the connection was closed before a response arrived'],
   ])('blames no certificate for %s', (code, why) => {
     const { caPem, client } = good;
     const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };

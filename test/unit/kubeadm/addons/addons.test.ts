@@ -68,7 +68,7 @@ describe('the configuration of kube-proxy', () => {
 
   it.each([
     ['moed: ipvs', /^input\.yaml:\d+:1 moed: unknown field\. Did you mean mode\?/],
-    ['oomScoreAdj: high', /^input\.yaml:\d+:14 oomScoreAdj: must be a whole number/],
+    ['oomScoreAdj: high', /^input\.yaml:\d+:14 oomScoreAdj: must be an integer/],
     ['configSyncPeriod: 5', /^input\.yaml:\d+:19 configSyncPeriod: must be a duration/],
   ])('is refused when it is wrong: %s', (document, message) => {
     expect(() => proxyOf(document)).toThrow(message);

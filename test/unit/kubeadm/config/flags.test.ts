@@ -124,30 +124,22 @@ describe('flags of init', () => {
       'node-name',
       { 'node-name': 'a_b' },
       [
-        '--node-name: "a_b" is not a node name. A node name has lower-case letters, digits, dashes and dots, at most 253, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
+        '--node-name: "a_b" is not a valid node name. A node name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
       ],
     ],
-    [
-      'token',
-      { token: 'secret-thing' },
-      ['--token: this is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
-    ],
-    [
-      'certificate-key',
-      { 'certificate-key': 'secret' },
-      ['--certificate-key: this is not 64 hexadecimal digits [CONFIG_INVALID_CERTIFICATE_KEY]'],
-    ],
+    ['token', { token: 'secret-thing' }, ['--token: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]']],
+    ['certificate-key', { 'certificate-key': 'secret' }, ['--certificate-key: not 64 hexadecimal digits [CONFIG_INVALID_CERTIFICATE_KEY]']],
     ['token-ttl', { 'token-ttl': '1d' }, ['--token-ttl: "1d" is not a duration such as 24h or 90s [CONFIG_INVALID_FLAG]']],
     [
       'negative token-ttl',
       { 'token-ttl': '-1h' },
       ['--token-ttl: "-1h0m0s" is negative. A token that never expires has 0s. [CONFIG_OUT_OF_RANGE]'],
     ],
-    ['port', { 'apiserver-bind-port': 'https' }, ['--apiserver-bind-port: "https" is not a whole number [CONFIG_INVALID_FLAG]']],
+    ['port', { 'apiserver-bind-port': 'https' }, ['--apiserver-bind-port: "https" is not an integer [CONFIG_INVALID_FLAG]']],
     [
       'port out of range',
       { 'apiserver-bind-port': 70000 },
-      ['--apiserver-bind-port: 70000 is not a port. Ports go from 1 to 65535. [CONFIG_OUT_OF_RANGE]'],
+      ['--apiserver-bind-port: 70000 is not a valid port. Use a port from 1 to 65535. [CONFIG_OUT_OF_RANGE]'],
     ],
     [
       'feature-gates without value',
@@ -158,7 +150,7 @@ describe('flags of init', () => {
       'feature-gates, unknown',
       { 'feature-gates': 'Foo=true' },
       [
-        '--feature-gates: kubeadm has no feature gate "Foo". kubeadm has NodeLocalCRISocket, PublicKeysECDSA and RootlessControlPlane; gates of the kubelet go into KubeletConfiguration. [CONFIG_UNKNOWN_FEATURE_GATE]',
+        '--feature-gates: kubeadm has no feature gate "Foo". kubeadm supports NodeLocalCRISocket, PublicKeysECDSA and RootlessControlPlane; set feature gates of the kubelet in KubeletConfiguration. [CONFIG_UNKNOWN_FEATURE_GATE]',
       ],
     ],
     ['dry-run', { 'dry-run': 'maybe' }, ['--dry-run: "maybe" is not true or false [CONFIG_INVALID_FLAG]']],
@@ -166,7 +158,7 @@ describe('flags of init', () => {
       'subnets',
       { 'service-cidr': '10.0.0.0', 'pod-network-cidr': '10.0.0.0/30' },
       [
-        '--service-cidr: "10.0.0.0" is not a CIDR, nor two with a comma between. Write an address and the length of its prefix, such as 10.244.0.0/16. [CONFIG_INVALID_CIDR]',
+        '--service-cidr: "10.0.0.0" is not a CIDR or two comma-separated CIDRs. Use an address and a prefix length, such as 10.244.0.0/16. [CONFIG_INVALID_CIDR]',
         '--pod-network-cidr: "10.0.0.0/30" has 4 addresses, fewer than 14 [CONFIG_INVALID_SUBNET]',
         '--pod-network-cidr: "10.0.0.0/30" is smaller than the part each node gets (/24). Write a prefix of /24 or shorter. [CONFIG_INVALID_SUBNET]',
       ],
@@ -175,13 +167,15 @@ describe('flags of init', () => {
       'one of several names',
       { 'apiserver-cert-extra-sans': 'a,b b' },
       [
-        '--apiserver-cert-extra-sans: "b b" is neither an IP address nor a DNS name. Write an IP address, a DNS name in lower case, or one with *. in front. [CONFIG_INVALID_SAN]',
+        '--apiserver-cert-extra-sans: "b b" is neither an IP address nor a DNS name. Use an IP address, a lower-case DNS name, or a wildcard such as *.example.com. [CONFIG_INVALID_SAN]',
       ],
     ],
     [
       'all beside others',
       { 'ignore-preflight-errors': 'all,Swap' },
-      ["--ignore-preflight-errors: 'all' stands beside single checks. Write 'all' alone, or the checks without it. [CONFIG_CONFLICT]"],
+      [
+        "--ignore-preflight-errors: 'all' cannot be combined with other checks. Use 'all' alone, or list the checks without it. [CONFIG_CONFLICT]",
+      ],
     ],
   ])('are named when they are wrong: %s', (_, flags, expected) => {
     expect(linesOf(mergeInitFlags(emptyConfig(), flags))).toEqual(expected);
@@ -196,7 +190,7 @@ describe('flags of init', () => {
   it('contradict the file together with it', () => {
     const config = initFile('nodeRegistration: {ignorePreflightErrors: [Swap]}');
     expect(linesOf(mergeInitFlags(config, { 'ignore-preflight-errors': 'all' }))).toEqual([
-      "--ignore-preflight-errors: 'all' stands beside single checks. Write 'all' alone, or the checks without it. [CONFIG_CONFLICT]",
+      "--ignore-preflight-errors: 'all' cannot be combined with other checks. Use 'all' alone, or list the checks without it. [CONFIG_CONFLICT]",
     ]);
   });
 
@@ -204,7 +198,7 @@ describe('flags of init', () => {
     expect(linesOf(mergeInitFlags(initFile('foo: 1\ndryRun: x'), { 'node-name': 'a_' }))).toEqual([
       'f.yaml:3:1 foo: unknown field [CONFIG_UNKNOWN_FIELD]',
       'f.yaml:4:9 dryRun: expected true or false, found the string "x" [CONFIG_WRONG_TYPE]',
-      '--node-name: "a_" is not a node name. A node name has lower-case letters, digits, dashes and dots, at most 253, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
+      '--node-name: "a_" is not a valid node name. A node name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
     ]);
   });
 });
@@ -332,7 +326,7 @@ describe('flags of join', () => {
       emptyConfig(),
       {},
       [
-        'discovery: no cluster to join was given. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+        'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -341,21 +335,21 @@ describe('flags of join', () => {
       { token: TOKEN },
       [
         'discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'discovery.bootstrapToken.caCertHashes: token discovery needs caCertHashes to recognise the cluster. Give --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA itself with --ca-cert, or spell out that any will do: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
+        'discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA certificate with --ca-cert, or accept any CA: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
       'an endpoint that is a URL',
       emptyConfig(),
       { ...FOUND, token: TOKEN, 'api-server-endpoint': 'https://a:1' },
-      ['<api-server-endpoint>: "https://a:1" is not a host and port. Leave the scheme away: a:1. [CONFIG_INVALID_ENDPOINT]'],
+      ['<api-server-endpoint>: "https://a:1" is not HOST:PORT. Remove the scheme: a:1. [CONFIG_INVALID_ENDPOINT]'],
     ],
     [
       'a pin',
       emptyConfig(),
       { ...FOUND, token: TOKEN, 'discovery-token-ca-cert-hash': 'x' },
       [
-        '--discovery-token-ca-cert-hash: "x" is not the pin of a CA certificate. A pin is sha256: and 64 hexadecimal digits, as kubeadm token create --print-join-command prints it. [CONFIG_INVALID_PIN]',
+        '--discovery-token-ca-cert-hash: "x" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
       ],
     ],
     [
@@ -363,7 +357,7 @@ describe('flags of join', () => {
       emptyConfig(),
       { ...FOUND, token: TOKEN, 'discovery-file': '/x' },
       [
-        '--discovery-file: discovery by token and by file exclude each other. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
+        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -371,7 +365,7 @@ describe('flags of join', () => {
       joinFile(`discovery:\n  bootstrapToken: {token: ${TOKEN}, apiServerEndpoint: "a:1"}`),
       { 'discovery-file': '/x' },
       [
-        '--discovery-file: discovery by token and by file exclude each other. Keep one of them; the other is at f.yaml:4:3. [CONFIG_CONFLICT]',
+        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of them; the other is at f.yaml:4:3. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -379,7 +373,7 @@ describe('flags of join', () => {
       joinFile('discovery:\n  file: {kubeConfigPath: /x}'),
       { ...FOUND, token: TOKEN },
       [
-        'f.yaml:4:3 discovery.file: discovery by token and by file exclude each other. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
+        'f.yaml:4:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -387,21 +381,23 @@ describe('flags of join', () => {
       emptyConfig(),
       { 'discovery-file': '/x', 'certificate-key': KEY, 'apiserver-bind-port': 1 },
       [
-        '--certificate-key: has no effect without --control-plane. Add --control-plane, or leave it out. [CONFIG_FLAG_NEEDS]',
-        '--apiserver-bind-port: has no effect without --control-plane. Add --control-plane, or leave it out. [CONFIG_FLAG_NEEDS]',
+        '--certificate-key: has no effect without --control-plane. Add --control-plane, or omit this flag. [CONFIG_FLAG_NEEDS]',
+        '--apiserver-bind-port: has no effect without --control-plane. Add --control-plane, or omit this flag. [CONFIG_FLAG_NEEDS]',
       ],
     ],
     [
       'a token that is none',
       emptyConfig(),
       { ...FOUND, token: 'x' },
-      ['--token: this is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
+      ['--token: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
     ],
     [
       'an address',
       emptyConfig(),
       { 'discovery-file': '/x', 'control-plane': true, 'apiserver-advertise-address': 'x' },
-      ['--apiserver-advertise-address: "x" is not an IP address. Write it like 192.168.0.10 or fd00::10. [CONFIG_INVALID_ADDRESS]'],
+      [
+        '--apiserver-advertise-address: "x" is not a valid IP address. Use an address such as 192.168.0.10 or fd00::10. [CONFIG_INVALID_ADDRESS]',
+      ],
     ],
   ])('are named when they are wrong: %s', (_, config, flags, expected) => {
     expect(linesOf(mergeJoinFlags(config, flags))).toEqual(expected);
@@ -453,7 +449,7 @@ describe('flags of reset', () => {
 
   it('are judged', () => {
     expect(linesOf(mergeResetFlags(emptyConfig(), { 'cert-dir': 'x' }))).toEqual([
-      '--cert-dir: "x" is not an absolute path. It must begin with a slash. [CONFIG_INVALID_PATH]',
+      '--cert-dir: "x" is not an absolute path. Use a path that begins with a slash. [CONFIG_INVALID_PATH]',
     ]);
   });
 });
@@ -510,7 +506,7 @@ describe('flags of upgrade', () => {
 
   it('are judged', () => {
     expect(linesOf(mergeUpgradeFlags(emptyConfig(), 'apply', { version: 'new' }))).toEqual([
-      '<version>: "new" is not a Kubernetes version. Write it like v1.36.2, or a label such as stable-1.36. [CONFIG_INVALID_VERSION]',
+      '<version>: "new" is not a valid Kubernetes version. Use a version such as v1.36.2, or a label such as stable-1.36. [CONFIG_INVALID_VERSION]',
     ]);
   });
 });

@@ -54,13 +54,13 @@ describe('hostile files', () => {
 
   it('shows no control characters', () => {
     const [line] = linesOf(load(documentOf('init', 'nodeRegistration: {name: "a\\u001b[31m\\u202eb"}')));
-    expect(line).toContain('"a\\u001b[31m\\u{202e}b" is not a node name');
+    expect(line).toContain('"a\\u001b[31m\\u{202e}b" is not a valid node name');
   });
 
   it('cuts long values and names', () => {
     const long = 'x'.repeat(500);
     expect(linesOf(load(documentOf('init', `nodeRegistration: {name: _${long}}`)))[0]).toContain(
-      `"_${long.slice(0, 79)}…" is not a node name`,
+      `"_${long.slice(0, 79)}…" is not a valid node name`,
     );
     expect(linesOf(load(documentOf('init', `${long}: 1`)))[0]).toBe(
       `f.yaml:3:1 ${long.slice(0, 200)}…: unknown field [CONFIG_UNKNOWN_FIELD]`,

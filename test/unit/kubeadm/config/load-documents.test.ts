@@ -42,30 +42,34 @@ describe('what the documents of a file are', () => {
   });
 
   it.each([
-    ['nothing at all', '', [`f.yaml:1:1: the file holds no configuration for this command. It may hold ${ALLOWED}. [CONFIG_EMPTY]`]],
+    [
+      'nothing at all',
+      '',
+      [`f.yaml:1:1: the file contains no configuration for this command. Add a document of kind ${ALLOWED}. [CONFIG_EMPTY]`],
+    ],
     [
       'comments only',
       '# nothing\n',
-      [`f.yaml:1:1: the file holds no configuration for this command. It may hold ${ALLOWED}. [CONFIG_EMPTY]`],
+      [`f.yaml:1:1: the file contains no configuration for this command. Add a document of kind ${ALLOWED}. [CONFIG_EMPTY]`],
     ],
-    ['a list', '- a\n', ['f.yaml:1:1: a configuration document is a mapping. Begin it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
+    ['a list', '- a\n', ['f.yaml:1:1: a configuration document must be an object. Start it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
     [
       'an empty mapping',
       '{}\n',
       [
-        'f.yaml:1:1 apiVersion: the document has no apiVersion. Begin it with apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
-        'f.yaml:1:1 kind: the document has no kind. Begin it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]',
+        'f.yaml:1:1 apiVersion: the document has no apiVersion. Start it with apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
+        'f.yaml:1:1 kind: the document has no kind. Start it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]',
       ],
     ],
     [
       'no kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\n',
-      ['f.yaml:1:1 kind: the document has no kind. Begin it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+      ['f.yaml:1:1 kind: the document has no kind. Start it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
     ],
     [
       'an empty kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ""\n',
-      ['f.yaml:2:7 kind: the document has no kind. Begin it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+      ['f.yaml:2:7 kind: the document has no kind. Start it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
     ],
     [
       'an apiVersion that is a number',
@@ -75,7 +79,7 @@ describe('what the documents of a file are', () => {
     [
       'a kind that does not exist',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: Foo\n',
-      [`f.yaml:2:7: unknown kind "Foo" of "kubeadm.k8s.io/v1beta4". Known are ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
+      [`f.yaml:2:7: unknown kind "Foo" of "kubeadm.k8s.io/v1beta4". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
     ],
     [
       'a kind misspelt',
@@ -90,36 +94,34 @@ describe('what the documents of a file are', () => {
     [
       'a group that is not known',
       'apiVersion: foo/bar\nkind: zzz\n',
-      [`f.yaml:2:7: unknown kind "zzz" of "foo/bar". Known are ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
+      [`f.yaml:2:7: unknown kind "zzz" of "foo/bar". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
     ],
     [
       'the group of another kind',
       'apiVersion: v1\nkind: InitConfiguration\n',
-      ['f.yaml:1:13: unknown version "v1". Write kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
+      ['f.yaml:1:13: unknown version "v1". Use kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
       'a version that is not there yet',
       'apiVersion: kubeadm.k8s.io/v1\nkind: InitConfiguration\n',
-      [
-        'f.yaml:1:13: unknown version "kubeadm.k8s.io/v1". Write kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]',
-      ],
+      ['f.yaml:1:13: unknown version "kubeadm.k8s.io/v1". Use kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
       'a version of the kubelet that is not read',
       'apiVersion: kubelet.config.k8s.io/v1alpha1\nkind: KubeletConfiguration\n',
-      ['f.yaml:1:13: unknown version "kubelet.config.k8s.io/v1alpha1". Write kubelet.config.k8s.io/v1beta1. [CONFIG_UNKNOWN_VERSION]'],
+      ['f.yaml:1:13: unknown version "kubelet.config.k8s.io/v1alpha1". Use kubelet.config.k8s.io/v1beta1. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
       'a kind that v1beta3 did not have',
       'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ResetConfiguration\n',
       [
-        'f.yaml:1:13: kubeadm.k8s.io/v1beta3 has no ResetConfiguration: it came with v1beta4. Write apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
+        'f.yaml:1:13: kubeadm.k8s.io/v1beta3 has no kind ResetConfiguration, which v1beta4 introduced. Use apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
       ],
     ],
     [
       'one kind twice, in two versions even',
       `${documentOf('init')}---\n${documentOf('init3')}`,
-      ['f.yaml:5:7: InitConfiguration is given twice, first on line 2. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
+      ['f.yaml:5:7: duplicate InitConfiguration, first on line 2. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
     ],
     [
       'broken YAML',
@@ -138,13 +140,13 @@ describe('what the documents of a file are', () => {
     ['v1beta2', 'v1.22'],
   ])('names the kubeadm that converts %s', (version, kubeadm) => {
     expect(linesOf(load(`apiVersion: kubeadm.k8s.io/${version}\nkind: InitConfiguration\n`))).toEqual([
-      `f.yaml:1:13: kubeadm.k8s.io/${version} is no longer read. Convert the file with kubeadm ${kubeadm}: kubeadm config migrate --old-config FILE --new-config FILE. [CONFIG_OLD_VERSION]`,
+      `f.yaml:1:13: kubeadm.k8s.io/${version} is no longer supported. Convert the file with kubeadm ${kubeadm}: kubeadm config migrate --old-config FILE --new-config FILE. [CONFIG_OLD_VERSION]`,
     ]);
   });
 
   it('warns of v1beta3 unless told not to', () => {
     const warning =
-      'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated; Kubernetes 1.37 no longer reads it. Convert the file with config migrate. [CONFIG_DEPRECATED_VERSION]';
+      'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated; Kubernetes 1.37 no longer supports it. Convert the file with kubeletadm config migrate. [CONFIG_DEPRECATED_VERSION]';
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'] }))).toEqual([warning]);
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'], allowDeprecated: true }))).toEqual([]);
   });
@@ -160,7 +162,7 @@ describe('what the documents of a file are', () => {
 
   it('refuses a file that has only documents of other commands', () => {
     expect(linesOf(load(KUBELET, ['JoinConfiguration']))).toEqual([
-      'f.yaml:1:1: the file holds no configuration for this command. It may hold JoinConfiguration. [CONFIG_EMPTY]',
+      'f.yaml:1:1: the file contains no configuration for this command. Add a document of kind JoinConfiguration. [CONFIG_EMPTY]',
       'warning: f.yaml:2:7: KubeletConfiguration is ignored: this command reads JoinConfiguration [CONFIG_IGNORED_DOCUMENT]',
     ]);
   });

@@ -136,40 +136,40 @@ describe('fields given twice', () => {
       'in cluster',
       'cluster',
       'controlPlaneEndpoint: test1\ncontrolPlaneEndpoint: test2',
-      ['f.yaml:4:1 controlPlaneEndpoint: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:4:1 controlPlaneEndpoint: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'in init',
       'init',
       'bootstrapTokens:\n- token: 9a08jv.c0izixklcxtmnze7\nbootstrapTokens:\n- token: 9a08jv.c0izixklcxtmnze7',
-      ['f.yaml:5:1 bootstrapTokens: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:5:1 bootstrapTokens: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'in join, nested',
       'join',
       `${DISCOVERY}nodeRegistration:\n  name: a\n  name: a`,
-      ['f.yaml:6:3 nodeRegistration.name: given twice, first on line 5. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:6:3 nodeRegistration.name: duplicate field, first on line 5. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'the header',
       'reset',
       'kind: ResetConfiguration',
-      ['f.yaml:3:1 kind: given twice, first on line 2. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:3:1 kind: duplicate field, first on line 2. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'three times',
       'reset',
       'force: true\nforce: true\nforce: false',
       [
-        'f.yaml:4:1 force: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
-        'f.yaml:5:1 force: given twice, first on line 4. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
+        'f.yaml:4:1 force: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
+        'f.yaml:5:1 force: duplicate field, first on line 4. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
       ],
     ],
     [
       'a name the user chooses',
       'cluster3',
       'apiServer: {extraArgs: {a: b, a: c}}',
-      ['f.yaml:3:31 apiServer.extraArgs.a: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:3:31 apiServer.extraArgs.a: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
     ],
   ])('%s', (...args) => expectLines(args));
 
@@ -185,41 +185,39 @@ describe('types', () => {
       'number for a string',
       'cluster',
       'kubernetesVersion: 1.36',
-      ['f.yaml:3:20 kubernetesVersion: expected a string, found the number 1.36. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:20 kubernetesVersion: expected a string, found the number 1.36. Quote the value. [CONFIG_WRONG_TYPE]'],
     ],
     [
       'boolean word for a string',
       'init',
       'nodeRegistration: {name: on}',
-      ['f.yaml:3:26 nodeRegistration.name: expected a string, found the boolean on. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:26 nodeRegistration.name: expected a string, found the boolean on. Quote the value. [CONFIG_WRONG_TYPE]'],
     ],
     ['list for a string', 'cluster', 'clusterName: [a]', ['f.yaml:3:1 clusterName: expected a string, found a list [CONFIG_WRONG_TYPE]']],
     [
       'mapping for a string',
       'cluster',
       'clusterName: {a: b}',
-      ['f.yaml:3:1 clusterName: expected a string, found a mapping [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:1 clusterName: expected a string, found an object [CONFIG_WRONG_TYPE]'],
     ],
     [
       'quoted boolean',
       'init',
       "dryRun: 'true'",
-      ['f.yaml:3:9 dryRun: expected true or false, found the string "true". Leave the quotes away. [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:9 dryRun: expected true or false, found the string "true". Remove the quotes. [CONFIG_WRONG_TYPE]'],
     ],
     ['number for a boolean', 'reset', 'force: 1', ['f.yaml:3:8 force: expected true or false, found the number 1 [CONFIG_WRONG_TYPE]']],
     [
       'quoted number',
       'init',
       'localAPIEndpoint: {bindPort: "6443"}',
-      [
-        'f.yaml:3:30 localAPIEndpoint.bindPort: expected a whole number, found the string "6443". Leave the quotes away. [CONFIG_WRONG_TYPE]',
-      ],
+      ['f.yaml:3:30 localAPIEndpoint.bindPort: expected an integer, found the string "6443". Remove the quotes. [CONFIG_WRONG_TYPE]'],
     ],
     [
       'fraction',
       'init',
       'localAPIEndpoint: {bindPort: 6443.5}',
-      ['f.yaml:3:30 localAPIEndpoint.bindPort: expected a whole number, found the number 6443.5 [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:30 localAPIEndpoint.bindPort: expected an integer, found the number 6443.5 [CONFIG_WRONG_TYPE]'],
     ],
     [
       'beyond 32 bits',
@@ -243,32 +241,32 @@ describe('types', () => {
       'string for a mapping',
       'init',
       'nodeRegistration: cp-1',
-      ['f.yaml:3:19 nodeRegistration: expected a mapping, found the string "cp-1" [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:19 nodeRegistration: expected an object, found the string "cp-1" [CONFIG_WRONG_TYPE]'],
     ],
     [
       'list for a mapping',
       'init',
       'nodeRegistration: [a]',
-      ['f.yaml:3:1 nodeRegistration: expected a mapping, found a list [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:1 nodeRegistration: expected an object, found a list [CONFIG_WRONG_TYPE]'],
     ],
     [
       'number in a list of strings',
       'reset',
       'skipPhases: [a, 1]',
-      ['f.yaml:3:17 skipPhases[1]: expected a string, found the number 1. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:17 skipPhases[1]: expected a string, found the number 1. Quote the value. [CONFIG_WRONG_TYPE]'],
     ],
     [
       'string in a list of mappings',
       'init',
       'nodeRegistration: {taints: [a]}',
-      ['f.yaml:3:29 nodeRegistration.taints[0]: expected a mapping, found the string "a" [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:29 nodeRegistration.taints[0]: expected an object, found the string "a" [CONFIG_WRONG_TYPE]'],
     ],
     [
       'arguments of v1beta3 in v1beta4',
       'init',
       'nodeRegistration:\n  kubeletExtraArgs:\n    node-ip: 10.0.0.1',
       [
-        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected a list, found a mapping. In v1beta4 this is a list of names and values: - {name: node-ip, value: …}. [CONFIG_WRONG_TYPE]',
+        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected a list, found an object. In v1beta4 this is a list of names and values: - {name: node-ip, value: …}. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
@@ -276,21 +274,21 @@ describe('types', () => {
       'init3',
       'nodeRegistration:\n  kubeletExtraArgs:\n  - {name: a, value: b}',
       [
-        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected a mapping, found a list. In v1beta3 arguments are a mapping of names to values. [CONFIG_WRONG_TYPE]',
+        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected an object, found a list. In v1beta3 arguments are an object of names and values. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
       'number as the value of an argument',
       'cluster3',
       'scheduler: {extraArgs: {v: 4}}',
-      ['f.yaml:3:28 scheduler.extraArgs.v: expected a string, found the number 4. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+      ['f.yaml:3:28 scheduler.extraArgs.v: expected a string, found the number 4. Quote the value. [CONFIG_WRONG_TYPE]'],
     ],
     [
       'string as a feature gate',
       'cluster',
       'featureGates: {RootlessControlPlane: "true"}',
       [
-        'f.yaml:3:38 featureGates.RootlessControlPlane: expected true or false, found the string "true". Leave the quotes away. [CONFIG_WRONG_TYPE]',
+        'f.yaml:3:38 featureGates.RootlessControlPlane: expected true or false, found the string "true". Remove the quotes. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
@@ -372,8 +370,8 @@ describe('types', () => {
       'init',
       'nodeRegistration: {kubeletExtraArgs: [{value: a}, {name: "", value: b}]}',
       [
-        'f.yaml:3:39 nodeRegistration.kubeletExtraArgs[0].name: this is required [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:52 nodeRegistration.kubeletExtraArgs[1].name: this is required [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:39 nodeRegistration.kubeletExtraArgs[0].name: required field is missing [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:52 nodeRegistration.kubeletExtraArgs[1].name: required field is missing [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -381,7 +379,7 @@ describe('types', () => {
       'init',
       'nodeRegistration: {taints: [{key: a}]}',
       [
-        'f.yaml:3:29 nodeRegistration.taints[0].effect: this is required. Write NoSchedule, PreferNoSchedule or NoExecute. [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:29 nodeRegistration.taints[0].effect: required field is missing. Use NoSchedule, PreferNoSchedule or NoExecute. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -389,21 +387,21 @@ describe('types', () => {
       'cluster',
       'apiServer: {extraVolumes: [{name: a}]}',
       [
-        'f.yaml:3:28 apiServer.extraVolumes[0].hostPath: this is required [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:28 apiServer.extraVolumes[0].mountPath: this is required [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:28 apiServer.extraVolumes[0].hostPath: required field is missing [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:28 apiServer.extraVolumes[0].mountPath: required field is missing [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
       'an empty item',
       'init',
       'skipPhases:\n- addon\n-\n',
-      ['f.yaml:5:2 skipPhases[1]: this item of the list is empty. Remove it, or write a value behind the dash. [CONFIG_NULL_ITEM]'],
+      ['f.yaml:5:2 skipPhases[1]: the list item is empty. Remove it, or add a value after the dash. [CONFIG_NULL_ITEM]'],
     ],
     [
       'an empty item among mappings',
       'init',
       'bootstrapTokens: [null]',
-      ['f.yaml:3:19 bootstrapTokens[0]: this item of the list is empty. Remove it, or write a value behind the dash. [CONFIG_NULL_ITEM]'],
+      ['f.yaml:3:19 bootstrapTokens[0]: the list item is empty. Remove it, or add a value after the dash. [CONFIG_NULL_ITEM]'],
     ],
     [
       'a token that is none',
@@ -461,7 +459,7 @@ describe('what is left of a document with errors', () => {
     const lines = linesOf(load(documentOf('join', 'discvery: {}\ncaCertPath: relativepath')));
     expect(lines).toEqual([
       'f.yaml:3:1 discvery: unknown field. Did you mean discovery? [CONFIG_UNKNOWN_FIELD]',
-      'f.yaml:4:13 caCertPath: "relativepath" is not an absolute path to a .crt file. It must begin with a slash. [CONFIG_INVALID_PATH]',
+      'f.yaml:4:13 caCertPath: "relativepath" is not an absolute path to a .crt file. Use a path that begins with a slash. [CONFIG_INVALID_PATH]',
     ]);
   });
 

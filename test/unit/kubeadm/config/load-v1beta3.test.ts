@@ -99,7 +99,7 @@ describe('problems in v1beta3 stand where they were written', () => {
       'argument',
       documentOf('init3', 'nodeRegistration:\n  kubeletExtraArgs:\n    good: a\n    --bad: b'),
       [
-        'f.yaml:6:12 nodeRegistration.kubeletExtraArgs["--bad"]: "--bad" is not the name of a flag. Leave the dashes in front away. [CONFIG_INVALID_ARGUMENT]',
+        'f.yaml:6:12 nodeRegistration.kubeletExtraArgs["--bad"]: "--bad" is not a valid flag name. Remove the leading dashes. [CONFIG_INVALID_ARGUMENT]',
       ],
     ],
     [

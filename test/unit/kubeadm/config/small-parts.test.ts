@@ -95,7 +95,7 @@ describe('taints with the flag register-with-taints', () => {
 
   it('are reported as replaced by it, as a warning', () => {
     expect(join(`{taints: [{key: a, effect: NoSchedule}], ${flag}}`)).toMatchObject([
-      { severity: 'warning', message: 'the kubelet registers with the taints of register-with-taints=b=c:NoSchedule alone' },
+      { severity: 'warning', message: 'the kubelet registers only with the taints of register-with-taints=b=c:NoSchedule' },
     ]);
   });
 
@@ -135,7 +135,7 @@ describe('a host and port with a scheme', () => {
     for (const rule of [apiServerEndpoint, controlPlaneEndpoint])
       expect(rule(text)).toMatchObject({
         code: 'CONFIG_INVALID_ENDPOINT',
-        hint: expect.stringMatching(/^Leave the scheme away: (x|x:6443|10\.0\.0\.1:6443)$/),
+        hint: expect.stringMatching(/^Remove the scheme: (x|x:6443|10\.0\.0\.1:6443)$/),
       });
   });
 });

@@ -189,7 +189,7 @@ describe('observeKubelet', () => {
     [
       'a file the kubelet can’t read',
       { files: { ...FILES, [CONFIG]: `${HEADER}maxPods: many\n` } },
-      `node1: ${CONFIG}:3:10 maxPods: must be a whole number, not the text "many" [CONFIG_WRONG_TYPE]`,
+      `node1: ${CONFIG}:3:10 maxPods: must be an integer, not the string "many" [CONFIG_WRONG_TYPE]`,
     ],
     [
       'no kubelet',

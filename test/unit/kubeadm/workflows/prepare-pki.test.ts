@@ -286,9 +286,7 @@ describe('what is there and not good is refused in one line', () => {
     [
       'what is no kubeconfig',
       () => ({ '/etc/kubernetes/scheduler.conf': 'kind: Pod\n' }),
-      [
-        '/etc/kubernetes/scheduler.conf: this is a Pod, not a kubeconfig (kind: Config). Remove it to have it made anew. [PKI_KUBECONFIG_UNUSABLE]',
-      ],
+      ['/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove it to have it made anew. [PKI_KUBECONFIG_UNUSABLE]'],
     ],
     [
       'an authority that is gone',

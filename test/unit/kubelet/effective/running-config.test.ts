@@ -152,7 +152,7 @@ describe('layerRunningConfig', () => {
   });
 
   it.each([
-    ['a wrong type', `${HEADER}maxPods: many\n`, /config.yaml:3:10 maxPods: must be a whole number/],
+    ['a wrong type', `${HEADER}maxPods: many\n`, /config.yaml:3:10 maxPods: must be an integer/],
     ['no YAML', `${HEADER}a: [\n`, /not valid YAML/],
     ['nothing', '', /config.yaml is empty|there is no/],
   ])('refuses a file with %s, as the kubelet does', (_, text, message) => {

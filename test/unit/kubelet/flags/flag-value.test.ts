@@ -22,7 +22,7 @@ describe('readFlagValue', () => {
     ['max-pods', ['1_000'], 1000],
     ['oom-score-adj', ['-5'], -5],
     ['max-pods', ['5.5'], 'fault: must be a whole number, not the text "5.5"'],
-    ['max-pods', ['5000000000'], 'fault: must be a whole number from -2147483648 to 2147483647, not 5000000000'],
+    ['max-pods', ['5000000000'], 'fault: must be an integer from -2147483648 to 2147483647, not 5000000000'],
     ['anonymous-auth', ['false'], false],
     ['anonymous-auth', ['T'], true],
     ['anonymous-auth', ['yes'], 'fault: must be true or false, not "yes"'],

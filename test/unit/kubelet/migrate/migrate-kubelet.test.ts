@@ -214,7 +214,7 @@ describe('migrateKubelet', () => {
       ['--max-pods=many'],
       [24, 36],
       ['max-pods=many'],
-      ['LOSSY kept: --max-pods: no kubelet takes its value: must be a whole number, not the text "many"'],
+      ['LOSSY kept: --max-pods: no kubelet takes its value: must be an integer, not the string "many"'],
     ],
     [
       'a flag that was renamed',
@@ -310,7 +310,7 @@ describe('migrateKubelet', () => {
   });
 
   it.each([
-    ['what the old kubelet could not read', `${HEADER}maxPods: many\n`, /kubelet.yaml:3:10 maxPods: must be a whole number/],
+    ['what the old kubelet could not read', `${HEADER}maxPods: many\n`, /kubelet.yaml:3:10 maxPods: must be an integer/],
     ['a file without such a document', 'kind: Pod\napiVersion: v1\n', /has no document of kind KubeletConfiguration/],
     ['two of them', `${HEADER}---\n${HEADER}`, /has more than one document/],
     ['no YAML', 'a: [', /not valid YAML/],

@@ -430,7 +430,7 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {name: a_b}',
       [
-        'f.yaml:3:26 nodeRegistration.name: "a_b" is not a node name. A node name has lower-case letters, digits, dashes and dots, at most 253, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
+        'f.yaml:3:26 nodeRegistration.name: "a_b" is not a valid node name. A node name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
       ],
     ],
     [
@@ -438,7 +438,7 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {name: a, kubeletExtraArgs: [{name: hostname-override, value: b}]}',
       [
-        'f.yaml:3:26 nodeRegistration.name: the node is named "a", but kubeletExtraArgs has hostname-override "b". Write the name once, as nodeRegistration.name. [CONFIG_NODE_NAME_CONFLICT]',
+        'f.yaml:3:26 nodeRegistration.name: the node is named "a", but kubeletExtraArgs has hostname-override "b". Set the name only in nodeRegistration.name. [CONFIG_NODE_NAME_CONFLICT]',
       ],
     ],
     [
@@ -446,7 +446,7 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {criSocket: foo}',
       [
-        'f.yaml:3:31 nodeRegistration.criSocket: "foo" is not the URL of a unix socket. Write it like unix:///var/run/containerd/containerd.sock. [CONFIG_INVALID_SOCKET]',
+        'f.yaml:3:31 nodeRegistration.criSocket: "foo" is not the URL of a unix socket. Use a URL such as unix:///var/run/containerd/containerd.sock. [CONFIG_INVALID_SOCKET]',
       ],
     ],
     [
@@ -454,7 +454,7 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {criSocket: /run/x.sock}',
       [
-        'warning: f.yaml:3:31 nodeRegistration.criSocket: "/run/x.sock" has no scheme: taken as unix:///run/x.sock. Write unix:// in front. [CONFIG_SOCKET_WITHOUT_SCHEME]',
+        'warning: f.yaml:3:31 nodeRegistration.criSocket: "/run/x.sock" has no scheme: using unix:///run/x.sock. Add the prefix unix://. [CONFIG_SOCKET_WITHOUT_SCHEME]',
       ],
     ],
     [
@@ -462,7 +462,7 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {kubeletExtraArgs: [{name: --v}]}',
       [
-        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "--v" is not the name of a flag. Leave the dashes in front away. [CONFIG_INVALID_ARGUMENT]',
+        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "--v" is not a valid flag name. Remove the leading dashes. [CONFIG_INVALID_ARGUMENT]',
       ],
     ],
     [
@@ -470,21 +470,21 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {kubeletExtraArgs: [{name: v=4}]}',
       [
-        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "v=4" is not the name of a flag. Write the name alone; the value goes into value. [CONFIG_INVALID_ARGUMENT]',
+        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "v=4" is not a valid flag name. Set only the name here, and the value in the field value. [CONFIG_INVALID_ARGUMENT]',
       ],
     ],
     [
       'taint twice',
       'init',
       'nodeRegistration: {taints: [{key: a, effect: NoSchedule}, {key: a, value: b, effect: NoSchedule}]}',
-      ['f.yaml:3:59 nodeRegistration.taints[1]: the taint "a:NoSchedule" is given twice. Keep one of them. [CONFIG_INVALID_TAINT]'],
+      ['f.yaml:3:59 nodeRegistration.taints[1]: duplicate taint "a:NoSchedule". Keep one of them. [CONFIG_INVALID_TAINT]'],
     ],
     [
       'all beside others',
       'init',
       'nodeRegistration: {ignorePreflightErrors: [all, Swap]}',
       [
-        "f.yaml:3:20 nodeRegistration.ignorePreflightErrors: 'all' stands beside single checks. Write 'all' alone, or the checks without it. [CONFIG_CONFLICT]",
+        "f.yaml:3:20 nodeRegistration.ignorePreflightErrors: 'all' cannot be combined with other checks. Use 'all' alone, or list the checks without it. [CONFIG_CONFLICT]",
       ],
     ],
     [
@@ -492,7 +492,7 @@ describe('messages', () => {
       'init',
       'localAPIEndpoint: {advertiseAddress: host}',
       [
-        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "host" is not an IP address. Write it like 192.168.0.10 or fd00::10. [CONFIG_INVALID_ADDRESS]',
+        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "host" is not a valid IP address. Use an address such as 192.168.0.10 or fd00::10. [CONFIG_INVALID_ADDRESS]',
       ],
     ],
     [
@@ -500,7 +500,7 @@ describe('messages', () => {
       'init',
       'localAPIEndpoint: {advertiseAddress: 010.0.0.1}',
       [
-        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "010.0.0.1" is not an IP address. Write its numbers without leading zeros. [CONFIG_INVALID_ADDRESS]',
+        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "010.0.0.1" is not a valid IP address. Remove leading zeros from its numbers. [CONFIG_INVALID_ADDRESS]',
       ],
     ],
     [
@@ -508,20 +508,20 @@ describe('messages', () => {
       'init',
       'localAPIEndpoint: {advertiseAddress: 224.0.0.1}',
       [
-        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "224.0.0.1" cannot be the address of the API server: other hosts do not reach it. Give an address of one of the host\'s interfaces. [CONFIG_INVALID_ADDRESS]',
+        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "224.0.0.1" cannot be the address of the API server: other hosts cannot reach it. Use an address of one of the host\'s interfaces. [CONFIG_INVALID_ADDRESS]',
       ],
     ],
     [
       'port',
       'init',
       'localAPIEndpoint: {bindPort: 70000}',
-      ['f.yaml:3:30 localAPIEndpoint.bindPort: 70000 is not a port. Ports go from 1 to 65535. [CONFIG_OUT_OF_RANGE]'],
+      ['f.yaml:3:30 localAPIEndpoint.bindPort: 70000 is not a valid port. Use a port from 1 to 65535. [CONFIG_OUT_OF_RANGE]'],
     ],
     [
       'ttl and expires',
       'init',
       'bootstrapTokens:\n- ttl: 1h\n  expires: 2030-01-02T03:04:05Z',
-      ['f.yaml:5:12 bootstrapTokens[0].expires: ttl and expires exclude each other. Keep one of them. [CONFIG_CONFLICT]'],
+      ['f.yaml:5:12 bootstrapTokens[0].expires: ttl and expires are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
     ],
     ['expires alone, which kubeadm refuses', 'init', 'bootstrapTokens: [{expires: 2030-01-02T03:04:05Z}]', []],
     [
@@ -536,7 +536,7 @@ describe('messages', () => {
       'init',
       'bootstrapTokens: [{usages: [login]}]',
       [
-        'f.yaml:3:29 bootstrapTokens[0].usages[0]: "login" is not a usage of tokens. Write signing or authentication. [CONFIG_INVALID_VALUE]',
+        'f.yaml:3:29 bootstrapTokens[0].usages[0]: "login" is not a valid token usage. Use signing or authentication. [CONFIG_INVALID_VALUE]',
       ],
     ],
     [
@@ -544,9 +544,9 @@ describe('messages', () => {
       'init',
       'bootstrapTokens: [{usages: [signing]}, {usages: [signing], groups: []}, {usages: [signing], groups: ["system:bootstrappers:a"]}, {usages: []}]',
       [
-        'f.yaml:3:20 bootstrapTokens[0].usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:41 bootstrapTokens[1].usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:74 bootstrapTokens[2].usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:20 bootstrapTokens[0].usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:41 bootstrapTokens[1].usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:74 bootstrapTokens[2].usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -554,7 +554,7 @@ describe('messages', () => {
       'init',
       'bootstrapTokens: [{groups: [a]}]',
       [
-        'f.yaml:3:29 bootstrapTokens[0].groups[0]: "a" is not a group of bootstrap tokens. Groups begin with system:bootstrappers: and go on with lower-case letters, digits, colons and dashes. [CONFIG_INVALID_VALUE]',
+        'f.yaml:3:29 bootstrapTokens[0].groups[0]: "a" is not a valid group of bootstrap tokens. A group is system:bootstrappers: followed by lower-case letters, digits, colons and dashes. [CONFIG_INVALID_VALUE]',
       ],
     ],
     [
@@ -562,7 +562,7 @@ describe('messages', () => {
       'cluster',
       'networking: {podSubnet: 10.0.1.15}',
       [
-        'f.yaml:3:25 networking.podSubnet: "10.0.1.15" is not a CIDR, nor two with a comma between. Write an address and the length of its prefix, such as 10.244.0.0/16. [CONFIG_INVALID_CIDR]',
+        'f.yaml:3:25 networking.podSubnet: "10.0.1.15" is not a CIDR or two comma-separated CIDRs. Use an address and a prefix length, such as 10.244.0.0/16. [CONFIG_INVALID_CIDR]',
       ],
     ],
     [
@@ -639,7 +639,7 @@ describe('messages', () => {
       'cluster',
       'networking: {serviceSubnet: 10.96.0.0/12, podSubnet: 10.100.0.0/16}',
       [
-        'warning: f.yaml:3:54 networking.podSubnet: pods (10.100.0.0/16) and services (10.96.0.0/12) share addresses. Give them networks that do not overlap. [CONFIG_SUBNETS_OVERLAP]',
+        'warning: f.yaml:3:54 networking.podSubnet: the pod subnet (10.100.0.0/16) and the service subnet (10.96.0.0/12) overlap. Use subnets that do not overlap. [CONFIG_SUBNETS_OVERLAP]',
       ],
     ],
     [
@@ -647,37 +647,35 @@ describe('messages', () => {
       'cluster',
       'networking: {podSubnet: 10.100.0.0/16}',
       [
-        'warning: f.yaml:3:25 networking.podSubnet: pods (10.100.0.0/16) and services (10.96.0.0/12) share addresses. Give them networks that do not overlap. [CONFIG_SUBNETS_OVERLAP]',
+        'warning: f.yaml:3:25 networking.podSubnet: the pod subnet (10.100.0.0/16) and the service subnet (10.96.0.0/12) overlap. Use subnets that do not overlap. [CONFIG_SUBNETS_OVERLAP]',
       ],
     ],
     [
       'endpoint with a scheme',
       'cluster',
       'controlPlaneEndpoint: https://api.x',
-      [
-        'f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not a host, with or without port. Leave the scheme away: api.x. [CONFIG_INVALID_ENDPOINT]',
-      ],
+      ['f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not HOST or HOST:PORT. Remove the scheme: api.x. [CONFIG_INVALID_ENDPOINT]'],
     ],
     [
       'endpoint',
       'cluster',
       'controlPlaneEndpoint: A',
       [
-        'f.yaml:3:23 controlPlaneEndpoint: "A" is not a host, with or without port. Write it like api.example.com or 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
+        'f.yaml:3:23 controlPlaneEndpoint: "A" is not HOST or HOST:PORT. Use an endpoint such as api.example.com or 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
       ],
     ],
     [
       'repository with a scheme',
       'cluster',
       'imageRepository: https://r.io',
-      ['f.yaml:3:18 imageRepository: "https://r.io" is not an image repository. Leave the scheme away. [CONFIG_INVALID_IMAGE_REPOSITORY]'],
+      ['f.yaml:3:18 imageRepository: "https://r.io" is not a valid image repository. Remove the scheme. [CONFIG_INVALID_IMAGE_REPOSITORY]'],
     ],
     [
       'repository with a tag',
       'cluster',
       'imageRepository: r.io/k8s:1.0',
       [
-        'f.yaml:3:18 imageRepository: "r.io/k8s:1.0" is not an image repository. Write it like registry.example.com:5000/k8s, without tag and slash at the end. [CONFIG_INVALID_IMAGE_REPOSITORY]',
+        'f.yaml:3:18 imageRepository: "r.io/k8s:1.0" is not a valid image repository. Use a repository such as registry.example.com:5000/k8s, without tag and trailing slash. [CONFIG_INVALID_IMAGE_REPOSITORY]',
       ],
     ],
     [
@@ -685,7 +683,7 @@ describe('messages', () => {
       'cluster',
       'apiServer: {certSANs: ["a b"]}',
       [
-        'f.yaml:3:24 apiServer.certSANs[0]: "a b" is neither an IP address nor a DNS name. Write an IP address, a DNS name in lower case, or one with *. in front. [CONFIG_INVALID_SAN]',
+        'f.yaml:3:24 apiServer.certSANs[0]: "a b" is neither an IP address nor a DNS name. Use an IP address, a lower-case DNS name, or a wildcard such as *.example.com. [CONFIG_INVALID_SAN]',
       ],
     ],
     [
@@ -693,7 +691,7 @@ describe('messages', () => {
       'cluster',
       'kubernetesVersion: v1',
       [
-        'f.yaml:3:20 kubernetesVersion: "v1" is not a Kubernetes version. Write it like v1.36.2, or a label such as stable-1.36. [CONFIG_INVALID_VERSION]',
+        'f.yaml:3:20 kubernetesVersion: "v1" is not a valid Kubernetes version. Use a version such as v1.36.2, or a label such as stable-1.36. [CONFIG_INVALID_VERSION]',
       ],
     ],
     [
@@ -701,21 +699,21 @@ describe('messages', () => {
       'cluster',
       'networking: {dnsDomain: A.b}',
       [
-        'f.yaml:3:25 networking.dnsDomain: "A.b" is not a DNS domain. A domain has lower-case letters, digits, dashes and dots, as cluster.local. [CONFIG_INVALID_NAME]',
+        'f.yaml:3:25 networking.dnsDomain: "A.b" is not a valid DNS domain. A domain has lower-case letters, digits, dashes and dots, such as cluster.local. [CONFIG_INVALID_NAME]',
       ],
     ],
     [
       'path',
       'cluster',
       'certificatesDir: pki',
-      ['f.yaml:3:18 certificatesDir: "pki" is not an absolute path. It must begin with a slash. [CONFIG_INVALID_PATH]'],
+      ['f.yaml:3:18 certificatesDir: "pki" is not an absolute path. Use a path that begins with a slash. [CONFIG_INVALID_PATH]'],
     ],
     [
       'gate of the kubelet',
       'cluster',
       'featureGates: {NodeSwap: true}',
       [
-        'f.yaml:3:26 featureGates.NodeSwap: kubeadm has no feature gate "NodeSwap". kubeadm has NodeLocalCRISocket, PublicKeysECDSA and RootlessControlPlane; gates of the kubelet go into KubeletConfiguration. [CONFIG_UNKNOWN_FEATURE_GATE]',
+        'f.yaml:3:26 featureGates.NodeSwap: kubeadm has no feature gate "NodeSwap". kubeadm supports NodeLocalCRISocket, PublicKeysECDSA and RootlessControlPlane; set feature gates of the kubelet in KubeletConfiguration. [CONFIG_UNKNOWN_FEATURE_GATE]',
       ],
     ],
     [
@@ -746,13 +744,13 @@ describe('messages', () => {
       'value and valueFrom',
       'cluster',
       'apiServer: {extraEnvs: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}',
-      ['f.yaml:3:45 apiServer.extraEnvs[0].valueFrom: value and valueFrom exclude each other. Keep one of them. [CONFIG_CONFLICT]'],
+      ['f.yaml:3:45 apiServer.extraEnvs[0].valueFrom: value and valueFrom are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
     ],
     [
       'both etcds',
       'cluster',
       'etcd: {local: {dataDir: x}, external: {endpoints: [x]}}',
-      ['f.yaml:3:1 etcd: local and external exclude each other. Keep one of them. [CONFIG_CONFLICT]'],
+      ['f.yaml:3:1 etcd: local and external are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
     ],
     [
       'etcd without endpoints',
@@ -777,7 +775,7 @@ describe('messages', () => {
       'cluster',
       'etcd: {external: {endpoints: ["http://a:1"], caFile: /c}}',
       [
-        'f.yaml:3:31 etcd.external.endpoints[0]: "http://a:1" is not a URL with https. Write it like https://10.0.0.20:2379. [CONFIG_INVALID_URL]',
+        'f.yaml:3:31 etcd.external.endpoints[0]: "http://a:1" is not a valid https URL. Use a URL such as https://10.0.0.20:2379. [CONFIG_INVALID_URL]',
       ],
     ],
     [
@@ -785,22 +783,22 @@ describe('messages', () => {
       'cluster',
       'certificateValidityPeriod: 17520h\ncaCertificateValidityPeriod: 175200h',
       [
-        'warning: f.yaml:3:28 certificateValidityPeriod: 17520h0m0s is more than the usual 8760h0m0s [CONFIG_LONG_VALIDITY]',
-        'warning: f.yaml:4:30 caCertificateValidityPeriod: 175200h0m0s is more than the usual 87600h0m0s [CONFIG_LONG_VALIDITY]',
+        'warning: f.yaml:3:28 certificateValidityPeriod: 17520h0m0s exceeds the recommended 8760h0m0s [CONFIG_LONG_VALIDITY]',
+        'warning: f.yaml:4:30 caCertificateValidityPeriod: 175200h0m0s exceeds the recommended 87600h0m0s [CONFIG_LONG_VALIDITY]',
       ],
     ],
     [
       'certificates that outlive their authority',
       'cluster',
       'certificateValidityPeriod: 2h\ncaCertificateValidityPeriod: 1h',
-      ['warning: f.yaml:3:28 certificateValidityPeriod: 2h0m0s is more than caCertificateValidityPeriod, 1h0m0s [CONFIG_LONG_VALIDITY]'],
+      ['warning: f.yaml:3:28 certificateValidityPeriod: 2h0m0s exceeds caCertificateValidityPeriod (1h0m0s) [CONFIG_LONG_VALIDITY]'],
     ],
     [
       'no discovery',
       'join',
       '',
       [
-        'f.yaml:1:1 discovery: no cluster to join was given. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+        'f.yaml:1:1 discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -808,7 +806,7 @@ describe('messages', () => {
       'join',
       'discovery:\n  bootstrapToken: {token: abcdef.1234567890123456}\n  file: {kubeConfigPath: "https://url/file.conf"}',
       [
-        'f.yaml:5:3 discovery.file: discovery by token and by file exclude each other. Keep one of them; the other is at f.yaml:4:3. [CONFIG_CONFLICT]',
+        'f.yaml:5:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of them; the other is at f.yaml:4:3. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -818,7 +816,7 @@ describe('messages', () => {
       [
         'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.token: a token is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery needs caCertHashes to recognise the cluster. Give --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA itself with --ca-cert, or spell out that any will do: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA certificate with --ca-cert, or accept any CA: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -831,14 +829,14 @@ describe('messages', () => {
       'discovery over http',
       'join',
       'discovery: {file: {kubeConfigPath: "http://a/b"}}',
-      ['f.yaml:3:36 discovery.file.kubeConfigPath: this is neither an https URL nor a path [CONFIG_INVALID_URL]'],
+      ['f.yaml:3:36 discovery.file.kubeConfigPath: must be a path or an https URL [CONFIG_INVALID_URL]'],
     ],
     [
       'endpoint without port',
       'join',
       'discovery: {bootstrapToken: {token: abcdef.1234567890123456, unsafeSkipCAVerification: true, apiServerEndpoint: a}}',
       [
-        'f.yaml:3:113 discovery.bootstrapToken.apiServerEndpoint: "a" is not a host and port. Write it like 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
+        'f.yaml:3:113 discovery.bootstrapToken.apiServerEndpoint: "a" is not HOST:PORT. Use an endpoint such as 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
       ],
     ],
     [
@@ -846,7 +844,7 @@ describe('messages', () => {
       'join',
       'discovery: {bootstrapToken: {token: abcdef.1234567890123456, apiServerEndpoint: "a:1", caCertHashes: [x]}}',
       [
-        'f.yaml:3:103 discovery.bootstrapToken.caCertHashes[0]: "x" is not the pin of a CA certificate. A pin is sha256: and 64 hexadecimal digits, as kubeadm token create --print-join-command prints it. [CONFIG_INVALID_PIN]',
+        'f.yaml:3:103 discovery.bootstrapToken.caCertHashes[0]: "x" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
       ],
     ],
   ])('%s', (_, document, body, expected) => {

@@ -24,11 +24,11 @@ const TOKEN = {
 
 describe('bootstrapTokenOf', () => {
   it.each<[string, Record<string, string>, object, object | null]>([
-    ['a whole one', TOKEN, {}, { id: 'aaaaaa', usages: ['authentication', 'signing'], groups: ['system:bootstrappers'] }],
-    ['one that ends later', { ...TOKEN, expiration: '2030-06-01T12:00:01Z' }, {}, { id: 'aaaaaa' }],
-    ['one that ends now', { ...TOKEN, expiration: '2030-06-01T12:00:00Z' }, {}, null],
-    ['one that ends elsewhere', { ...TOKEN, expiration: '2030-06-01T14:00:01+02:00' }, {}, { id: 'aaaaaa' }],
-    ['an end nobody can read', { ...TOKEN, expiration: 'tomorrow' }, {}, null],
+    ['a complete one', TOKEN, {}, { id: 'aaaaaa', usages: ['authentication', 'signing'], groups: ['system:bootstrappers'] }],
+    ['one that expires later', { ...TOKEN, expiration: '2030-06-01T12:00:01Z' }, {}, { id: 'aaaaaa' }],
+    ['one that expires now', { ...TOKEN, expiration: '2030-06-01T12:00:00Z' }, {}, null],
+    ['one that expires in another time zone', { ...TOKEN, expiration: '2030-06-01T14:00:01+02:00' }, {}, { id: 'aaaaaa' }],
+    ['an invalid expiration', { ...TOKEN, expiration: 'tomorrow' }, {}, null],
     ['another type', TOKEN, { type: 'Opaque' }, null],
     ['one being deleted', TOKEN, { metadata: { name: 'x', deletionTimestamp: '2030-01-01T00:00:00Z' } }, null],
     ['a usage that is not exactly true', { ...TOKEN, 'usage-bootstrap-signing': 'True' }, {}, { usages: ['authentication'] }],
@@ -38,7 +38,7 @@ describe('bootstrapTokenOf', () => {
       {},
       { groups: ['system:bootstrappers', 'system:bootstrappers:a', 'system:bootstrappers:b'] },
     ],
-    ['a group it must not give', { ...TOKEN, 'auth-extra-groups': 'system:masters' }, {}, { groups: null }],
+    ['a forbidden group', { ...TOKEN, 'auth-extra-groups': 'system:masters' }, {}, { groups: null }],
   ])('%s', (_, data, more, expected) => {
     const token = bootstrapTokenOf(secret(data, more), NOW);
     if (expected === null) expect(token).toBeNull();
@@ -56,8 +56,8 @@ describe('createAuthenticator', () => {
   const bearer = (token: string) => ({ certificate: null, authorization: `Bearer ${token}` });
 
   it.each<[string, Parameters<ReturnType<typeof createAuthenticator>['authenticate']>[0], object]>([
-    ['nobody', { certificate: null, authorization: '' }, { name: 'system:anonymous', groups: ['system:unauthenticated'] }],
-    ['Basic is not understood', { certificate: null, authorization: 'Basic eDp5' }, { name: 'system:anonymous' }],
+    ['no credentials', { certificate: null, authorization: '' }, { name: 'system:anonymous', groups: ['system:unauthenticated'] }],
+    ['Basic is not supported', { certificate: null, authorization: 'Basic eDp5' }, { name: 'system:anonymous' }],
     ['a known token', bearer('static'), { name: 'robot', groups: ['g', 'system:authenticated'] }],
     [
       'a bootstrap token',
@@ -80,12 +80,12 @@ describe('createAuthenticator', () => {
   it.each([
     ['an unknown token', bearer('nonsense')],
     ['a wrong secret', bearer('aaaaaa.0123456789abcdee')],
-    ['a certificate of another authority', { certificate: 'invalid' as const, authorization: '' }],
+    ['a certificate of another CA', { certificate: 'invalid' as const, authorization: '' }],
   ])('%s is refused', (_, credentials) => {
     expect(() => world().authenticator.authenticate(credentials)).toThrow('Unauthorized');
   });
 
-  it('knows the tokens of service accounts until they end, or the account does', () => {
+  it('accepts service account tokens until they expire or the account is deleted', () => {
     const { store, authenticator } = world();
     const account = store.put(ACCOUNTS, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'bot', namespace: 'ci' } });
     const token = authenticator.issueServiceAccountToken(account, new Date(NOW.getTime() + 1000));

@@ -53,7 +53,7 @@ describe('with the gate on, as API servers up to 1.21', () => {
     expect(() => world(true).patch({ spec: { configSource } })).toThrow(message);
   });
 
-  it('wants uid and version in the status', () => {
+  it('requires uid and resourceVersion in the status', () => {
     expect(() => world(true).patch({ status: { config: { active: source() } } }, 'status')).toThrow(
       '[status.config.active.configMap.uid: Required value: uid must be set in status, status.config.active.configMap.resourceVersion: Required value: resourceVersion must be set in status]',
     );
@@ -71,14 +71,14 @@ describe('with the gate on, as API servers up to 1.21', () => {
 });
 
 describe('with the gate off, as API servers since 1.22', () => {
-  it('drops the source without a word', () => {
+  it('drops the source silently', () => {
     const { patch, store } = world(false);
     const before = store.revision();
     expect(patch({ spec: { configSource: {} } }).spec).not.toHaveProperty('configSource');
     expect(store.revision()).toBe(before);
   });
 
-  it('keeps a source that is there already', () => {
+  it('keeps an existing source', () => {
     const store = createStore();
     store.put(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' }, spec: { configSource: source() } });
     const registry = createRegistry({ store, now: () => new Date(), gates: { dynamicKubeletConfig: false } });

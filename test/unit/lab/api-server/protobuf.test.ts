@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeProtobuf } from '../../../../src/lab/api-server/protobuf/decode-protobuf.ts';
 
-/** What kubectl 1.32 sent. */
+/** Requests of kubectl 1.32. */
 const SENT: readonly (readonly [command: string, base64: string, object: object])[] = [
   [
     'kubectl create configmap greek --from-literal=a=ä --from-literal=empty=',
@@ -53,17 +53,17 @@ describe('decodeProtobuf', () => {
     expect(decodeProtobuf(bytesOf(base64))).toEqual(object);
   });
 
-  it('refuses a kind it does not know', () => {
+  it('rejects an unknown kind', () => {
     // kubectl create quota q --hard=cpu=1
     const quota = 'azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIjChEKAXESABoAIgAqADIAOABCABIMCgoKA2NwdRIDCgExGgAaACIA';
     expect(() => decodeProtobuf(bytesOf(quota))).toThrow('no kind "ResourceQuota" is registered for version "v1"');
   });
 
-  it('refuses what is no protobuf', () => {
+  it('rejects input that is not protobuf', () => {
     expect(() => decodeProtobuf(Buffer.from('{"kind":"ConfigMap"}'))).toThrow('does not appear to be a protobuf message');
   });
 
-  it('ends with an error wherever a message is cut, never with another', () => {
+  it('fails with one of these errors for a truncated message', () => {
     const whole = bytesOf(SENT[2]?.[1] ?? '');
     const outcomes = Array.from({ length: whole.length }, (_, length) => {
       try {

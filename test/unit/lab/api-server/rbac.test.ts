@@ -21,7 +21,7 @@ describe('ruleAllows', () => {
     ['list is not get', get, `GET ${CM}`, false],
     ['watch is not list', { ...get, verbs: ['list'] }, `GET ${CM}?watch=true`, false],
     ['any verb', { ...get, verbs: ['*'] }, `GET ${CM}?watch=1`, true],
-    ['deletecollection is a verb of its own', { ...get, verbs: ['delete'] }, `DELETE ${CM}`, false],
+    ['deletecollection is a separate verb', { ...get, verbs: ['delete'] }, `DELETE ${CM}`, false],
     ['another resource', get, 'GET /api/v1/namespaces/kube-system/secrets/x', false],
     ['any resource', { ...get, resources: ['*'] }, 'GET /api/v1/namespaces/kube-system/secrets/x', true],
     ['another group', get, 'GET /apis/apps/v1/namespaces/a/configmaps/x', false],
@@ -37,10 +37,10 @@ describe('ruleAllows', () => {
     ['a resource is not its subresource', { ...get, resources: ['*/status'] }, 'GET /api/v1/nodes/x', false],
     ['a path', { nonResourceURLs: ['/version'], verbs: ['get'] }, 'GET /version', true],
     ['paths below', { nonResourceURLs: ['/healthz/*'], verbs: ['get'] }, 'GET /healthz/etcd', true],
-    ['a path that only begins so', { nonResourceURLs: ['/version'], verbs: ['get'] }, 'GET /versions', false],
+    ['a path that only has this prefix', { nonResourceURLs: ['/version'], verbs: ['get'] }, 'GET /versions', false],
     ['any path', { nonResourceURLs: ['*'], verbs: ['*'] }, 'POST /x', true],
-    ['paths are no resources', { nonResourceURLs: ['*'], verbs: ['*'] }, `GET ${CM}`, false],
-    ['resources are no paths', { apiGroups: ['*'], resources: ['*'], verbs: ['*'] }, 'GET /version', false],
+    ['paths are not resources', { nonResourceURLs: ['*'], verbs: ['*'] }, `GET ${CM}`, false],
+    ['resources are not paths', { apiGroups: ['*'], resources: ['*'], verbs: ['*'] }, 'GET /version', false],
     ['an empty rule', {}, `GET ${CM}`, false],
   ])('%s', (_, rule, line, allowed) => {
     expect(ruleAllows(rule, request(line))).toBe(allowed);
@@ -71,7 +71,7 @@ describe('authorize', () => {
   it.each([
     ['ann', [], `GET ${CM}/x`, true],
     ['ann', [], 'GET /api/v1/namespaces/default/configmaps/x', false],
-    // A Role never reaches what has no namespace.
+    // A Role never applies to cluster-scoped objects.
     ['ann', [], 'GET /api/v1/nodes/x', false],
     ['bob', ['devs'], `GET ${CM}/x`, true],
     ['bob', ['devs'], 'GET /api/v1/nodes/x', false],
@@ -87,7 +87,7 @@ describe('authorize', () => {
     expect(authorize(store, userOf(name, groups), request(line)).allowed).toBe(allowed);
   });
 
-  it('says which role is missing', () => {
+  it('reports the missing role', () => {
     expect(authorize(store, userOf('dan', []), request(`GET ${CM}/x`))).toEqual({
       allowed: false,
       reason: 'RBAC: role.rbac.authorization.k8s.io "gone" not found',

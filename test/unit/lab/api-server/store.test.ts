@@ -14,7 +14,7 @@ const configMap = (name: string, value = '', labels: Record<string, string> = {}
 });
 
 describe('createStore', () => {
-  it('counts one version over everything', () => {
+  it('has one version over all kinds', () => {
     const store = createStore();
     store.put(CM, configMap('a'));
     store.put(SECRETS, { ...configMap('a'), kind: 'Secret' });
@@ -24,7 +24,7 @@ describe('createStore', () => {
     expect(store.get(SECRETS, 'default', 'a')).not.toBeNull();
   });
 
-  it('moves nothing for the same content', () => {
+  it('keeps the version for the same content', () => {
     const store = createStore();
     const stored = store.put(CM, configMap('a'));
     expect(store.put(CM, { ...stored, data: { value: '' } })).toBe(stored);
@@ -39,7 +39,7 @@ describe('createStore', () => {
     expect(store.list(CM, 'a')).toHaveLength(1);
   });
 
-  it('forgets old changes, and says so', () => {
+  it('discards old changes, and returns null', () => {
     const store = createStore({ historyLimit: 3 });
     for (let i = 0; i < 20; i++) store.put(CM, configMap('a', String(i)));
     expect(store.since(1)).toBeNull();
@@ -49,7 +49,7 @@ describe('createStore', () => {
     expect(store.since(20)).toEqual([]);
   });
 
-  it('tells every listener the same order, even when one of them writes', () => {
+  it('delivers events to every listener in the same order, even when one of them writes', () => {
     const store = createStore();
     const seen: string[] = [];
     store.subscribe(({ object }) => {
@@ -89,7 +89,7 @@ describe('openWatch', () => {
     return { seen, watch };
   };
 
-  it.each(['', '0'])('begins with what exists for version %j', (resourceVersion) => {
+  it.each(['', '0'])('starts with the existing objects for version %j', (resourceVersion) => {
     const store = createStore();
     store.put(CM, configMap('a'));
     store.put(CM, configMap('a', '2'));
@@ -98,21 +98,21 @@ describe('openWatch', () => {
     expect(seen).toEqual(['ADDED a@2', 'ADDED b@3']);
   });
 
-  it('begins after a version', () => {
+  it('starts after a version', () => {
     const store = createStore();
     for (const name of ['a', 'b', 'c']) store.put(CM, configMap(name));
     store.remove(CM, 'default', 'a');
     expect(watching(store, { resourceVersion: '2' }).seen).toEqual(['ADDED c@3', 'DELETED a@4']);
   });
 
-  it('waits for a version that is not there yet', () => {
+  it('waits for a future version', () => {
     const store = createStore();
     const { seen } = watching(store, { resourceVersion: '2' });
     for (const name of ['a', 'b', 'c']) store.put(CM, configMap(name));
     expect(seen).toEqual(['ADDED c@3']);
   });
 
-  it('ends with an error for a version that is forgotten', () => {
+  it('ends with an error for an expired version', () => {
     const store = createStore();
     store.put(CM, configMap('a'));
     store.put(CM, configMap('b'));
@@ -120,7 +120,7 @@ describe('openWatch', () => {
     expect(watching(store, { resourceVersion: '1' }).seen).toEqual(['ERROR 410 too old resource version: 1 (2)', 'end']);
   });
 
-  it('marks the end of what exists when asked to', () => {
+  it('marks the end of the existing objects on request', () => {
     const store = createStore();
     store.put(CM, configMap('a'));
     expect(watching(store, { sendInitialEvents: true }).seen).toEqual(['ADDED a@1', 'BOOKMARK @1']);
@@ -135,7 +135,7 @@ describe('openWatch', () => {
     expect(seen).toEqual(['ADDED b@3']);
   });
 
-  it('adds what comes into view and deletes what leaves it, with its last content', () => {
+  it('sends ADDED and DELETED when an object starts and stops matching, with its last content', () => {
     const store = createStore();
     const { seen } = watching(store, { desired: ({ metadata }) => metadata.labels?.show === 'yes' });
     store.put(CM, configMap('a', '1', { show: 'no' }));
@@ -154,12 +154,12 @@ describe('openWatch', () => {
     expect(seen).toEqual([]);
   });
 
-  it('refuses what is no version', () => {
+  it('rejects an invalid version', () => {
     expect(() => watching(createStore(), { resourceVersion: 'x' })).toThrow('resourceVersion: Invalid value: "x"');
   });
 });
 
-it('types: a listener gets what stood there before', () => {
+it('passes the previous object to a listener', () => {
   const store = createStore();
   const events: StoreEvent[] = [];
   store.subscribe((event) => events.push(event));

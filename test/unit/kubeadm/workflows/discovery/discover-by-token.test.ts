@@ -328,11 +328,7 @@ describe('what cluster-info holds', () => {
   it.each<[string, () => string, RegExp]>([
     ['nothing', () => '', /is of no use: it is empty\. Have it made again.*\[DISCOVERY_CLUSTER_INFO\]$/],
     ['no YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
-    [
-      'another kind',
-      () => 'kind: Pod\n',
-      /^kube-public\/cluster-info:1:1: this is a Pod, not a kubeconfig \(kind: Config\) \[KUBECONFIG_INVALID\]$/,
-    ],
+    ['another kind', () => 'kind: Pod\n', /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/],
     ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
     [
       'several clusters',
@@ -516,8 +512,8 @@ describe('the way there', () => {
       /the proxy http:\/\/proxy:3128 refused the connection with status 407\. Give user and password.*\[DISCOVERY_PROXY\]$/,
     ],
     [
-      { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },
-      /HTTPS_PROXY is not the URL of a proxy\. Correct HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
+      { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not a valid proxy URL' },
+      /HTTPS_PROXY is not a valid proxy URL\. Correct HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
     ],
     [{ kind: 'too-large', maxBytes: 5 }, /larger than 5 bytes/],
   ])('$kind will not', async (issue, expected) => {
