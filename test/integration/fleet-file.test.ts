@@ -15,7 +15,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';
 let files = 0;
 
-/** Writes files below a directory of their own. */
+/** Writes files below a new directory. */
 function write(texts: Readonly<Record<string, string>>): string {
   const root = join(directory, String(files++));
   for (const [path, text] of Object.entries(texts)) {
@@ -25,7 +25,7 @@ function write(texts: Readonly<Record<string, string>>): string {
   return root;
 }
 
-/** As kubespray's sample inventory, with a bastion and an etcd of its own. */
+/** Like kubespray's sample inventory, with a bastion and a separate etcd group. */
 const KUBESPRAY = `[all]
 node1 ansible_host=10.0.0.1 ip=10.3.0.1
 node2 ansible_host=10.0.0.2 ip=10.3.0.2
@@ -48,7 +48,7 @@ ansible_ssh_common_args='-o ProxyCommand="ssh -W %h:%p -q ubuntu@1.2.3.4"'
 `;
 
 describe('fleet init', () => {
-  it('writes a file that is right, and never over one that is there', async () => {
+  it('writes a valid file, and never overwrites an existing one', async () => {
     const file = join(write({}), 'fleet.yaml');
     mkdirSync(dirname(file), { recursive: true });
     expect(await runCommand(['fleet', 'init', '-f', file])).toMatchObject({ code: 0, stderr: '' });
@@ -67,7 +67,7 @@ describe('fleet init', () => {
     ]);
   });
 
-  it('starts from an inventory and from ssh_config, by their place beside the file', async () => {
+  it('imports an inventory and ssh_config by paths relative to the fleet file', async () => {
     const root = write({
       'inv/hosts.ini': '[web]\nw[1:2] ansible_host=10.0.0.1\n',
       'ssh/config': 'Host a b\n  HostName 10.9.9.9\nInclude more\nHost *\n',
@@ -99,7 +99,7 @@ describe('fleet init', () => {
     ]);
   });
 
-  it('knows the groups of kubespray: what is a control plane, a bastion, no node, and where the node IPs are', async () => {
+  it("knows kubespray's groups: control planes, the bastion, hosts that are no nodes, and the node IPs", async () => {
     const root = write({ 'hosts.ini': KUBESPRAY });
     const file = join(root, 'fleet.yaml');
     expect(await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.ini')])).toMatchObject({
@@ -117,13 +117,13 @@ describe('fleet init', () => {
     );
     const { stdout } = await runCommand(['fleet', 'inventory', '-f', file, '--host', 'node2']);
     expect(stdout).toMatch(/\{"name":"node-ip","value":"10\.3\.0\.2"\}/);
-    // Where a host has none, and all are nodes, nothing is made up.
+    // For hosts without a node IP, none is invented.
     writeFileSync(join(root, 'hosts.ini'), '[kube_node]\nn1 ip=10.3.0.1\nn2\n[k8s_cluster:children]\nkube_node\n');
     const plain = await runCommand(['fleet', 'init', '-f', '-', '--from-ansible', join(root, 'hosts.ini')]);
     expect(plain.stdout).not.toMatch(/^ +(?:nodeIP|hosts):/m);
   });
 
-  it('declares what the inventory of kubespray declares, nothing else, and lists what it does not take', async () => {
+  it('declares the settings of the kubespray inventory and no others, and lists the ignored variables', async () => {
     const root = write({
       'hosts.ini': `${KUBESPRAY}kubelet_max_pods=90\n`,
       'group_vars/all/all.yml': 'cluster_name: prod.example\ndns_domain: "{{ cluster_name }}"\nkubelet_fail_swap_on: false\n',
@@ -184,7 +184,7 @@ describe('fleet init', () => {
     expect([read.kubernetesVersion, read.baseline ?? null]).toEqual([undefined, null]);
   });
 
-  it('prints it with -f -', async () => {
+  it('prints the file with -f -', async () => {
     const { code, stdout } = await runCommand(['fleet', 'init', '-f', '-']);
     expect([code, stdout.split('\n')[2]]).toEqual([0, 'apiVersion: kubeletadm.dev/v1alpha1']);
   });
@@ -193,7 +193,7 @@ describe('fleet init', () => {
 describe('fleet init --from-vagrant', () => {
   const recording = readFileSync(new URL('../unit/fleet/fixtures/vagrant/libvirt-2.3.4.txt', import.meta.url), 'utf8');
 
-  it('takes a recording from standard input or a file, key files by their way from the fleet file', async () => {
+  it('reads a recording from standard input or a file; key files are relative to the fleet file', async () => {
     const root = write({ 'here/x': '' });
     const text = recording.replaceAll('/home/ada/kubeletadm/vagrant', join(root, 'here'));
     const file = join(root, 'here/fleet.yaml');
@@ -214,7 +214,7 @@ describe('fleet init --from-vagrant', () => {
     expect(printed.stdout).toContain(`\n        - ${join(root, 'here')}/.vagrant/machines/cp1/libvirt/private_key\n`);
   });
 
-  it('runs vagrant ssh-config, and tells what it said when it fails', async () => {
+  it('runs vagrant ssh-config, and reports its output when it fails', async () => {
     const bin = write({ vagrant: `#!/bin/sh\n[ "$*" = ssh-config ] || exit 9\ncat <<'X'\n${recording}X\n` });
     chmodSync(join(bin, 'vagrant'), 0o755);
     const PATH = process.env.PATH;
@@ -238,7 +238,7 @@ describe('fleet init --from-vagrant', () => {
     }
   });
 
-  it('refuses a node IP that is none', async () => {
+  it('rejects an invalid node IP', async () => {
     expect(await runCommand(['fleet', 'init', '-f', '-', '--node-ip', '10.0.0.0/40'])).toMatchObject({
       code: 2,
       stdout: '',
@@ -248,7 +248,7 @@ describe('fleet init --from-vagrant', () => {
 });
 
 describe('fleet inventory and validate', () => {
-  it('tell everything that is wrong, with exit code 2', async () => {
+  it('report every error, with exit code 2', async () => {
     const root = write({
       'f.yaml': `${HEADER}hosts: [{name: n1, grops: [a]}]\nimports: [{ansibleInventory: nope.ini}, {ansibleInventory: bad.ini}]\n`,
       'bad.ini': '[a b]\n',
@@ -267,7 +267,7 @@ describe('fleet inventory and validate', () => {
     expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(2);
   });
 
-  it('find a host by its name only', async () => {
+  it('find a host only by its name', async () => {
     const file = join(write({ 'f.yaml': `${HEADER}hosts: [{name: "edge-[01:20]"}]\n` }), 'f.yaml');
     expect(await runCommand(['fleet', 'inventory', '-f', file, '--host', 'edge-5'])).toEqual({
       code: 2,
@@ -276,7 +276,7 @@ describe('fleet inventory and validate', () => {
     });
   });
 
-  it('judge configurations at the version of the file or of the flag', async () => {
+  it('validate configurations against the version of the file or of the flag', async () => {
     const file = join(
       write({
         'f.yaml': `${HEADER}kubernetesVersion: "1.30"\nbaseline: {kubeletConfiguration: {crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}\nhosts: [{name: n1}]\n`,
@@ -305,7 +305,7 @@ describe('fleet inventory and validate', () => {
   });
 });
 
-describe('an inventory of Ansible, compared with ansible-inventory', () => {
+describe('an Ansible inventory, compared with ansible-inventory', () => {
   const missing = requirement(
     'inventories as ansible-inventory reads them',
     spawnSync('ansible-inventory', ['--version']).status === 0 ? null : 'ansible-inventory is not installed (package ansible-core)',
@@ -402,7 +402,7 @@ describe('fleet trust', () => {
 
   const at = (server: { readonly port: number } | null | undefined): string => `address: 127.0.0.1, ssh: {port: ${server?.port}}`;
 
-  it('shows fingerprints, records them on demand, and then knows them', async () => {
+  it('shows fingerprints, records them on request, and then reports them as known', async () => {
     const { argv, known } = fleet(`hosts: [{name: odd, ${at(odd)}}]\n`);
     const shown = await runCommand([...argv, '--dry-run']);
     expect(shown).toMatchObject({ code: 6, stderr: '' });
@@ -411,7 +411,7 @@ describe('fleet trust', () => {
         `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +not known\\n$`,
       ),
     );
-    // Nobody is there to be asked.
+    // Without a terminal no question can be asked.
     expect(await runCommand(argv)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('fleet trust: standard input is not a terminal'),
@@ -423,14 +423,14 @@ describe('fleet trust', () => {
     expect(readFileSync(known, 'utf8').split('\n')).toHaveLength(2);
   });
 
-  it.skipIf(missing)('logs in nowhere', async () => {
+  it.skipIf(missing)('does not log in', async () => {
     const { argv } = fleet(`hosts: [{name: n1, ${at(one)}}]\n`);
     const before = one?.log().length ?? 0;
     expect((await runCommand([...argv, '--yes'])).code).toBe(0);
     expect(one?.log().slice(before)).not.toMatch(/userauth|Failed|Accepted|invalid user/i);
   });
 
-  it.skipIf(missing)('never records a key that has changed; the others are recorded', async () => {
+  it.skipIf(missing)('never records a changed key; the other keys are recorded', async () => {
     const { argv, known } = fleet(`hosts: [{name: n1, ${at(one)}}, {name: odd, ${at(odd)}}]\n`);
     const other = two?.hostKey('ed25519');
     writeFileSync(known, `[127.0.0.1]:${one?.port} ${other}\n`);
@@ -442,13 +442,13 @@ describe('fleet trust', () => {
     expect(readFileSync(known, 'utf8')).toContain(odd.hostKey);
   });
 
-  it.skipIf(missing)('asks for the key it knows of a host with several', async () => {
+  it.skipIf(missing)('asks a host with several keys for the known one', async () => {
     const { argv, known } = fleet(`hosts: [{name: n1, ${at(one)}}]\n`);
     writeFileSync(known, `[127.0.0.1]:${one?.port} ${one?.hostKey('rsa')}\n`);
     expect(await runCommand([...argv, '--dry-run'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/RSA .* known\n$/) });
   });
 
-  it.skipIf(missing)('takes the keys of the fleet file for the only ones', async () => {
+  it.skipIf(missing)('accepts only the keys of the fleet file for a host that declares keys', async () => {
     const entry = (key: string | undefined) => `hosts: [{name: n1, address: 127.0.0.1, ssh: {port: ${one?.port}, hostKeys: ["${key}"]}}]\n`;
     const right = fleet(entry(one?.hostKey('rsa')));
     expect(await runCommand([...right.argv, '--yes'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/RSA .* known\n$/) });
@@ -458,7 +458,7 @@ describe('fleet trust', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^n1: ${wrong.file}:3:1: the host key has changed: `))]);
   });
 
-  it.skipIf(missing)('goes through a bastion, whose key comes first', async () => {
+  it.skipIf(missing)("connects through a bastion after checking the bastion's key", async () => {
     const bastion = `{name: b, role: bastion, address: 127.0.0.1, ssh: {port: ${one?.port}, user: ${one?.user}, identityFiles: [${one?.identityFile}]}}`;
     const { argv, known } = fleet(`hosts: [${bastion}, {name: n1, address: localhost, ssh: {port: ${two?.port}, bastion: b}}]\n`);
     const closed = await runCommand([...argv, '--dry-run', '-o', 'json']);
@@ -477,7 +477,7 @@ describe('fleet trust', () => {
     );
   });
 
-  it('says which host does not answer, and looks at the others', async () => {
+  it('reports an unreachable host, and checks the others', async () => {
     const { argv } = fleet(`hosts: [{name: dead, address: 127.0.0.1, ssh: {port: 1}}, {name: odd, ${at(odd)}}]\n`);
     const { code, stdout, stderr } = await runCommand([...argv, '--yes', '--connect-timeout', '2']);
     expect(code).toBe(4);
