@@ -39,7 +39,7 @@ const ADMIN_CONF = 'etc/kubernetes/admin.conf';
 const LISTENING = '   0: 00000000:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n';
 const ADDRESS = '10.0.0.11';
 
-/** What a server that the host controls received. */
+/** Connections and requests that a server under the host's control received. */
 interface Received {
   readonly method: string;
   readonly url: string;
@@ -58,7 +58,7 @@ let server: Server;
 let port: number;
 const received: Received[] = [];
 let connections = 0;
-/** Where connections that the hosts are asked to open really go. */
+/** The real target of connections that the hosts are asked to open. */
 let destination: number;
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -130,7 +130,7 @@ beforeEach(() => {
   rmSync(operatorPath('executed'), { force: true });
 });
 
-/** Whatever address a host is asked to connect to, it decides which server answers. */
+/** The host decides which server answers, whatever address it is asked to connect to. */
 const overHostileNetwork = ({ connectHost }: Services): Partial<Services> => ({
   connectHost: async (target): Promise<Host> => {
     const host = await connectHost(target);
@@ -188,7 +188,7 @@ interface Hostile {
   readonly what: string;
   readonly entries: () => Entries;
   readonly field: string;
-  /** It is read on the host alone, which has no such file. */
+  /** The name is resolved only on the host, which has no such file. */
   readonly namesFile?: true;
 }
 
@@ -247,7 +247,7 @@ const MORE: readonly Hostile[] = [
   { what: 'impersonation', entries: () => ({ user: { ...ownCertificate(), as: 'system:admin' } }), field: 'users[0].user.as' },
 ];
 
-describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet plan'))('%s refuses admin.conf of a hostile host', (command) => {
+describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet plan'))('%s rejects admin.conf of a hostile host', (command) => {
   it.each(command === 'reset' ? [...HOSTILE, ...MORE] : HOSTILE)(
     'with $what: nothing is executed, read or sent',
     async ({ entries, field, namesFile }) => {
@@ -259,7 +259,7 @@ describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet plan'
       expect(stdout + stderr).toContain(field);
       expect(stdout + stderr).toMatch(/HOST_KUBECONFIG_(?:REFUSED|UNUSABLE)|HostKubeconfig/);
       expect(stderr).not.toContain('SECRET-OF-THE-OPERATOR');
-      // A reset goes on without an admin.conf that cannot be used.
+      // A reset continues without an unusable admin.conf.
       expect(code, stderr).toBe(command === 'reset' && namesFile ? 0 : 3);
     },
   );
@@ -283,7 +283,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
   const written = (): string => join(directory, 'admin.conf');
   afterEach(() => rmSync(written(), { force: true }));
 
-  /** What happens after init on the first control plane. */
+  /** Called after init on the first control plane. */
   async function settle(): Promise<void> {
     const [stdin, sink] = [Readable.from(['']), new Writable({ write: (_chunk, _encoding, done) => done() })];
     const env = { PATH: process.env.PATH ?? '' };
@@ -324,7 +324,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
     expect(existsSync(written())).toBe(false);
   });
 
-  it('holds what the host embeds, and nothing else of it', async () => {
+  it('contains only the credentials that the host embeds', async () => {
     destination = Number(new URL(api.url).port);
     const text = JSON.parse(kubeconfig({ cluster: { server: api.url }, user: ownCertificate() })) as Record<string, unknown>;
     const other = { name: 'other', user: { exec: { apiVersion: PLUGIN, command: 'sh', args: ['-c', shell()] } } };
