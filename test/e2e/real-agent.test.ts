@@ -46,7 +46,7 @@ const BAD: readonly [string, string, RegExp][] = [
 /** The scenarios for which a real kubelet shows more than a stand-in. */
 const SHOWN: ReadonlySet<number> = new Set([1, 14, 16, 19, 21, 22, 27, 28, 34, 35, 37]);
 
-describe.skipIf(requirement('the agent with a real kubelet', missing))('the agent beside a real kubelet', () => {
+describe.skipIf(requirement('the agent with a real kubelet', missing))('the agent with a real kubelet', () => {
   let cluster: Cluster;
   let lab: LabHosts;
   let close: RealCluster['close'] | undefined;

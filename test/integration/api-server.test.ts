@@ -305,7 +305,7 @@ const hasKubectl = (() => {
     execFileSync('kubectl', ['version', '--client'], { stdio: 'ignore' });
     return true;
   } catch {
-    console.info('skipped: kubectl against the API server double: there is no kubectl on the PATH');
+    console.info('skipped: kubectl against the API server double: kubectl is not on the PATH');
     return false;
   }
 })();

@@ -195,9 +195,7 @@ describe('TLS', () => {
   });
 
   it('rejects a certificate for other names and reports its SANs', async () => {
-    const named = keep(
-      await startApiServer({ host: '127.0.0.2', serving: (authority) => authority.issueServer(['api.example.com', '10.0.0.1']) }),
-    );
+    const named = keep(await startApiServer({ host: '127.0.0.2', serving: (ca) => ca.issueServer(['api.example.com', '10.0.0.1']) }));
     const cluster = clusterOf(named.adminKubeconfig());
     expect(await failure(cluster.version())).toBe(
       `cannot reach the API server ${named.url}: its certificate is not for 127.0.0.2 but for api.example.com, 10.0.0.1. Use one of those in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs). [CLUSTER_UNREACHABLE]`,
@@ -205,14 +203,14 @@ describe('TLS', () => {
   });
 
   it('honours tls-server-name', async () => {
-    const named = keep(await startApiServer({ serving: (authority) => authority.issueServer(['api.example.com']) }));
+    const named = keep(await startApiServer({ serving: (ca) => ca.issueServer(['api.example.com']) }));
     const text = named.adminKubeconfig().replace('server:', 'tls-server-name: api.example.com\n    server:');
     expect(await clusterOf(text).version()).toBe('v1.36.2');
   });
 
   it('rejects an expired certificate', async () => {
     const notAfter = new Date(Date.now() - 24 * 3600 * 1000);
-    const expired = keep(await startApiServer({ serving: (authority) => authority.issueServer(['127.0.0.1'], { notAfter }) }));
+    const expired = keep(await startApiServer({ serving: (ca) => ca.issueServer(['127.0.0.1'], { notAfter }) }));
     expect(await failure(clusterOf(expired.adminKubeconfig()).version())).toContain(
       'its certificate has expired. Renew the certificate of the API server, or check the clocks of both machines. [CLUSTER_UNREACHABLE]',
     );
@@ -249,7 +247,7 @@ describe('credentials', () => {
   });
 
   it('are reported when rejected', async () => {
-    const secret = 'a-token-nobody-may-see';
+    const secret = 'a-secret-token';
     const message = await failure(clusterOf(kubeconfig({}, { token: secret })).get(ref('x')));
     expect(message).toBe(
       'cannot get ConfigMap default/x: Unauthorized. The API server does not accept the credentials: check the token or client certificate in the kubeconfig. [CLUSTER_UNAUTHORIZED]',
@@ -569,16 +567,16 @@ describe('a watch', () => {
 
   it('without a resourceVersion starts with the existing objects', async () => {
     const own = keep(await startApiServer());
-    own.put(configMap('there'));
+    own.put(configMap('existing'));
     const cluster = clusterOf(own.adminKubeconfig());
     expect(await take(1, (signal) => cluster.watch(CONFIG_MAPS, { signal }))).toMatchObject([
-      { type: 'ADDED', object: { metadata: { name: 'there' } } },
+      { type: 'ADDED', object: { metadata: { name: 'existing' } } },
     ]);
   });
 
   it('closes its connection when its reader stops', async () => {
     const own = keep(await startApiServer());
-    own.put(configMap('there'));
+    own.put(configMap('existing'));
     const cluster = clusterOf(own.adminKubeconfig());
     for await (const _ of cluster.watch(CONFIG_MAPS, {})) break;
     await expect.poll(() => own.openWatches).toBe(0);

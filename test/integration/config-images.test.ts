@@ -45,7 +45,7 @@ describe('config images list', () => {
 
   const binaries = findRealBinaries();
   const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
-  const missing = kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null;
+  const missing = kubeadm === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : null;
   it.skipIf(requirement('the images kubeadm lists', missing)).each([
     ['--config', config],
     ['--kubernetes-version', 'v1.35.4'],

@@ -15,17 +15,17 @@ describe.skipIf(requirement("fleets over the system's ssh", sshdMissing))("a fle
   let plain: Sshd;
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-fleet-openssh-'));
-    const authority = join(directory, 'authority');
+    const ca = join(directory, 'ca');
     identity = join(directory, 'id');
-    for (const path of [authority, identity]) generateKey(path, 'ed25519');
+    for (const path of [ca, identity]) generateKey(path, 'ed25519');
     // Every host of a fleet has an address of its own.
     const addresses = [2, 3].map((i) => `ListenAddress 127.0.0.${i}`);
     plain = await startSshd({ config: addresses });
     certified = await startSshd({
       hostKeys: ['ed25519', 'ecdsa'],
-      config: [...addresses, `TrustedUserCAKeys ${authority}.pub`, 'AuthorizedKeysFile none'],
+      config: [...addresses, `TrustedUserCAKeys ${ca}.pub`, 'AuthorizedKeysFile none'],
     });
-    execFileSync('ssh-keygen', ['-q', '-s', authority, '-I', 'test', '-n', certified.user, `${identity}.pub`]);
+    execFileSync('ssh-keygen', ['-q', '-s', ca, '-I', 'test', '-n', certified.user, `${identity}.pub`]);
   });
   afterAll(async () => {
     await Promise.all([certified?.stop(), plain?.stop()]);

@@ -27,9 +27,9 @@ describe('evidence of a host for its Node', () => {
   let count = 0;
 
   beforeAll(async () => {
-    const authority = await createAuthority();
-    ca = authority.certPem;
-    ec = await authority.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
+    const clusterCa = await createAuthority();
+    ca = clusterCa.certPem;
+    ec = await clusterCa.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -73,8 +73,8 @@ describe('evidence of a host for its Node', () => {
     };
   }
 
-  const validate = ({ evidence, challenge }: Asked, authority = ca): NodeProof =>
-    proveNode(evidence, { authorities: readCertificateChain(authority) ?? [], challenge, now: new Date() });
+  const validate = ({ evidence, challenge }: Asked, trusted = ca): NodeProof =>
+    proveNode(evidence, { authorities: readCertificateChain(trusted) ?? [], challenge, now: new Date() });
   const conf = (user: string): string => `apiVersion: v1
 kind: Config
 clusters: [{ name: c, cluster: { server: https://api:6443 } }]

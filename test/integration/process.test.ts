@@ -75,7 +75,7 @@ describe('the process', () => {
 
   it.skipIf(process.platform !== 'linux')('exits cleanly when its terminal closes', async () => {
     const silent = await silentHost();
-    const [reported, code] = [join(directory, 'said'), join(directory, 'code')];
+    const [reported, code] = [join(directory, 'stderr'), join(directory, 'code')];
     const command = [process.execPath, program, ...silent.reset].join(' ');
     // The kernel signals the shell of the terminal, and the whole foreground group when the shell has exited.
     const line = `(trap : HUP; ${command} 2>${reported}; echo $? >${code}.new; mv ${code}.new ${code}); true`;

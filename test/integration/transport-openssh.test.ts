@@ -78,20 +78,20 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
   });
 
   it('supports logins with a certificate, unlike the built-in client', async () => {
-    const [authority, own] = [newKey('ca'), newKey('id')];
-    const server = await startSshd({ config: [`TrustedUserCAKeys ${authority}.pub`, 'AuthorizedKeysFile none'] });
+    const [ca, own] = [newKey('ca'), newKey('id')];
+    const server = await startSshd({ config: [`TrustedUserCAKeys ${ca}.pub`, 'AuthorizedKeysFile none'] });
     cleanups.push(server.stop);
-    execFileSync('ssh-keygen', ['-q', '-s', authority, '-I', 'test', '-n', server.user, `${own}.pub`]);
+    execFileSync('ssh-keygen', ['-q', '-s', ca, '-I', 'test', '-n', server.user, `${own}.pub`]);
     expect(await outputOf(transportTo(targetAt(server, { identityFiles: [own] })), 'echo', 'certified')).toBe('certified\n');
   });
 
   it("honours the user's configuration for the alias", async () => {
     const config = join(directory, 'config');
-    writeFileSync(config, `Host edge\n  IdentityFile ${sshd.identityFile}\n  SetEnv LC_PLACE=there\n`);
+    writeFileSync(config, `Host edge\n  IdentityFile ${sshd.identityFile}\n  SetEnv LC_PLACE=remote\n`);
     const server = await startSshd({ config: ['AcceptEnv LC_PLACE', `AuthorizedKeysFile ${sshd.identityFile}.pub`] });
     cleanups.push(server.stop);
     const transport = transportTo(targetAt(server, { alias: 'edge', identityFiles: [] }), { configFile: config });
-    expect(await outputOf(transport, '/bin/sh', '-c', 'echo $LC_PLACE')).toBe('there\n');
+    expect(await outputOf(transport, '/bin/sh', '-c', 'echo $LC_PLACE')).toBe('remote\n');
   });
 
   it('uses jump hosts, with one connection to each', async () => {

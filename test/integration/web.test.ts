@@ -15,18 +15,18 @@ import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
 import { socksProxy } from '../support/socks-proxy.ts';
 
-let authority: CertificateAuthority;
+let ca: CertificateAuthority;
 let serving: KeyPair;
 const open: { close(): Promise<void> | void }[] = [];
 beforeAll(async () => {
-  authority = await createAuthority();
-  serving = await authority.issueServer(['127.0.0.1', 'api.example.test', '::1'], { commonName: 'kube-apiserver' });
+  ca = await createAuthority();
+  serving = await ca.issueServer(['127.0.0.1', 'api.example.test', '::1'], { commonName: 'kube-apiserver' });
 });
 afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close();
 });
 
-const TRUST = () => ({ kind: 'authorities', pem: authority.certPem }) as const;
+const TRUST = () => ({ kind: 'authorities', pem: ca.certPem }) as const;
 const keyPair = (): TlsOptions => ({ cert: serving.certPem, key: serving.keyPem });
 
 async function listen(server: Server): Promise<number> {
@@ -127,7 +127,7 @@ describe('a single pinned certificate', () => {
       response.end('{}');
     });
     const port = await listen(server);
-    const other = await authority.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
+    const other = await ca.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
     const get = (pem: string) =>
       nodeWeb({ HTTPS_PROXY: 'http://127.0.0.1:9' }).get({
         url: `https://127.0.0.1:${port}/configz`,
@@ -137,7 +137,7 @@ describe('a single pinned certificate', () => {
         proxyUrl: null,
       });
     expect(await get(`${serving.certPem}\n${other.certPem}`)).toMatchObject({ kind: 'answer', status: 200 });
-    for (const pem of [other.certPem, authority.certPem, `${other.certPem}\n${serving.certPem}`])
+    for (const pem of [other.certPem, ca.certPem, `${other.certPem}\n${serving.certPem}`])
       expect(await get(pem)).toMatchObject({ issue: { kind: 'other-certificate', peer: { issuer: expect.any(String) } } });
     const unverified = { url: `https://127.0.0.1:${port}/`, trust: { kind: 'unverified' }, bearerToken: new Secret('abc') } as const;
     expect(await nodeWeb({}).get(unverified)).toMatchObject({ kind: 'failed' });
@@ -145,9 +145,9 @@ describe('a single pinned certificate', () => {
   });
 
   it('its server receives the client certificate in the handshake, from one file with certificate and key', async () => {
-    const client = await authority.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
+    const client = await ca.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
     const asked: unknown[] = [];
-    const tls = { ...keyPair(), ca: authority.certPem, requestCert: true, rejectUnauthorized: false };
+    const tls = { ...keyPair(), ca: ca.certPem, requestCert: true, rejectUnauthorized: false };
     const server = createHttpsServer(tls, ({ socket, headers }, response) => {
       const { authorized } = socket as TLSSocket;
       asked.push([authorized, (socket as TLSSocket).getPeerCertificate().subject?.CN, headers.authorization]);

@@ -12,7 +12,7 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';
-const NOBODY = '127.0.0.1';
+const CLOSED_ADDRESS = '127.0.0.1';
 const QUIET = { env: {}, stdin: Readable.from(['']), stdout: new Writable(), stderr: new Writable() };
 
 describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
@@ -227,7 +227,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it('an unreachable host delays no other, and is reported at the end', async () => {
-    fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1000}}\n`);
+    fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1000}}\n`);
     const { code, stdout, stderr } = await apply('--serial', '1');
     expect(code).toBe(4);
     expect(stdout).toBe('4 hosts: 3 changed, 1 not reached.\n');
@@ -244,7 +244,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     });
 
     it('status prints one line per host: version, configuration, health, Node, drift', async () => {
-      fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\n  - {name: node1, role: control-plane}\n`);
+      fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\n  - {name: node1, role: control-plane}\n`);
       writeFileSync(hostFile(3, CONFIG), config(3).replace('maxPods: 60', 'maxPods: 6'));
       const { code, stdout, stderr } = await inspect('status');
       const hash = (host: number): string => createHash('sha256').update(config(host)).digest('hex').slice(0, 12);
@@ -293,7 +293,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it('--retry failed processes the remaining hosts of an earlier run', async () => {
-    fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n`);
+    fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n`);
     expect((await apply('--limit', '!node2')).code).toBe(4);
     const retried = await apply('--retry', 'failed');
     expect(retried.code).toBe(1);

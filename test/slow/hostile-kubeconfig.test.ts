@@ -51,7 +51,7 @@ interface Received {
 let directory: string;
 let lab: Lab;
 let api: ApiServer;
-let authority: CertificateAuthority;
+let ca: CertificateAuthority;
 let operator: KeyPair;
 let hostAdmin: KeyPair;
 let server: Server;
@@ -71,8 +71,8 @@ const put = (path: string, text: string): void => {
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'ka-kubeconfig-'));
-  authority = await createAuthority();
-  api = await startApiServer({ authority, controllers: ['bootstrap-signer'] });
+  ca = await createAuthority();
+  api = await startApiServer({ authority: ca, controllers: ['bootstrap-signer'] });
   const token = { token: new Secret(TOKEN.full), usages: ['signing', 'authentication'], groups: [String(BOOTSTRAP_GROUP.name)] };
   api.put(
     ...parseAllDocuments(readFileSync(CLUSTER, 'utf8')).flatMap((document) => (document.toJS() as KubeObject | null) ?? []),
@@ -83,10 +83,10 @@ beforeAll(async () => {
     tokenSecret(token, new Date()),
   );
   lab = await startLab({ directory: join(directory, 'lab'), hosts: 1 });
-  operator = await authority.issueClient({ commonName: 'operator', organizations: ['system:masters'] });
-  hostAdmin = await authority.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
-  const serving = await authority.issueServer(['127.0.0.1', ADDRESS, '10.99.0.11']);
-  const tls = { cert: serving.certPem, key: serving.keyPem, ca: authority.certPem, requestCert: true, rejectUnauthorized: false };
+  operator = await ca.issueClient({ commonName: 'operator', organizations: ['system:masters'] });
+  hostAdmin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
+  const serving = await ca.issueServer(['127.0.0.1', ADDRESS, '10.99.0.11']);
+  const tls = { cert: serving.certPem, key: serving.keyPem, ca: ca.certPem, requestCert: true, rejectUnauthorized: false };
   server = createServer(tls, (request, response) => {
     const client = (request.socket as TLSSocket).getPeerCertificate().subject?.CN;
     const { method = '', url = '' } = request;
@@ -100,8 +100,8 @@ beforeAll(async () => {
   put(operatorPath('token'), 'SECRET-OF-THE-OPERATOR\n');
   put(operatorPath('client.crt'), operator.certPem);
   put(operatorPath('client.key'), operator.keyPem);
-  put(operatorPath('ca.crt'), authority.certPem);
-  const pki = fakeHost({ files: { '/etc/kubernetes/pki/ca.crt': authority.certPem, '/etc/kubernetes/pki/ca.key': authority.keyPem } });
+  put(operatorPath('ca.crt'), ca.certPem);
+  const pki = fakeHost({ files: { '/etc/kubernetes/pki/ca.crt': ca.certPem, '/etc/kubernetes/pki/ca.key': ca.keyPem } });
   await makePki(pkiContext(pki, fakeClock(new Date())), pkiOptions(pkiNode()));
   for (const name of ['ca', 'sa', 'front-proxy-ca', 'etcd/ca'])
     for (const kind of name === 'sa' ? ['key', 'pub'] : ['crt', 'key'])
@@ -167,7 +167,7 @@ interface Entries {
 }
 
 function kubeconfig({ cluster = {}, user = {} }: Entries): string {
-  const trust = 'insecure-skip-tls-verify' in cluster ? {} : { 'certificate-authority-data': base64(authority.certPem) };
+  const trust = 'insecure-skip-tls-verify' in cluster ? {} : { 'certificate-authority-data': base64(ca.certPem) };
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',

@@ -72,7 +72,7 @@ const line: fc.Arbitrary<Line> = fc.record({
     ),
   ),
   separator: fc.constantFrom(' ', ' ', '\t', '  '),
-  comment: fc.constantFrom('', '', ' somebody@somewhere', '\t# note'),
+  comment: fc.constantFrom('', '', ' user@somewhere', '\t# note'),
 });
 const file = fc.array(line, { maxLength: 4 });
 const cases: fc.Arbitrary<Case> = fc.record({
@@ -119,7 +119,7 @@ describe.skipIf(requirement('known_hosts compared with ssh', sshdMissing))('know
     return sshTargetFor({
       name: `case-${index}`,
       port: sshd.port,
-      user: 'nobody-by-that-name',
+      user: 'no-such-user',
       directory,
       hostName: one.target === 'name' ? 'localhost' : '127.0.0.1',
       hostKeyAlias: one.target === 'alias' ? 'edge-1' : null,

@@ -7,7 +7,7 @@ export interface FakeEtcd extends Cluster {
   healthy: boolean;
 }
 
-/** Members that were announced start when the test says so: by a name. */
+/** Announced members start when the test names them. */
 export function fakeEtcd(members: readonly EtcdMemberState[]): FakeEtcd {
   const all = [...members];
   const named = (name: string) => all.find((member) => etcdMemberObject(member).metadata.name === name);
