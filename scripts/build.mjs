@@ -1,7 +1,8 @@
-// Makes dist/kubeletadm.mjs: the whole program in one file that needs nothing but Node.
+// Builds dist/kubeletadm.mjs: the whole program in one file that needs only Node.js.
 //
-// esbuild splits the program where it imports lazily. Node would have to read every part of one big module before it could run any; so the parts
-// are put into one file: as functions what every start needs, the others as compressed text, each evaluated when it is first asked for.
+// esbuild splits the program at its lazy imports. Node.js would have to parse one big module completely before it runs any
+// part of it. Therefore the file contains the parts that every start needs as functions, and the others as compressed text
+// that is evaluated on first use.
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { basename, join, relative, sep } from 'node:path';
@@ -12,12 +13,12 @@ import { noticesComment, RULE, section, thirdPartyNotices } from './third-party-
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/kubeletadm.mjs');
-/** Parts above this size are compressed each by itself. */
+/** Parts above this size are compressed individually. */
 const COMPRESS_ABOVE = 2_000;
 const compress = (code) =>
   brotliCompressSync(Buffer.from(code), { params: { [constants.BROTLI_PARAM_SIZE_HINT]: code.length } }).toString('base64');
 
-/** Template texts in place of the module that reads them from disk. */
+/** The texts of templates replace the module that reads them from disk. */
 const templates = {
   name: 'templates',
   setup(context) {
@@ -38,7 +39,7 @@ const templates = {
   },
 };
 
-/** Commander starts programs only for commands that are programs of their own; to load what starts them would cost every start. */
+/** Commander starts subprocesses only for commands that are separate programs; loading child_process would slow every start. */
 const commander = {
   name: 'commander',
   setup(context) {
@@ -53,8 +54,9 @@ const commander = {
 };
 
 /**
- * Optional modules of dependencies, which do without them. Left outside they would be looked for in every node_modules above the program, and whoever
- * can write there would have his code executed. Here each is a module that throws, as where they are not installed.
+ * Optional modules of dependencies, which work without them. As external modules they would be looked up in every
+ * node_modules above the program, and a user with write access to one could execute code. The bundle contains a module
+ * instead that throws, as if they were not installed.
  */
 const optionalModules = {
   name: 'optional-modules',
@@ -102,13 +104,13 @@ const parts = await Promise.all(
       platform: 'node',
       target: 'node20',
       minify: true,
-      // import() of parts and of Node's own modules becomes require: there is no module loader behind compiled text.
+      // import() of parts and of Node.js modules becomes require: compiled text has no module loader.
       supported: { 'dynamic-import': false },
     });
     return { name: basename(path), code };
   }),
 );
-/** What every start evaluates: the entry and what it imports statically. */
+/** The parts that every start evaluates: the entry and its static imports. */
 const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]));
 const eager = new Set();
 const visit = (name) => {
@@ -118,7 +120,7 @@ const visit = (name) => {
 };
 visit('entry.js');
 const lazy = parts.filter(({ name }) => !eager.has(name));
-/** Texts one after the other, and where each begins and how long it is. */
+/** Concatenated texts with the offset and the length of each. */
 function concatenate(texts) {
   let at = 0;
   const places = texts.map((text) => {
@@ -128,11 +130,11 @@ function concatenate(texts) {
   });
   return { text: texts.join(''), places };
 }
-/** Small parts are compressed together: whoever asks for one asks for more. */
+/** Small parts are compressed together: they are often used together. */
 const small = lazy.filter(({ code }) => code.length <= COMPRESS_ABOVE);
 const smallTexts = concatenate(small.map(({ code }) => code));
 const large = lazy.filter(({ code }) => code.length > COMPRESS_ABOVE);
-// What no start needs stands in a comment at the end, which costs a start least; it is read from the file when it is asked for.
+// Parts that no start needs are in a comment at the end, which is cheap to skip; they are read from the file on first use.
 const { text: texts, places } = concatenate([compress(smallTexts.text), ...large.map(({ code }) => compress(code))]);
 const table = JSON.stringify(large.map(({ name }, i) => [name, places[i + 1]]));
 const smallTable = JSON.stringify(small.map(({ name }, i) => [name, smallTexts.places[i]]));
@@ -140,7 +142,7 @@ const functions = parts
   .filter(({ name }) => eager.has(name))
   .map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`)
   .join(',\n');
-/** What asks for a part: by `node` for Node's own modules and no others, by `packed` for a piece of the texts. */
+/** The import of a part: through `node` for Node.js modules only, through `packed` for a part of the texts. */
 const loader = `function node(name){
 const own=process.getBuiltinModule(name);if(own)return own;
 throw Object.assign(new Error('Cannot find module '+name),{code:'MODULE_NOT_FOUND'})}
@@ -177,7 +179,7 @@ return comment.slice(from,to)}
 ${loader}${noticesComment(notices)}/*${texts}*/
 `;
 if (process.argv.includes('--sea')) {
-  // The same for an executable: a CommonJS script that asks Node for its parts, which are an asset beside it.
+  // The same for an executable: a CommonJS script that loads its parts from an asset of the executable.
   const script = `{
 const filename=process.execPath,dirname=node('node:path').dirname(filename),__url=node('node:url').pathToFileURL(filename).href;
 let texts='';
@@ -190,7 +192,7 @@ ${loader}}
   await writeFile(join(root, 'dist/sea/notices'), notices);
 }
 await mkdir(join(root, 'dist'), { recursive: true });
-// Renamed when it is complete: tests may start the program during another build.
+// Renamed when complete: tests may start the program during another build.
 await writeFile(`${out}.new`, program);
 await chmod(`${out}.new`, 0o755);
 await rename(`${out}.new`, out);

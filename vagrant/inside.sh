@@ -1,5 +1,6 @@
 #!/bin/sh
-# inside.sh: kubeletadm in a guest, for MODE=inside: Node.js of the distribution where it is new enough, else the official build; and the bundle.
+# inside.sh: installs kubeletadm in a guest, for MODE=inside: the bundle, and Node.js from the distribution if it is new
+# enough, otherwise the official build.
 set -eu
 version=v20.19.5
 export DEBIAN_FRONTEND=noninteractive

@@ -98,7 +98,7 @@ describe('cluster.sh', () => {
     up();
     const file = join(cwd, 'fleet.yaml');
     writeFileSync(file, `${readFileSync(file, 'utf8')}  - name: worker2\n    kubeletConfiguration: {maxPods: 30}\n`);
-    expect(cluster('down').stdout).toContain('fleet.yaml was edited: it is kept');
+    expect(cluster('down').stdout).toContain('fleet.yaml was edited and is kept');
     up({ WORKERS: '3' });
     expect(readFileSync(file, 'utf8')).toContain('maxPods: 30');
     expect((await hosts()).toSorted()).toEqual([

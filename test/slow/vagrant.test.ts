@@ -59,10 +59,10 @@ describe.skipIf(requirement('the Vagrantfile', whyNoVagrant()))('the Vagrantfile
   });
 
   it.each([
-    [{ WORKERS: 'many' }, 'WORKERS=many: a number from 0 to 90 is wanted'],
-    [{ CP_MEMORY: '512' }, 'CP_MEMORY=512: a number from 1700 to 262144 is wanted'],
-    [{ SUBNET: '192.168.56.0/24' }, 'SUBNET=192.168.56.0/24: it is written like 192.168.56'],
-    [{ MODE: 'both' }, 'MODE=both: it is written like host or inside'],
+    [{ WORKERS: 'many' }, 'WORKERS=many: must be an integer from 0 to 90'],
+    [{ CP_MEMORY: '512' }, 'CP_MEMORY=512: must be an integer from 1700 to 262144'],
+    [{ SUBNET: '192.168.56.0/24' }, 'SUBNET=192.168.56.0/24: must be like 192.168.56'],
+    [{ MODE: 'both' }, 'MODE=both: must be like host or inside'],
   ])('rejects %j', (env, message) => {
     const { status, stderr } = vagrant(['validate', '--ignore-provider'], env);
     expect(status).toBe(1);
