@@ -13,7 +13,8 @@ if (!existsSync(bundle)) {
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 30);
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-// Without the user's variables: additional CA certificates (NODE_EXTRA_CA_CERTS) dominate the startup time of Node.js.
+// Without the user's variables: additional CA certificates (NODE_EXTRA_CA_CERTS) dominate the startup time of
+// Node.js.
 const { PATH, HOME } = process.env;
 const env = { PATH, HOME };
 const timeMs = (args, expected = 0) => {

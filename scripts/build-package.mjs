@@ -1,4 +1,5 @@
-// dist/kubeletadm-VERSION.tgz: the built program as an npm package. It contains all its parts and has no dependencies.
+// dist/kubeletadm-VERSION.tgz: the built program as an npm package. It contains all its parts and has no
+// dependencies.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

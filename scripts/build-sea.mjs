@@ -42,7 +42,9 @@ chmodSync(out, 0o755);
 rmSync(work, { recursive: true, force: true });
 console.log(`${out.slice(root.length)} ${(made.length / 1e6).toFixed(1)} MB`);
 
-/** The licence of the embedded Node.js: next to its `bin`, or in the documentation directory of distributions. */
+/**
+ * The licence of the embedded Node.js: next to its `bin`, or in the documentation directory of distributions.
+ */
 function nodeLicense() {
   const prefix = join(dirname(realpathSync(node)), '..');
   const file = [join(prefix, 'LICENSE'), join(prefix, 'share/doc/nodejs/LICENSE'), '/usr/share/doc/nodejs/LICENSE'].find((path) =>

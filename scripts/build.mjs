@@ -1,8 +1,8 @@
 // Builds dist/kubeletadm.mjs: the whole program in one file that needs only Node.js.
 //
-// esbuild splits the program at its lazy imports. Node.js would have to parse one big module completely before it runs any
-// part of it. Therefore the file contains the parts that every start needs as functions, and the others as compressed text
-// that is evaluated on first use.
+// esbuild splits the program at its lazy imports. Node.js would have to parse one big module completely
+// before it runs any part of it. Therefore the file contains the parts that every start needs as functions,
+// and the others as compressed text that is evaluated on first use.
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { basename, join, relative, sep } from 'node:path';
@@ -39,7 +39,10 @@ const templates = {
   },
 };
 
-/** Commander starts subprocesses only for commands that are separate programs; loading child_process would slow every start. */
+/**
+ * Commander starts subprocesses only for commands that are separate programs; loading child_process would
+ * slow every start.
+ */
 const commander = {
   name: 'commander',
   setup(context) {
@@ -54,9 +57,9 @@ const commander = {
 };
 
 /**
- * Optional modules of dependencies, which work without them. As external modules they would be looked up in every
- * node_modules above the program, and a user with write access to one could execute code. The bundle contains a module
- * instead that throws, as if they were not installed.
+ * Optional modules of dependencies, which work without them. As external modules they would be looked up in
+ * every node_modules above the program, and a user with write access to one could execute code. The bundle
+ * contains a module instead that throws, as if they were not installed.
  */
 const optionalModules = {
   name: 'optional-modules',
@@ -134,7 +137,8 @@ function concatenate(texts) {
 const small = lazy.filter(({ code }) => code.length <= COMPRESS_ABOVE);
 const smallTexts = concatenate(small.map(({ code }) => code));
 const large = lazy.filter(({ code }) => code.length > COMPRESS_ABOVE);
-// Parts that no start needs are in a comment at the end, which is cheap to skip; they are read from the file on first use.
+// Parts that no start needs are in a comment at the end, which is cheap to skip; they are read from the file
+// on first use.
 const { text: texts, places } = concatenate([compress(smallTexts.text), ...large.map(({ code }) => compress(code))]);
 const table = JSON.stringify(large.map(({ name }, i) => [name, places[i + 1]]));
 const smallTable = JSON.stringify(small.map(({ name }, i) => [name, smallTexts.places[i]]));
@@ -142,7 +146,9 @@ const functions = parts
   .filter(({ name }) => eager.has(name))
   .map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`)
   .join(',\n');
-/** The import of a part: through `node` for Node.js modules only, through `packed` for a part of the texts. */
+/**
+ * The import of a part: through `node` for Node.js modules only, through `packed` for a part of the texts.
+ */
 const loader = `function node(name){
 const own=process.getBuiltinModule(name);if(own)return own;
 throw Object.assign(new Error('Cannot find module '+name),{code:'MODULE_NOT_FOUND'})}

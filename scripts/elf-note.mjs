@@ -1,8 +1,8 @@
 // Adds data to an executable as a note that its program finds in memory. 64-bit ELF, little-endian.
 //
-// The program header table has no room for another entry, so it moves to the end of the file, into a new segment that also
-// contains the note. Kernels before 5.18 compute the address of the table from the address of the first segment and the
-// file offset: so the new segment keeps the same distance between the two.
+// The program header table has no room for another entry, so it moves to the end of the file, into a new
+// segment that also contains the note. Kernels before 5.18 compute the address of the table from the address
+// of the first segment and the file offset: so the new segment keeps the same distance between the two.
 // @see elf(5)
 
 const [PT_LOAD, PT_NOTE, PT_PHDR] = [1, 4, 6];

@@ -1,8 +1,10 @@
-// npm run lab: a cluster on lab hosts (systemd and sshd in containers, see test/lab/hosts.sh), for users without virtual
+// npm run lab: a cluster on lab hosts (systemd and sshd in containers, see test/lab/hosts.sh), for users
+// without virtual
 // machines. It performs the steps of vagrant/cluster.sh and runs until Ctrl-C. As root on Debian or Ubuntu.
 //
 // WORKERS=2             workers in addition to the first node
-// KUBEBUILDER_ASSETS=   folder with kube-apiserver, kube-controller-manager, etcd and kubelet: a real cluster from bare hosts. Default: a simulated API server
+// KUBEBUILDER_ASSETS=   folder with kube-apiserver, kube-controller-manager, etcd and kubelet: a real cluster
+// from bare hosts. Default: a simulated API server
 //                       in this process and stand-in kubelets.
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +25,10 @@ const WORKERS = Number(process.env.WORKERS ?? 2);
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Runs kubeletadm with this command line; false when it failed. Asynchronous: the API server may be part of this process. */
+/**
+ * Runs kubeletadm with this command line; false when it failed. Asynchronous: the API server may be part of
+ * this process.
+ */
 async function kubeletadm(lab: LabHosts, ...args: readonly string[]): Promise<boolean> {
   const argv = [...args, '--ssh-config', lab.sshConfig];
   print(`\n# kubeletadm ${argv.join(' ').replaceAll(`${ROOT}`, '')}`);
@@ -70,7 +75,9 @@ async function realCluster(lab: LabHosts, binaries: Exclude<ReturnType<typeof fi
   return kubeletadm(lab, 'apply', '-f', FLEET);
 }
 
-/** An API server in this process: the first host becomes its first node, the others join with the fleet file. */
+/**
+ * An API server in this process: the first host becomes its first node, the others join with the fleet file.
+ */
 async function standInCluster(lab: LabHosts): Promise<{ readonly done: boolean; readonly close: () => Promise<void> }> {
   for (const name of lab.names) lab.reset(name);
   const api = await startApiServer({ controllers: ['bootstrap-signer', 'csr-approver', 'csr-signer'] });

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
-// Generates src/kubelet/data/{fields,flags,gates}.json: the kubelet fields, flags and feature gates of each Kubernetes minor.
+// Generates src/kubelet/data/{fields,flags,gates}.json: the kubelet fields, flags and feature gates of each
+// Kubernetes minor.
 //
 //   node scripts/make-catalogue.mjs DIR
 //
-// DIR contains kubelet-config-fields.json, kubelet-flags.json and feature-gates.json. Minors become numbers (36 for 1.36).
-// The script adds facts about Go's JSON encoding that the sources lack. It fails on unexpected input and then writes nothing.
+// DIR contains kubelet-config-fields.json, kubelet-flags.json and feature-gates.json. Minors become numbers
+// (36 for 1.36). The script adds facts about Go's JSON encoding that the sources lack. It fails on unexpected
+// input and then writes nothing.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -36,7 +38,10 @@ const FIELD_TYPES = new Set([
 ]);
 /** Go structs: `omitempty` never drops them, so they are printed even when unset. */
 const STRUCT_TYPES = new Set(['object', 'duration', 'durationOrNanoseconds', 'quantity', 'timestamp']);
-/** Fields whose change widens access to the node: `unsafe` whichever class the source gives them, with the reason for users. */
+/**
+ * Fields whose change widens access to the node: `unsafe` whichever class the source gives them, with the
+ * reason for users.
+ */
 const UNSAFE = new Map([
   ['readOnlyPort', 'serves pod specs, environment variables included, to anyone who reaches the port, without authentication'],
   ['healthzPort', 'health checks of the kubelet and of its trial use this port; 0 turns them off'],
@@ -51,7 +56,10 @@ const UNSAFE = new Map([
     'pods may use the listed images without pull credentials; pods without credentials may fail to start afterwards',
   ],
 ]);
-/** Fields whose Go type accepts integer nanoseconds in addition to a duration string, wherever the sources contain `duration`. */
+/**
+ * Fields whose Go type accepts integer nanoseconds in addition to a duration string, wherever the sources
+ * contain `duration`.
+ */
 const NANOSECONDS_TOO = new Set(['logging.flushFrequency']);
 const LIVE_CHANGES = new Set(['safe', 'drain', 'restart-pods', 'unsafe']);
 const STAGES = new Set(['ALPHA', 'BETA', 'GA', 'DEPRECATED']);

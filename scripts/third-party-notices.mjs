@@ -5,7 +5,8 @@ import { join } from 'node:path';
 /**
  * @param root folder of the repository
  * @param inputs paths of the bundled files, below `root`
- * @returns one text: name, version and licence of each package, and each licence text once below the packages that share it
+ * @returns one text: name, version and licence of each package, and each licence text once below the
+ *   packages that share it
  */
 export function thirdPartyNotices(root, inputs) {
   const folders = new Set(inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
@@ -27,7 +28,8 @@ export function section(title, text) {
 
 /**
  * The notices as a comment of a program, so that a copy of the file contains them.
- * Typographic characters are replaced: with one outside Latin-1, V8 would keep the whole program in two bytes per character.
+ * Typographic characters are replaced: with one outside Latin-1, V8 would keep the whole program in two bytes
+ * per character.
  */
 export function noticesComment(notices) {
   const ascii = { '\u2018': "'", '\u2019': "'", '\u201c': '"', '\u201d': '"', '\u2013': '-', '\u2014': '-' };

@@ -16,7 +16,10 @@ export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-/** Waits until a condition holds, polling every few milliseconds. @returns the time of that, by `performance.now()` */
+/**
+ * Waits until a condition holds, polling every few milliseconds. @returns the time of that, by
+ * `performance.now()`
+ */
 export async function until(what: string, isTrue: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<number> {
   for (const begin = performance.now(); ; ) {
     if (await isTrue()) return performance.now();

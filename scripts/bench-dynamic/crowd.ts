@@ -18,7 +18,10 @@ const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigur
 const LOCAL = '/var/lib/kubelet/config.yaml';
 const MAP = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'shared' };
 
-/** Many agents at one API server: their requests when idle, and when the ConfigMap that all of them use is edited in place. */
+/**
+ * Many agents at one API server: their requests when idle, and when the ConfigMap that all of them use is
+ * edited in place.
+ */
 export async function benchCrowd(): Promise<void> {
   const api = await startApiServer({ tokens: { agent: { user: 'agent', groups: ['system:masters'] } } });
   const count = requestCounter(api);

@@ -5,7 +5,8 @@
 // BENCH_IDLE=60         seconds of idle time
 // BENCH_ONLY=           names of sections: speed,idle,crowd
 //
-// The kubelets are stand-ins: the bench measures the agent, over SSH in the lab for latency, and in a separate process for cost.
+// The kubelets are stand-ins: the bench measures the agent, over SSH in the lab for latency, and in a
+// separate process for cost.
 import { cpus, loadavg } from 'node:os';
 import { benchCrowd } from './crowd.ts';
 import { benchIdle } from './idle.ts';

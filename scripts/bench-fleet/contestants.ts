@@ -6,7 +6,10 @@ import type { Job, Outcome } from './ours.ts';
 import { workFiles } from './work.ts';
 import type { World } from './world.ts';
 
-/** One way to apply the work to hosts. `run` resolves with its wall time in ms, including the start of its own process. */
+/**
+ * One way to apply the work to hosts. `run` resolves with its wall time in ms, including the start of its own
+ * process.
+ */
 export interface Contestant {
   readonly name: string;
   /** The missing program; null when none is missing. */
@@ -208,8 +211,8 @@ function playbook(world: World, files: string): string {
 }
 
 /**
- * The same environment for all, without the user's variables: additional CA certificates (NODE_EXTRA_CA_CERTS) dominate
- * the startup time of Node.js.
+ * The same environment for all, without the user's variables: additional CA certificates
+ * (NODE_EXTRA_CA_CERTS) dominate the startup time of Node.js.
  */
 function plainEnvironment(): NodeJS.ProcessEnv {
   const { PATH, HOME, USER } = process.env;

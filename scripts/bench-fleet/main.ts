@@ -1,4 +1,5 @@
-// npm run bench:fleet: time to write a kubelet's files to many hosts over SSH, compared with other tools in one run, in turn.
+// npm run bench:fleet: time to write a kubelet's files to many hosts over SSH, compared with other tools in
+// one run, in turn.
 //
 // BENCH_HOSTS=50        hosts of the main comparison
 // BENCH_ROUNDS=9        runs of each contestant in that comparison; medians are compared
@@ -6,7 +7,8 @@
 // BENCH_LARGE=0         1: also 1,000 hosts
 // BENCH_ONLY=           names of sections: compare,one,network,again,dead,bastion,growth
 //
-// The local sshd must accept logins of the current user; contestants that are not installed are skipped and listed.
+// The local sshd must accept logins of the current user; contestants that are not installed are skipped and
+// listed.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { type Contestant, FORKS, makeContestants, type Run } from './contestants.ts';
@@ -37,8 +39,9 @@ function judgeAtLeast(what: string, measured: number, desired: number, unit: str
 }
 
 /**
- * Runs the contestants in turn; each round starts with the next one, so that other load on the host and effects of the
- * previous run affect all equally. Each run starts with empty hosts and is verified independently.
+ * Runs the contestants in turn; each round starts with the next one, so that other load on the host and
+ * effects of the previous run affect all equally. Each run starts with empty hosts and is verified
+ * independently.
  */
 async function inTurn(
   world: World,

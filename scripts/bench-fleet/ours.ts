@@ -1,5 +1,6 @@
-// A contestant in a separate process: applies the work with kubeletadm's modules, like an apply: facts, plan, changes over
-// one connection per host. Without the host lock unless requested, and without a confirmed commit, which needs a kubelet.
+// A contestant in a separate process: applies the work with kubeletadm's modules, like an apply: facts, plan,
+// changes over one connection per host. Without the host lock unless requested, and without a confirmed
+// commit, which needs a kubelet.
 //
 //   node ours.mjs JOB.json    prints {"changed":…,"failed":[…],"rssMiB":…}
 import { randomBytes, randomUUID } from 'node:crypto';

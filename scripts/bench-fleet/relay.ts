@@ -16,7 +16,10 @@ export interface Relay {
   stop(): Promise<void>;
 }
 
-/** @param roundTripMs simulated round trip time; the TCP handshake itself is not delayed, the kernel performs it */
+/**
+ * @param roundTripMs simulated round trip time; the TCP handshake itself is not delayed, the kernel performs
+ * it
+ */
 export async function startRelay(addresses: readonly string[], port: number, to: number, roundTripMs: number): Promise<Relay> {
   const traffic: Traffic[] = [];
   const sockets = new Set<Socket>();

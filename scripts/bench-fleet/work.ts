@@ -9,7 +9,10 @@ export interface WorkFile {
   readonly content: string;
 }
 
-/** The files of a joining worker: the same bytes for all contestants, different ones per host where hosts differ (name, socket). */
+/**
+ * The files of a joining worker: the same bytes for all contestants, different ones per host where hosts
+ * differ (name, socket).
+ */
 export function workFiles(host: string): readonly WorkFile[] {
   return [
     { path: '/var/lib/kubelet/config.yaml', mode: 0o644, content: KUBELET_CONFIG },

@@ -7,7 +7,10 @@ import { checkRoot, resetRoot, touchRoot, workFiles, writeRestartStub } from './
 
 const SSHD = '/usr/sbin/sshd';
 
-/** One OpenSSH server for N hosts: it answers on 127.0.1.1 and following, and each address has a separate root. */
+/**
+ * One OpenSSH server for N hosts: it answers on 127.0.1.1 and following, and each address has a separate
+ * root.
+ */
 export interface World {
   readonly directory: string;
   readonly addresses: readonly string[];
@@ -34,7 +37,8 @@ export interface World {
  */
 export async function startWorld(count: number, port: number, config: readonly string[] = HIGH_LIMITS): Promise<World> {
   if (!existsSync(SSHD)) throw new Error(`${SSHD} is not installed (package openssh-server)`);
-  // In memory if possible: on one disk the flushes of a thousand hosts would queue up, unlike on a thousand hosts.
+  // In memory if possible: on one disk the flushes of a thousand hosts would queue up, unlike on a thousand
+  // hosts.
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'kubeletadm-fleet-'));
   const identityFile = join(directory, 'id_ed25519');
   const hostKey = join(directory, 'host_ed25519');

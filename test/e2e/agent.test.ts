@@ -42,8 +42,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('agent on a real host
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } });
     writeFileSync(join(directory, 'kubelet.yaml'), `${HEADER}maxPods: 110\nclusterDNS: [10.96.0.10]\nhealthzPort: 10248\n`);
     await prepareHost();
-    // The stand-in kubelet reports no status, so this test updates the Node. It serves no configz either: only its process
-    // shows the configuration that it runs with.
+    // The stand-in kubelet reports no status, so this test updates the Node. It serves no configz either:
+    // only its process shows the configuration that it runs with.
     const beat = async (): Promise<void> => {
       // This process is also the API server: it must never wait for the host.
       const isUp = (await lab.query('node1', 'curl -fs -m 2 http://127.0.0.1:10248/healthz || true')).trim() === 'ok';

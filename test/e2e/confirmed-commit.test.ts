@@ -104,7 +104,9 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
       { subresource: 'status' },
     );
 
-  /** The host has its previous files and a restarted, running kubelet; only the record of the revert remains. */
+  /**
+   * The host has its previous files and a restarted, running kubelet; only the record of the revert remains.
+   */
   async function expectOldSet(why: string): Promise<void> {
     await untilTrue(() => record() !== '' && healthz() === 'ok', (WINDOW_SECONDS + 30) * 1000);
     expect(record()).toContain(`why ${why}`);
@@ -172,7 +174,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     lab.network('node1', 'up');
     await expectOldSet(`the change was not confirmed within ${WINDOW_SECONDS} s`);
     expect(await run.ended, run.reported()).toBe(5);
-    // The result depends on whether the tool detects the loss while it watches the kubelet or before its next step.
+    // The result depends on whether the tool detects the loss while it watches the kubelet or before its next
+    // step.
     expect(run.reported()).toMatch(
       /the host rolled back automatically and the kubelet is healthy again \[ROLLED_BACK\]\n$|was not confirmed within 15 s\. .*\[COMMIT_REVERTED\]\n$/,
     );

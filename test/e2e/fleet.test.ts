@@ -229,7 +229,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
 
 const BARE = ['node1', 'node2'];
 
-/** Removes the kubelet and the runtime socket that the lab installs. Only the test's package repository is reachable. */
+/**
+ * Removes the kubelet and the runtime socket that the lab installs. Only the test's package repository is
+ * reachable.
+ */
 const NOTHING_INSTALLED = `systemctl disable -q --now kubelet; rm -rf /usr/bin/kubelet /usr/lib/systemd/system/kubelet.service /var/run/containerd
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*; systemctl daemon-reload`;
 

@@ -22,8 +22,8 @@ const missing = whyNoKubelet() ?? whyNoLabHosts();
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node1' } as const;
 
 /**
- * Configurations that break a real kubelet, and the condition messages of the agent. The API server has no route to the
- * kubelets, as for nodes behind a firewall.
+ * Configurations that break a real kubelet, and the condition messages of the agent. The API server has no
+ * route to the kubelets, as for nodes behind a firewall.
  */
 const BAD: readonly [string, string, RegExp][] = [
   ['exits because a file does not exist', 'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key', /the kubelet exited: .*\/no\/(cert|key)/],
@@ -163,7 +163,10 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
   };
 
   describe('with the directory of the agent on a full file system', () => {
-    /** Moves the directory to a separate file system, or back. The agent is stopped meanwhile: its mounts are those of its start. */
+    /**
+     * Moves the directory to a separate file system, or back. The agent is stopped meanwhile: its mounts are
+     * those of its start.
+     */
     const move = (step: string): string =>
       lab.run(
         'node1',
@@ -202,7 +205,8 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
 
     it('rolls a crash back to the last known good configuration, and reports that only once its process runs', async () => {
       const good = pointed();
-      // Each start of the kubelet finds the disk full; the start with the last known good configuration is delayed.
+      // Each start of the kubelet finds the disk full; the start with the last known good configuration is
+      // delayed.
       const script = `#!/bin/sh
 ${fill}
 grep -q ${good} ${pointerFile(AGENT_DIRECTORY)} || exit 0

@@ -31,7 +31,8 @@ describe.skipIf(requirement('a control plane on a bare host', missing))('a contr
     writeFileSync(join(directory, 'patches/etcd.yaml'), ETCD_PROBES);
     writeFileSync(join(directory, 'init.yaml'), config(`${lab.address('node1')}:6443`, join(directory, 'patches')));
     importControlPlaneImages(lab, binaries);
-    // Nodes reach the API server at another address than the local host, so they join with the command on the node.
+    // Nodes reach the API server at another address than the local host, so they join with the command on the
+    // node.
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     lab.put('node2', '/usr/local/bin/node', readFileSync(process.execPath));
     lab.put('node2', '/usr/local/bin/kubeletadm', readFileSync(join(ROOT, 'dist/kubeletadm.mjs')));

@@ -53,7 +53,10 @@ function file(text: string, name = 'kubelet.yaml'): string {
 
 const STORE = '/var/lib/kubelet/dynamic';
 
-/** A host with the checkpoint store of the world's kubelet, and the properties of its unit as systemd would print them. */
+/**
+ * A host with the checkpoint store of the world's kubelet, and the properties of its unit as systemd would
+ * print them.
+ */
 function hostOfKubelet(comesUp: (host: FakeHost) => void = () => {}): FakeHost {
   const files: Record<string, string | FileFact> = {
     '/lib/systemd/system/kubelet.service': `[Service]\nExecStart=/usr/bin/kubelet --config=/etc/kubelet.yaml --dynamic-config-dir=${STORE}\nRestart=always\n`,
@@ -298,7 +301,8 @@ describe('dynamic assign', () => {
 
   it('ignores a status older than the last restart of the kubelet', async () => {
     await beginWithGoodThenCrashing();
-    // The kubelet accepted the assignment and reported that; its status still shows the previous configuration.
+    // The kubelet accepted the assignment and reported that; its status still shows the previous
+    // configuration.
     await world.pass(15);
     expect(await world.status()).toMatchObject({ active: { configMap: { name: 'a' } } });
     const shown = await dynamic('status', 'n1');

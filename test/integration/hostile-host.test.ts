@@ -116,7 +116,8 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
   it('that never finishes leaves no process when its server has stopped', async () => {
     const { host, sshd, transport } = await serve('sleep 600');
     problemOf(await query(host, 500));
-    // Its session ends, and the command continues without a parent. Some shells remain next to their last command.
+    // Its session ends, and the command continues without a parent. Some shells remain next to their last
+    // command.
     await transport.close();
     await untilTrue(() => /Disconnected from|Connection (closed|reset) by/.test(sshd.log()));
     expect(sessionProcesses(sshd.port).length).toBeGreaterThan(0);

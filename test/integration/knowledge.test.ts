@@ -79,8 +79,8 @@ afterAll(async () => {
 const run = (...argv: readonly string[]): Promise<CliResult> => runCommand(argv);
 
 /**
- * The output as in a golden file: stdout, then stderr and the exit code. Paths of this run are masked, and runs of
- * spaces between columns are collapsed.
+ * The output as in a golden file: stdout, then stderr and the exit code. Paths of this run are masked, and
+ * runs of spaces between columns are collapsed.
  */
 async function expectGolden(name: string, result: CliResult): Promise<void> {
   const text = `${result.stdout}--- stderr, exit code ${result.code}\n${result.stderr}`

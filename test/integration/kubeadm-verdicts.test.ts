@@ -7,8 +7,8 @@ import type { PlanDocument } from '../../src/host/plan/document.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 /**
- * Results of kubeadm 1.36.2 for inputs of all kinds, one line per case: the rejected inputs, and the values written
- * for the accepted ones. Found by running both programs on the same input.
+ * Results of kubeadm 1.36.2 for inputs of all kinds, one line per case: the rejected inputs, and the values
+ * written for the accepted ones. Found by running both programs on the same input.
  */
 
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-verdicts-'));

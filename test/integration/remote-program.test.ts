@@ -60,8 +60,8 @@ const putFile = (path: string, content: string): Operation => ({
 const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
 
 /**
- * The actions of a container with its own directory: it swaps a directory with a link for at most a minute, and
- * continues with the next directory when that exists.
+ * The actions of a container with its own directory: it swaps a directory with a link for at most a minute,
+ * and continues with the next directory when that exists.
  */
 const SWAP = `
 const { existsSync, renameSync, symlinkSync, unlinkSync } = require('node:fs');
@@ -605,7 +605,10 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(lstatSync(at('/var/lib/kubelet')).isSymbolicLink()).toBe(true);
       });
 
-      /** Hosts whose find(1) deletes by directory handles, and those without it, where the shell itself deletes. */
+      /**
+       * Hosts whose find(1) deletes by directory handles, and those without it, where the shell itself
+       * deletes.
+       */
       const FINDS = [
         ['with the find of the host', (): Host => host],
         [

@@ -7,7 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { countPodProcesses, lastLog, listImages, listPods, pullImage, removePods } from '../../src/host/cri/runtime-commands.ts';
 import { findProgram } from '../support/shells.ts';
 
-/** Records its arguments. Has the pods a, b and c. Stopping a pod in `never` always fails, a pod in `once` the first time. */
+/**
+ * Records its arguments. Has the pods a, b and c. Stopping a pod in `never` always fails, a pod in `once` the
+ * first time.
+ */
 const CRICTL = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "crictl $*" >> calls

@@ -232,7 +232,10 @@ describe('the command of Match exec', () => {
     return write('exec', `${more}Match exec "test x%n%h%r%k = x1"\n  Port 1\n`);
   }
   const injected = (): string => join(directory, 'injected');
-  /** Without slashes and spaces, which are invalid in host names; the shell reads the path from its environment. */
+  /**
+   * Without slashes and spaces, which are invalid in host names; the shell reads the path from its
+   * environment.
+   */
   const touch = (): string => 'touch${IFS}$INJECTED';
   beforeAll(() => {
     process.env.INJECTED = injected();

@@ -520,7 +520,8 @@ describeSshd('SSH to OpenSSH', () => {
     let count = 0;
     const server = await startTcpServer((socket) => {
       const answer = answers[Math.min(count++, answers.length - 1)] ?? '';
-      // The client's data is read: closing a socket with unread data resets it, and its sent data may be lost.
+      // The client's data is read: closing a socket with unread data resets it, and its sent data may be
+      // lost.
       socket.resume();
       if (answer === 'reset') socket.once('data', () => socket.resetAndDestroy());
       else if (answer !== 'silence') socket.once('data', () => socket.end(answer === 'end' ? '' : answer));

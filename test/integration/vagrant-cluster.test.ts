@@ -9,8 +9,8 @@ import { runCommand } from '../support/run-cli.ts';
 const SOURCE = fileURLToPath(new URL('../../vagrant', import.meta.url));
 
 /**
- * Simulates Vagrant: `up` creates the VMs of the Vagrantfile, each with a new address; `destroy` removes the named VMs,
- * or all VMs of the Vagrantfile.
+ * Simulates Vagrant: `up` creates the VMs of the Vagrantfile, each with a new address; `destroy` removes the
+ * named VMs, or all VMs of the Vagrantfile.
  */
 const VAGRANT = `#!/bin/sh
 echo "WORKERS=\${WORKERS-} vagrant $*" >>"$LOG"

@@ -58,8 +58,9 @@ function missingNotices(built: Buffer): readonly string[] {
 const OPTIONAL = ['cpu-features', 'bufferutil', 'utf-8-validate', 'encoding', 'supports-color', 'punycode'];
 
 /**
- * Plants modules in every directory where Node.js could look for one that a program in `top/above/bundle` requires by name
- * or by a relative path, and runs commands that load the SSH client, the Kubernetes client and the proxy client.
+ * Plants modules in every directory where Node.js could look for one that a program in `top/above/bundle`
+ * requires by name or by a relative path, and runs commands that load the SSH client, the Kubernetes client
+ * and the proxy client.
  * @param install copies the program into a directory and returns its start command
  * @returns the planted files that were executed, and the number of commands that ran
  */

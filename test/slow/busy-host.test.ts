@@ -16,7 +16,9 @@ const MAX_DELAY_MS = 1000;
 
 const fill = (unit: string, bytes: number): string => unit.repeat(Math.floor(bytes / unit.length));
 
-/** The answers of one host: file and content. Files below the size limit are read, larger ones are rejected. */
+/**
+ * The answers of one host: file and content. Files below the size limit are read, larger ones are rejected.
+ */
 const FILES: readonly (readonly [what: string, path: string, content: string])[] = [
   ['blanks in os-release', 'etc/os-release', `A=${fill(' ', 200_000)}x\n`],
   ['more blanks in os-release', 'etc/os-release', `A=${fill(' ', 4 * MEBIBYTE)}x\n`],

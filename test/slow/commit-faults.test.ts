@@ -31,7 +31,10 @@ const owner = { id: ID, name: 'alice@laptop', processId: 7, machine: 'laptop/1' 
 const write = (path: string, content: string, mode = 0o644): Operation => ({ kind: 'write-file', path, content, mode, owner: 'root:root' });
 const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
 
-/** Every kind of change: files that exist or not, behind a link, in a missing directory; modes; removed and moved files. */
+/**
+ * Every kind of change: files that exist or not, behind a link, in a missing directory; modes; removed and
+ * moved files.
+ */
 const CHANGES: readonly Operation[] = [
   { kind: 'make-directory', path: '/var/lib/kubelet', mode: 0o700, owner: 'root:root' },
   write('/etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'new drop-in\n'),
@@ -80,9 +83,15 @@ describe.each(SHELLS)('a change on a host with faults at any point, in $name', (
     let [kubeletOld, kubeletNew]: [string | null, string | null] = [null, null];
     let count = 0;
     let points = 0;
-    /** Every n-th point is tested. TEST_EVERY_POINT=1 (npm run test:faults) tests every point in dash, the most common shell. */
+    /**
+     * Every n-th point is tested. TEST_EVERY_POINT=1 (npm run test:faults) tests every point in dash, the
+     * most common shell.
+     */
     const stride = everyPoint ? (shell.name === 'dash' ? 1 : 6) : shell.name === 'dash' ? 6 : 12;
-    /** Copies of the state before each call stand for a killed shell; at every n-th of these points a shell is really killed. */
+    /**
+     * Copies of the state before each call stand for a killed shell; at every n-th of these points a shell is
+     * really killed.
+     */
     const killStride = shell.name === 'dash' ? 24 : 48;
 
     const newHost = (from?: { readonly root: string }): FaultyHost => {
@@ -234,10 +243,16 @@ describe.each(SHELLS)('a change on a host with faults at any point, in $name', (
     }
     const fates = new Map<string, Fate>();
 
-    /** `time`: the timer expires, if it runs; `again`: systemd runs the timer's service once more; `boot`: the host boots. */
+    /**
+     * `time`: the timer expires, if it runs; `again`: systemd runs the timer's service once more; `boot`: the
+     * host boots.
+     */
     type Event = 'time' | 'again' | 'boot';
 
-    /** The final state of a host. Equal disk, timer and kubelet give the same result, so each combination is tested once. */
+    /**
+     * The final state of a host. Equal disk, timer and kubelet give the same result, so each combination is
+     * tested once.
+     */
     const fateOf = async ({ root, timer, kubelet, make }: Place, event: Event): Promise<Fate> => {
       const key = JSON.stringify([event, event === 'boot' ? null : [timer, kubelet], everythingIn(root)]);
       const known = fates.get(key);
@@ -259,7 +274,10 @@ describe.each(SHELLS)('a change on a host with faults at any point, in $name', (
       return { ...fate, armed: { units, nextRun: [stateOf(host), isArmed(host)] } };
     };
 
-    /** A host at one point: its disk, whether its timer runs, the configuration of its kubelet, and a function that copies it. */
+    /**
+     * A host at one point: its disk, whether its timer runs, the configuration of its kubelet, and a function
+     * that copies it.
+     */
     interface Place {
       readonly root: string;
       readonly timer: boolean;
@@ -361,7 +379,10 @@ describe.each(SHELLS)('a change on a host with faults at any point, in $name', (
       return found;
     };
 
-    /** Cuts the power before each call of a run, with each model of the disk, boots, and passes the final state. */
+    /**
+     * Cuts the power before each call of a run, with each model of the disk, boots, and passes the final
+     * state.
+     */
     const cutPowerIn = async (
       host: FaultyHost,
       run: (snapshots: string) => Promise<boolean>,

@@ -85,8 +85,8 @@ function crash(n: number, argv: readonly string[]): Promise<{ killed: boolean; o
 }
 
 /**
- * The host's files without parts that every bootstrap generates (certificates, ports, addresses of this lab), and without
- * the lock of a dead run, which expires.
+ * The host's files without parts that every bootstrap generates (certificates, ports, addresses of this lab),
+ * and without the lock of a dead run, which expires.
  */
 function filesOf(lab: Lab, index: number): Readonly<Record<string, string>> {
   const host = lab.hosts[index];

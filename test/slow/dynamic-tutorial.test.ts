@@ -16,7 +16,9 @@ function blocksOf(page: string): readonly { readonly commands: string; readonly 
   return [...page.matchAll(BLOCK)].map(([, commands = '', printed]) => ({ commands, printed: printed ?? null }));
 }
 
-/** The page with the current output of its commands; the first block is the lab. `UPDATE_DOCS=1` writes it. */
+/**
+ * The page with the current output of its commands; the first block is the lab. `UPDATE_DOCS=1` writes it.
+ */
 function pageWith(page: string, parts: readonly string[]): string {
   let block = -2;
   return page.replace(BLOCK, (whole, commands: string) => {
@@ -27,8 +29,8 @@ function pageWith(page: string, parts: readonly string[]): string {
 }
 
 /**
- * Masks the varying parts of an output: times, versions, ports, column widths, the hash of facts detected on the host, and
- * states that may be too short to appear.
+ * Masks the varying parts of an output: times, versions, ports, column widths, the hash of facts detected on
+ * the host, and states that may be too short to appear.
  */
 function lasting(text: string): readonly string[] {
   return text

@@ -248,7 +248,10 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       children.clear();
     });
 
-    /** Ends a command with two interruptions, the first when a change of node2 or node3 waits for its confirmation. */
+    /**
+     * Ends a command with two interruptions, the first when a change of node2 or node3 waits for its
+     * confirmation.
+     */
     const interruptTwice = async (
       argv: readonly string[],
     ): Promise<{ code: number; lines: readonly string[]; open: readonly string[] }> => {

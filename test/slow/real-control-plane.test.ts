@@ -134,7 +134,10 @@ describe.skipIf(requirement('static pods with real components', missing))('stati
   });
 });
 
-/** The status of a GET over an open connection, without certificate verification, like a kubelet. 0: no answer. */
+/**
+ * The status of a GET over an open connection, without certificate verification, like a kubelet. 0: no
+ * answer.
+ */
 async function get(
   stream: NodeJS.ReadWriteStream,
   { scheme, host, path }: { scheme: string; host: string; path: string },

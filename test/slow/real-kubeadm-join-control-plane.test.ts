@@ -32,8 +32,8 @@ const PATCHES = '/srv/patches';
 const OURS = /^\/(?:etc\/systemd\/system\/kubelet\.service|usr\/lib\/systemd\/|lib\/systemd\/|var\/lib\/kubelet\/kubeletadm-node\.yaml$)/;
 
 /**
- * Both programs get the same cluster, whose first control plane kubeadm created at a real API server, and the same CA and
- * certificates to download.
+ * Both programs get the same cluster, whose first control plane kubeadm created at a real API server, and the
+ * same CA and certificates to download.
  */
 describe.skipIf(requirement('joining a control plane compared with kubeadm', whyNot()))('an additional control plane', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-planes-'));

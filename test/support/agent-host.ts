@@ -40,14 +40,18 @@ exec '${real}' "$@"
   }
 }
 
-/** A host in a directory with a stand-in kubelet, and an agent on it that is killed together with its shell. */
+/**
+ * A host in a directory with a stand-in kubelet, and an agent on it that is killed together with its shell.
+ */
 export interface AgentHost {
   readonly root: string;
   readonly standIn: StandInHost;
   state: AgentState | null;
   /** The calls that changed something. */
   calls(): readonly string[];
-  /** Starts the agent. `killBefore`: the agent and its shell are killed just before that call, counted from 1. */
+  /**
+   * Starts the agent. `killBefore`: the agent and its shell are killed just before that call, counted from 1.
+   */
   start(killBefore?: number): void;
   /** Waits for the condition; false when the agent was killed first. */
   until(isTrue: () => boolean): Promise<boolean>;

@@ -7,7 +7,9 @@ const E1 = 'failed to load config, see Kubelet log for details';
 const E2 = 'failed to validate config, see Kubelet log for details';
 const E4 = 'failed to sync: failed to download config, see Kubelet log for details';
 
-/** A node with an agent and its ConfigMaps. The scenarios are the same for simulated and for real kubelets. */
+/**
+ * A node with an agent and its ConfigMaps. The scenarios are the same for simulated and for real kubelets.
+ */
 export interface ScenarioNode {
   /** Creates a ConfigMap; a string becomes the value of the key `kubelet`. */
   create(name: string, data: string | JsonObject): Promise<void>;
@@ -34,7 +36,10 @@ export interface Scenario {
   readonly title: string;
   /** Starts on a node with its local configuration and without ConfigMaps. */
   readonly play: (node: ScenarioNode) => Promise<void>;
-  /** The status at the end: `a@2.key` is the second version of the ConfigMap with the name a; the key `kubelet` is omitted. */
+  /**
+   * The status at the end: `a@2.key` is the second version of the ConfigMap with the name a; the key
+   * `kubelet` is omitted.
+   */
   readonly status: JsonObject;
   /** The number of kubelet restarts. */
   readonly restarts: number;
@@ -61,8 +66,8 @@ function scenario(number: number, title: string, play: Scenario['play'], status:
 }
 
 /**
- * The conformance scenarios of the kubelet's dynamic configuration, by number, as far as they apply to the agent. The
- * agent reports without a restart some results that the kubelet reports after one.
+ * The conformance scenarios of the kubelet's dynamic configuration, by number, as far as they apply to the
+ * agent. The agent reports without a restart some results that the kubelet reports after one.
  */
 export const SCENARIOS: readonly Scenario[] = [
   scenario(

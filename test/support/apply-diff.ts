@@ -1,5 +1,6 @@
 /**
- * Applies a unified diff like patch(1), strictly: every kept and removed line must be at the position given by the hunk.
+ * Applies a unified diff like patch(1), strictly: every kept and removed line must be at the position given
+ * by the hunk.
  * @throws Error naming the line of the diff that does not fit
  */
 export function applyDiff(before: string, diff: string): string {

@@ -5,8 +5,8 @@ import { build } from 'esbuild';
 const SOURCES = pathToFileURL(join(import.meta.dirname, '../../src/')).href;
 
 /**
- * Bundles a program of the repository into one file that node starts fast: translating all sources again takes longer
- * than most of the programs run.
+ * Bundles a program of the repository into one file that node starts fast: translating all sources again
+ * takes longer than most of the programs run.
  * @param entry path of the main module
  * @param directory the directory of the output file
  * @returns the file

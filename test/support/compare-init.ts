@@ -18,7 +18,10 @@ const OBJECTS_OF_OURS = [
   { name: 'ClusterRoleBinding kubeadm:cluster-admins', reason: 'kubeadm creates it at its first login, which a dry run omits' },
 ] as const;
 
-/** Values that differ from the recording, with the reason. `ours` converts the recorded value to the expected one. */
+/**
+ * Values that differ from the recording, with the reason. `ours` converts the recorded value to the expected
+ * one.
+ */
 const WANTED_DIFFERENCES: readonly {
   readonly what: RegExp;
   readonly when?: (input: string) => boolean;
@@ -62,7 +65,10 @@ export interface Comparison {
   readonly reason: string;
 }
 
-/** Compares the plan of `init --dry-run` with kubeadm's recording for the same input: all of the recording, and no other entries. */
+/**
+ * Compares the plan of `init --dry-run` with kubeadm's recording for the same input: all of the recording,
+ * and no other entries.
+ */
 export function compareInit(plan: PlanDocument, expected: InitExpectation, input: string): readonly Comparison[] {
   const comparisons: Comparison[] = [];
   const compare: Compare = (what, ours, theirs) => {

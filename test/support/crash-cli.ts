@@ -1,4 +1,7 @@
-/** Runs a command line and kills its own process (SIGKILL) after the n-th change of a host or the cluster: `crash-cli.ts N ARGV...`. */
+/**
+ * Runs a command line and kills its own process (SIGKILL) after the n-th change of a host or the cluster:
+ * `crash-cli.ts N ARGV...`.
+ */
 import { runCli } from '../../src/cli/run.ts';
 import type { Services } from '../../src/cli/services.ts';
 import type { Host } from '../../src/host/host.ts';

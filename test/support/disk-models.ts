@@ -13,8 +13,9 @@ import {
 import { join } from 'node:path';
 
 /**
- * Content of a disk after a power cut: `all`: every change; `names`: all names, but only flushed content (a rename without
- * a flush leaves an empty file); `flushed`: only flushed data, names with their directory and content with its file.
+ * Content of a disk after a power cut: `all`: every change; `names`: all names, but only flushed content (a
+ * rename without a flush leaves an empty file); `flushed`: only flushed data, names with their directory and
+ * content with its file.
  */
 export type DiskModel = 'all' | 'names' | 'flushed';
 
@@ -27,7 +28,10 @@ interface Entry {
   readonly changedAt: string;
 }
 
-/** The data that is certainly on a host's disk while its shell runs, derived from copies made before each of its calls. */
+/**
+ * The data that is certainly on a host's disk while its shell runs, derived from copies made before each of
+ * its calls.
+ */
 export class FlushedDisk {
   /** The path of the last flushed content, by inode. */
   readonly #contents = new Map<string, { readonly changedAt: string; readonly copy: string }>();

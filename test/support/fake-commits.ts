@@ -6,7 +6,9 @@ import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 
-/** The lock of a fake host and its pending change, as far as the engine can distinguish them from real ones. */
+/**
+ * The lock of a fake host and its pending change, as far as the engine can distinguish them from real ones.
+ */
 export interface FakeCommits {
   /** The holder of the lock; tests may set it. */
   lock: LockHolder | null;

@@ -26,7 +26,10 @@ export interface FakeHostOptions {
   readonly name?: string;
   /** By path: a string for a file of root with mode 0644, or any other entry. */
   readonly files?: Readonly<Record<string, string | FileFact>>;
-  /** By the space-separated words of the command, or by its program alone. A command that is neither here nor systemd's fails loudly. */
+  /**
+   * By the space-separated words of the command, or by its program alone. A command that is neither here nor
+   * systemd's fails loudly.
+   */
   readonly commands?: Readonly<Record<string, FakeCommand>>;
   /** Units of systemd by name without `.service`; null for a host without systemd. */
   readonly units?: Readonly<Record<string, FakeUnit>> | null;
@@ -58,11 +61,20 @@ export interface FakeHost extends Host {
   text(path: string): string;
   /** All regular files by path, as text: the files that a run leaves behind. */
   texts(): Readonly<Record<string, string>>;
-  /** The free space of the file system below a path, in bytes; null: enough. A file needs whole blocks, and space for old and new content. */
+  /**
+   * The free space of the file system below a path, in bytes; null: enough. A file needs whole blocks, and
+   * space for old and new content.
+   */
   disk: { readonly under: string; free: number } | null;
-  /** Makes the n-th operation from now (0 is the next; failed ones count) fail before it has an effect. Default: HOST_OPERATION_FAILED. */
+  /**
+   * Makes the n-th operation from now (0 is the next; failed ones count) fail before it has an effect.
+   * Default: HOST_OPERATION_FAILED.
+   */
   failAt(n: number, error?: AppError): void;
-  /** Breaks the connection right after the n-th operation from now: the operation had its effect, but its result is lost. */
+  /**
+   * Breaks the connection right after the n-th operation from now: the operation had its effect, but its
+   * result is lost.
+   */
   loseConnectionAfter(n: number): void;
 }
 

@@ -7,14 +7,18 @@ import { findProgram } from './shells.ts';
 const CHANGING = ['mv', 'rm', 'ln', 'cp', 'mkdir', 'rmdir', 'chmod', 'chown', 'cat', 'sync', 'sed', 'date'];
 
 /**
- * A host in a directory whose shell can be stopped just before any program that changes the host. systemctl is a stand-in:
- * the kubelet is a file with the set of files it was started with, the timer is a file that exists while it runs.
+ * A host in a directory whose shell can be stopped just before any program that changes the host. systemctl
+ * is a stand-in: the kubelet is a file with the set of files it was started with, the timer is a file that
+ * exists while it runs.
  */
 export interface FaultyHost {
   readonly root: string;
   /** The calls of the shell, in order: `mv -f -- a b`. */
   calls(): readonly string[];
-  /** Runs a shell; `before`: its process group is killed just before this call, counted from 1. True: the shell finished. */
+  /**
+   * Runs a shell; `before`: its process group is killed just before this call, counted from 1. True: the
+   * shell finished.
+   */
   run(shell: readonly [string, ...string[]], argv: readonly string[], options?: FaultOptions): Promise<boolean>;
   /** Lets a program continue that waits because of `pauseBefore`. */
   resume(): void;
@@ -39,7 +43,10 @@ export interface FaultOptions {
   /** The shell waits before this call, counted from 1, until `resume`. */
   readonly pauseBefore?: number;
   readonly onStdout?: (text: string) => void;
-  /** A directory for snapshots before each call, by its number: a copy of the host's root, a list of it with inodes, and the input of `restore`. */
+  /**
+   * A directory for snapshots before each call, by its number: a copy of the host's root, a list of it with
+   * inodes, and the input of `restore`.
+   */
   readonly snapshots?: string;
 }
 

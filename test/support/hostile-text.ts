@@ -1,4 +1,7 @@
-/** Characters that could control a terminal or hide output: C0, C1, DEL, bidirectional controls, invisible characters, line separators. */
+/**
+ * Characters that could control a terminal or hide output: C0, C1, DEL, bidirectional controls, invisible
+ * characters, line separators.
+ */
 export const HOSTILE = '\x1b]0;PWNED\x07\x1b[2J\x1b[31m\x9b1m\u0085\x7f\u202e\u2066\u200b\u00ad\ufeff\u061c\u{e0041}\u2028\u2029';
 
 /** Matches any of them in output. A newline ends a line, a tab only moves the cursor. */

@@ -36,14 +36,19 @@ export function kubeadmHost(kubeadm: string, root: string, caDirectories: readon
   };
 }
 
-/** The files that a run left below a directory, by their paths on the host, in a form that is comparable between runs. */
+/**
+ * The files that a run left below a directory, by their paths on the host, in a form that is comparable
+ * between runs.
+ */
 export function filesLeft(root: string): ReadonlyMap<string, unknown> {
   const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const paths = entries.map((entry) => join(entry.parentPath, entry.name)).sort();
   return new Map(paths.map((path) => [`/${relative(root, path)}`, comparable(path)]));
 }
 
-/** Keys differ in each run: only their mode is compared. Certificates and kubeconfigs are compared by content. */
+/**
+ * Keys differ in each run: only their mode is compared. Certificates and kubeconfigs are compared by content.
+ */
 function comparable(path: string): object {
   const text = readFileSync(path, 'utf8');
   const mode = `0${(statSync(path).mode & 0o777).toString(8)}`;

@@ -16,7 +16,10 @@ export interface LabHosts {
   readonly names: readonly string[];
   /** Runs a shell line on a host as root and returns its output. Throws when it fails. */
   run(host: string, command: string): string;
-  /** The same without blocking this process, which may be the API server of the host. Rejects on failure or after five seconds. */
+  /**
+   * The same without blocking this process, which may be the API server of the host. Rejects on failure or
+   * after five seconds.
+   */
   query(host: string, command: string): Promise<string>;
   /** Deletes and recreates a host. */
   reset(host: string): void;
@@ -34,7 +37,10 @@ export interface LabHosts {
   address(host: string): string;
   /** Disconnects a host from its network, or reconnects it. */
   network(host: string, state: 'up' | 'down'): void;
-  /** Makes a port of the local loopback address available on the hosts' loopback: an API server then has one address everywhere. */
+  /**
+   * Makes a port of the local loopback address available on the hosts' loopback: an API server then has one
+   * address everywhere.
+   */
   expose(port: number): void;
   /** Ends the hosts. */
   close(): void;
@@ -51,7 +57,8 @@ export function whyNoLabHosts(): string | null {
 }
 
 /**
- * Boots hosts with a kubelet installed like by a package, without any configuration. Takes seconds; the first time a minute.
+ * Boots hosts with a kubelet installed like by a package, without any configuration. Takes seconds; the first
+ * time a minute.
  * @param kubelet a real one, which gets containerd and a pod network; default: the stand-in
  * @param kind separates these hosts from others of the same checkout
  */
@@ -132,7 +139,10 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
   };
 }
 
-/** Names and addresses of a lab that belongs to this checkout, so that tests of two checkouts can run in parallel. */
+/**
+ * Names and addresses of a lab that belongs to this checkout, so that tests of two checkouts can run in
+ * parallel.
+ */
 function ownLab(kind: string): {
   readonly LAB_DIR: string;
   readonly LAB_NAME: string;

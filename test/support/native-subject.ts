@@ -3,7 +3,10 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { NativeSteps } from './native-steps.ts';
 
-/** A Node with a kubelet that reads its configuration from the API server, simulated or real, and the actions on it. */
+/**
+ * A Node with a kubelet that reads its configuration from the API server, simulated or real, and the actions
+ * on it.
+ */
 export interface NativeSubject extends NativeSteps {
   readonly nodeName: string;
   readonly admin: Pick<Cluster, 'get' | 'list' | 'create' | 'update' | 'patch' | 'delete'>;
@@ -14,7 +17,10 @@ export interface NativeSubject extends NativeSteps {
   readonly directory: string;
   readonly kubelet: SubjectKubelet;
   readonly store: SubjectStore;
-  /** The number of repetitions: one for the simulated kubelet, which needs no time, and one for a real kubelet. */
+  /**
+   * The number of repetitions: one for the simulated kubelet, which needs no time, and one for a real
+   * kubelet.
+   */
   rounds(standIn: number, real: number): number;
   /** Factor on time limits: seconds of a busy host per second of the simulated kubelet. */
   readonly patience: number;
@@ -125,7 +131,9 @@ export async function stays(subject: NativeSubject, expected: Observed, seconds:
   expect(await inspect(subject, expected)).toEqual(expected);
 }
 
-/** Reads the state up to the first member that does not match: every read costs a round trip to a real host. */
+/**
+ * Reads the state up to the first member that does not match: every read costs a round trip to a real host.
+ */
 async function inspect(subject: NativeSubject, at: Observed): Promise<Observed> {
   const seen: Record<string, unknown> = {};
   for (const name of Object.keys(at) as (keyof Observed)[]) {

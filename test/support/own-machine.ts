@@ -5,7 +5,10 @@ import { basename, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import type { Dial } from '../../src/kube/dial.ts';
 
-/** A root tree with a separate network and processes: fixed paths and ports do not conflict with the local host. */
+/**
+ * A root tree with a separate network and processes: fixed paths and ports do not conflict with the local
+ * host.
+ */
 export interface OwnMachine {
   /** Starts a program of `programs` by its name. */
   start(argv: readonly string[]): OwnProcess;
@@ -49,7 +52,8 @@ const PIPE = `const s = require('node:net').connect(Number(process.argv[2]), pro
 process.stdin.pipe(s); s.pipe(process.stdout); s.on('error', () => process.exit(1)); s.on('close', () => process.exit(0));`;
 
 /**
- * @param root a directory that becomes the root of the programs; system directories of the local host are mounted in it
+ * @param root a directory that becomes the root of the programs; system directories of the local host are
+ *   mounted in it
  * @param address an address in addition to the loopback addresses
  */
 export async function startOwnMachine(root: string, address: string, programs: readonly string[]): Promise<OwnMachine> {

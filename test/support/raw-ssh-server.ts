@@ -12,8 +12,8 @@ import type { Socket } from 'node:net';
 import { startTcpServer } from './loopback.ts';
 
 /**
- * Packets that the server sends right after its half of the key exchange, in the same TCP segment and before the client
- * can have requested them.
+ * Packets that the server sends right after its half of the key exchange, in the same TCP segment and before
+ * the client can have requested them.
  */
 export type EarlyPacket = 'service-accept' | 'userauth-success' | 'userauth-failure' | 'password-change' | 'channel-open' | 'disconnect';
 
@@ -24,13 +24,17 @@ export interface RawSshServerOptions {
   /** Signs with another key than the presented one, which it does not own. */
   readonly signsWithAnotherKey?: boolean;
   /**
-   * Accepts every login and runs each command as one that closed its output long before it exits with this code. The exit
-   * code is sent only on a channel that the client has not closed, like with many servers.
+   * Accepts every login and runs each command as one that closed its output long before it exits with this
+   * code. The exit code is sent only on a channel that the client has not closed, like with many servers.
    */
   readonly lateExitCode?: number;
-  /** Does not announce accepted signatures (EXT_INFO), accepts every offered key, and rejects every signature. */
+  /**
+   * Does not announce accepted signatures (EXT_INFO), accepts every offered key, and rejects every signature.
+   */
   readonly acceptsKeys?: boolean;
-  /** Accepts every login and starts another key exchange, with another host key, when a session is requested. */
+  /**
+   * Accepts every login and starts another key exchange, with another host key, when a session is requested.
+   */
   readonly changesKey?: boolean;
 }
 
@@ -74,9 +78,9 @@ const EARLY: Readonly<Record<EarlyPacket, Buffer>> = {
 const EXT_INFO = Buffer.concat([Buffer.of(MESSAGE.extInfo), uint32(1), string('server-sig-algs'), string('ssh-ed25519')]);
 
 /**
- * Starts an SSH server on raw sockets that sends packets no library would send: packets of the login in one segment with
- * KEX_ECDH_REPLY and NEWKEYS, as an attacker in the middle could to make a client proceed before it has verified the host
- * key. Curve25519, Ed25519 and AES-GCM only.
+ * Starts an SSH server on raw sockets that sends packets no library would send: packets of the login in one
+ * segment with KEX_ECDH_REPLY and NEWKEYS, as an attacker in the middle could to make a client proceed before
+ * it has verified the host key. Curve25519, Ed25519 and AES-GCM only.
  */
 export async function startRawSshServer(options: RawSshServerOptions): Promise<RawSshServer> {
   const hostKey = generateKeyPairSync('ed25519');

@@ -29,7 +29,10 @@ export interface RealApiServer {
   kubeconfigWithToken(token: string): string;
   /** Restarts the API server on the same address with the same data. */
   restart(options?: { readonly whileDown?: () => Promise<void> | void }): Promise<void>;
-  /** Starts another API server for the same objects, with additional flags. Both end together. @returns its address, and a kubeconfig for it */
+  /**
+   * Starts another API server for the same objects, with additional flags. Both end together. @returns its
+   * address, and a kubeconfig for it
+   */
   startAnother(flags: readonly string[]): Promise<{ readonly url: string; readonly adminKubeconfig: string }>;
   close(): Promise<void>;
 }
@@ -88,7 +91,10 @@ function folderOf({ apiserver }: RealBinaries): string {
   return dirname(apiserver);
 }
 
-/** Starts etcd and kube-apiserver on free ports of the loopback address, with Node and RBAC authorizers, NodeRestriction and bootstrap tokens. */
+/**
+ * Starts etcd and kube-apiserver on free ports of the loopback address, with Node and RBAC authorizers,
+ * NodeRestriction and bootstrap tokens.
+ */
 export async function startRealApiServer(
   binaries: RealBinaries,
   options: { readonly withControllerManager?: boolean } = {},

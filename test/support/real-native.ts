@@ -20,7 +20,10 @@ export interface RealNativeLab {
   readonly hosts: LabHosts;
   /** The kubeconfig of an administrator, for another API server with the same objects and the gate off. */
   withoutGate(): Promise<string>;
-  /** Lends a host to one test, with a kubelet that runs its local configuration and, unless the feature is off, has reported that. */
+  /**
+   * Lends a host to one test, with a kubelet that runs its local configuration and, unless the feature is
+   * off, has reported that.
+   */
   lend<T>(options: RealSubjectOptions, use: (subject: RealSubject) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -37,7 +40,10 @@ export interface RealSubject extends NativeSubject {
 
 const DIRECTORY = '/var/lib/kubelet/dynamic';
 const DROP_IN = '/etc/systemd/system/kubelet.service.d/10-test.conf';
-/** Settings that payloads omit, for every payload replaces the whole file. Anonymous access to configz and metrics is allowed. */
+/**
+ * Settings that payloads omit, for every payload replaces the whole file. Anonymous access to configz and
+ * metrics is allowed.
+ */
 const FLAGS = [
   '--kubeconfig=/etc/kubernetes/kubelet.conf',
   '--config=/var/lib/kubelet/config.yaml',

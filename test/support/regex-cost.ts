@@ -10,11 +10,13 @@ export interface RegexCost {
 /**
  * Estimates how the running time of a backtracking engine grows with the length of the text.
  *
- * The pattern becomes a graph: one node per position that reads a character, and one for the search, which starts at every
- * character. Time is exponential when a node reaches itself in two ways by the same word, and polynomial when two loops
- * follow each other and the same word leads around both loops and from the first to the second; each only if the rest of
- * the pattern can still fail. Look-arounds and word boundaries are treated as if they matched.
- * @see Weber, Seidl: On the degree of ambiguity of finite automata (1991); Wüstholz et al.: Static detection of DoS
+ * The pattern becomes a graph: one node per position that reads a character, and one for the search, which
+ * starts at every character. Time is exponential when a node reaches itself in two ways by the same word, and
+ * polynomial when two loops follow each other and the same word leads around both loops and from the first to
+ * the second; each only if the rest of the pattern can still fail. Look-arounds and word boundaries are
+ * treated as if they matched.
+ * @see Weber, Seidl: On the degree of ambiguity of finite automata (1991); Wüstholz et al.: Static
+ *   detection of DoS
  *   vulnerabilities in programs that use regular expressions (2017)
  */
 export function regexCost(pattern: string, flags: string): RegexCost {
@@ -33,16 +35,25 @@ class Unsupported extends Error {}
 const MAX_COPIES = 300;
 const MAX_NODES = 4000;
 
-/** The letters that may precede a position; the last element: whether the position may be the start of the text; null: anything. */
+/**
+ * The letters that may precede a position; the last element: whether the position may be the start of the
+ * text; null: anything.
+ */
 type Before = readonly boolean[] | null;
 
-/** A path through a part of a pattern that reads nothing: the required preceding letters (`^`), and whether the text must end (`$`). */
+/**
+ * A path through a part of a pattern that reads nothing: the required preceding letters (`^`), and whether
+ * the text must end (`$`).
+ */
 interface EmptyWay {
   readonly before: Before;
   readonly end: boolean;
 }
 
-/** A part of a pattern: its paths without a character, its first and its last nodes. A duplicate entry means two paths. */
+/**
+ * A part of a pattern: its paths without a character, its first and its last nodes. A duplicate entry means
+ * two paths.
+ */
 interface Part {
   readonly empty: readonly EmptyWay[];
   readonly first: readonly { readonly node: number; readonly before: Before }[];
@@ -52,7 +63,10 @@ interface Part {
 const NOTHING: Part = { empty: [{ before: null, end: false }], first: [], last: [] };
 
 class Automaton {
-  /** One representative character per class of characters that the pattern distinguishes; for each node those that it reads. */
+  /**
+   * One representative character per class of characters that the pattern distinguishes; for each node those
+   * that it reads.
+   */
   readonly letters: readonly string[];
   readonly reads: (readonly boolean[])[] = [];
   /** The successors of each node, one entry per path. */
@@ -61,7 +75,10 @@ class Automaton {
   readonly accepts: ('always' | 'at end' | 'at line end' | null)[] = [];
   /** The nodes in a lazy loop. */
   readonly lazy = new Set<number>();
-  /** The search, which reads any character and restarts: one node per class of letters after which the same matches can start. */
+  /**
+   * The search, which reads any character and restarts: one node per class of letters after which the same
+   * matches can start.
+   */
   readonly searches: readonly number[];
   readonly start: number;
   readonly #flags: AST.Flags;
@@ -269,7 +286,10 @@ function charactersOf(node: AST.Pattern | AST.Assertion): readonly (AST.Characte
   return found;
 }
 
-/** One character of every class that a pattern distinguishes: ASCII, some others, and the limits of its ranges. */
+/**
+ * One character of every class that a pattern distinguishes: ASCII, some others, and the limits of its
+ * ranges.
+ */
 function lettersOf(pattern: AST.Pattern): readonly string[] {
   const codes = new Set([
     ...Array.from({ length: 128 }, (_, code) => code),

@@ -5,9 +5,9 @@ import type { LabHosts } from './lab-hosts.ts';
 const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
 /**
- * Registers Nodes in place of the stand-in kubelets of lab hosts, which cannot reach the API server: once one runs with a
- * kubelet.conf, it gets a client certificate of the cluster and a Ready Node. The Node is deleted when the host has no
- * kubelet.conf.
+ * Registers Nodes in place of the stand-in kubelets of lab hosts, which cannot reach the API server: once one
+ * runs with a kubelet.conf, it gets a client certificate of the cluster and a Ready Node. The Node is deleted
+ * when the host has no kubelet.conf.
  * @returns a function that stops the registration
  */
 export function registerNodes(lab: LabHosts, cluster: Cluster, authority: CertificateAuthority): () => Promise<void> {

@@ -1,7 +1,8 @@
 import { appendFileSync } from 'node:fs';
 
 /**
- * Records that tests are skipped because the local host lacks a requirement; `npm test` lists them at its end.
+ * Records that tests are skipped because the local host lacks a requirement; `npm test` lists them at its
+ * end.
  * @param what the skipped tests, e.g. `lab hosts`
  * @param reason the missing requirement; null when none is missing
  * @returns true when the tests must be skipped

@@ -1,6 +1,9 @@
 /** A TypeScript source, read without a compiler: its imports and regular expressions. */
 export interface ScannedSource {
-  /** The text with comments and the content of strings, templates and regular expressions replaced by spaces; positions are unchanged. */
+  /**
+   * The text with comments and the content of strings, templates and regular expressions replaced by spaces;
+   * positions are unchanged.
+   */
   readonly code: string;
   readonly imports: readonly SourceImport[];
   readonly regexes: readonly RegexLiteral[];

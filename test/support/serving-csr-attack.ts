@@ -10,7 +10,10 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import { type CliResult, runCommand } from './run-cli.ts';
 
-/** An API server with its Service default/kubernetes and the signer for serving certificates: the double or real components. */
+/**
+ * An API server with its Service default/kubernetes and the signer for serving certificates: the double or
+ * real components.
+ */
 export interface SigningApiServer {
   adminKubeconfig(): string;
   kubeconfigFor(user: string, groups?: readonly string[]): Promise<string>;
@@ -27,7 +30,10 @@ apiServer: {certSANs: [api-internal.cluster.example]}
 networking: {serviceSubnet: 10.96.0.0/16, podSubnet: 10.244.0.0/16, dnsDomain: cluster.local}
 `;
 
-/** A SAN that the node writes into its own status and requests, and the error code with which `csr approve` rejects it. */
+/**
+ * A SAN that the node writes into its own status and requests, and the error code with which `csr approve`
+ * rejects it.
+ */
 const ATTACKS: readonly (readonly [name: string, type: string, san: string, code: string])[] = [
   ['svc', 'InternalDNS', 'kubernetes.default.svc', 'CSR_RESERVED_NAME'],
   ['endpoint', 'ExternalDNS', 'api.cluster.example', 'CSR_RESERVED_NAME'],

@@ -13,7 +13,10 @@ export interface ShellOptions {
   readonly cutStdinAt?: number;
 }
 
-/** Runs programs for `/bin/sh` in another shell, environment or user of the local host. Rejects any other command. */
+/**
+ * Runs programs for `/bin/sh` in another shell, environment or user of the local host. Rejects any other
+ * command.
+ */
 export function shellTransport({ shell, argv0, env, uid, gid, cutStdinAt }: ShellOptions): Transport {
   const [program, ...first] = shell;
   return {

@@ -13,8 +13,8 @@ export interface Shell {
 }
 
 /**
- * Shells that hosts have as `/bin/sh`: dash (Debian), bash (RHEL), mksh (no builtin printf), busybox with only its own tools
- * (Alpine, small images).
+ * Shells that hosts have as `/bin/sh`: dash (Debian), bash (RHEL), mksh (no builtin printf), busybox with
+ * only its own tools (Alpine, small images).
  */
 export const SHELLS: readonly Shell[] = [
   { name: 'dash', missing: missing('/bin/dash'), options: () => ({ shell: ['/bin/dash'] }) },
@@ -35,8 +35,8 @@ export const SHELLS: readonly Shell[] = [
 ];
 
 /**
- * The reason why stand-ins in PATH do not see the programs that a shell runs; null when they do. Some packages of busybox
- * run their own applets, whatever PATH contains.
+ * The reason why stand-ins in PATH do not see the programs that a shell runs; null when they do. Some
+ * packages of busybox run their own applets, whatever PATH contains.
  */
 export function whyNotWatched(shell: Shell): string | null {
   if (shell.missing !== null) return shell.missing;

@@ -1,6 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** The proxy's behaviour: its credentials and its target; a number is the reply of RFC 1928 with which it rejects requests. */
+/**
+ * The proxy's behaviour: its credentials and its target; a number is the reply of RFC 1928 with which it
+ * rejects requests.
+ */
 export interface SocksRules {
   readonly login?: string;
   readonly to: number | { readonly port: number };

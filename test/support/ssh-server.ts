@@ -29,7 +29,10 @@ export interface SshServer {
   stop(): Promise<void>;
 }
 
-/** An SSH server inside the test: accepts a password, runs commands with the local shell as the user of the test. */
+/**
+ * An SSH server inside the test: accepts a password, runs commands with the local shell as the user of the
+ * test.
+ */
 export async function startSshServer(options: SshServerOptions = {}): Promise<SshServer> {
   const { password = 'secret' } = options;
   const keys = newSshKey('test');

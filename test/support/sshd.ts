@@ -29,8 +29,8 @@ export interface Sshd {
 export type HostKeyType = 'ed25519' | 'ecdsa' | 'rsa';
 
 /**
- * Starts an OpenSSH server on a free port of the loopback with new host keys and its own configuration, without PAM; the
- * user of the test can log in.
+ * Starts an OpenSSH server on a free port of the loopback with new host keys and its own configuration,
+ * without PAM; the user of the test can log in.
  * @param options.config lines that precede the others and therefore win
  */
 export async function startSshd(
@@ -108,8 +108,8 @@ function untilListening(child: ChildProcess): Promise<() => string> {
 }
 
 /**
- * All descendants of a process by /proc, parents first: sshd has one or two processes per connection, which must not report
- * the exit of their commands.
+ * All descendants of a process by /proc, parents first: sshd has one or two processes per connection, which
+ * must not report the exit of their commands.
  */
 function descendants(root: number): number[] {
   const children = readdirSync('/proc')
@@ -127,7 +127,10 @@ function parentOf(pid: string): number | null {
   }
 }
 
-/** Processes of this user that were started by sessions of a server on this port, including those that outlived it. */
+/**
+ * Processes of this user that were started by sessions of a server on this port, including those that
+ * outlived it.
+ */
 export function sessionProcesses(port: number): number[] {
   const names = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
   return names

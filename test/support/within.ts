@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 
 /**
- * Expects a run to finish in time. A slow run is repeated up to twice: other load on the host delays one run now and then,
- * hardly three.
+ * Expects a run to finish in time. A slow run is repeated up to twice: other load on the host delays one run
+ * now and then, hardly three.
  * @param what name of the run, for the failure message
  * @returns the result of the last run
  */

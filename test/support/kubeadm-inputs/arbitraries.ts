@@ -10,7 +10,10 @@ export const maybe = <T>(arbitrary: Arbitrary<T>, weight = NONE): Arbitrary<T | 
 export const partial = (members: { readonly [name: string]: Arbitrary<unknown> }): Arbitrary<Readonly<Record<string, unknown>>> =>
   fc.record(members).map((record) => Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)));
 
-/** A few members of many, each with the same probability: an object with a hundred fields must not have fifty of them at once. */
+/**
+ * A few members of many, each with the same probability: an object with a hundred fields must not have fifty
+ * of them at once.
+ */
 export const someOf = (
   members: { readonly [name: string]: Arbitrary<unknown> },
   most: number,

@@ -53,7 +53,10 @@ export const joinInputs: fc.Arbitrary<JoinInput> = fc
     cluster: { apiVersion: V1BETA4, kind: 'ClusterConfiguration', ...settings },
   }));
 
-/** Avoids the path of systemd-resolved: unlike kubeadm, kubeletadm corrects it on a node where it does not exist. */
+/**
+ * Avoids the path of systemd-resolved: unlike kubeadm, kubeletadm corrects it on a node where it does not
+ * exist.
+ */
 export function resolvConfOf({ resolvConf }: Readonly<Record<string, unknown>>): object {
   return resolvConf === '/run/systemd/resolve/resolv.conf' ? { resolvConf: '/srv/resolv.conf' } : {};
 }

@@ -35,7 +35,10 @@ export interface NativeKubeletOptions {
   readonly restartMs?: number;
   /** Milliseconds from the start of the process to its loops; default 5 s. */
   readonly startupMs?: number;
-  /** The crash that an accepted configuration causes, and its delay after the start of the loops; null: the kubelet runs. */
+  /**
+   * The crash that an accepted configuration causes, and its delay after the start of the loops; null: the
+   * kubelet runs.
+   */
   readonly crash?: (config: JsonObject) => { readonly afterMs: number; readonly why: string } | null;
   /** From 0 to 1: the share of the jitter in a period. Default: random. */
   readonly jitter?: () => number;
@@ -55,8 +58,8 @@ const ROUND_TRIP_MS = 50;
 const GATE = 'DynamicKubeletConfig';
 
 /**
- * The dynamic configuration of a kubelet 1.11 to 1.23 with its defects: which files it reads and writes, when and in which
- * order, and how systemd reacts to its exits. Its clock is advanced with `runUntil`.
+ * The dynamic configuration of a kubelet 1.11 to 1.23 with its defects: which files it reads and writes, when
+ * and in which order, and how systemd reacts to its exits. Its clock is advanced with `runUntil`.
  * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig (1.21), and recordings of a real kubelet
  */
 export class NativeKubelet {
@@ -232,7 +235,10 @@ export class NativeKubelet {
     this.log.push('I "Kubelet config controller updated last-known-good config to new checkpointStore"');
   }
 
-  /** Delivers pending changes to the informers. They receive nothing while the API server does not answer, or rejects requests. */
+  /**
+   * Delivers pending changes to the informers. They receive nothing while the API server does not answer, or
+   * rejects requests.
+   */
   async #refresh(): Promise<void> {
     const node = await this.#read({ apiVersion: 'v1', kind: 'Node', name: this.#options.nodeName });
     if (node !== undefined) {

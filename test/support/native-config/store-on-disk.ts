@@ -13,8 +13,8 @@ import type { ConfigIdentity } from '../../../src/kubelet/config-source.ts';
 export class FatalStoreError extends Error {}
 
 /**
- * The store of a kubelet's dynamic configuration in a real directory, as written by kubelets 1.11 to 1.23. File times
- * follow the kubelet's clock.
+ * The store of a kubelet's dynamic configuration in a real directory, as written by kubelets 1.11 to 1.23.
+ * File times follow the kubelet's clock.
  */
 export class StoreOnDisk {
   readonly #directory: string;

@@ -23,7 +23,10 @@ interface Reported {
   readonly options: SubjectOptions;
 }
 
-/** A behaviour of kubelets 1.11 to 1.23, simulated or real. It starts with a kubelet that runs and has reported its local configuration. */
+/**
+ * A behaviour of kubelets 1.11 to 1.23, simulated or real. It starts with a kubelet that runs and has
+ * reported its local configuration.
+ */
 export type NativeScenario =
   | (Reported & { readonly notReal: null; readonly run: (subject: NativeSubject) => Promise<void> })
   /** The reason why a real kubelet cannot show it in tests. */
