@@ -10,7 +10,7 @@ import { startLab } from '../src/lab/lab.ts';
 import type { Lab } from '../src/lab/lab-options.ts';
 import { createServices } from '../src/wiring.ts';
 
-/** The embedded lab with two nodes, `node1` by init and `node2` by join, for a bench to measure with. */
+/** The embedded lab with two nodes, `node1` by init and `node2` by join, for a bench. */
 export interface BenchLab {
   readonly lab: Lab;
   readonly services: Services;
@@ -19,8 +19,8 @@ export interface BenchLab {
 }
 
 /**
- * What the commands say goes nowhere.
- * @param joining more arguments of `join`
+ * Discards the output of the commands.
+ * @param joining additional arguments of `join`
  * @throws Error when one of the commands fails
  */
 export async function startBenchLab(...joining: readonly string[]): Promise<BenchLab> {

@@ -1,4 +1,4 @@
-// npm run bench:plan: how long it takes to plan a fleet when every host has answered already.
+// npm run bench:plan: time to plan a fleet when every host has already answered.
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../src/base/adapters/clock-system.ts';
 import { runFleet } from '../src/fleet/fleet.ts';
@@ -16,7 +16,7 @@ import { loadTemplates } from '../src/template-files.ts';
 import { startBenchLab } from './bench-lab.ts';
 
 const HOSTS = Number(process.env.BENCH_HOSTS ?? 10_000);
-/** As long as `node2`, whose place they take in certificates: up to 10,000. */
+/** As long as `node2`, whose place these names take in certificates: up to 10,000. */
 const nameOf = (index: number): string => `e${String(index).padStart(4, '0')}`;
 const FLEET = `apiVersion: kubeletadm.dev/v1alpha1
 kind: Fleet
@@ -41,7 +41,7 @@ const shared = {
   kubeletHealthCheckMs: 240_000,
   apiServer: { server: lab.server, caPem: readFileSync(lab.caFile, 'utf8') },
   credentials: async () => {
-    throw new Error('nobody joins');
+    throw new Error('no host joins');
   },
   caCertPath: '/etc/kubernetes/pki/ca.crt',
   controlPlane: false,
@@ -52,7 +52,7 @@ const shared = {
   admin: null,
 };
 
-// What one host answers is what all of them answer, but for their names, addresses and certificates.
+// All hosts give the same answers, except for their names, addresses and certificates.
 const answers: Record<string, unknown> = {};
 const recording = async (): Promise<Host> => {
   const host = await services.connectHost({ address: 'node2', ssh: { configFile: lab.sshConfig } });
@@ -66,7 +66,7 @@ const recording = async (): Promise<Host> => {
   };
 };
 const inName = (text: string, name: string): string => text.replaceAll('node2', name);
-/** The certificate with another name of the same length; nobody looks at its signature. */
+/** The certificate with another name of the same length; its signature is not checked. */
 const inCertificate = (pem: string, name: string): string =>
   pem.replace(/(-----BEGIN CERTIFICATE-----)([^-]+)/, (_, head: string, body: string) => {
     const der = Buffer.from(body, 'base64').toString('latin1');
@@ -74,7 +74,7 @@ const inCertificate = (pem: string, name: string): string =>
     return `${head}\n${own.replace(/.{64}/g, '$&\n')}\n`;
   });
 const addressOf = (index: number): string => `10.9.${index >> 8}.${index & 255}`;
-/** What a host with this number answers, by key; some of it in its own words. */
+/** The facts of the host with this number, by key; some of them specific to the host. */
 const answersOf = (index: number): Readonly<Record<string, unknown>> => {
   const own = Object.create(answers) as Record<string, unknown>;
   for (const [key, answer] of Object.entries(answers)) {
@@ -98,7 +98,7 @@ const replaying = (name: string): Host => {
   return {
     name,
     query: async (queries) => {
-      for (const key of Object.keys(queries)) if (own[key] === undefined) throw new Error(`nobody asked ${key.slice(0, 200)}`);
+      for (const key of Object.keys(queries)) if (own[key] === undefined) throw new Error(`no recorded answer to ${key.slice(0, 200)}`);
       return own as never;
     },
     perform: () => Promise.reject(new Error('nothing is changed')),
@@ -114,7 +114,7 @@ const offline = {
   create: async (object: never) => ({ ...(object as object), status: { allowed: true } }) as never,
 };
 const run = async (count: number, connect: (name: string) => () => Promise<Host>) => {
-  // Of the processor, not of the clock: what else the machine does is not ours.
+  // CPU time and not wall time: other load on the host must not count.
   const started = process.cpuUsage();
   const lap = (from: NodeJS.CpuUsage): number => (process.cpuUsage(from).user + process.cpuUsage(from).system) / 1e3;
   const { fleet, problems } = resolveFleet(loadFleet(FLEET, 'fleet.yaml'));

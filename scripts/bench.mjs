@@ -13,7 +13,8 @@ if (!existsSync(bundle)) {
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 30);
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-// Nothing of whoever runs this: certificates to trust besides (NODE_EXTRA_CA_CERTS) cost Node more at its start than all else.
+// Without the user's variables: additional CA certificates (NODE_EXTRA_CA_CERTS) dominate the startup time of
+// Node.js.
 const { PATH, HOME } = process.env;
 const env = { PATH, HOME };
 const timeMs = (args, expected = 0) => {
@@ -23,7 +24,7 @@ const timeMs = (args, expected = 0) => {
   return Number(process.hrtime.bigint() - start) / 1e6;
 };
 
-/** Runs both in turn, so that what else the machine does hits both alike. */
+/** Runs both in turn, so that other load on the host affects both equally. */
 function compare(name, args, limit) {
   const [base, ours] = [[], []];
   for (let i = 0; i < RUNS; i++) {
@@ -38,7 +39,7 @@ function compare(name, args, limit) {
 
 const FILES = 10_000;
 
-/** A KubeletConfiguration as kubeadm writes it, each with values of its own, one in ten with a mistake. */
+/** A KubeletConfiguration like kubeadm's, each with different values, one in ten with an error. */
 const configuration = (i) => `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -83,7 +84,7 @@ shutdownGracePeriodCriticalPods: 20s
 staticPodPath: /etc/kubernetes/manifests
 `;
 
-/** Many files in one process; what its start takes is measured with one file and not counted. */
+/** Many files in one process; its startup time is measured with one file and subtracted. */
 function measureFiles(folder, limit) {
   const files = Array.from({ length: FILES }, (_, i) => {
     const file = join(folder, `${i}.yaml`);
@@ -91,7 +92,7 @@ function measureFiles(folder, limit) {
     return file;
   });
   const one = timeMs([bundle, 'config', 'validate', files[1]]);
-  // The quickest run tells most: what else the machine does only takes away.
+  // The fastest run is used: other load on the host only adds time.
   const all = Math.min(...[1, 2, 3].map(() => timeMs([bundle, 'config', 'validate', ...files], 2)));
   const rate = FILES / ((all - one) / 1000);
   console.log(

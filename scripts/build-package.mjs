@@ -1,4 +1,5 @@
-// dist/kubeletadm-VERSION.tgz: the built program as an npm package. All that it is made of is in it, so it depends on no other package.
+// dist/kubeletadm-VERSION.tgz: the built program as an npm package. It contains all its parts and has no
+// dependencies.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

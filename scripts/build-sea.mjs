@@ -1,7 +1,7 @@
-// Makes dist/kubeletadm-linux-ARCH: one executable with Node.js in it, for hosts that have none.
+// Builds dist/kubeletadm-linux-ARCH: one executable with embedded Node.js, for hosts without Node.js.
 //
-//   npm run build:sea                          with the Node.js that runs this
-//   npm run build:sea -- --node FILE           with another of the same version, e.g. for another kind of machine
+//   npm run build:sea                          with the Node.js that runs this script
+//   npm run build:sea -- --node FILE           with another binary of the same version, e.g. for another architecture
 //
 // @see https://nodejs.org/docs/latest-v20.x/api/single-executable-applications.html
 import { execFileSync } from 'node:child_process';
@@ -43,7 +43,9 @@ chmodSync(out, 0o755);
 rmSync(work, { recursive: true, force: true });
 console.log(`${out.slice(root.length)} ${(made.length / 1e6).toFixed(1)} MB`);
 
-/** The licence that the Node.js in the executable came with: beside its `bin`, or where distributions put it. */
+/**
+ * The licence of the embedded Node.js: next to its `bin`, or in the documentation directory of distributions.
+ */
 function nodeLicense() {
   const prefix = join(dirname(realpathSync(node)), '..');
   const file = [join(prefix, 'LICENSE'), join(prefix, 'share/doc/nodejs/LICENSE'), '/usr/share/doc/nodejs/LICENSE'].find((path) =>

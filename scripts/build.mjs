@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const chunks = join(dist, 'chunks');
 
-/** Template texts in place of the module that reads them from disk. */
+/** The texts of templates replace the module that reads them from disk. */
 const templates = {
   name: 'templates',
   setup(context) {
@@ -38,8 +38,9 @@ const templates = {
 };
 
 /**
- * Optional modules of dependencies, which do without them. Left outside they would be looked for in every node_modules above the program, and whoever
- * can write there would have his code executed. Here each is a module that throws, as where they are not installed.
+ * Optional modules of dependencies, which work without them. As external modules they would be looked up in
+ * every node_modules above the program, and a user with write access to one could execute code. The bundle
+ * contains a module instead that throws, as if they were not installed.
  */
 const optionalModules = {
   name: 'optional-modules',

@@ -1,20 +1,21 @@
-// Puts data into an executable as a note that its own program finds in its memory. ELF of 64 bits, little-endian.
+// Adds data to an executable as a note that its program finds in memory. 64-bit ELF, little-endian.
 //
-// The table of program headers has no room for more, so it moves to the end of the file, into a segment of its own, with the note behind it. Kernels before 5.18
-// tell the program where its table is by the place of the first segment and the offset in the file alone: so the new segment has the same distance between the two.
+// The program header table has no room for another entry, so it moves to the end of the file, into a new
+// segment that also contains the note. Kernels before 5.18 compute the address of the table from the address
+// of the first segment and the file offset: so the new segment keeps the same distance between the two.
 // @see elf(5)
 
 const [PT_LOAD, PT_NOTE, PT_PHDR] = [1, 4, 6];
 const [READ, PAGE, HEADER_BYTES] = [4, 0x10000n, 56];
 const MACHINES = { 62: 'x64', 183: 'arm64' };
 
-/** What kind of machine an executable is for, as Node.js names it; null for what is none of those. */
+/** The architecture of an executable as Node.js names it; null for any other. */
 export function machineOf(file) {
   const isElf = file.toString('latin1', 0, 6) === '\x7fELF\x02\x01';
   return isElf ? (MACHINES[file.readUInt16LE(18)] ?? null) : null;
 }
 
-/** The executable with one more note of that name. */
+/** The executable with an additional note of that name. */
 export function addNote(file, name, data) {
   const headers = readHeaders(file);
   const loads = headers.filter(({ type }) => type === PT_LOAD);
@@ -32,7 +33,7 @@ export function addNote(file, name, data) {
   const moved = headers.map((header) =>
     header.type === PT_PHDR ? { ...header, offset, vaddr, paddr: vaddr, filesz: tableBytes, memsz: tableBytes } : header,
   );
-  // Segments to be loaded stand in the order of their addresses.
+  // Loadable segments must be in the order of their addresses.
   const lastLoad = moved.findLastIndex(({ type }) => type === PT_LOAD);
   const all = [...moved.slice(0, lastLoad + 1), segment, ...moved.slice(lastLoad + 1), noteHeader];
   const made = Buffer.alloc(Number(offset + size));

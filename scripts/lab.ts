@@ -1,9 +1,11 @@
-// npm run lab: a cluster on hosts of this machine (systemd and sshd in containers, see test/lab/hosts.sh), for whoever has no virtual machines. It does what
-// vagrant/cluster.sh does, and stays up until Ctrl-C. As root on Debian or Ubuntu.
+// npm run lab: a cluster on lab hosts (systemd and sshd in containers, see test/lab/hosts.sh), for users
+// without virtual
+// machines. It performs the steps of vagrant/cluster.sh and runs until Ctrl-C. As root on Debian or Ubuntu.
 //
-// WORKERS=2             workers besides the first node
-// KUBEBUILDER_ASSETS=   folder with kube-apiserver, kube-controller-manager, etcd and kubelet: a cluster of these, from bare hosts. Without it an API server
-//                       of this process, and programs that do as a kubelet does.
+// WORKERS=2             workers in addition to the first node
+// KUBEBUILDER_ASSETS=   folder with kube-apiserver, kube-controller-manager, etcd and kubelet: a real cluster
+// from bare hosts. Default: a simulated API server
+//                       in this process and stand-in kubelets.
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +25,10 @@ const WORKERS = Number(process.env.WORKERS ?? 2);
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Runs kubeletadm as if it had been typed; false when it failed. The API server may be one of this process: it has to go on. */
+/**
+ * Runs kubeletadm with this command line; false when it failed. Asynchronous: the API server may be part of
+ * this process.
+ */
 async function kubeletadm(lab: LabHosts, ...args: readonly string[]): Promise<boolean> {
   const argv = [...args, '--ssh-config', lab.sshConfig];
   print(`\n# kubeletadm ${argv.join(' ').replaceAll(`${ROOT}`, '')}`);
@@ -31,7 +36,7 @@ async function kubeletadm(lab: LabHosts, ...args: readonly string[]): Promise<bo
   return new Promise((resolve) => child.once('exit', (code) => resolve(code === 0)));
 }
 
-/** What a fleet file says of all these hosts: they share the kernel of this machine. */
+/** Settings of the fleet file for all lab hosts: they share the local kernel. */
 function fleet(lab: LabHosts, first: string): string {
   const [one, ...others] = lab.names;
   return `# The hosts of npm run lab. Change it, and apply it again.
@@ -47,7 +52,7 @@ hosts:
 ${first}${others.map((name) => `  - name: ${name}\n`).join('')}`;
 }
 
-/** For all nodes, where the machine still has cgroup v1. */
+/** For all nodes, in case the local host still uses cgroup v1. */
 const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfailCgroupV1: false\n';
 
 const CLUSTER = `apiVersion: kubeadm.k8s.io/v1beta4
@@ -60,7 +65,7 @@ kind: InitConfiguration
 ${HAS_SCHEDULER ? '' : 'skipPhases: [control-plane/scheduler]\n'}---
 ${KUBELET}`;
 
-/** The programs of Kubernetes itself: the first host makes the cluster, the others join it. */
+/** Real Kubernetes components: the first host bootstraps the cluster, the others join it. */
 async function realCluster(lab: LabHosts, binaries: Exclude<ReturnType<typeof findRealBinaries>, string>): Promise<boolean> {
   for (const name of lab.names) lab.reset(name);
   print('Putting the images of the control plane on the hosts.');
@@ -70,7 +75,9 @@ async function realCluster(lab: LabHosts, binaries: Exclude<ReturnType<typeof fi
   return kubeletadm(lab, 'apply', '-f', FLEET);
 }
 
-/** An API server of this process: the first host becomes its first node, the others join by the fleet file. */
+/**
+ * An API server in this process: the first host becomes its first node, the others join with the fleet file.
+ */
 async function standInCluster(lab: LabHosts): Promise<{ readonly done: boolean; readonly close: () => Promise<void> }> {
   for (const name of lab.names) lab.reset(name);
   const api = await startApiServer({ controllers: ['bootstrap-signer', 'csr-approver', 'csr-signer'] });

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
-// Makes src/kubelet/data/{fields,flags,gates}.json: what each Kubernetes minor knows of kubelet fields, flags and feature gates.
+// Generates src/kubelet/data/{fields,flags,gates}.json: the kubelet fields, flags and feature gates of each
+// Kubernetes minor.
 //
 //   node scripts/make-catalogue.mjs DIR
 //
-// DIR holds kubelet-config-fields.json, kubelet-flags.json and feature-gates.json. Minors become numbers (36 for 1.36). Added are the facts
-// of Go's JSON encoding that the sources lack. Anything unexpected in the input ends it with an error; nothing is written then.
+// DIR contains kubelet-config-fields.json, kubelet-flags.json and feature-gates.json. Minors become numbers
+// (36 for 1.36). The script adds facts about Go's JSON encoding that the sources lack. It fails on unexpected
+// input and then writes nothing.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -36,7 +38,10 @@ const FIELD_TYPES = new Set([
 ]);
 /** Go structs: `omitempty` never drops them, so they are printed even when unset. */
 const STRUCT_TYPES = new Set(['object', 'duration', 'durationOrNanoseconds', 'quantity', 'timestamp']);
-/** Fields whose change widens access to the node: `unsafe` whatever class the source gives them, with the reason shown to the user. */
+/**
+ * Fields whose change widens access to the node: `unsafe` whichever class the source gives them, with the
+ * reason for users.
+ */
 const UNSAFE = new Map([
   ['readOnlyPort', 'serves pod specs, environment variables included, to anyone who reaches the port, without authentication'],
   ['healthzPort', 'health checks of the kubelet and of its trial use this port; 0 turns them off'],
@@ -51,14 +56,17 @@ const UNSAFE = new Map([
     'pods may use the listed images without pull credentials; pods without credentials may fail to start afterwards',
   ],
 ]);
-/** Fields whose Go type takes whole nanoseconds besides a duration text wherever the sources say `duration`. */
+/**
+ * Fields whose Go type accepts integer nanoseconds in addition to a duration string, wherever the sources
+ * contain `duration`.
+ */
 const NANOSECONDS_TOO = new Set(['logging.flushFrequency']);
 const LIVE_CHANGES = new Set(['safe', 'drain', 'restart-pods', 'unsafe']);
 const STAGES = new Set(['ALPHA', 'BETA', 'GA', 'DEPRECATED']);
 const DEPRECATIONS = new Set(['to-be-removed', 'use-config-file', 'use-other-flag', 'leaked-cadvisor-flag']);
 const FLAG_GROUPS = new Set(['config', 'kubelet', 'global']);
 
-/** Fields whose Go JSON tag has no `omitempty`; the same ones in every minor from 1.20 to 1.36 that has the field. */
+/** Fields whose Go JSON tag has no `omitempty`, in every minor from 1.20 to 1.36 that has the field. */
 const ALWAYS_PRINTED = new Set([
   'authentication',
   'authentication.x509',
@@ -103,7 +111,7 @@ function readFields(list) {
     const minors = array(entry.minorsPresent, at).map((minor) => minorNumber(minor, at));
     if (minors.length !== 2 || minors[0] > minors[1]) fail(`${at}: minorsPresent is no range`);
     if (STRUCT_TYPES.has(type) && entry.pointerByMinor !== undefined)
-      fail(`${at}: a struct that becomes a pointer changes what is printed when`);
+      fail(`${at}: a struct that becomes a pointer changes the printed fields`);
     if (type.includes('enum') !== (entry.enumByMinor !== undefined)) fail(`${at}: type ${type} and enumByMinor do not fit`);
     return {
       path: name,
@@ -154,7 +162,7 @@ function readFlags(list, knownFields) {
       required: ['flag', 'type', 'default', 'deprecated', 'deprecatedSince', 'since', 'removedIn', 'field', 'group'],
       optional: ['defaultByMinor', 'deprecation', 'deprecatedUntil', 'fieldSince', 'hidden', 'shorthand'],
     });
-    if (entry.field !== null && !paths.has(entry.field)) fail(`${at}: there is no field ${entry.field}`);
+    if (entry.field !== null && !paths.has(entry.field)) fail(`${at}: unknown field ${entry.field}`);
     if ((entry.deprecatedSince === null) !== (entry.deprecation === undefined)) fail(`${at}: deprecatedSince and deprecation do not fit`);
     return {
       flag: name,
@@ -184,7 +192,7 @@ function readGates(object) {
     const at = `gate ${name}`;
     members(entry, at, { required: ['versions', 'removedIn'], optional: ['dependencies'] });
     for (const { gates: needed } of entry.dependencies ?? [])
-      for (const gate of strings(needed, at)) if (!Object.hasOwn(object, gate)) fail(`${at}: there is no gate ${gate}`);
+      for (const gate of strings(needed, at)) if (!Object.hasOwn(object, gate)) fail(`${at}: unknown gate ${gate}`);
     return {
       name,
       versions: array(entry.versions, at).map((version) => {
@@ -202,7 +210,7 @@ function readGates(object) {
   });
 }
 
-/** `[{ from: "1.22", <member>: … }]` → the same with numbers; `from` has to rise. */
+/** `[{ from: "1.22", <member>: … }]` → the same with numbers; `from` must increase. */
 function byMinor(list, member, check, at) {
   const made = array(list, at).map((entry) => {
     members(entry, at, { required: ['from', member], optional: [] });

@@ -1,11 +1,12 @@
-// The licences of what the built program contains: most of them ask that they go along with it.
+// The licences of the packages in the built program: most licences require that they are distributed with it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
  * @param root folder of the repository
- * @param inputs paths of the files that were built in, below `root`
- * @returns one text: name, version and licence of each package, and below those that share a licence text, that text once
+ * @param inputs paths of the bundled files, below `root`
+ * @returns one text: name, version and licence of each package, and each licence text once below the
+ *   packages that share it
  */
 export function thirdPartyNotices(root, inputs) {
   const folders = new Set(inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
@@ -17,17 +18,18 @@ export function thirdPartyNotices(root, inputs) {
   return [...titlesByText.values()].map(({ titles, text }) => section(titles.join('\n'), text)).join(RULE);
 }
 
-/** Between the licences of two packages. */
+/** Separates the licences of two packages. */
 export const RULE = `${'-'.repeat(80)}\n`;
 
-/** One licence text with the packages that have it. */
+/** One licence text with its packages. */
 export function section(title, text) {
   return `${[title, text].filter(Boolean).join('\n\n')}\n`;
 }
 
 /**
- * The notices as a comment of a program, so that a copy of the file carries them.
- * Typographic characters are replaced: with one outside Latin-1, V8 would keep the whole program in two bytes per character.
+ * The notices as a comment of a program, so that a copy of the file contains them.
+ * Typographic characters are replaced: with one outside Latin-1, V8 would keep the whole program in two bytes
+ * per character.
  */
 export function noticesComment(notices) {
   const ascii = { '\u2018': "'", '\u2019': "'", '\u201c': '"', '\u201d': '"', '\u2013': '-', '\u2014': '-' };

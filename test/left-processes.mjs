@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 const LOCAL_SESSION = /(?:^|\0)SSH_CONNECTION=(?:127\.0\.0\.1|::1) /;
 
 /**
- * Processes that a run of the tests has left behind: without a parent, and with an environment that names the directory
- * of the run, or of a session of one of its SSH servers. Waits a moment for those that are about to end.
+ * Processes that a test run left behind: without a parent, and with an environment that names the directory of the run
+ * or a session of one of its SSH servers. Waits a moment for processes that are about to exit.
  * @param directory the directory of the run
- * @param since when the run began, in milliseconds since 1970
- * @returns a line for each: process id and command line; empty where there is no /proc
+ * @param since start of the run in milliseconds since 1970
+ * @returns one line per process: process id and command line; empty without /proc
  */
 export async function leftProcesses(directory, since) {
   for (let attempt = 0; ; attempt++) {
@@ -21,7 +21,7 @@ function list(directory, since) {
   return entries().flatMap((pid) => {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      // After the name in parentheses: state, parent, ...; the 20th of these is the start, in hundredths of a second since boot.
+      // After the name in parentheses: state, parent, ...; the 20th field is the start time in hundredths of a second since boot.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       const startedAt = bootTime() + Number(fields[19]) * 10;
       if (fields[0] === 'Z' || fields[1] !== '1' || startedAt < since - 1_000) return [];
@@ -29,7 +29,7 @@ function list(directory, since) {
       if (!environment.includes(directory) && !LOCAL_SESSION.test(environment)) return [];
       return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()}`];
     } catch {
-      // It has ended meanwhile, or belongs to another user.
+      // The process has exited meanwhile, or belongs to another user.
       return [];
     }
   });
@@ -43,7 +43,7 @@ function entries() {
   }
 }
 
-/** When the machine was booted, in milliseconds since 1970. */
+/** Boot time of the local host in milliseconds since 1970. */
 function bootTime() {
   return Number(/^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]) * 1_000;
 }

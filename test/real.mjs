@@ -1,4 +1,4 @@
-// npm run test:real: the contracts, and joining, against the programs of Kubernetes itself in the folder that KUBEBUILDER_ASSETS names.
+// npm run test:real: the contract, join and agent tests against real Kubernetes binaries in the folder KUBEBUILDER_ASSETS.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ const why = !folder
   ? 'KUBEBUILDER_ASSETS names no folder with kube-apiserver, etcd, kube-controller-manager and kubelet'
   : existsSync(join(folder, 'kube-apiserver'))
     ? null
-    : `there is no kube-apiserver in ${folder} (KUBEBUILDER_ASSETS)`;
+    : `kube-apiserver not found in ${folder} (KUBEBUILDER_ASSETS)`;
 if (why !== null) {
   console.log(`skipped: all tests against real programs: ${why}`);
 } else {
   const { env, end } = makeRunDirectory();
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-  // Files that need hosts have the same ones.
+  // Test files on lab hosts share the same hosts, so they run one after another.
   const argv = [vitest, 'run', '--no-file-parallelism', 'test/contract/', 'real-', ...process.argv.slice(2)];
   const { status } = spawnSync(process.execPath, argv, { cwd: root, stdio: 'inherit', env });
   end();

@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 /**
- * A directory for one run of the tests, which takes with it what they leave behind. In `env` is what a run needs to know: its own place for temporary files, the
- * file for what is skipped and why, and where lab hosts, which outlast a run, find their base tree.
+ * A temporary directory for one test run, removed at its end. `env` contains the settings of the run: its directory for
+ * temporary files, the file that collects skipped tests with reasons, and the directory in which lab hosts, which outlive
+ * a run, keep their base tree.
  */
 export function makeRunDirectory() {
   const directory = mkdtempSync(join(tmpdir(), 'ka-test-'));
-  // Programs of other users have to get in.
+  // Programs of other users need access.
   chmodSync(directory, 0o755);
   const temporary = join(directory, 'tmp');
   mkdirSync(temporary);
@@ -24,7 +25,7 @@ export function makeRunDirectory() {
       KUBELETADM_TEST_SKIPS: skips,
       KUBELETADM_LAB_TMPDIR: tmpdir(),
     },
-    /** Removes it, and says what was skipped. */
+    /** Removes the directory, and prints the skipped tests. */
     end: () => {
       const lines = [...new Set(readFileSync(skips, 'utf8').split('\n').filter(Boolean))];
       rmSync(directory, { recursive: true, force: true });
@@ -33,7 +34,10 @@ export function makeRunDirectory() {
   };
 }
 
-/** The directories of PATH that this user may search. After `su`, root's are in it, and a missing program is reported as EACCES then. */
+/**
+ * The directories of PATH that this user may search. After `su`, PATH contains root's directories, and a missing program
+ * is then reported as EACCES.
+ */
 function searchable(path) {
   const mayBeSearched = (directory) => {
     try {

@@ -1,6 +1,6 @@
-// npm test: style, types, bundle, and the tests that need a few minutes in all.
-// npm run test:hosts: the tests that take long, and those on hosts with systemd and sshd.
-// Arguments go to vitest in place of the choice of tests. At the end comes the list of skipped tests, with reasons.
+// npm test: style, types, bundle, and the fast tests (a few minutes in all).
+// npm run test:hosts: the slow tests, and those on hosts with systemd and sshd.
+// Arguments replace the selection of tests and are passed to vitest. The skipped tests are listed at the end, with reasons.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ end();
 console.log(failed === null ? 'all green' : `${failed}: failed`);
 process.exitCode = failed === null ? 0 : 1;
 
-/** Runs a script of Node.js to its end; true when it exits with 0. */
+/** Runs a Node.js script; true when it exits with 0. */
 function run(script, args, output = 'inherit') {
   const child = spawn(process.execPath, [join(root, script), ...args], { cwd: root, stdio: ['inherit', output, output], env });
   return new Promise((resolve) => child.on('close', (status) => resolve(status === 0)));
@@ -58,8 +58,8 @@ function vitest(args, output) {
 }
 
 /**
- * Tests on real hosts mostly wait: they run in parallel to the slow tests, and are printed at the end. Each of the two runs one
- * file at a time: with more, real hosts exceed their time limits on two processors.
+ * Tests on real hosts mostly wait: they run in parallel to the slow tests, and their output follows at the end. Both run
+ * one file at a time: with more, real hosts exceed their time limits on two processors.
  */
 async function runSlowTests() {
   const path = join(directory, 'e2e');

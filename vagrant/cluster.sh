@@ -1,9 +1,9 @@
 #!/bin/sh
-# cluster.sh [up|down]: the machines of the Vagrantfile, and a cluster made of them by kubeletadm.
-#   up (default)  boot and provision them, write fleet.yaml, bring up the cluster; run it again after a change of fleet.yaml or WORKERS
-#   down          destroy them, and forget their host keys
-# KUBELETADM: how to run kubeletadm here (default: the bundle that npm run build makes). The other variables are those of the Vagrantfile.
-# WORKERS: default 2, then as many as there are. With fewer than there are, the last ones are removed.
+# cluster.sh [up|down]: the virtual machines of the Vagrantfile, and a cluster that kubeletadm creates on them.
+#   up (default)  boot and provision them, write fleet.yaml, apply it; rerun it after a change of fleet.yaml or WORKERS
+#   down          destroy them, and remove their host keys
+# KUBELETADM: command that runs kubeletadm (default: the bundle of npm run build). Vagrantfile describes the other variables.
+# WORKERS: default 2, then the number of existing workers. With a lower number the last workers are removed.
 set -eu
 cd "$(dirname "$0")"
 KUBELETADM=${KUBELETADM:-node $PWD/../dist/kubeletadm.mjs}
@@ -11,15 +11,16 @@ SUBNET=${SUBNET:-192.168.56}
 MODE=${MODE:-host}
 KNOWN=.vagrant/known_hosts
 SSH_CONFIG=.vagrant/ssh_config
-# What cluster.sh wrote into fleet.yaml, to find out whether somebody edited it.
+# The fleet.yaml as cluster.sh wrote it, to detect manual edits.
 WRITTEN=.vagrant/fleet.yaml
 say() { printf '\n# %s\n' "$*"; }
 
-# kubeletadm on this machine. The machines are new and on a network of this host alone: their keys are recorded at first sight, and kept from then on.
+# kubeletadm on the local host. The virtual machines are new and on a host-only network: their host keys are recorded on
+# first use and checked afterwards.
 adm() { say "kubeletadm $*"; $KUBELETADM "$@"; }
 guest() { ssh -F "$SSH_CONFIG" "$@"; }
 
-# The highest number of a worker that Vagrant has made; 0: none.
+# The highest number of an existing worker; 0: none.
 workers() {
   n=0
   for id in .vagrant/machines/worker*/*/id; do
@@ -43,10 +44,10 @@ machines() {
   write_ssh_config
 }
 
-# Its Node, the machine and its host key; a machine that does not answer is destroyed all the same.
+# Removes the Node, the virtual machine and its host key; an unreachable virtual machine is destroyed, too.
 remove_worker() {
   adm reset --force --delete-node --kubeconfig admin.conf --ssh-config "$SSH_CONFIG" --host "$1" ||
-    echo "cluster.sh: $1 could not be reset: if its Node is left, run kubectl --kubeconfig admin.conf delete node $1" >&2
+    echo "cluster.sh: $1 cannot be reset. If its Node still exists, run kubectl --kubeconfig admin.conf delete node $1" >&2
   vagrant destroy -f "$1"
   address=$(sed -n "/^Host $1\$/,/^\$/s/^ *HostName //p" "$SSH_CONFIG"); port=$(sed -n "/^Host $1\$/,/^\$/s/^ *Port //p" "$SSH_CONFIG")
   if [ -f "$KNOWN" ]; then ssh-keygen -q -f "$KNOWN" -R "$address" -R "[$address]:$port" >/dev/null 2>&1 || true; fi
@@ -59,10 +60,10 @@ remove_surplus() { # FROM TO
   while [ "$n" -le "$2" ]; do remove_worker "worker$n"; n=$((n + 1)); done
 }
 
-# The machines are those of Vagrant at any time: fleet.yaml holds no address of them.
+# fleet.yaml contains no addresses: it imports them from Vagrant, which may change them.
 write_fleet() {
   cat >"$WRITTEN" <<X
-# Written by cluster.sh, which leaves it alone once it was edited. All there is: kubeletadm fleet schema, ../docs/fleet.md
+# Written by cluster.sh, which never overwrites an edited file. All fields: kubeletadm fleet schema, ../docs/fleet.md
 apiVersion: kubeletadm.dev/v1alpha1
 kind: Fleet
 kubernetesVersion: "${KUBERNETES_VERSION:-1.36}"
@@ -80,7 +81,7 @@ X
 }
 is_edited() { [ -f fleet.yaml ] && ! cmp -s fleet.yaml "$WRITTEN"; }
 
-# From here over SSH, by a fleet file.
+# From the local host over SSH, with a fleet file.
 from_here() {
   is_edited || write_fleet
   grep -q "sshConfig: $SSH_CONFIG" fleet.yaml ||
@@ -93,14 +94,14 @@ from_here() {
   say 'Try, in this directory: kubectl --kubeconfig admin.conf get nodes -o wide; kubeletadm fleet status --ssh-config '"$SSH_CONFIG"
 }
 
-# Each guest by itself, as one would with kubeadm.
+# Runs init and join in the guests, like with kubeadm.
 inside() {
   say 'cp1: kubeletadm init'
   guest cp1 "sudo kubeletadm init --apiserver-advertise-address $SUBNET.10 --node-ip $SUBNET.0/24 --skip-token-print"
   join=$(guest cp1 'sudo kubeletadm token create --ttl 1h --print-join-command')
   sed -n 's/^Host //p' "$SSH_CONFIG" | grep -vxF -e cp1 -e '*' | while read -r worker; do
     say "$worker: kubeletadm join"
-    # The token goes by standard input.
+    # The token is passed on standard input.
     printf 'exec kubeletadm %s --node-ip %s.0/24\n' "${join#kubeadm }" "$SUBNET" | guest "$worker" 'sudo sh'
   done
   guest cp1 'sudo cat /etc/kubernetes/admin.conf' | (umask 077 && cat >admin.conf)
@@ -130,7 +131,7 @@ case ${1:-up} in
   down)
     if [ "$present" != 0 ]; then WORKERS=$present; export WORKERS; fi
     vagrant destroy -f
-    if is_edited; then say 'fleet.yaml was edited: it is kept'; else rm -f fleet.yaml; fi
+    if is_edited; then say 'fleet.yaml was edited and is kept'; else rm -f fleet.yaml; fi
     rm -f "$WRITTEN" "$KNOWN" "$SSH_CONFIG" admin.conf
     ;;
   *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# pod-network.sh SUBNET NUMBER OTHER...: a pod network without any add-on. The machine SUBNET.NUMBER has the pods 10.244.NUMBER.0/24; those of the others are
-# reached through them. For a real network add-on, remove /etc/cni/net.d/10-lab.conflist and the unit.
+# pod-network.sh SUBNET NUMBER OTHER...: a pod network without any add-on. SUBNET.NUMBER has the pods 10.244.NUMBER.0/24,
+# with routes to the pods of the other nodes. For a real network add-on, remove /etc/cni/net.d/10-lab.conflist and the
+# unit.
 set -eu
 subnet=$1 number=$2
 shift 2

@@ -1,10 +1,11 @@
 #!/bin/sh
-# provision.sh MINOR: what a Kubernetes node needs before it is configured: kernel, container runtime, kubelet. Runs as root in a guest, any number of times.
+# provision.sh MINOR: installs the prerequisites of a Kubernetes node: kernel settings, container runtime, kubelet.
+# Runs as root in a guest, any number of times.
 set -eu
 minor=$1
 export DEBIAN_FRONTEND=noninteractive
 
-# A kubelet does not start beside swap unless it is told how to take it.
+# By default a kubelet does not start while swap is on.
 swapoff -a
 sed -i '/^[^#].*[[:space:]]swap[[:space:]]/s/^/#/' /etc/fstab
 
@@ -25,7 +26,7 @@ apt-get update -qq
 apt-get install -y -qq --no-install-recommends kubelet cri-tools kubernetes-cni conntrack iptables
 apt-mark hold kubelet >/dev/null
 
-# The kubelet uses the systemd driver; the runtime has to as well. Network plugins are where kubernetes-cni puts them.
+# The kubelet and containerd must use the same cgroup driver, systemd. kubernetes-cni installs network plugins in /opt/cni/bin.
 install -d /etc/containerd
 containerd config default | sed 's/SystemdCgroup = false/SystemdCgroup = true/; s|bin_dir = .*|bin_dir = "/opt/cni/bin"|' >/etc/containerd/config.toml.new
 if ! cmp -s /etc/containerd/config.toml.new /etc/containerd/config.toml; then

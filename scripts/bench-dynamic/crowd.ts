@@ -18,7 +18,10 @@ const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigur
 const LOCAL = '/var/lib/kubelet/config.yaml';
 const MAP = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'shared' };
 
-/** Many agents at one API server: what they ask for when nothing happens, and when the ConfigMap all use is edited in place. */
+/**
+ * Many agents at one API server: their requests when idle, and when the ConfigMap that all of them use is
+ * edited in place.
+ */
 export async function benchCrowd(): Promise<void> {
   const api = await startApiServer({ tokens: { agent: { user: 'agent', groups: ['system:masters'] } } });
   const count = requestCounter(api);
@@ -68,9 +71,9 @@ export async function benchCrowd(): Promise<void> {
       };
       return conditions.some((condition) => condition.reason === reason);
     });
-  await until('all have told', () => reported('Local'), 300_000);
+  await until('all have reported', () => reported('Local'), 300_000);
   notify(
-    `${AGENTS} agents started at once, and told`,
+    `${AGENTS} agents started at once, and reported`,
     `in ${((performance.now() - started) / 1000).toFixed(1)} s, ${count.total()} requests`,
   );
   await new Promise((resolve) => setTimeout(resolve, 2_000));
@@ -105,7 +108,7 @@ export async function benchCrowd(): Promise<void> {
 function requestCounter(api: ApiServer): { total(): number; peak(): number; reset(): void } {
   let [total, peak, last] = [0, 0, api.requests.at(-1)];
   const recent: { readonly at: number; readonly count: number }[] = [];
-  // Only the last thousand are kept there.
+  // The API server keeps only the last thousand requests.
   setInterval(() => {
     const found = api.requests.length - 1 - api.requests.lastIndexOf(last as never);
     const fresh = found === 0 ? [] : api.requests.slice(-found).filter(({ user }) => user === 'agent');
@@ -128,7 +131,7 @@ function requestCounter(api: ApiServer): { total(): number; peak(): number; rese
   };
 }
 
-/** A host in memory with a kubelet that runs what the pointer says. */
+/** A host in memory with a kubelet that runs the configuration of the agent's pointer. */
 function hostOf(name: string, onRestart: () => void): { readonly host: FakeHost; readonly maxPods: () => number } {
   let path = LOCAL;
   let pid = 100;

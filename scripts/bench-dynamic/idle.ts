@@ -14,7 +14,7 @@ const SECONDS = Number(process.env.BENCH_IDLE ?? 60);
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const CONFIG = '/var/lib/kubelet/config.yaml';
 
-/** What stands in for the programs of a host, as shell. `$ROOT` is its root. */
+/** Stand-ins for the programs of a host, as shell scripts. `$ROOT` is the root of the host. */
 const TOOLS: Readonly<Record<string, string>> = {
   systemctl: `case "$*" in
   'restart kubelet')
@@ -33,7 +33,7 @@ esac`,
   sync: 'exit 0',
 };
 
-/** What the agent as a process costs while nothing happens: with nothing assigned, and with a configuration that is good. */
+/** The cost of the agent process when idle: without an assignment, and with a good configuration. */
 export async function benchIdle(): Promise<void> {
   const bundle = fileURLToPath(new URL('../../dist/kubeletadm-agent.mjs', import.meta.url));
   if (!existsSync(bundle)) throw new Error('there is no bundle: npm run build');
@@ -99,7 +99,7 @@ async function measure(
   { pid = 0 }: ChildProcess,
   api: { readonly requests: readonly unknown[]; readonly openWatches: number },
 ): Promise<void> {
-  // What is left of what happened before.
+  // Lets earlier activity settle.
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   const begin = { cpu: cpuSeconds(pid), last: api.requests.at(-1) };
   await new Promise((resolve) => setTimeout(resolve, SECONDS * 1000));
@@ -107,12 +107,12 @@ async function measure(
   const asked = api.requests.length - 1 - api.requests.lastIndexOf(begin.last as never);
   validate(`RSS, ${when}`, Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024, 100, 'MB');
   validate(`CPU in ${SECONDS} s, ${when}`, ((cpu.own - begin.cpu.own) / SECONDS) * 100, 0.1, '%');
-  notify(`CPU of what it asked the host by, ${when}`, `${(((cpu.children - begin.cpu.children) / SECONDS) * 100).toFixed(2)} %`);
+  notify(`CPU of its child processes, ${when}`, `${(((cpu.children - begin.cpu.children) / SECONDS) * 100).toFixed(2)} %`);
   validate(`requests in ${SECONDS} s, ${when}`, asked, 0, '');
   notify(`open watches, ${when}`, String(api.openWatches));
 }
 
-/** Of a process, and of those it started that have ended. Linux counts in hundredths of a second. */
+/** CPU time of a process and its finished children. Linux counts in hundredths of a second. */
 function cpuSeconds(pid: number): { readonly own: number; readonly children: number } {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

@@ -1,11 +1,12 @@
-// npm run bench:dynamic: how quick the agent is, what it costs when nothing happens, and what many of them do to an API server.
+// npm run bench:dynamic: latency of the agent, its cost when idle, and the API server load of many agents.
 //
-// BENCH_ROUNDS=15       assignments, and a third as many bad ones
+// BENCH_ROUNDS=15       good assignments, and a third as many bad ones
 // BENCH_AGENTS=500      agents at one API server
-// BENCH_IDLE=60         seconds without anything to do
+// BENCH_IDLE=60         seconds of idle time
 // BENCH_ONLY=           names of sections: speed,idle,crowd
 //
-// The kubelets are stand-ins: what is measured is the agent, over SSH in the lab for its speed, and as a process of its own for its cost.
+// The kubelets are stand-ins: the bench measures the agent, over SSH in the lab for latency, and in a
+// separate process for cost.
 import { cpus, loadavg } from 'node:os';
 import { benchCrowd } from './crowd.ts';
 import { benchIdle } from './idle.ts';

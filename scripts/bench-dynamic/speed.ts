@@ -7,7 +7,9 @@ import { median, until, validate } from './assess.ts';
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15);
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 
-/** From an assignment to the kubelet restarted with it, and from the first sign of a bad one to the kubelet back with the good one. */
+/**
+ * The time from an assignment to the restarted kubelet, and from the first sign of a failure to the rollback.
+ */
 export async function benchSpeed(): Promise<void> {
   const { lab, services, cluster, close } = await startBenchLab();
   const agents = await startLabAgents(services, lab, ['node2'], 1_000);
@@ -20,7 +22,7 @@ export async function benchSpeed(): Promise<void> {
     return conditions.find(({ type }) => type === 'KubeletConfigOk')?.reason ?? '';
   };
   let serial = 0;
-  /** When it was asked for, and how often the kubelet had been started then. */
+  /** The time of the assignment, and the number of kubelet starts at that time. */
   const assign = async (text: string): Promise<{ readonly at: number; readonly starts: number }> => {
     const name = `bench-${serial++}`;
     await cluster.create({
@@ -45,7 +47,8 @@ export async function benchSpeed(): Promise<void> {
     await until('Good', async () => (await condition()) === 'Good');
     if (i % 3 !== 0) continue;
     const bad = await assign(`maxPods: ${500 + i}\ntlsCertFile: /no/such.crt\ntlsPrivateKeyFile: /no/such.key\n`);
-    // It ends as soon as it starts: that is the first sign. It is told when the kubelet was restarted with what is good.
+    // The kubelet exits at startup: that is the first sign. The end is the restart with the good
+    // configuration.
     const sign = await until('the first sign', () => host.kubeletStarts() > bad.starts);
     back.push((await until('FallenBack', async () => (await condition()) === 'FallenBack')) - sign);
   }

@@ -6,31 +6,34 @@ import type { Job, Outcome } from './ours.ts';
 import { workFiles } from './work.ts';
 import type { World } from './world.ts';
 
-/** One way to bring the work to hosts. `run` resolves with its wall time in ms, the start of its own process included. */
+/**
+ * One way to apply the work to hosts. `run` resolves with its wall time in ms, including the start of its own
+ * process.
+ */
 export interface Contestant {
   readonly name: string;
-  /** What is missing here to run it; null when nothing is. */
+  /** The missing program; null when none is missing. */
   readonly missing: string | null;
   run(where: Where): Promise<Run>;
 }
 
 export interface Where {
   readonly addresses: readonly string[];
-  /** Of the server, or of the relay in front of it. */
+  /** The port of the server, or of the relay in front of it. */
   readonly port: number;
   readonly bastion?: { readonly address: string; readonly port: number };
   readonly connectTimeoutMs?: number;
-  /** Hosts at a time; default: the contestant's own way. */
+  /** Maximum number of parallel hosts; default: the contestant's own default. */
   readonly forks?: number;
 }
 
 export interface Run {
   readonly wallMs: number;
-  /** Only of contestants that are one process and say so. */
+  /** Only for contestants that are one process and report it. */
   readonly outcome?: Outcome;
 }
 
-/** All contestants, ours first. */
+/** All contestants, kubeletadm first. */
 export async function makeContestants(world: World): Promise<readonly Contestant[]> {
   const program = await bundle(world, 'ours.ts');
   return [
@@ -44,7 +47,7 @@ export async function makeContestants(world: World): Promise<readonly Contestant
   ];
 }
 
-/** At most this many at a time for those who leave it to us. */
+/** Maximum number of parallel hosts for contestants without a default. */
 export const FORKS = 50;
 
 function ours(world: World, program: string, name: string, locks: boolean): Contestant {
@@ -106,7 +109,7 @@ async function bundle(world: World, entry: string): Promise<string> {
   return outfile;
 }
 
-/** The lower bound: as many `ssh HOST sh -s` at a time, each with the whole work on stdin. */
+/** The lower bound: as many parallel `ssh HOST sh -s`, each with the whole work on stdin. */
 function rawSsh(world: World): Contestant {
   return {
     name: 'ssh HOST sh -s, in parallel',
@@ -130,7 +133,7 @@ export function sshFlags(world: World): readonly string[] {
   return ['-F', 'none', '-i', world.identityFile, ...options.flatMap((option) => ['-o', option])];
 }
 
-/** The shortest program that does the work: no question asked, nothing flushed. */
+/** The shortest program that does the work: no queries, no flushes. */
 function rawScript(address: string, root: string): string {
   const writes = workFiles(address).map(({ path, mode, content }) => {
     const at = `${root}${path}`;
@@ -159,7 +162,7 @@ function ansible(world: World, name: string, config: AnsibleConfig): Contestant 
     missing: absent === undefined ? null : `${absent} (Debian packages ansible-core, ansible-mitogen)`,
     run: async ({ addresses, port }) => {
       const directory = join(world.directory, name.replace(/\W+/g, '-'));
-      // A cold start, as for everyone: no master connection of the run before.
+      // A cold start like for all others: no control connection of the previous run.
       rmSync(directory, { recursive: true, force: true });
       mkdirSync(directory, { recursive: true });
       const files = join(directory, 'files');
@@ -198,7 +201,7 @@ function inventory(world: World, addresses: readonly string[], port: number): st
   return `[all]\n${addresses.join('\n')}\n[all:vars]\n${variables.join('\n')}\n`;
 }
 
-/** Facts are not gathered: nobody else needs them. */
+/** Without gathering facts: the other contestants gather none. */
 function playbook(world: World, files: string): string {
   const copies = workFiles('x').map(
     ({ path, mode }) =>
@@ -207,7 +210,10 @@ function playbook(world: World, files: string): string {
   return `- hosts: all\n  gather_facts: false\n  tasks:\n${copies.join('')}  handlers:\n  - name: restart\n    command: systemctl restart kubelet\n`;
 }
 
-/** The same for all, and nothing of whoever runs the bench: certificates to trust besides (NODE_EXTRA_CA_CERTS) cost Node more at its start than all else. */
+/**
+ * The same environment for all, without the user's variables: additional CA certificates
+ * (NODE_EXTRA_CA_CERTS) dominate the startup time of Node.js.
+ */
 function plainEnvironment(): NodeJS.ProcessEnv {
   const { PATH, HOME, USER } = process.env;
   return { PATH, HOME, USER, LANG: 'C.UTF-8' };

@@ -1,12 +1,14 @@
-// npm run bench:fleet: how long it takes to bring a kubelet's files to many hosts over SSH, ours against others, in one run and in turn.
+// npm run bench:fleet: time to write a kubelet's files to many hosts over SSH, compared with other tools in
+// one run, in turn.
 //
-// BENCH_HOSTS=50        hosts of the big comparison
-// BENCH_ROUNDS=9        runs of each contestant there; medians count
-// BENCH_SLOW=1          runs of Ansible in its three ways, which takes minutes
+// BENCH_HOSTS=50        hosts of the main comparison
+// BENCH_ROUNDS=9        runs of each contestant in that comparison; medians are compared
+// BENCH_SLOW=1          runs of Ansible in its three modes, which takes minutes
 // BENCH_LARGE=0         1: also 1,000 hosts
 // BENCH_ONLY=           names of sections: compare,one,network,again,dead,bastion,growth
 //
-// The server has to log in whoever runs this; what is not installed is left out, and that is said.
+// The local sshd must accept logins of the current user; contestants that are not installed are skipped and
+// listed.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { type Contestant, FORKS, makeContestants, type Run } from './contestants.ts';
@@ -26,7 +28,7 @@ const median = (values: readonly number[]): number => values.toSorted((a, b) => 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** One figure beside what is wanted of it. */
+/** One figure and its target. */
 function validate(what: string, measured: number, desired: number, unit: string): void {
   const shown = `${Number.isInteger(measured) ? measured : measured.toFixed(2)}${unit}`;
   print(`  ${measured <= desired ? 'met   ' : 'MISSED'}  ${what}: ${shown} (wanted: at most ${desired}${unit})`);
@@ -37,8 +39,9 @@ function judgeAtLeast(what: string, measured: number, desired: number, unit: str
 }
 
 /**
- * Runs in turn, each round beginning with the next, so that what else the machine does, and what the one before left of it, hits all alike; each run begins with
- * empty hosts and is checked from outside.
+ * Runs the contestants in turn; each round starts with the next one, so that other load on the host and
+ * effects of the previous run affect all equally. Each run starts with empty hosts and is verified
+ * independently.
  */
 async function inTurn(
   world: World,
@@ -81,7 +84,7 @@ const [OURS, RAW] = ['kubeletadm', 'ssh HOST sh -s, in parallel'];
 async function compare(): Promise<void> {
   print(`\n${HOSTS} hosts, cold: four files and a restart each`);
   await inWorld(HOSTS, async (world, contestants) => {
-    for (const { name, missing } of contestants) if (missing !== null) print(`  left out: ${name}: there is no ${missing}`);
+    for (const { name, missing } of contestants) if (missing !== null) print(`  skipped: ${name}: ${missing} is not installed`);
     const present = contestants.filter(({ missing }) => missing === null);
     const walls = await inTurn(world, present, (name) => (name.startsWith('ansible') ? SLOW_ROUNDS : ROUNDS));
     const ours = median(walls.get(OURS) ?? []);
@@ -239,7 +242,7 @@ async function main(): Promise<void> {
   print(
     `load before: ${loadavg()
       .map((each) => each.toFixed(1))
-      .join(' ')}; at most ${FORKS} hosts at a time; servers and clients share the machine`,
+      .join(' ')}; at most ${FORKS} hosts at a time; servers and clients share the host`,
   );
   for (const [name, section] of Object.entries({ compare, one, network, again, dead, bastion, growth }))
     if (ONLY.length === 0 || ONLY.includes(name)) await section();

@@ -1,4 +1,5 @@
-// A contestant: node-ssh as its documentation shows it, a putFile for each file and a command at the end, all hosts at a time.
+// A contestant: node-ssh as in its documentation, one putFile per file and a command at the end, all hosts in
+// parallel.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NodeSSH } from 'node-ssh';

@@ -1,5 +1,6 @@
-// A contestant in a process of its own: brings the work to all hosts with the product's parts, as an apply does: facts, plan, changes on one connection to
-// each. Without the lock of a host where that is not asked for, and without a confirmed commit, which waits for a kubelet that is not there.
+// A contestant in a separate process: applies the work with kubeletadm's modules, like an apply: facts, plan,
+// changes over one connection per host. Without the host lock unless requested, and without a confirmed
+// commit, which needs a kubelet.
 //
 //   node ours.mjs JOB.json    prints {"changed":…,"failed":[…],"rssMiB":…}
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -17,18 +18,18 @@ import { sshShared, sshTransport } from '../../src/ssh/adapters/transport-ssh.ts
 import type { SshTarget } from '../../src/ssh/target.ts';
 import { workFiles } from './work.ts';
 
-/** What the bench wants done. */
+/** The job from the bench. */
 export interface Job {
-  /** With `:port` where it is another. */
+  /** With `:port` if it differs from the default. */
   readonly addresses: readonly string[];
   readonly port: number;
   readonly user: string;
   readonly identityFile: string;
   readonly knownHostsFile: string;
   readonly rootsDirectory: string;
-  /** Each host is locked while it is changed. */
+  /** Whether each host is locked while it is changed. */
   readonly locks: boolean;
-  /** Hosts at a time. */
+  /** Maximum number of parallel hosts. */
   readonly forks: number;
   readonly connectTimeoutMs: number;
   /** Address of a jump host that answers on the same port, or on `bastionPort`. */
@@ -39,7 +40,7 @@ export interface Outcome {
   readonly changed: number;
   readonly failed: readonly string[];
   readonly rssMiB: number;
-  /** From the start of the process until the last host was done that could be. */
+  /** From the start of the process until the last reachable host finished. */
   readonly doneMs: number;
   readonly cpuMs: number;
 }

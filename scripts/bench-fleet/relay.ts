@@ -1,14 +1,14 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** What went through the relay for one connection. */
+/** The traffic of one connection through the relay. */
 export interface Traffic {
-  /** Times the host answered something it had heard since its answer before; TCP's own handshake is the first. */
+  /** The number of times the host answered received data; TCP's own handshake is the first. */
   readonly roundTrips: number;
   readonly bytesUp: number;
   readonly bytesDown: number;
 }
 
-/** Stands between clients and hosts: delays each direction by half a round trip, and counts. */
+/** A relay between clients and hosts: delays each direction by half a round trip, and counts. */
 export interface Relay {
   readonly port: number;
   /** Connections that ended since the last call. */
@@ -16,7 +16,10 @@ export interface Relay {
   stop(): Promise<void>;
 }
 
-/** @param roundTripMs of the network it plays; the handshake of TCP itself is not delayed, that is the kernel's */
+/**
+ * @param roundTripMs simulated round trip time; the TCP handshake itself is not delayed, the kernel performs
+ * it
+ */
 export async function startRelay(addresses: readonly string[], port: number, to: number, roundTripMs: number): Promise<Relay> {
   const traffic: Traffic[] = [];
   const sockets = new Set<Socket>();
@@ -60,13 +63,13 @@ export async function startRelay(addresses: readonly string[], port: number, to:
 }
 
 interface Listeners {
-  /** A piece has left its sender. */
+  /** The sender has sent a piece. */
   readonly onSent: (bytes: number) => void;
-  /** A piece is at its receiver. */
+  /** The receiver has received a piece. */
   readonly onArrived?: () => void;
 }
 
-/** In order and later. */
+/** Delivers in order after a delay. */
 function pass(from: Socket, to: Socket, delayMs: number, { onSent, onArrived }: Listeners): void {
   const later = (action: () => void): void => void (delayMs === 0 ? action() : setTimeout(action, delayMs));
   from.on('data', (chunk) => {

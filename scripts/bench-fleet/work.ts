@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A file that every contestant has to bring to every host. */
+/** A file that every contestant writes to every host. */
 export interface WorkFile {
   readonly path: string;
   readonly mode: number;
   readonly content: string;
 }
 
-/** What a joining worker gets: the same bytes for all contestants, different ones for each host where a host differs (its name, its socket). */
+/**
+ * The files of a joining worker: the same bytes for all contestants, different ones per host where hosts
+ * differ (name, socket).
+ */
 export function workFiles(host: string): readonly WorkFile[] {
   return [
     { path: '/var/lib/kubelet/config.yaml', mode: 0o644, content: KUBELET_CONFIG },
@@ -23,24 +26,24 @@ export function workFiles(host: string): readonly WorkFile[] {
   ];
 }
 
-/** Directories a package of the kubelet has made before anyone comes. */
+/** Directories that the kubelet package creates. */
 const DIRECTORIES = ['/var/lib/kubelet', '/usr/lib/systemd/system/kubelet.service.d', '/etc/kubernetes'];
 
-/** Brings the host's root back to before the work. */
+/** Restores the initial state of the host's root. */
 export function resetRoot(root: string): void {
   rmSync(root, { recursive: true, force: true });
   for (const directory of DIRECTORIES) mkdirSync(join(root, directory), { recursive: true });
 }
 
-/** Changes one file of a host by hand. */
+/** Edits one file of a host manually. */
 export function touchRoot(root: string): void {
   appendFileSync(join(root, '/var/lib/kubelet/config.yaml'), '# by hand\n');
 }
 
 /**
- * Looks at a host's root from outside.
- * @param restarts how often the kubelet has to have been restarted
- * @returns what is wrong; null when all is as wanted
+ * Checks a host's root independently of the contestant.
+ * @param restarts expected number of kubelet restarts
+ * @returns the first difference; null when there is none
  */
 export function checkRoot(root: string, files: readonly WorkFile[], restarts: number): string | null {
   for (const { path, mode, content } of files) {
@@ -54,7 +57,7 @@ export function checkRoot(root: string, files: readonly WorkFile[], restarts: nu
   return times === restarts ? null : `${root}: ${times} restarts, not ${restarts}`;
 }
 
-/** Stands for systemctl on the hosts: notes each restart in the root of the address it was reached at. */
+/** Replaces systemctl on the hosts: records each restart in the root of the address that was connected to. */
 export function writeRestartStub(directory: string, rootsDirectory: string): void {
   mkdirSync(directory, { recursive: true });
   const script = `#!/bin/sh\nset -- $SSH_CONNECTION\necho restart >>"${rootsDirectory}/$3/restarts"\n`;

@@ -7,34 +7,38 @@ import { checkRoot, resetRoot, touchRoot, workFiles, writeRestartStub } from './
 
 const SSHD = '/usr/sbin/sshd';
 
-/** One OpenSSH server that stands for N hosts: it answers on 127.0.1.1 and following, and each address has a root of its own. */
+/**
+ * One OpenSSH server for N hosts: it answers on 127.0.1.1 and following, and each address has a separate
+ * root.
+ */
 export interface World {
   readonly directory: string;
   readonly addresses: readonly string[];
   readonly port: number;
   readonly user: string;
   readonly identityFile: string;
-  /** Knows the key of every address, on every port. */
+  /** Contains the key of every address, on every port. */
   readonly knownHostsFile: string;
   readonly rootsDirectory: string;
   /** Empties every root. */
   reset(): void;
-  /** Throws when a host is not as wanted: bytes, modes, number of restarts. */
+  /** Throws when a host differs from the expectation: bytes, modes, number of restarts. */
   verify(restarts: number, addresses?: readonly string[]): void;
-  /** Changes one file of a host by hand. */
+  /** Edits one file of a host manually. */
   touch(address: string): void;
-  /** A second server, with the limits OpenSSH comes with, that takes the same keys. */
+  /** A second server with OpenSSH's default limits that accepts the same keys. */
   startBastion(port: number): Promise<Bastion>;
   stop(): Promise<void>;
 }
 
 /**
  * @param port where the server listens, on all of 127.0.0.0/8
- * @param config lines that go before the others of sshd_config, so that they win
+ * @param config lines that precede the others of sshd_config and therefore win
  */
 export async function startWorld(count: number, port: number, config: readonly string[] = HIGH_LIMITS): Promise<World> {
   if (!existsSync(SSHD)) throw new Error(`${SSHD} is not installed (package openssh-server)`);
-  // In memory where possible: on one disk the flushes of a thousand hosts would queue up, which on a thousand hosts they do not.
+  // In memory if possible: on one disk the flushes of a thousand hosts would queue up, unlike on a thousand
+  // hosts.
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'kubeletadm-fleet-'));
   const identityFile = join(directory, 'id_ed25519');
   const hostKey = join(directory, 'host_ed25519');
@@ -49,7 +53,7 @@ export async function startWorld(count: number, port: number, config: readonly s
     `HostKey ${hostKey}`,
     `AuthorizedKeysFile ${identityFile}.pub`,
     'KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org',
-    // Where the login shell is bash, it reads no ~/.bashrc of whoever runs the bench: below the first level it does not.
+    // If the login shell is bash, it must not read the user's ~/.bashrc: below the first level bash does not.
     `SetEnv PATH=${join(directory, 'bin')}:/usr/sbin:/usr/bin:/sbin:/bin SHLVL=2`,
     'Subsystem sftp internal-sftp',
     'StrictModes no',
@@ -89,7 +93,7 @@ export async function startWorld(count: number, port: number, config: readonly s
   };
 }
 
-/** A host that takes a connection and says nothing. */
+/** A host that accepts a connection and sends nothing. */
 export async function startSilentHost(port: number): Promise<{ stop(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => sockets.add(socket.on('error', () => undefined)));
@@ -124,7 +128,7 @@ async function startSshd(config: string, lines: readonly string[]): Promise<Serv
   return {
     log,
     stop: async () => {
-      if (child.exitCode !== null) throw new Error(`sshd ended by itself: ${log().slice(-500)}`);
+      if (child.exitCode !== null) throw new Error(`sshd exited: ${log().slice(-500)}`);
       const ended = new Promise((resolve) => child.once('exit', resolve));
       child.kill('SIGTERM');
       await ended;
@@ -144,7 +148,7 @@ function untilListening(sshd: ChildProcess): Promise<() => string> {
     const onExit = (): void => reject(new Error(`sshd did not start: ${text}`));
     sshd.once('exit', onExit);
     sshd.stderr?.on('data', (chunk: Buffer) => {
-      // Enough for counting logins of a bastion; a thousand hosts say a lot.
+      // Enough log for counting logins of a bastion; a thousand hosts log a lot.
       if (text.length < 1_000_000) text += chunk.toString();
       if (!text.includes('Server listening')) return;
       sshd.off('exit', onExit);

@@ -19,7 +19,7 @@ const NAMESPACE = 'kubeletadm-system';
 const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const BUNDLE = new URL('../../dist/kubeletadm.mjs', import.meta.url);
 
-describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real host', () => {
+describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('agent on a real host', () => {
   let api: ApiServer;
   let lab: LabHosts;
   let cluster: Cluster;
@@ -36,15 +36,16 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     writeFileSync(join(directory, 'admin.conf'), api.adminKubeconfig());
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
     lab = startLabHosts(1);
-    // Other tests leave things there.
+    // Other tests leave files on the hosts.
     lab.reset('node1');
     lab.expose(Number(new URL(api.url).port));
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } });
     writeFileSync(join(directory, 'kubelet.yaml'), `${HEADER}maxPods: 110\nclusterDNS: [10.96.0.10]\nhealthzPort: 10248\n`);
     await prepareHost();
-    // What the stand-in kubelet does not do: it tells of itself. Nor does it serve configz: what it runs is shown by its process alone.
+    // The stand-in kubelet reports no status, so this test updates the Node. It serves no configz either:
+    // only its process shows the configuration that it runs with.
     const beat = async (): Promise<void> => {
-      // This process is the API server as well: it must never wait for the host.
+      // This process is also the API server: it must never wait for the host.
       const isUp = (await lab.query('node1', 'curl -fs -m 2 http://127.0.0.1:10248/healthz || true')).trim() === 'ok';
       if (!isUp) return;
       const lastHeartbeatTime = new Date().toISOString().replace(/\.\d+/, '');
@@ -61,12 +62,12 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** A node as kubeadm leaves it, with Node.js for the bundle. */
+  /** A node as kubeadm bootstraps it, with Node.js for the bundle. */
   async function prepareHost(): Promise<void> {
     lab.run('node1', 'mkdir -p /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d');
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
     lab.put('node1', '/var/lib/kubelet/config.yaml', readFileSync(join(directory, 'kubelet.yaml')));
-    // As the kubelet keeps it: the certificate in a file of its own.
+    // Like the kubelet keeps it: the certificate in a separate file.
     const kubeconfig = await api.kubeconfigFor('system:node:node1', ['system:nodes']);
     const pem = (name: string): string => Buffer.from(new RegExp(`${name}: (\\S+)`).exec(kubeconfig)?.[1] ?? '', 'base64').toString('utf8');
     lab.run('node1', 'mkdir -p /var/lib/kubelet/pki');
@@ -90,11 +91,11 @@ RestartSec=2
     const access = onHost ? ['--ssh-config', lab.sshConfig] : [];
     return runCommand(['dynamic', command, 'node1', ...access, '--kubeconfig', join(directory, 'admin.conf'), ...words]);
   };
-  /** What a user sees. docs/dynamic-agent.md shows it. */
+  /** The output that an operator sees, quoted in docs/dynamic-agent.md. */
   const show = async (): Promise<string> => (await dynamic('status')).stdout;
   const enable = (...words: readonly string[]): Promise<CliResult> =>
     dynamic('enable', '--program', fileURLToPath(BUNDLE), '--trial', '5s', '--allow', 'unsafe', '--spread', '0s', ...words);
-  /** All that enabling may touch, to the byte. */
+  /** All files that enabling may change, with their content. */
   const belongings = (): string =>
     lab.run(
       'node1',
@@ -120,7 +121,7 @@ RestartSec=2
   };
   const status = async (): Promise<JsonObject> =>
     JSON.parse((await cluster.get(NODE))?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION] ?? '{}') as JsonObject;
-  /** @returns after how many milliseconds */
+  /** @returns the elapsed milliseconds */
   const until = async (reason: string): Promise<number> => {
     const start = Date.now();
     while (Date.now() - start < 60_000) {
@@ -133,7 +134,7 @@ RestartSec=2
   const starts = (): number => Number(lab.run('node1', 'journalctl -u kubelet -o cat --no-pager | grep -c "^Started" || true').trim());
 
   let before = '';
-  it('is installed beside a kubelet that goes on as it is, and a second run finds nothing to do', async () => {
+  it('is installed next to a kubelet that keeps running unchanged, and a second run changes nothing', async () => {
     before = belongings();
     const kubelet = starts();
     const dry = await enable('--dry-run', '--exit-code');
@@ -152,14 +153,14 @@ RestartSec=2
     ).toEqual([]);
   }, 300_000);
 
-  it('tells that the local configuration runs', async () => {
+  it('reports that the local configuration is in use', async () => {
     await until('Local');
     expect(await show()).toMatch(/^node1 +agent +local /m);
     expect(lab.run('node1', 'curl -fs http://127.0.0.1:10246/healthz')).toBe('ok\n');
     expect(lab.run('node1', 'curl -fs http://127.0.0.1:10246/metrics')).toContain('kubelet_node_config_error 0');
   }, 120_000);
 
-  it('takes an overlay to good', async () => {
+  it('brings an overlay to the state good', async () => {
     const before = starts();
     await push('a', `${OVERLAY}maxPods: 50\n`);
     await assign('a');
@@ -172,7 +173,7 @@ RestartSec=2
     expect(starts()).toBe(before + 1);
   }, 120_000);
 
-  it('comes back from what the kubelet dies of', async () => {
+  it('rolls back a configuration that the kubelet exits with', async () => {
     await push('b', `${OVERLAY}maxPods: 60\ntlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key\n`);
     await assign('b');
     expect(await until('FallenBack')).toBeLessThan(20_000);
@@ -182,7 +183,7 @@ RestartSec=2
     expect((await status()).error).toContain('failed to run config: ');
   }, 180_000);
 
-  it('starts with what is good when the plug was pulled', async () => {
+  it('starts with the good configuration after a power cut', async () => {
     await assign('a');
     await until('Good');
     lab.powerCycle('node1');
@@ -191,8 +192,8 @@ RestartSec=2
     expect(await show()).toMatch(/^node1 +agent +good /m);
   }, 180_000);
 
-  it('goes on while the plug of the API server is pulled, also when it is started then', async () => {
-    // This process is the API server as well: it must never wait for the host.
+  it('keeps running while the API server is unreachable, also when it starts during that time', async () => {
+    // This process is also the API server: it must never wait for the host.
     const health = (path: string): Promise<string> =>
       lab.query('node1', `curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:10246${path} || true`);
     const before = starts();
@@ -207,7 +208,7 @@ RestartSec=2
     expect(starts()).toBe(before);
   }, 120_000);
 
-  it('survives SIGKILL, and goes back to local when nothing is assigned', async () => {
+  it('survives SIGKILL, and returns to local when nothing is assigned', async () => {
     lab.run('node1', 'systemctl kill -s KILL kubeletadm-agent');
     await assign(null);
     await until('Local');
@@ -215,7 +216,7 @@ RestartSec=2
     expect(await status()).toEqual({});
   }, 120_000);
 
-  it('is looked into over SSH, and gets a kubelet back that can not be started while the agent is down', async () => {
+  it('is inspected over SSH, and a kubelet that cannot start while the agent is down is repaired', async () => {
     await assign('a');
     await until('Good');
     expect(await dynamic('inspect')).toMatchObject({
@@ -260,7 +261,7 @@ RestartSec=2
     );
   });
 
-  it('is small', () => {
+  it('uses less than 128 MB of memory', () => {
     const rss = Number(
       lab.run('node1', 'awk "/VmRSS/{print \\$2}" /proc/$(systemctl show kubeletadm-agent --property=MainPID --value)/status'),
     );
@@ -268,7 +269,7 @@ RestartSec=2
     expect(rss / 1024).toBeLessThan(128);
   });
 
-  it('is taken off again to the byte', async () => {
+  it('is removed; all other files are byte-for-byte identical', async () => {
     await push('d', `${OVERLAY}maxPods: 70\n`);
     await assign('d');
     await until('Good');
@@ -283,7 +284,7 @@ RestartSec=2
     expect(await dynamic('disable')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
   }, 300_000);
 
-  it('refuses an address that is none, in one line', async () => {
+  it('rejects an invalid address in one line', async () => {
     const { code, stderr } = await runCommand(['agent', '--kubeconfig', '/nonexistent', '--listen', 'nowhere']);
     expect(code).toBe(2);
     expect(stderr).toContain('--listen');

@@ -18,7 +18,7 @@ const TOKEN = 'abcdef.0123456789abcdef';
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const WINDOW_SECONDS = 15;
 
-describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real host that has to be confirmed', () => {
+describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confirmation on a real host', () => {
   let api: ApiServer;
   let lab: LabHosts;
   let cluster: Cluster | undefined;
@@ -66,7 +66,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   }
   const change = (maxPods: number, ...more: string[]): Promise<CliResult> => runCommand(argvOf(`maxPods: ${maxPods}\n`, ...more));
 
-  /** The command in a process of its own, once it has restarted the kubelet. */
+  /** Runs the command in a separate process; resolves when the kubelet has been restarted. */
   async function startChange(
     maxPods: number,
     more = '',
@@ -87,7 +87,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     return { kill: () => process.kill(-(child.pid as number), 'SIGKILL'), ended, reported: () => reported };
   }
 
-  /** All files that matter, with modes, owners and sums. */
+  /** All relevant files, with modes, owners and checksums. */
   function tree(): string {
     const places = '/etc/kubernetes /var/lib/kubelet /etc/systemd /usr/lib/systemd/system/kubelet.service.d /etc/default/kubelet';
     return lab.run('node1', `find ${places} -printf '%M %u:%g %p %l ' -type f -exec sha256sum {} \\; -o -printf '\\n' 2>/dev/null | sort`);
@@ -95,7 +95,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   const kubeletStart = (): string => lab.run('node1', 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value').trim();
   const record = (): string => lab.run('node1', 'cat /var/lib/kubeletadm/reverted/record 2>/dev/null || true');
   const healthz = (): string => lab.run('node1', 'curl -s http://127.0.0.1:10248/healthz || true');
-  /** The kubelet has said when it was Ready, and does not say it again: a change is not proven. */
+  /** The kubelet has reported Ready, and does not report it again: the change cannot be verified. */
   const stopHeartbeats = (lastHeartbeatTime: string | null): Promise<unknown> =>
     (cluster as Cluster).patch(
       { apiVersion: 'v1', kind: 'Node', name: 'node1' },
@@ -104,7 +104,9 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
       { subresource: 'status' },
     );
 
-  /** The host as it was, with a kubelet that was started anew and runs; nothing left but the record. */
+  /**
+   * The host has its previous files and a restarted, running kubelet; only the record of the revert remains.
+   */
   async function expectOldSet(why: string): Promise<void> {
     await untilTrue(() => record() !== '' && healthz() === 'ok', (WINDOW_SECONDS + 30) * 1000);
     expect(record()).toContain(`why ${why}`);
@@ -119,7 +121,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     expect(lab.run('node1', 'cat /var/lib/kubelet/config.yaml')).toContain('maxPods: 4');
   }
 
-  it('is kept once it is confirmed, and leaves nothing on the host', async () => {
+  it('is kept after its confirmation, and leaves nothing on the host', async () => {
     const { code, stderr } = await change(41, '-v', '1');
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('rolls back automatically unless the change is confirmed within 300 s');
@@ -135,7 +137,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     expect(again.code, again.stdout).toBe(0);
   });
 
-  it('is kept, or comes back, for a user with sudo as well', async () => {
+  it('is kept or reverted for a user with sudo as well', async () => {
     const asAdmin = (argv: readonly string[]): readonly string[] => argv.map((word) => (word === 'node1' ? 'admin@node1' : word));
     const good = await runCommand(asAdmin(argvOf('maxPods: 46\n')));
     expect(good.code, good.stderr).toBe(0);
@@ -147,7 +149,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; curl -s http://127.0.0.1:10248/healthz')).toBe('maxPods: 46\nok');
   });
 
-  it('comes back when the kubelet dies of it', async () => {
+  it('is reverted when the kubelet crashes with it', async () => {
     const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n'));
     expect(code, stderr).toBe(5);
     expect(stderr).toMatch(
@@ -157,7 +159,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     await expectOldSet('kubelet-start: the kubelet is not healthy after');
   });
 
-  it('comes back by itself when the tool is killed', async () => {
+  it('is reverted automatically when the tool is killed', async () => {
     const run = await startChange(50);
     run.kill();
     await run.ended;
@@ -165,20 +167,21 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     await expectOldSet(`the change was not confirmed within ${WINDOW_SECONDS} s`);
   });
 
-  it('comes back by itself when the network of the host is cut, and the tool says so', async () => {
+  it('is reverted automatically when the network of the host is cut, and the tool reports that', async () => {
     const run = await startChange(51);
     lab.network('node1', 'down');
     await new Promise((resolve) => setTimeout(resolve, (WINDOW_SECONDS + 5) * 1000));
     lab.network('node1', 'up');
     await expectOldSet(`the change was not confirmed within ${WINDOW_SECONDS} s`);
     expect(await run.ended, run.reported()).toBe(5);
-    // Which of the two depends on whether the tool finds out while it looks at the kubelet, or when it wants to go on.
+    // The result depends on whether the tool detects the loss while it watches the kubelet or before its next
+    // step.
     expect(run.reported()).toMatch(
       /the host rolled back automatically and the kubelet is healthy again \[ROLLED_BACK\]\n$|was not confirmed within 15 s\. .*\[COMMIT_REVERTED\]\n$/,
     );
   });
 
-  it('comes back at boot, before the kubelet starts', async () => {
+  it('is reverted at boot, before the kubelet starts', async () => {
     const run = await startChange(52, 'tlsCertFile: /run/absent.crt\ntlsPrivateKeyFile: /run/absent.key\n');
     run.kill();
     await run.ended;
@@ -191,8 +194,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   it.each([
     ['a power cut', () => lab.powerCycle('node1'), () => Promise.resolve()],
     ['a reboot', () => lab.reboot('node1'), () => lab.booted('node1')],
-  ])('is reverted by %s while the tool runs on, which writes nothing more and reports the revert', async (_, strike, over) => {
-    // Settings of the node are remembered on the host once the kubelet is healthy: a late write.
+  ])('is reverted by %s while the tool keeps running; the tool writes nothing more and reports the revert', async (_, strike, over) => {
+    // Settings of the node are saved on the host once the kubelet is healthy: a late write.
     const run = await startChange(47, '', { windowSeconds: 90, options: ['--set', 'imageMinimumGCAge=3m'] });
     strike();
     expect(await run.ended, run.reported()).toBe(5);
@@ -201,7 +204,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     await expectOldSet('the host was restarted before the change was confirmed');
   });
 
-  it('goes on from what a killed run left, and keeps out who comes while one runs', async () => {
+  it('is continued after a killed run, and excludes other runs while one is in progress', async () => {
     const run = await startChange(53);
     run.kill();
     await run.ended;

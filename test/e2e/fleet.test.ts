@@ -20,7 +20,7 @@ const DROP_IN = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
 const FILES = [CONFIG, '/var/lib/kubelet/instance-config.yaml', '/var/lib/kubelet/kubeadm-flags.env', DROP_IN];
 const SHOWN = `for f in ${FILES.join(' ')}; do stat -c '# %n %a %U:%G' $f; cat $f; done`;
 
-describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real hosts', { timeout: 300_000 }, () => {
+describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real hosts', { timeout: 300_000 }, () => {
   let api: ApiServer;
   let lab: LabHosts;
   let cluster: Cluster | undefined;
@@ -54,7 +54,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     runCommand(['fleet', ...args, '-f', file, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: directory } });
   const shown = (host: string): string => lab.run(host, SHOWN);
 
-  it('is planned, hosts with the same changes together', async () => {
+  it('plan groups hosts with the same changes', async () => {
     const { code, stdout, stderr } = await fleet('plan', '--exit-code');
     expect(code, stderr).toBe(6);
     expect(stdout.split('\n').filter((line) => /^\S/.test(line))).toEqual([
@@ -66,7 +66,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     ]);
   });
 
-  it('is applied, and each host has the files that belong to it', async () => {
+  it('apply gives each host its own files', async () => {
     const { code, stdout, stderr } = await fleet('apply');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('6 hosts: 6 changed.\n');
@@ -75,7 +75,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
       expect(lab.run(host, 'systemctl is-active kubelet && curl -s http://127.0.0.1:10248/healthz')).toBe('active\nok');
   });
 
-  it('has nothing to do then', async () => {
+  it('a second apply changes nothing', async () => {
     const again = await fleet('plan', '--exit-code');
     expect([again.code, again.stdout], again.stderr).toEqual([0, '6 hosts: 6 as they should be.\n']);
     const { code, stdout, stderr } = await fleet('status');
@@ -91,7 +91,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     expect(new Set(rows.map(([, , , config]) => config)).size).toBe(3);
   });
 
-  it('shows the drift of a host that was edited by hand, and corrects it', async () => {
+  it('drift of a host that was edited by hand is shown and corrected', async () => {
     const starts = new Map(HOSTS.map((host) => [host, kubeletStart(host)]));
     lab.run('node5', `sed -i 's/^maxPods: .*/maxPods: 7/' ${CONFIG}`);
     const drift = await fleet('drift', '--exit-code');
@@ -103,7 +103,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     expect(await fleet('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
   });
 
-  it('does what a saved plan says, and restarts only kubelets that get other files', async () => {
+  it('a saved plan is applied, and only kubelets with changed files restart', async () => {
     writeFileSync(file, FLEET.replace('maxPods: 30', 'maxPods: 31'));
     const starts = new Map(HOSTS.map((host) => [host, kubeletStart(host)]));
     const plan = join(directory, 'plan.json');
@@ -119,7 +119,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     expect(HOSTS.filter((host) => kubeletStart(host) !== starts.get(host))).toEqual(['node4', 'node5']);
   });
 
-  describe.skipIf(requirement('packages for lab hosts', whyNoRepository()))('hosts with nothing on them', () => {
+  describe.skipIf(requirement('packages for lab hosts', whyNoRepository()))('bare hosts', () => {
     let repository: PackageRepository;
     const bare = join(directory, 'bare.yaml');
     const program = join(directory, 'bin/crictl');
@@ -133,7 +133,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
         lab.reset(host);
         lab.run(host, NOTHING_INSTALLED);
       }
-      // A reset host has lost what was exposed to it.
+      // A reset host loses the port that was exposed to it.
       lab.expose(repository.port);
       writeFileSync(bare, bareFleet(repository, createHash('sha256').update(readFileSync(program)).digest('hex')));
     }, 300_000);
@@ -142,7 +142,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     const onBare = (...args: readonly string[]): Promise<CliResult> =>
       runCommand([...args, '-f', bare, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: directory } });
 
-    it('are shown what is installed, and that the rest comes after it', async () => {
+    it('plan lists the packages to install, and that the rest follows after them', async () => {
       const { code, stdout, stderr } = await onBare('plan', '--limit', 'node1');
       expect(code, stderr).toBe(0);
       expect(stdout.split('\n').filter((line) => /^ {2}[-+~] /.test(line))).toEqual([
@@ -162,7 +162,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
       expect(lab.run('node1', 'ls /etc/apt/keyrings; command -v kubelet || true')).toBe('');
     });
 
-    it('get container runtime and kubelet, and join', async () => {
+    it('apply installs container runtime and kubelet, and joins the hosts', async () => {
       const { code, stdout, stderr } = await onBare('apply');
       expect(code, stderr).toBe(0);
       expect(stdout).toBe('2 hosts: 2 changed.\n');
@@ -178,13 +178,13 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
       );
     });
 
-    it('have nothing to do then, and are asked for no file again', async () => {
+    it('a second run changes nothing, and downloads no file again', async () => {
       const before = repository.asked.length;
       expect(await onBare('plan', '--exit-code')).toMatchObject({ code: 0, stdout: '2 hosts: 2 as they should be.\n' });
       expect(repository.asked.length).toBe(before);
     });
 
-    it('get the version that is declared, and the kubelet is restarted with it', async () => {
+    it('apply installs a newly declared version, and restarts the kubelet', async () => {
       repository.publish(packagesOf('1.36.2', '1.36.3'));
       writeFileSync(bare, readFileSync(bare, 'utf8').replace('version: "1.36"', 'version: "1.36.3"'));
       const start = kubeletStart('node1');
@@ -195,7 +195,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
       expect(kubeletStart('node1')).not.toBe(start);
     });
 
-    it('take no package that the pinned key did not sign', async () => {
+    it('apply rejects packages that the pinned key did not sign', async () => {
       const foreign = await startRepository(packagesOf('1.36.4'));
       try {
         writeFileSync(
@@ -209,7 +209,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
             `node1: ${foreign.key}: it holds the key ${foreign.fingerprint}, and ${repository.fingerprint} is expected. Nothing was installed.`,
           ),
         });
-        // The right key, and a repository that somebody else has signed.
+        // The right key, and a repository signed by another key.
         writeFileSync(bare, readFileSync(bare, 'utf8').replace(foreign.key, repository.key));
         cpSync(foreign.directory, repository.directory, { recursive: true });
         const refused = await onBare('apply', '--limit', 'node1');
@@ -229,13 +229,16 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
 
 const BARE = ['node1', 'node2'];
 
-/** The lab puts a kubelet and the socket of a runtime there. Of repositories only ours can be reached. */
+/**
+ * Removes the kubelet and the runtime socket that the lab installs. Only the test's package repository is
+ * reachable.
+ */
 const NOTHING_INSTALLED = `systemctl disable -q --now kubelet; rm -rf /usr/bin/kubelet /usr/lib/systemd/system/kubelet.service /var/run/containerd
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*; systemctl daemon-reload`;
 
 const STAND_IN = readFileSync(fileURLToPath(new URL('../lab/stand-in-kubelet.py', import.meta.url)));
 
-/** A runtime that has a socket. */
+/** A container runtime with a socket. */
 const RUNTIME_UNIT = `[Service]
 RuntimeDirectory=containerd
 ExecStart=/usr/bin/python3 -c 'import socket, signal; socket.socket(socket.AF_UNIX).bind("/run/containerd/containerd.sock"); signal.pause()'
@@ -258,7 +261,7 @@ function packagesOf(...kubelets: readonly string[]): readonly TestPackage[] {
   ];
 }
 
-/** node1 gets packages; node2 a program from here, one over the network, and archives. */
+/** node1 gets packages; node2 gets one program from the local host, one over the network, and archives. */
 function bareFleet(repository: PackageRepository, crictl: string): string {
   const url = `http://127.0.0.1:${repository.port}`;
   const archive = join(repository.directory, 'lab.tar.gz');

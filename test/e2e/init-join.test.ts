@@ -80,11 +80,11 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
       ...ssh('node2'),
       ...more,
     ]);
-  /** A name that is taken by a Ready Node is refused. */
+  /** The name of a Ready Node is rejected, so the test deletes the Node. */
   const nodeIsGone = (name: string): Promise<void> => untilTrue(() => api.get('v1', 'Node', name) === null);
   const sums = (host: string): string => lab.run(host, `sha256sum ${KUBELET_FILES}`);
 
-  it('init leaves the files of kubeadm and a healthy kubelet', async () => {
+  it("init writes kubeadm's files and starts a healthy kubelet", async () => {
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 42\n`);
     const { code, stderr } = await init();
     expect(code, stderr).toBe(0);
@@ -106,7 +106,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(api.get('v1', 'ConfigMap', 'kubelet-config', 'kube-system')).not.toBeNull();
   });
 
-  it('node explain says which layer wins, and what was edited and not restarted', async () => {
+  it('node explain shows the winning layers, and edits that need a restart', async () => {
     const explain = async (): Promise<string> => {
       const { code, stdout, stderr } = await runCommand(['node', 'explain', 'node1', 'maxPods', '--ssh-config', lab.sshConfig]);
       expect(code, stderr).toBe(0);
@@ -137,7 +137,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node1', 'systemctl show kubelet -p MainPID')).toBe(pid);
   });
 
-  it('join takes the configuration of the cluster, and what is declared for the node', async () => {
+  it('join uses the configuration of the cluster and the settings of the node', async () => {
     const overlay = file('overlay.yaml', `${KUBELET}evictionHard: {memory.available: 150Mi}\n`);
     const address = lab.run('node2', "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1").trim();
     const { code, stderr } = await join2(
@@ -162,7 +162,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node2', 'ls /etc/kubernetes')).toBe('kubelet.conf\npki\n');
   });
 
-  it('a file keeps a mode that is stricter than ours', async () => {
+  it('a file keeps a stricter mode than the default', async () => {
     lab.run('node1', 'chmod 600 /var/lib/kubelet/config.yaml');
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 43\n`);
     const { code, stderr } = await init('--force-upload');
@@ -172,7 +172,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     );
   });
 
-  it('a wrong cgroupDriver is refused before anything is touched', async () => {
+  it('a wrong cgroupDriver is rejected before any change', async () => {
     const before = sums('node1');
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ncgroupDriver: nonsense\n`);
     const { code, stderr } = await init();
@@ -183,7 +183,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(sums('node1')).toBe(before);
   });
 
-  it('what only the kubelet of the host refuses is refused before anything is touched', async () => {
+  it('a configuration that only the kubelet of the host rejects is rejected before any change', async () => {
     const before = sums('node1');
     const refusal =
       'failed to validate kubelet configuration, error: invalid configuration: maxPods is odd, path: &TypeMeta{Kind:,APIVersion:,}';
@@ -208,7 +208,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node1', 'ls /tmp')).not.toMatch(/tmp\./);
   });
 
-  it('a configuration the kubelet dies of is rolled back, with its cause from the journal in one line', async () => {
+  it('a configuration that crashes the kubelet is rolled back, with the cause from its journal in one line', async () => {
     const before = sums('node1');
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n`);
     const { code, stderr } = await init();
@@ -221,7 +221,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node1', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
   });
 
-  it('a masked unit, a missing kubelet and a taken port are refused, each with its way out', async () => {
+  it('a masked unit, a missing kubelet and a port in use are rejected, each with a hint', async () => {
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\n`);
     lab.reset('node2');
     lab.run('node2', 'systemctl mask -q --now kubelet');
@@ -243,7 +243,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     lab.run('node2', 'systemctl stop squatter; mv /root/kubelet /usr/bin/');
   });
 
-  it('a full disk leaves the host as it was, and the same command goes on afterwards', async () => {
+  it('a full disk leaves the host unchanged, and the same command succeeds afterwards', async () => {
     lab.run('node2', 'mkdir -p /var/lib/kubelet && mount -t tmpfs -o size=4k tmpfs /var/lib/kubelet');
     const full = await join2();
     expect(full.code).toBe(1);
@@ -256,7 +256,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(again.code, again.stderr).toBe(0);
   });
 
-  it('works as a user with sudo', async () => {
+  it('a user with sudo suffices', async () => {
     const { code, stdout, stderr } = await runCommand([
       'join',
       api.url.replace('https://', ''),
@@ -275,7 +275,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(stdout).toMatch(/Nothing to do\.\n$/);
   });
 
-  it('reset takes everything off the host, and join works again', async () => {
+  it('reset removes all files from the host, and join works again', async () => {
     const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
     expect(reset.code, reset.stderr).toBe(0);
     expect(lab.run('node2', 'find /var/lib/kubelet /etc/kubernetes -type f; systemctl is-active kubelet || true')).toBe('inactive\n');
@@ -285,7 +285,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
   });
 
-  it('join asks the API server over the connection to the host where it is not reached from here', async () => {
+  it('join queries the API server over the connection to the host when the local host cannot reach it', async () => {
     lab.reset('node2');
     await nodeIsGone('node2');
     const { port } = new URL(api.url);
@@ -297,7 +297,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
   });
 
-  it('a fleet that has a token alone finds its cluster over the connection to a host that reaches it', async () => {
+  it('a fleet with only a token discovers its cluster over the connection to a host that reaches it', async () => {
     lab.reset('node2');
     await nodeIsGone('node2');
     const { port } = new URL(api.url);
@@ -325,7 +325,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     for (const { stdout, stderr } of [refused, planned, applied]) expect(stdout + stderr).not.toContain(TOKEN.slice(7));
   });
 
-  it('never says the token', async () => {
+  it('no output contains the token', async () => {
     lab.reset('node2');
     await nodeIsGone('node2');
     const outputs = await Promise.all([
@@ -343,10 +343,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   });
 });
 
-/** The hosts know this machine by that name, and nobody else does. */
+/** The host name by which the lab hosts know the local host; it resolves nowhere else. */
 const GATEWAY = 'lab-gw';
 const CLUSTER = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n';
 const FLEET = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';
-/** Nobody listens where the first is. */
+/** The first address has no listener. */
 const FLEET_HOSTS = 'hosts: [{name: dead, address: 127.0.0.1, ssh: {port: 1}}, {name: node2}]\n';
 const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

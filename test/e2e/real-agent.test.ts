@@ -22,18 +22,14 @@ const missing = whyNoKubelet() ?? whyNoLabHosts();
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node1' } as const;
 
 /**
- * What a kubelet of Kubernetes itself makes of configurations that do it no good, and what the agent says of it. The API server here has no way to kubelets, as of
- * nodes behind a firewall.
+ * Configurations that break a real kubelet, and the condition messages of the agent. The API server has no
+ * route to the kubelets, as for nodes behind a firewall.
  */
 const BAD: readonly [string, string, RegExp][] = [
+  ['exits because a file does not exist', 'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key', /the kubelet exited: .*\/no\/(cert|key)/],
+  ['finds its port in use', 'port: 22', /the kubelet exited: port 22 is taken by another process/],
   [
-    'dies at once of a file that is not there',
-    'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key',
-    /the kubelet exited: .*\/no\/(cert|key)/,
-  ],
-  ['has its port taken', 'port: 22', /the kubelet exited: port 22 is taken by another process/],
-  [
-    'is given another cgroup driver than its runtime has',
+    'has another cgroup driver than its runtime',
     'cgroupDriver: systemd',
     /cgroupDriver is systemd, but the container runtime uses cgroupfs/,
   ],
@@ -41,16 +37,16 @@ const BAD: readonly [string, string, RegExp][] = [
   ['sees its disk under pressure', 'evictionHard: {nodefs.available: "99.9%"}', /the Node has DiskPressure/],
   ['sees its memory under pressure', 'evictionHard: {memory.available: "99.9%"}', /the Node has MemoryPressure/],
   [
-    'does not know the CA of the cluster any more',
+    'no longer knows the CA of the cluster',
     'authentication: {x509: {clientCAFile: /etc/kubernetes/pki/other.crt}}',
     /refuses the credential of its own node, which it accepted before: .* answers 401/,
   ],
 ];
 
-/** The scenarios that show more with a kubelet than without one. */
+/** The scenarios for which a real kubelet shows more than a stand-in. */
 const SHOWN: ReadonlySet<number> = new Set([1, 14, 16, 19, 21, 22, 27, 28, 34, 35, 37]);
 
-describe.skipIf(requirement('the agent beside a real kubelet', missing))('the agent beside a real kubelet', () => {
+describe.skipIf(requirement('the agent with a real kubelet', missing))('the agent with a real kubelet', () => {
   let cluster: Cluster;
   let lab: LabHosts;
   let close: RealCluster['close'] | undefined;
@@ -102,14 +98,14 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     });
 
   let before = '';
-  it('is installed, and may read the configz of its own kubelet, and nothing else of it', async () => {
+  it('is installed, and may read only the configz of its own kubelet', async () => {
     before = units();
     await enable('--trial', '15s', '--allow', 'drain');
     const role = await cluster.get({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name: 'kubeletadm:agent:node1' });
     expect(role?.rules).toEqual([{ apiGroups: [''], resources: ['nodes/configz'], resourceNames: ['node1'], verbs: ['get'] }]);
   }, 120_000);
 
-  it('proves a configuration by the word of the kubelet itself: no API server has to get through to it', async () => {
+  it('verifies a configuration against the kubelet itself, without the API server in between', async () => {
     await expect(cluster.getRaw('/api/v1/nodes/node1/proxy/configz')).rejects.toThrow();
     await push('good', `${OVERLAY}maxPods: 55\n`);
     const good = await dynamic('assign', '--configmap', 'kubeletadm-system/good/kubelet', '--wait', 'good', '--timeout', '60s');
@@ -118,7 +114,7 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     expect((await dynamic('status')).stdout).toMatch(/^node1 +agent +good /m);
   }, 120_000);
 
-  it('counts what the Node said before the agent was started anew in a trial', async () => {
+  it('honours Node conditions from before a restart of the agent during a trial', async () => {
     await push('restarted', `${OVERLAY}maxPods: 56\n`);
     expect((await dynamic('assign', '--configmap', 'kubeletadm-system/restarted/kubelet')).code).toBe(0);
     lab.run('node1', 'systemctl restart kubeletadm-agent');
@@ -126,12 +122,12 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
   }, 120_000);
 
   it('is installed with other options', async () => {
-    // Longer than a kubelet takes to see pressure.
+    // Longer than a kubelet needs to report pressure.
     await enable('--trial', '60s', '--allow', 'unsafe');
   }, 120_000);
 
   it.each(BAD)(
-    'takes back what the kubelet %s',
+    'rolls back when the kubelet %s',
     async (title, text, cause) => {
       await dynamic('assign', '--configmap', 'kubeletadm-system/restarted/kubelet', '--wait', 'good', '--timeout', '60s');
       const name = title.replace(/\W+/g, '-').toLowerCase().slice(0, 60).replace(/-$/, '');
@@ -167,7 +163,10 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
   };
 
   describe('with the directory of the agent on a full file system', () => {
-    /** Moves the directory to a file system of its own, or back. The agent is stopped meanwhile: its mounts are those of its start. */
+    /**
+     * Moves the directory to a separate file system, or back. The agent is stopped meanwhile: its mounts are
+     * those of its start.
+     */
     const move = (step: string): string =>
       lab.run(
         'node1',
@@ -204,9 +203,10 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
       expect(starts() - had).toBe(1);
     }, 180_000);
 
-    it('rolls a crash back to the last known good configuration, and does not report that before its process was seen', async () => {
+    it('rolls a crash back to the last known good configuration, and reports that only once its process runs', async () => {
       const good = pointed();
-      // Each start of the kubelet finds the disk full; the start with the last known good configuration is held up.
+      // Each start of the kubelet finds the disk full; the start with the last known good configuration is
+      // delayed.
       const script = `#!/bin/sh
 ${fill}
 grep -q ${good} ${pointerFile(AGENT_DIRECTORY)} || exit 0
@@ -327,7 +327,7 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
       const other = await (await createAuthority()).issueClient({ commonName: 'system:node:node1', organizations: ['system:nodes'] });
       lab.put('node1', '/var/lib/kubelet/pki/refused.pem', `${other.certPem}\n${other.keyPem}\n`);
       const had = starts();
-      // The agent reads the certificate at its start, and again every half minute.
+      // The agent reads the certificate when it starts, and then every 30 seconds.
       lab.run('node1', `ln -sfn /var/lib/kubelet/pki/refused.pem ${current}; systemctl restart kubeletadm-agent`);
       const began = Date.now();
       try {
@@ -376,7 +376,7 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
     150_000,
   );
 
-  it('is taken off to the byte', async () => {
+  it('is removed; all other files are byte-for-byte identical', async () => {
     const disabled = await dynamic('disable', ...onHost());
     expect(disabled.code, disabled.stderr).toBe(0);
     expect(units()).toBe(before);

@@ -17,8 +17,8 @@ const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
 const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
 const missing = whyNoKubelet() ?? whyNoLabHosts();
 
-/** A cluster from bare hosts: static pods of Kubernetes itself, started by real kubelets in containerd. */
-describe.skipIf(requirement('a control plane made on a bare host', missing))('a control plane made on a bare host', () => {
+/** A cluster from bare hosts: real static pods, started by real kubelets in containerd. */
+describe.skipIf(requirement('a control plane on a bare host', missing))('a control plane on a bare host', () => {
   let lab: LabHosts;
   let printed = '';
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-cp-'));
@@ -31,7 +31,8 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     writeFileSync(join(directory, 'patches/etcd.yaml'), ETCD_PROBES);
     writeFileSync(join(directory, 'init.yaml'), config(`${lab.address('node1')}:6443`, join(directory, 'patches')));
     importControlPlaneImages(lab, binaries);
-    // Where nodes find the API server is not where this machine finds it: they join by themselves.
+    // Nodes reach the API server at another address than the local host, so they join with the command on the
+    // node.
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     lab.put('node2', '/usr/local/bin/node', readFileSync(process.execPath));
     installProgram(lab, 'node2', join(ROOT, 'dist'));
@@ -62,7 +63,7 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
       .map(([, line]) => line as string)
       .find((line) => line.includes('--control-plane') === (role === 'control-plane')) ?? 'false';
 
-  it('comes up healthy, and its node is ready', async () => {
+  it('becomes healthy, and its node becomes Ready', async () => {
     const { code, stdout, stderr } = await init('--upload-certs');
     expect(code, stderr).toBe(0);
     expect(stderr).not.toContain('PLAN_CHANGED');
@@ -71,13 +72,13 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     await expect.poll(nodes, { timeout: 60_000, interval: 1_000 }).toEqual(['node1 control plane ready']);
   }, 300_000);
 
-  it('has nothing to do a second time', async () => {
+  it('is unchanged by a second run', async () => {
     const { code, stdout, stderr } = await init('--dry-run', '--exit-code');
     expect(stdout, stderr).toMatch(/Nothing to do\.\n$/);
     expect(code).toBe(0);
   }, 60_000);
 
-  it('leaves no secret in what was said', async () => {
+  it('prints no secret', async () => {
     const { stderr } = await init('-v', '2', '--skip-token-print');
     const [, secret = 'none'] = / --token \w+\.(\w+)/.exec(printed) ?? [];
     expect(stderr).not.toContain(secret);
@@ -85,8 +86,8 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
   }, 60_000);
 
   it.skipIf(
-    requirement('kubeadm looks after a control plane made here', kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null),
-  )('is looked after by kubeadm as if kubeadm had made it', async () => {
+    requirement('kubeadm manages a control plane of kubeletadm', kubeadm === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : null),
+  )('is managed by kubeadm like one of its own', async () => {
     lab.put('node1', '/usr/local/bin/kubeadm', readFileSync(kubeadm ?? ''));
     const theirs = lab.run('node1', 'kubeadm certs renew apiserver >/dev/null && kubeadm certs check-expiration 2>/dev/null');
     expect(theirs).not.toContain('!MISSING!');
@@ -96,14 +97,14 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     expect(lab.run('node1', 'kubeadm upgrade node phase kubelet-config 2>&1')).toContain('was successfully upgraded');
   });
 
-  it('takes workers', async () => {
+  it('accepts workers', async () => {
     lab.run('node2', `${joinLine('worker')} ${IGNORED.join(' ')} 2>&1`);
     await expect.poll(nodes, { timeout: 60_000, interval: 1_000 }).toEqual(['node1 control plane ready', 'node2 worker ready']);
     const { code, stderr } = await runCommand(['reset', '--force', ...ssh('node2')]);
     expect(code, stderr).toBe(0);
   }, 120_000);
 
-  it('takes another control plane, whose etcd member votes; a second run has nothing to do', async () => {
+  it('accepts another control plane, whose etcd member votes; a second run changes nothing', async () => {
     const line = `${joinLine('control-plane')} --take-over --patches /root/patches --apiserver-advertise-address ${lab.address('node2')} ${IGNORED.join(' ')}${HAS_SCHEDULER ? '' : ' --skip-phases wait-control-plane'}`;
     await expect.poll(() => nodes()[1], { timeout: 90_000, interval: 1_000 }).toContain('not ready');
     lab.run('node2', `timeout 50 ${line} > /root/join.log 2>&1 || { cat /root/join.log; exit 1; }`);
@@ -111,7 +112,7 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     expect(lab.run('node2', `${line} --dry-run --exit-code 2>/dev/null`)).toMatch(/Nothing to do\.\n$/);
   }, 240_000);
 
-  it('goes on when that one is reset: its member left etcd', async () => {
+  it('stays healthy when that one is reset: its member left etcd', async () => {
     const { code, stderr } = await runCommand(['reset', '--force', ...ssh('node2')]);
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('[remove-etcd-member] deleted Member node2');
@@ -127,7 +128,7 @@ interface NodeList {
   }[];
 }
 
-/** This machine's kernel has no modules, perhaps cgroup v1; the add-ons have no images here. */
+/** The local kernel has no modules, and perhaps cgroup v1; images of the add-ons are not available. */
 const IGNORED = ['--ignore-preflight-errors', 'SystemVerification,Swap,FileExisting-losetup,ImagePull'];
 
 const config = (endpoint: string, patches: string): string => `apiVersion: kubeadm.k8s.io/v1beta4

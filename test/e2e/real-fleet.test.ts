@@ -10,9 +10,9 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 const binaries = findRealBinaries();
 const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
-const missing = whyNoKubelet() ?? (HAS_SCHEDULER ? null : 'there is no kube-scheduler (KUBEBUILDER_ASSETS)') ?? whyNoLabHosts();
+const missing = whyNoKubelet() ?? (HAS_SCHEDULER ? null : 'kube-scheduler not found (KUBEBUILDER_ASSETS)') ?? whyNoLabHosts();
 
-describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a cluster brought up by a fleet file', () => {
+describe.skipIf(requirement('a cluster bootstrapped from a fleet file', missing))('a cluster bootstrapped from a fleet file', () => {
   let lab: LabHosts;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-fleet-'));
 
@@ -41,20 +41,20 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
         '--ssh-config',
         lab.sshConfig,
         '--ignore-preflight-errors',
-        // The Node of a host that was reset is Ready for a while.
+        // The Node of a reset host stays Ready for a while.
         'SystemVerification,Swap,FileExisting-losetup,ImagePull,NodeExists',
       ],
       { env: { XDG_STATE_HOME: directory } },
     );
 
-  it('is planned: the first control plane in full, the rest later', async () => {
+  it('is planned: the first control plane in full, the other hosts later', async () => {
     const { code, stdout, stderr } = await run('plan');
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(/~ \[join\] later: it joins the cluster that node1 makes/);
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });
 
-  it('comes up: one control plane makes it, another one and a worker join', async () => {
+  it('starts: one control plane bootstraps it, another one and a worker join', async () => {
     const { code, stdout, stderr } = await run('apply');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('3 hosts: 3 changed.\n');
@@ -62,7 +62,7 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     expect(statSync(join(directory, 'admin.conf')).mode & 0o777).toBe(0o600);
   }, 900_000);
 
-  it('has nothing to do then', async () => {
+  it('is unchanged by a second apply', async () => {
     const { code, stdout, stderr } = await run('plan', '--exit-code');
     expect([code, stdout], stderr).toEqual([0, '3 hosts: 3 as they should be.\n']);
     const { stdout: rows } = await runCommand(['fleet', 'status', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig]);
@@ -72,7 +72,7 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     );
   }, 300_000);
 
-  it('writes the kubeconfig again when it was lost, and changes nothing else', async () => {
+  it('gets a lost kubeconfig written again, and nothing else changes', async () => {
     const before = readFileSync(join(directory, 'admin.conf'), 'utf8');
     rmSync(join(directory, 'admin.conf'));
     const { code, stdout, stderr } = await run('apply');
@@ -81,7 +81,7 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     expect(readFileSync(join(directory, 'admin.conf'), 'utf8')).toBe(before);
   }, 300_000);
 
-  it('takes a control plane again that was reset', async () => {
+  it('accepts a control plane again that was reset', async () => {
     const reset = await runCommand(['reset', '--force', '--host', 'node2', '--ssh-config', lab.sshConfig]);
     expect(reset.code, reset.stderr).toBe(0);
     expect(reset.stderr).toContain('[remove-etcd-member] deleted Member node2');

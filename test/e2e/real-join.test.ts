@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const binaries = findRealBinaries();
 const missing = whyNoKubelet() ?? whyNoLabHosts();
 
-/** A control plane and kubelets of Kubernetes itself, on hosts with systemd and containerd. */
+/** A real control plane and real kubelets, on hosts with systemd and containerd. */
 describe.skipIf(requirement('init and join with real kubelets', missing))('init and join with real kubelets', () => {
   let cluster: Cluster;
   let lab: LabHosts;
@@ -43,7 +43,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
   };
   const expectReady = (name: string) => expect.poll(() => readiness(name), { timeout: 60_000, interval: 500 }).toBe('True');
 
-  it('init brings up the first node, which bootstraps itself by the token that init made', async () => {
+  it('init starts the first node, which bootstraps itself with the token of init', async () => {
     const { code, stdout, stderr } = await init();
     expect(code, stderr).toBe(0);
     printed = stdout;
@@ -56,7 +56,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
     await expectReady('node2');
   });
 
-  it('the printed command joins the host it is run on', async () => {
+  it('the printed command joins the local host', async () => {
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     lab.put('node3', '/usr/local/bin/node', readFileSync(process.execPath));
     installProgram(lab, 'node3', join(ROOT, 'dist'));
@@ -64,7 +64,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
     await expectReady('node3');
   });
 
-  it('a second run plans nothing and makes no second token', async () => {
+  it('a second run plans nothing and creates no second token', async () => {
     for (const again of [
       await init('--dry-run', '--exit-code'),
       await runCommand([...joinWords(), ...ssh('node2'), '--dry-run', '--exit-code']),
@@ -76,21 +76,22 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
     expect(stdout.trimEnd().split('\n')).toHaveLength(2);
   });
 
-  it('leaves the token nowhere on the hosts', () => {
+  it('the hosts contain no token', () => {
     const secret = joinWords()[3]?.slice(7) ?? '';
     expect(secret).toHaveLength(16);
     for (const name of lab.names)
       expect(lab.run(name, `grep -rlF ${secret} /etc /var/lib /var/log /tmp /run /root 2>/dev/null || true`), name).toBe('');
   });
 
-  it.skipIf(requirement('kubeadm joins what init prepared', kubeadmOf() === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null))(
-    'kubeadm joins by the same words, and reset took everything off that it minds',
+  it.skipIf(requirement('kubeadm joins a cluster of kubeletadm', kubeadmOf() === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : null))(
+    'kubeadm joins with the same arguments after reset removed the files that its preflight rejects',
     async () => {
       const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
       expect(reset.code, reset.stderr).toBe(0);
       await cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'node2' });
       lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadmOf() ?? ''));
-      // A kernel without its modules and cgroup v1 are this machine's; of what kubeadm asks about files nothing is ignored.
+      // The kernel without modules and cgroup v1 come from the local host; no preflight error about files is
+      // ignored.
       lab.run('node2', `kubeadm ${joinWords().join(' ')} --ignore-preflight-errors=SystemVerification,Hostname,FileExisting-losetup,Swap`);
       await expectReady('node2');
     },

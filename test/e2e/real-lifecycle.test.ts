@@ -15,8 +15,8 @@ const missing = whyNoKubelet() ?? whyNoLabHosts();
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node2' } as const;
 const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
-/** The life of a node with a control plane and kubelets of Kubernetes itself. */
-describe.skipIf(requirement('the life of a node with a real kubelet', missing))('the life of a node with a real kubelet', () => {
+/** The lifecycle of a node with a real control plane and kubelet. */
+describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missing))('the lifecycle of a node with a real kubelet', () => {
   let cluster: Cluster;
   let lab: LabHosts;
   let close: RealCluster['close'] | undefined;
@@ -54,14 +54,14 @@ describe.skipIf(requirement('the life of a node with a real kubelet', missing))(
       ...more,
     );
 
-  it('joins, waits until it is Ready, and has the label a kubelet may not give itself', async () => {
+  it('joins, waits until it is Ready, and has the label that a kubelet may not set itself', async () => {
     await joining('--wait-ready=90s');
     expect((await cluster.get(NODE))?.metadata.labels).toHaveProperty(['node-role.kubernetes.io/worker']);
     expect(lab.run('node2', 'ls /etc/kubernetes')).not.toContain('bootstrap-kubelet.conf');
     expect((await joining('--dry-run', '--exit-code')).stdout).toMatch(/Nothing to do\.\n$/);
   });
 
-  it('takes up an edited kubelet-config as the node itself, and keeps its own setting', async () => {
+  it("applies an edited kubelet-config with the node's own credentials, and keeps its own setting", async () => {
     const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' };
     const found = await cluster.get(ref);
     const { kubelet: yaml = '' } = (found?.data ?? {}) as { readonly kubelet?: string };
@@ -78,14 +78,14 @@ describe.skipIf(requirement('the life of a node with a real kubelet', missing))(
     expect((await run('upgrade', 'node', '--dry-run', '--exit-code')).code).toBe(0);
   });
 
-  it.skipIf(requirement('kubeadm upgrades what join made', kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null))(
-    'kubeadm writes the same, but for what only this node has',
+  it.skipIf(requirement('kubeadm upgrades a node of kubeletadm', kubeadm === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : null))(
+    'kubeadm writes the same, except for the settings of this node',
     async () => {
       const config = () => lab.run('node2', 'cat /var/lib/kubelet/config.yaml');
       const ours = config();
       lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadm ?? ''));
       lab.run('node2', 'kubeadm upgrade node phase kubelet-config');
-      // What was set for this node, and the driver its runtime uses, which we ask for and kubeadm does not.
+      // The settings of this node, and the cgroup driver of its runtime, which kubeadm does not detect.
       expect(config()).toBe(ours.replace('serverTLSBootstrap: true\n', '').replace(/^cgroupDriver: .*$/m, 'cgroupDriver: systemd'));
       const [copy = ''] = lab.run('node2', 'ls -d /etc/kubernetes/tmp/kubeadm-kubelet-config-*').trimEnd().split('\n').slice(-1);
       expect(lab.run('node2', `cat ${copy}/config.yaml`)).toBe(ours);
@@ -94,7 +94,7 @@ describe.skipIf(requirement('the life of a node with a real kubelet', missing))(
     },
   );
 
-  it('gets its serving certificate approved by what the host is called and reached by', async () => {
+  it('gets its serving certificate approved for its host name and addresses', async () => {
     await expect
       .poll(async () => (await run('csr', 'list', '--kubeconfig', conf)).stdout, { timeout: 60_000 })
       .toMatch(/system:node:node2 .* ok\n/);
@@ -106,7 +106,7 @@ describe.skipIf(requirement('the life of a node with a real kubelet', missing))(
     expect(stdout).toMatch(/node2 +serving +O=system:nodes, CN=system:node:node2 +CN=kubernetes .* ok\n/);
   });
 
-  it('gets another client certificate when its own is lost', async () => {
+  it('gets a new client certificate when its own is lost', async () => {
     lab.run('node2', `rm ${PEM}`);
     expect((await run('certs', 'check')).stderr).toContain('it is missing');
     expect((await run('certs', 'renew-kubelet', '--kubeconfig', conf)).stderr).toContain('[NODE_NOT_PROVEN]');
@@ -117,33 +117,34 @@ describe.skipIf(requirement('the life of a node with a real kubelet', missing))(
     expect((await run('certs', 'renew-kubelet', '--kubeconfig', conf)).stdout).toBe('Nothing to do.\n');
   });
 
-  it('leaves, with its Node, and joins again', async () => {
+  it('leaves together with its Node, and joins again', async () => {
     const { stderr } = await expectDone('reset', '--force', '--delete-node', '--kubeconfig', conf);
     expect(stderr).toContain('[leftovers] left: ');
     await expect.poll(() => cluster.get(NODE), { timeout: 30_000 }).toBeNull();
     await joining('--wait-ready=90s');
   });
 
-  it.skipIf(
-    requirement('kubeadm takes over a node and gives it back', kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null),
-  )('is reset and joined by kubeadm, and looked after and reset by us', async () => {
-    const left = () =>
-      lab.run(
-        'node2',
-        'find /var/lib/kubelet /etc/kubernetes -path /etc/kubernetes/tmp -prune -o -type f -print; systemctl is-active kubelet || true',
-      );
-    lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadm ?? ''));
-    lab.run('node2', 'kubeadm reset -f 2>&1');
-    expect(left()).toBe('inactive\n');
-    // kubeadm joins no host whose Node is Ready.
-    await cluster.delete(NODE);
-    const { stdout } = await runCommand(['token', 'create', '--print-join-command', '--kubeconfig', conf]);
-    lab.run('node2', `${stdout.trim().replace('kubeletadm', 'kubeadm')} --ignore-preflight-errors=all 2>&1`);
-    await expectDone('certs', 'check');
-    expect((await expectDone('upgrade', 'node', '--dry-run')).stderr).toContain('[NODE_MEMORY_MISSING]');
-    await expectDone('reset', '--force');
-    expect(left()).toBe('inactive\n');
-  });
+  it.skipIf(requirement('kubeadm takes over a node and returns it', kubeadm === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : null))(
+    'is reset and joined by kubeadm, and then managed and reset by kubeletadm',
+    async () => {
+      const left = () =>
+        lab.run(
+          'node2',
+          'find /var/lib/kubelet /etc/kubernetes -path /etc/kubernetes/tmp -prune -o -type f -print; systemctl is-active kubelet || true',
+        );
+      lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadm ?? ''));
+      lab.run('node2', 'kubeadm reset -f 2>&1');
+      expect(left()).toBe('inactive\n');
+      // kubeadm joins no host whose Node is Ready.
+      await cluster.delete(NODE);
+      const { stdout } = await runCommand(['token', 'create', '--print-join-command', '--kubeconfig', conf]);
+      lab.run('node2', `${stdout.trim().replace('kubeletadm', 'kubeadm')} --ignore-preflight-errors=all 2>&1`);
+      await expectDone('certs', 'check');
+      expect((await expectDone('upgrade', 'node', '--dry-run')).stderr).toContain('[NODE_MEMORY_MISSING]');
+      await expectDone('reset', '--force');
+      expect(left()).toBe('inactive\n');
+    },
+  );
 });
 
 const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4

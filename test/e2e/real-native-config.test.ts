@@ -21,7 +21,7 @@ const missing = whyNoKubelet(DYNAMIC_MINORS) ?? whyNoLabHosts();
 // Kubelets mostly wait.
 vi.setConfig({ maxConcurrency: HOSTS });
 
-/** What the stand-in is held to as well, with kubelets and an API server of Kubernetes itself. */
+/** The scenarios of the stand-in kubelet, with real kubelets and a real API server. */
 describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', missing))('a real kubelet 1.11 to 1.23', () => {
   let lab: RealNativeLab;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-native-'));
@@ -35,7 +35,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     rmSync(directory, { recursive: true, force: true });
   }, 120_000);
 
-  /** Runs `dynamic ...` as a user does. */
+  /** Runs `dynamic ...` like an operator. */
   const dynamic = (command: string, ...words: readonly string[]): Promise<CliResult> => {
     const onHost = ['enable', 'disable', 'inspect'].includes(command) || words.includes('--host');
     return runCommand(['dynamic', command, ...words, ...(onHost ? ['--ssh-config', lab.hosts.sshConfig] : []), '--kubeconfig', conf()]);
@@ -122,7 +122,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     expect(await s.sh('tr "\\0" " " < /proc/$(systemctl show kubelet -p MainPID --value)/cmdline')).not.toContain('dynamic-config-dir');
   });
 
-  story('a crash loop is told of, becomes the last known good, and is ended', {}, async (s) => {
+  story('a crash loop is reported, becomes the last known good, and is repaired', {}, async (s) => {
     const node = s.nodeName;
     await ready(s);
     const a = await withLastKnownGood(s, GOOD);
@@ -154,7 +154,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     expect(await s.store.exists(nativeCheckpointDirectory(s.directory, s.identity(a)))).toBe(true);
   });
 
-  story('a crash loop with a last known good ends there', {}, async (s) => {
+  story('a crash loop with a last known good is repaired', {}, async (s) => {
     const a = await withLastKnownGood(s, GOOD);
     await s.put('c', { kubelet: CRASHING });
     await s.assign('c');
@@ -171,9 +171,9 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
       TURNING_OFF,
       'feature gate DynamicKubeletConfig is off, and the kubelet is started with --dynamic-config-dir',
     ],
-    ['ends it early', DYING_EARLY, 'the kubelet cannot read a quantity of its configuration'],
+    ['crashes it early', DYING_EARLY, 'the kubelet cannot read a quantity of its configuration'],
   ] as const)
-    story(`a payload that ${what} is told of, and the kubelet comes back when it is not assigned any more`, {}, async (s) => {
+    story(`a payload that ${what} is reported, and the kubelet recovers once it is no longer assigned`, {}, async (s) => {
       await s.put('a', { kubelet: text });
       await s.assign('a');
       await comesTo(s, { restarts: expect.toSatisfy((count: unknown) => Number(count) > 4) }, 60);
@@ -189,7 +189,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
       await comesTo(s, { status: {}, pods: 110, state: 'running' });
     });
 
-  story('a meta file that is garbage is told of, and repaired', {}, async (s) => {
+  story('a corrupt meta file is reported and repaired', {}, async (s) => {
     await s.kubelet.stop();
     await s.store.write(`${s.directory}/store/meta/assigned`, 'garbage: [');
     await s.kubelet.start();
@@ -205,7 +205,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     await stays(s, { status: {}, state: 'running' }, 0);
   });
 
-  story('a status from before the restart for another configuration is not believed', {}, async (s) => {
+  story('a status from before the restart for another configuration is ignored', {}, async (s) => {
     const node = s.nodeName;
     await ready(s);
     await s.put('a', { kubelet: GOOD });
@@ -220,7 +220,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     const repaired = await dynamic('inspect', node, '--repair');
     expect(repaired, repaired.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
     await comesTo(s, { pods: 77, state: 'running' });
-    // What failed before the repair is not blamed any more.
+    // Failures from before the repair are no longer reported.
     expect((await dynamic('inspect', node)).stdout).not.toContain('[DYNAMIC_CRASH_LOOP]');
   });
 

@@ -21,11 +21,11 @@ import { requirement } from '../support/requirement.ts';
 
 const binaries = findRealBinaries();
 const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
-const missing = typeof binaries === 'string' ? binaries : kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null;
+const missing = typeof binaries === 'string' ? binaries : kubeadm === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : null;
 const KEY = 'e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204';
 
-/** What kubeadm uploads and what we upload, at an API server of Kubernetes itself. */
-describe.skipIf(requirement('upload-certs beside kubeadm', missing))('upload-certs beside kubeadm', () => {
+/** The objects that kubeadm and kubeletadm upload, at a real API server. */
+describe.skipIf(requirement('upload-certs compared with kubeadm', missing))('upload-certs compared with kubeadm', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-upload-'));
   const node = pkiNode({ certificatesDir: join(directory, 'pki') });
   let api: RealApiServer;
@@ -65,7 +65,7 @@ describe.skipIf(requirement('upload-certs beside kubeadm', missing))('upload-cer
   };
   const objects = () => Promise.all([KUBEADM_CERTS, ...kubeadmCertsRbac().map(refOf)].map((ref) => cluster.get(ref)));
 
-  it('finds nothing to do after kubeadm, and opens what it closed', async () => {
+  it('changes nothing after kubeadm, and decrypts its upload', async () => {
     const args = ['init', 'phase', 'upload-certs', '--upload-certs', '--config', join(directory, 'init.yaml')];
     const { status, stderr } = spawnSync(kubeadm as string, [...args, '--kubeconfig', join(directory, 'admin.conf')], { encoding: 'utf8' });
     expect(status, stderr).toBe(0);
@@ -79,7 +79,7 @@ describe.skipIf(requirement('upload-certs beside kubeadm', missing))('upload-cer
     );
   });
 
-  it('makes the objects that kubeadm made', async () => {
+  it('creates the same objects as kubeadm', async () => {
     const theirs = await objects();
     for (const object of theirs) await cluster.delete(refOf(object as KubeObject));
     expect(await upload('proxy2.0123456789abcdef')).toEqual(['create-object', 'create-object', 'create-object', 'create-object']);
@@ -113,7 +113,7 @@ function refOf({ apiVersion, kind, metadata }: KubeObject) {
   return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-/** Without what is another each time: who made it when, the nonces, and the token it ends with. */
+/** The object without its varying parts: creation metadata, nonces and the token suffix. */
 function comparable(object: KubeObject | null) {
   const { data, metadata, ...rest } = object as KubeObject;
   const { name, namespace, ownerReferences } = metadata;

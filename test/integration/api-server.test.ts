@@ -55,7 +55,7 @@ const binding = (name: string, role: string, group: string): KubeObject => ({
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }],
 });
 
-/** Time that moves when told, and wakes whoever sleeps. */
+/** A clock that tests advance; advancing it runs the timers that are due. */
 function handClock(start: string): Clock & { move(ms: number): void } {
   let now = Date.parse(start);
   const sleepers = new Set<{ at: number; wake: () => void }>();
@@ -88,10 +88,10 @@ const signaturesOf = (server: ApiServer) => {
   return signatures;
 };
 
-describe('the bootstrap signer', () => {
+describe('bootstrap token signer', () => {
   const sign = (id: string, text: string) => signDetached(id, new Secret('0123456789abcdef'), text);
 
-  it('keeps a signature for each token that may sign', async () => {
+  it('keeps one signature per token that may sign', async () => {
     const server = await start({ controllers: ['bootstrap-signer'] });
     server.put(tokenSecret('aaaaaa'), tokenSecret('bbbbbb', { 'usage-bootstrap-signing': 'false' }), clusterInfo('one'));
     expect(signaturesOf(server)).toEqual({ 'jws-kubeconfig-aaaaaa': sign('aaaaaa', 'one') });
@@ -106,7 +106,7 @@ describe('the bootstrap signer', () => {
     expect(Object.keys(signaturesOf(server))).toEqual(['jws-kubeconfig-cccccc']);
   });
 
-  it('comes round late when told to: until then the signature is the old one', async () => {
+  it('with a signing delay: keeps the previous signature until the delay has passed', async () => {
     const clock = handClock('2030-01-01T00:00:00Z');
     const server = await start({ controllers: ['bootstrap-signer'], signerDelayMs: 1000, clock });
     server.put(tokenSecret('aaaaaa'), clusterInfo('one'));
@@ -120,8 +120,8 @@ describe('the bootstrap signer', () => {
   });
 });
 
-describe('the token cleaner', () => {
-  it('deletes a token when it ends, and with it its signature', async () => {
+describe('token cleaner', () => {
+  it('deletes an expired token together with its signature', async () => {
     const clock = handClock('2030-01-01T00:00:00Z');
     const server = await start({ controllers: ['bootstrap-signer', 'token-cleaner'], clock });
     const exists = (id: string) => server.get('v1', 'Secret', `bootstrap-token-${id}`, 'kube-system') !== null;
@@ -137,7 +137,7 @@ describe('the token cleaner', () => {
   });
 });
 
-describe('certificates for kubelets', () => {
+describe('kubelet CSRs', () => {
   const NODECLIENT = 'system:certificates.k8s.io:certificatesigningrequests:nodeclient';
   const csr = (name: string, more: JsonObject = {}): KubeObject => ({
     apiVersion: 'certificates.k8s.io/v1',
@@ -162,7 +162,7 @@ describe('certificates for kubelets', () => {
     return { server, token, statusOf };
   };
 
-  it('are approved and signed for whoever may ask for any node, and work', async () => {
+  it('are approved and signed automatically when the requester may create CSRs for any node', async () => {
     const { server, token, statusOf } = await world();
     server.put(binding('approve', NODECLIENT, 'system:bootstrappers'));
     await token.create(csr('node-csr-1', { expirationSeconds: 3600 }));
@@ -175,7 +175,7 @@ describe('certificates for kubelets', () => {
     expect(statusOf('node-csr-1').conditions).toMatchObject([{ type: 'Approved', reason: 'AutoApproved' }]);
   });
 
-  it('wait for somebody when nobody may', async () => {
+  it('wait for a manual approval when the requester has no auto-approval permission', async () => {
     const { server, token, statusOf } = await world();
     await token.create(csr('node-csr-2'));
     expect(statusOf('node-csr-2')).toEqual({});
@@ -186,7 +186,7 @@ describe('certificates for kubelets', () => {
     await expect.poll(() => statusOf('node-csr-2').certificate).toBeDefined();
   });
 
-  it('are never approved for serving, and fail when they ask for what they must not', async () => {
+  it("for serving are never approved automatically, and fail when they break the signer's rules", async () => {
     const { server, token, statusOf } = await world();
     server.put(binding('approve', NODECLIENT, 'system:bootstrappers'));
     await token.create(csr('serving', { signerName: 'kubernetes.io/kubelet-serving', usages: ['digital signature', 'server auth'] }));
@@ -200,7 +200,7 @@ describe('certificates for kubelets', () => {
     expect(statusOf('serving').certificate).toBeUndefined();
   });
 
-  it('are renewed by the node itself', async () => {
+  it('for renewal are approved for the node itself', async () => {
     const { server, statusOf } = await world();
     server.put(binding('renew', 'system:certificates.k8s.io:certificatesigningrequests:selfnodeclient', 'system:nodes'));
     const [w1, w2] = [
@@ -214,7 +214,7 @@ describe('certificates for kubelets', () => {
   });
 });
 
-it('the taint of a new Node goes when it is ready, and comes back when it is not', async () => {
+it('the not-ready taint of a new Node is removed when the Node becomes Ready, and returns when it becomes NotReady', async () => {
   const server = await start({ controllers: ['node-taints'] });
   const node = clusterOf(await server.kubeconfigFor('system:node:w1', ['system:nodes']));
   const at = { apiVersion: 'v1', kind: 'Node', name: 'w1' };
@@ -229,8 +229,8 @@ it('the taint of a new Node goes when it is ready, and comes back when it is not
   expect(taints()).toHaveLength(1);
 });
 
-describe('the server', () => {
-  it('starts in well under the time a real one takes', async () => {
+describe('API server double', () => {
+  it('starts much faster than a real API server', async () => {
     await within(300, () => start());
   });
 
@@ -250,7 +250,7 @@ describe('the server', () => {
     ).not.toBeNull();
   });
 
-  it('logs who asked what, and none of what was in it', async () => {
+  it('logs the user and the request of each call, but no request body', async () => {
     const server = await start();
     server.put(tokenSecret('aaaaaa'));
     const token = clusterOf(server.kubeconfigWithToken('aaaaaa.0123456789abcdef'));
@@ -267,7 +267,7 @@ describe('the server', () => {
     ]);
   });
 
-  it('refuses a body of more than three mebibytes', async () => {
+  it('rejects a body larger than three mebibytes', async () => {
     const server = await start();
     const big = clusterInfo('x'.repeat(3 * 1024 * 1024));
     await expect(clusterOf(server.adminKubeconfig()).create(big)).rejects.toMatchObject({
@@ -305,12 +305,12 @@ const hasKubectl = (() => {
     execFileSync('kubectl', ['version', '--client'], { stdio: 'ignore' });
     return true;
   } catch {
-    console.info('skipped: kubectl against the API server double: there is no kubectl on the PATH');
+    console.info('skipped: kubectl against the API server double: kubectl is not on the PATH');
     return false;
   }
 })();
 
-describe.skipIf(!hasKubectl)('kubectl', () => {
+describe.skipIf(!hasKubectl)('kubectl against the API server double', () => {
   let server: ApiServer;
   let folder: string;
   const run = promisify(execFile);
@@ -339,7 +339,7 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
     data,
   });
 
-  it('applies, and applies again', async () => {
+  it('applies a manifest twice', async () => {
     expect(await kubectl('apply', '-f', await file('cm.json', configMap({ x: 'v1', y: '1' })))).toBe('configmap/k created\n');
     expect(await kubectl('apply', '-f', await file('cm.json', configMap({ x: 'v2' })))).toBe('configmap/k configured\n');
     expect(await kubectl('apply', '-f', join(folder, 'cm.json'))).toBe('configmap/k unchanged\n');
@@ -358,7 +358,7 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
     expect(await kubectl('replace', '-f', join(folder, 'cm.json'))).toBe('configmap/k replaced\n');
   });
 
-  it('creates what it sends as protobuf', async () => {
+  it('creates objects sent as protobuf', async () => {
     expect(await kubectl('create', 'secret', 'generic', 's', '--from-literal=p=q')).toBe('secret/s created\n');
     expect(await kubectl('create', 'token', 'default', '--duration=10m').catch((error: Error) => error.message)).toContain(
       'serviceaccounts "default" not found',
@@ -385,7 +385,7 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
     expect(await kubectl('get', 'nodes')).toContain('Ready,SchedulingDisabled');
   });
 
-  it('approves certificates', async () => {
+  it('approves CSRs', async () => {
     const spec = {
       request: Buffer.from(NODE_CSR).toString('base64'),
       signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
@@ -397,7 +397,7 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
     await expect.poll(() => kubectl('get', 'csr', 'by-hand', '--no-headers')).toContain('Approved,Issued');
   });
 
-  it('is told what it may not do', async () => {
+  it('receives a Forbidden error for missing permissions', async () => {
     expect(await kubectl('auth', 'can-i', 'get', 'configmaps', '--as', 'bob').catch((error: { stdout: string }) => error.stdout)).toBe(
       'no\n',
     );

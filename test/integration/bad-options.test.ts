@@ -12,21 +12,25 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const JOIN = ['join', '127.0.0.1:1', '--token', 'abcdef.0123456789abcdef', '--ca-cert', noCertificate];
 const RESET = ['reset', '--force', '--host', 'nowhere.invalid'];
 
-describe('options that cannot be meant so', () => {
+describe('options with unusable values', () => {
   it.each<[string, readonly string[], string]>([
     [
       'a host given twice',
       [...RESET, '--host', 'n2', '--host', 'nowhere.invalid'],
       '--host nowhere.invalid is given twice. Give each host once. [USAGE]',
     ],
-    ['a key that is not there', [...RESET, '-i', '/no/key'], '--ssh-identity /no/key: there is no such file. Check the path. [USAGE]'],
     [
-      'a password that is not there',
+      'an SSH key file that does not exist',
+      [...RESET, '-i', '/no/key'],
+      '--ssh-identity /no/key: there is no such file. Check the path. [USAGE]',
+    ],
+    [
+      'a password missing on standard input',
       [...RESET, '--sudo-password-stdin'],
       'there is no password on standard input. Pipe it in, one line a password: the SSH password first. [USAGE]',
     ],
     [
-      'a CA that is none',
+      'a CA file without certificates',
       JOIN,
       `discovery: ${noCertificate}: it holds no certificates, or one that cannot be read. Take /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
     ],
@@ -37,7 +41,7 @@ describe('options that cannot be meant so', () => {
   it.each([
     ['join.yaml', 'nodeRegistration: {name: n1}', 'a node name (nodeRegistration.name, --node-name)'],
     ['ip.yaml', 'nodeRegistration: {kubeletExtraArgs: [{name: node-ip, value: 10.0.0.1}]}', 'a node IP (node-ip, --node-ip)'],
-  ])('what one node has for several hosts, in %s', async (name, line, what) => {
+  ])('a value for one node is rejected for several hosts, in %s', async (name, line, what) => {
     const file = join(directory, name);
     writeFileSync(file, `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n${line}\n`);
     const { code, stderr } = await runCommand([...JOIN, '--config', file, '--host', 'a.invalid', '--host', 'b.invalid']);
@@ -47,7 +51,7 @@ describe('options that cannot be meant so', () => {
     ]);
   });
 
-  it('a patch that cannot be applied, with its file', async () => {
+  it('a patch that cannot be applied is reported with its file', async () => {
     const patches = join(directory, 'patches');
     mkdirSync(patches);
     writeFileSync(join(patches, 'kubeletconfiguration0.yaml'), 'maxPods: 60\n');
@@ -57,12 +61,12 @@ describe('options that cannot be meant so', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(`patch ${bad}: clusterDNS is set but not listed in $retainKeys`)]);
   });
 
-  it('a phase there is not', async () => {
+  it('a phase that does not exist', async () => {
     const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
     expect([code, stderr]).toEqual([2, 'reset has no phase nope. See kubeletadm reset --help for its phases. [USAGE]\n']);
   });
 
-  it('two things on standard input', async () => {
+  it('two options that read standard input', async () => {
     const stdin = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ResetConfiguration\n';
     const { code, stderr } = await runCommand([...RESET, '--config', '-', '--sudo-password-stdin'], { stdin });
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^standard input is wanted for two things\. .*\[USAGE\]\n$/)]);

@@ -44,7 +44,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('are listed with their ends', async () => {
+  it('are listed with their expiry', async () => {
     const { code, stdout, stderr } = await onHost('check-expiration', '--config', join(directory, 'cluster.yaml'));
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(
@@ -54,7 +54,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(JSON.parse(json).certificates).toHaveLength(11);
   });
 
-  it('are renewed, when they end soon, with the settings of the cluster; keys are shown nowhere', async () => {
+  it("are renewed shortly before expiry with the cluster's settings; no output contains a key", async () => {
     const before = readCertificate(readFileSync(at('/etc/kubernetes/pki/apiserver.crt'), 'utf8'));
     const args = ['renew', 'all', '--expires-within', '720h', '--config', join(directory, 'cluster.yaml')];
     expect((await onHost(...args, '--dry-run', '--exit-code')).code).toBe(6);
@@ -74,7 +74,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(again.stdout).toBe('Nothing to do.\n');
   });
 
-  it('are judged with those of the kubelet', async () => {
+  it("are checked together with the kubelet's certificates", async () => {
     writeFileSync(at('/etc/kubernetes/pki/apiserver.key'), readFileSync(at('/etc/kubernetes/pki/etcd/server.key')));
     const { code, stdout, stderr } = await onHost('check');
     expect(code).toBe(1);
@@ -83,13 +83,13 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(stderr).toMatch(/certs renew apiserver --host node1 gets another/);
   });
 
-  it('have names that are known', async () => {
+  it('are rejected under unknown names', async () => {
     const { code, stderr } = await onHost('renew', 'ca');
     expect(code).toBe(2);
     expect(stderr).toMatch(/a control plane has no certificate ca that could be renewed\. There are all, admin\.conf, /);
   });
 
-  it('are asked for in directories that are given relative to where the command is run', async () => {
+  it('are requested in directories relative to the working directory', async () => {
     const here = relative(process.cwd(), directory);
     const where = ['--cert-dir', join(here, 'csr/pki'), '--kubeconfig-dir', join(here, 'csr')];
     const { code, stderr } = await runCommand(['certs', 'generate-csr', '--config', join(directory, 'cluster.yaml'), ...where]);
@@ -100,7 +100,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(remote.stderr).toMatch(/--cert-dir pki: on other hosts it must be an absolute path/);
   });
 
-  it('are made by phases of init, on a host that is not ready for a kubelet; a second run finds them', async () => {
+  it('are created by phases of init on a host that is not prepared for a kubelet; a second run changes nothing', async () => {
     const onNode2 = ['--config', join(directory, 'cluster.yaml'), '--host', 'node2', '--ssh-config', lab.sshConfig];
     const phase = (name: string, ...more: readonly string[]) => runCommand(['init', 'phase', name, ...onNode2, ...more]);
     const root = lab.hosts[1]?.rootDir ?? '';
@@ -127,7 +127,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(statSync(join(root, 'etc/kubernetes/admin.conf')).mode & 0o777).toBe(0o600);
   });
 
-  it('are uploaded with a key that is another each time', async () => {
+  it('are uploaded with a new certificate key each time', async () => {
     const [one, another] = [await runCommand(['certs', 'certificate-key']), await runCommand(['certs', 'certificate-key'])];
     expect(one.stdout).toMatch(/^[0-9a-f]{64}\n$/);
     expect(another.stdout).not.toBe(one.stdout);

@@ -20,8 +20,8 @@ kubernetesVersion: v1.36.2
 encryptionAlgorithm: ECDSA-P256
 `;
 
-describe.skipIf(requirement('a user who is not root', process.getuid?.() === 0 ? null : 'it takes root to become one'))(
-  'certs generate-csr of a user who is not root',
+describe.skipIf(requirement('an unprivileged user', process.getuid?.() === 0 ? null : 'the tests do not run as root'))(
+  'certs generate-csr of an unprivileged user',
   () => {
     let top = '';
     let program = '';
@@ -35,7 +35,7 @@ describe.skipIf(requirement('a user who is not root', process.getuid?.() === 0 ?
     });
     afterAll(() => rmSync(top, { recursive: true, force: true }));
 
-    it('needs no rights on the host, as with kubeadm', async () => {
+    it('needs no root privileges on the host, like kubeadm', async () => {
       const directories = ['--cert-dir', join(top, 'own/pki'), '--kubeconfig-dir', join(top, 'own')];
       const argv = [program, 'certs', 'generate-csr', '--config', join(top, 'config.yaml'), ...directories];
       const env = { PATH: process.env.PATH, HOME: join(top, 'own') };

@@ -47,7 +47,7 @@ describe('certs', { timeout: 120_000 }, () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('finds nothing wrong right after a join', async () => {
+  it('reports no issue right after a join', async () => {
     const { code, stdout, stderr } = await check();
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(/^HOST +CERTIFICATE +SUBJECT +ISSUER +EXPIRES +RESIDUAL TIME +STATE\n/);
@@ -57,7 +57,7 @@ describe('certs', { timeout: 120_000 }, () => {
     expect((await check('--expires-within', '17520h')).code).toBe(1);
   });
 
-  it('says what is wrong with a certificate, for people and for machines, and shows no key', async () => {
+  it('reports an invalid certificate as text and as JSON, without any key', async () => {
     writeFileSync(at(PEM), expired);
     const { code, stdout, stderr } = await check();
     expect(code).toBe(1);
@@ -75,12 +75,12 @@ describe('certs', { timeout: 120_000 }, () => {
     expect(stdout + json.stdout + json.stderr).not.toContain('PRIVATE KEY');
   });
 
-  it('puts back what it moved aside when no certificate comes, and leaves no token behind', async () => {
+  it('restores the moved files when no certificate is issued, and leaves no token behind', async () => {
     const before = await tokens();
     const binding = await admin.get(BINDING);
     await admin.delete(BINDING);
     const conf = readFileSync(at('etc/kubernetes/kubelet.conf'), 'utf8');
-    // Its certificate is of another CA, so that it proves nothing.
+    // The certificate is of another CA, so it does not authenticate the node.
     const refused = await renew('--kubeconfig', lab.kubeconfig);
     expect(refused.code).toBe(3);
     expect(refused.stderr).toContain('[NODE_NOT_PROVEN]');
@@ -97,7 +97,7 @@ describe('certs', { timeout: 120_000 }, () => {
     await admin.create({ ...(binding ?? BINDING), metadata });
   });
 
-  it('gets the kubelet another certificate by a token of its own', async () => {
+  it("renews the kubelet's certificate with a temporary token", async () => {
     const before = await tokens();
     const { code, stderr } = await renew('--node-name', 'node2', '--kubeconfig', lab.kubeconfig);
     expect(code, stderr).toBe(0);
@@ -111,7 +111,7 @@ describe('certs', { timeout: 120_000 }, () => {
     expect(again).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
   });
 
-  it('needs no administrator with a token, not even for a certificate that is gone', async () => {
+  it('with --token needs no administrator, even when the certificate is missing', async () => {
     rmSync(at(PEM));
     expect((await check()).stderr).toContain('client certificate in /var/lib/kubelet/pki/kubelet-client-current.pem: it is missing');
     const { code, stderr } = await renew('--token', lab.token.reveal());

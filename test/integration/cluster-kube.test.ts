@@ -83,8 +83,8 @@ async function failure(work: Promise<unknown>): Promise<string> {
   return error instanceof Error ? error.message : String(error);
 }
 
-describe('a server that does not answer as it should', () => {
-  it('is not there', async () => {
+describe('failing API server', () => {
+  it('a closed port is reported', async () => {
     const gone = createTcpServer();
     const port = await listenOnLoopback(gone);
     await new Promise((resolve) => gone.close(resolve));
@@ -94,20 +94,20 @@ describe('a server that does not answer as it should', () => {
     );
   });
 
-  it('has a name nobody knows', async () => {
+  it('an unresolvable name is reported', async () => {
     expect(await failure(admin({ server: 'https://api.invalid:6443' }).version())).toMatch(
       /^cannot reach the API server https:\/\/api\.invalid:6443: (?:DNS name not found|the DNS server does not respond)\. .+ \[CLUSTER_UNREACHABLE\]$/,
     );
   });
 
-  it('accepts the connection and says nothing', async () => {
+  it('a server that accepts the connection and never answers is reported', async () => {
     const silent = await startTcpServer(() => {});
     keep({ close: silent.stop });
     const cluster = admin({ server: `https://127.0.0.1:${silent.port}`, requestTimeoutMs: 150 });
     expect(await failure(cluster.get(ref('x')))).toContain(': no response within 0.15 s. ');
   });
 
-  it('takes too long with one request', async () => {
+  it('a request that exceeds its time limit is reported', async () => {
     const held = server.faults.hold({ verb: 'create' });
     const cluster = admin({ requestTimeoutMs: 150 });
     expect(await failure(cluster.create(configMap('slow')))).toBe(
@@ -116,7 +116,7 @@ describe('a server that does not answer as it should', () => {
     held.release();
   });
 
-  it('cuts the connection of a write: nothing is sent again', async () => {
+  it('a connection closed during a write: the write is not sent again', async () => {
     server.faults.add({ verb: 'create' }, { kind: 'drop' });
     expect(await failure(admin().create(configMap('cut')))).toContain(
       'the connection was closed before a response arrived; the server may still have processed the request (create ConfigMap default/cut)',
@@ -124,29 +124,29 @@ describe('a server that does not answer as it should', () => {
     expect(server.get('v1', 'ConfigMap', 'cut', 'default')).toBeNull();
   });
 
-  it('cuts the connection of a read: it is sent again', async () => {
+  it('a connection closed during a read: the read is sent again', async () => {
     server.faults.add({ verb: 'get' }, { kind: 'drop' }, 2);
     expect(await admin().get(ref('absent'))).toBeNull();
   });
 
-  it('fails for a while: reads go through', async () => {
+  it('temporary server errors: reads succeed after retries', async () => {
     server.faults.add({ verb: 'list' }, { kind: 'answer', status: 503, body: '{"kind":"Status","message":"starting"}' }, 3);
     expect((await admin().list(CONFIG_MAPS)).resourceVersion).toMatch(/^\d+$/);
   });
 
-  it('goes on failing: reads give up in time, with its words', async () => {
+  it("lasting server errors: reads fail in time with the server's message", async () => {
     server.faults.add({ verb: 'get' }, { kind: 'answer', status: 500, body: '{"kind":"Status","message":"etcdserver: no leader"}' }, 1000);
     expect(await failure(admin({ requestTimeoutMs: 300 }).get(ref('x')))).toBe(
       'cannot get ConfigMap default/x: etcdserver: no leader [CLUSTER_ERROR]',
     );
   });
 
-  it('fails once: writes are not sent again', async () => {
+  it('a server error on a write: the write is not sent again', async () => {
     server.faults.add({ verb: 'create' }, { kind: 'answer', status: 500, body: '{"kind":"Status","message":"boom"}' });
     expect(await failure(admin().create(configMap('once')))).toBe('cannot create ConfigMap default/once: boom [CLUSTER_ERROR]');
   });
 
-  it('is busy: everything is sent again when it says', async () => {
+  it('429 with Retry-After: every request is sent again after that time', async () => {
     const before = Date.now();
     server.faults.add(
       { verb: 'create' },
@@ -156,7 +156,7 @@ describe('a server that does not answer as it should', () => {
     expect(Date.now() - before).toBeGreaterThanOrEqual(990);
   });
 
-  it('is busy for longer than we wait', async () => {
+  it('429 for longer than the retries last is reported', async () => {
     server.faults.add({ verb: 'create' }, { kind: 'answer', status: 429, headers: { 'Retry-After': '3600' }, body: '' }, 100);
     expect(await failure(admin({ requestTimeoutMs: 1000 }).create(configMap('busy-2')))).toBe(
       'cannot create ConfigMap default/busy-2: the API server answered 429 [CLUSTER_ERROR]',
@@ -169,7 +169,7 @@ describe('a server that does not answer as it should', () => {
     [404, 'text/plain', '404 page not found'],
     [302, '', ''],
     [200, 'application/json', '[1]'],
-  ])('is a web server or proxy: %d %s', async (status, contentType, body) => {
+  ])('a web server or proxy in place of the API server: %d %s', async (status, contentType, body) => {
     const url = await webServer((_, response) => {
       response.writeHead(status, contentType === '' ? {} : { 'Content-Type': contentType });
       response.end(body);
@@ -181,7 +181,7 @@ describe('a server that does not answer as it should', () => {
 });
 
 describe('TLS', () => {
-  it('refuses an authority it does not know', async () => {
+  it('rejects an unknown CA', async () => {
     const other = await createAuthority();
     const ca = Buffer.from(other.certPem).toString('base64');
     expect(await failure(clusterOf(kubeconfig({ 'certificate-authority-data': ca }, { token: TOKEN })).version())).toMatch(
@@ -189,30 +189,28 @@ describe('TLS', () => {
     );
   });
 
-  it('refuses the public authorities when the kubeconfig has none', async () => {
+  it('rejects certificates of public CAs when the kubeconfig names no CA', async () => {
     const text = kubeconfig({ 'certificate-authority-data': null }, { token: TOKEN });
     expect(await failure(clusterOf(text).version())).toContain('certificate signed by an unknown CA. ');
   });
 
-  it('refuses another name and says which there are', async () => {
-    const named = keep(
-      await startApiServer({ host: '127.0.0.2', serving: (authority) => authority.issueServer(['api.example.com', '10.0.0.1']) }),
-    );
+  it('rejects a certificate for other names and reports its SANs', async () => {
+    const named = keep(await startApiServer({ host: '127.0.0.2', serving: (ca) => ca.issueServer(['api.example.com', '10.0.0.1']) }));
     const cluster = clusterOf(named.adminKubeconfig());
     expect(await failure(cluster.version())).toBe(
       `cannot reach the API server ${named.url}: its certificate is not for 127.0.0.2 but for api.example.com, 10.0.0.1. Use one of these names in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs). [CLUSTER_UNREACHABLE]`,
     );
   });
 
-  it('goes by tls-server-name', async () => {
-    const named = keep(await startApiServer({ serving: (authority) => authority.issueServer(['api.example.com']) }));
+  it('honours tls-server-name', async () => {
+    const named = keep(await startApiServer({ serving: (ca) => ca.issueServer(['api.example.com']) }));
     const text = named.adminKubeconfig().replace('server:', 'tls-server-name: api.example.com\n    server:');
     expect(await clusterOf(text).version()).toBe('v1.36.2');
   });
 
-  it('refuses a certificate that has expired', async () => {
+  it('rejects an expired certificate', async () => {
     const notAfter = new Date(Date.now() - 24 * 3600 * 1000);
-    const expired = keep(await startApiServer({ serving: (authority) => authority.issueServer(['127.0.0.1'], { notAfter }) }));
+    const expired = keep(await startApiServer({ serving: (ca) => ca.issueServer(['127.0.0.1'], { notAfter }) }));
     expect(await failure(clusterOf(expired.adminKubeconfig()).version())).toContain(
       'the server certificate has expired. Renew the certificate of the API server, or check the clocks of both hosts. [CLUSTER_UNREACHABLE]',
     );
@@ -223,12 +221,12 @@ describe('TLS', () => {
     expect(await clusterOf(text).version()).toBe('v1.36.2');
   });
 
-  it('says so when nobody speaks TLS there', async () => {
+  it('reports a server that does not speak TLS', async () => {
     const url = await webServer((_, response) => response.end('x'));
     expect(await failure(admin({ server: url.replace('http:', 'https:') }).version())).toContain('the server does not speak TLS. ');
   });
 
-  it('shakes hands once for many requests', async () => {
+  it('performs one handshake for many requests', async () => {
     const before = server.connections;
     const cluster = admin();
     for (let i = 0; i < 5; i++) await cluster.get(ref('absent'));
@@ -243,26 +241,26 @@ describe('credentials', () => {
     return server.requests[before]?.user;
   };
 
-  it('are none: anonymous, with the authority still checked', async () => {
+  it('may be absent: anonymous requests, the CA is still checked', async () => {
     const text = JSON.stringify({ ...JSON.parse(kubeconfig({}, {})), contexts: [{ name: 'x', context: { cluster: 'c' } }], users: [] });
     expect(await whoAmI(clusterOf(text))).toBe('system:anonymous');
   });
 
-  it('are refused', async () => {
-    const secret = 'a-token-nobody-may-see';
+  it('are reported when rejected', async () => {
+    const secret = 'a-secret-token';
     const message = await failure(clusterOf(kubeconfig({}, { token: secret })).get(ref('x')));
     expect(message).toBe(
       'cannot get ConfigMap default/x: Unauthorized. The API server does not accept the credentials: check the token or client certificate in the kubeconfig. [CLUSTER_UNAUTHORIZED]',
     );
   });
 
-  it('are a bootstrap token that has expired', async () => {
+  it('report an expired bootstrap token', async () => {
     expect(await failure(clusterOf(kubeconfig({}, { token: 'abcdef.0123456789abcdef' })).get(ref('x')))).toBe(
       'cannot get ConfigMap default/x: Unauthorized. The bootstrap token abcdef has expired or was deleted: create another with kubeletadm token create. [CLUSTER_UNAUTHORIZED]',
     );
   });
 
-  it('are a client certificate that has expired', async () => {
+  it('report an expired client certificate', async () => {
     const notAfter = new Date(Date.now() - 48 * 3600 * 1000);
     const text = await server.kubeconfigFor('late', ['system:masters'], { notAfter });
     expect(await failure(clusterOf(text).get(ref('x')))).toBe(
@@ -290,14 +288,14 @@ describe('credentials', () => {
     expect(await whoAmI(keep(kubeCluster({ kubeconfig: { path: join(folder, 'files.conf') } })))).toBe('from-files');
   });
 
-  it('are a file that is not there', async () => {
+  it('report a missing file', async () => {
     const text = kubeconfig({}, { 'client-certificate': 'none.crt', 'client-key': 'none.key' });
     expect(await failure(clusterOf(text).version())).toBe(
       "test.conf: client-certificate names none.crt, which can't be read: it does not exist. Relative paths are relative to the folder of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]",
     );
   });
 
-  it('are a token in a file, read again when it is refused', async () => {
+  it('with a tokenFile are read again after an Unauthorized answer', async () => {
     const path = join(folder, 'token');
     await writeFile(path, 'old-token\n');
     const cluster = clusterOf(kubeconfig({}, { tokenFile: path }));
@@ -306,7 +304,7 @@ describe('credentials', () => {
     expect(await cluster.get(ref('x'))).toBeNull();
   });
 
-  it('come from a plugin, which is told about the cluster', async () => {
+  it('from a plugin: the plugin receives the cluster information', async () => {
     const plugin = join(folder, 'plugin.sh');
     const info = join(folder, 'exec-info.json');
     await writeFile(
@@ -340,7 +338,7 @@ describe('credentials', () => {
       'the credential plugin "no-such-plugin": program not found. Install it, or check users[].user.exec.command in the kubeconfig.',
     ],
     [
-      'may not be executed, as one that is not found while a directory of PATH may not be searched',
+      'is not executable',
       '/etc/passwd',
       [],
       'the credential plugin "/etc/passwd": program not found or not executable by this user. Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig.',
@@ -362,23 +360,23 @@ describe('credentials', () => {
     const cluster = clusterOf(kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command, args } }), {
       credentialTimeoutMs: 200,
     });
-    expect(await failure(cluster.version())).toBe(`no credentials for the API server ${server.url}: ${why} [CLUSTER_UNAUTHORIZED]`);
+    expect(await failure(cluster.version())).toBe(`no credentials for the API server ${server.url}: ${reason} [CLUSTER_UNAUTHORIZED]`);
   });
 
-  it('impersonate', async () => {
+  it('may impersonate another user', async () => {
     expect(await whoAmI(clusterOf(kubeconfig({}, { token: TOKEN, as: 'jane', 'as-groups': ['dev', 'ops'] })))).toBe('jane');
   });
 });
 
-describe('the way there', () => {
-  it('leads to an IPv6 address, from here and from elsewhere', async () => {
+describe('route to the API server', () => {
+  it('works with an IPv6 address, from the local host and from other hosts', async () => {
     const api = keep(await startApiServer({ host: '::1', tokens: { [TOKEN]: { user: 'robot', groups: ['system:masters'] } } }));
     const to = { server: api.url, 'certificate-authority-data': Buffer.from(api.caPem).toString('base64') };
     const dial = async (): Promise<Duplex> => connect(Number(new URL(api.url).port), '::1');
     for (const options of [{}, { dial }]) expect(await clusterOf(kubeconfig(to, { token: TOKEN }), options).version()).toBe('v1.36.2');
   });
 
-  it('goes through a proxy', async () => {
+  it('uses an HTTP proxy', async () => {
     const asked: string[] = [];
     const proxy = createHttpServer().on('connect', (request, client) => {
       asked.push(request.url ?? '');
@@ -397,7 +395,7 @@ describe('the way there', () => {
     await cluster.close();
   });
 
-  it('goes through a SOCKS proxy', async () => {
+  it('uses a SOCKS proxy', async () => {
     const asked: string[] = [];
     const proxy = await listen(socksProxy({ to: { port: Number(new URL(server.url).port) }, asked }));
     const cluster = clusterOf(kubeconfig({ 'proxy-url': `socks5://127.0.0.1:${proxy}` }, { token: TOKEN }));
@@ -406,7 +404,7 @@ describe('the way there', () => {
     await cluster.close();
   });
 
-  it('is refused by a proxy', async () => {
+  it('reports a proxy that rejects the connection', async () => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
     const text = kubeconfig({ 'proxy-url': `http://127.0.0.1:${await listen(proxy)}` }, { token: TOKEN });
     expect(await failure(clusterOf(text).version())).toContain(
@@ -414,7 +412,7 @@ describe('the way there', () => {
     );
   });
 
-  it('goes through the proxy of the environment, with its credentials, and around it where NO_PROXY says so', async () => {
+  it('uses the proxy from the environment with its credentials, except for hosts in NO_PROXY', async () => {
     const elsewhere = await startApiServer({ names: ['api.example.test'] });
     keep(elsewhere);
     const asked: string[] = [];
@@ -437,7 +435,7 @@ describe('the way there', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('says that it is the proxy that does not answer, without its password', async () => {
+  it('names an unreachable proxy without its password', async () => {
     const nodes = await freePort();
     const env = { HTTPS_PROXY: `http://me:hunter2@127.0.0.1:${nodes}` };
     const text = await failure(admin({ server: 'https://api.example.test:6443', env }).version());
@@ -447,7 +445,7 @@ describe('the way there', () => {
     expect(text).not.toContain('hunter2');
   });
 
-  it('has a path before it', async () => {
+  it('keeps the path prefix of the server URL', async () => {
     const asked: string[] = [];
     const url = await webServer((request, response) => {
       asked.push(request.url ?? '');
@@ -458,7 +456,7 @@ describe('the way there', () => {
     expect(asked).toEqual(['/k8s/clusters/c-1/version']);
   });
 
-  it('is plain HTTP, with a token', async () => {
+  it('works over plain HTTP with a token', async () => {
     const plain = keep(await startApiServer({ plainHttp: true, tokens: { [TOKEN]: { user: 'robot', groups: ['system:masters'] } } }));
     expect(await clusterOf(plain.kubeconfigWithToken(TOKEN)).get(ref('x'))).toBeNull();
   });
@@ -475,7 +473,7 @@ describe('requests', () => {
     expect(big.requests.filter(({ verb }) => verb === 'list')).toHaveLength(3);
   });
 
-  it('begin a list again when its version is forgotten between two pages', async () => {
+  it('restart a list when its continue token expires between two pages', async () => {
     const big = keep(await startApiServer());
     big.put(...Array.from({ length: 501 }, (_, index) => configMap(`page-${index}`)));
     const hold = big.faults.hold({ verb: 'list' });
@@ -490,7 +488,7 @@ describe('requests', () => {
     expect(big.requests.filter(({ verb }) => verb === 'list').map(({ status }) => status)).toEqual([200, 410, 200, 200]);
   });
 
-  it('find out about kinds that are not known beforehand, once', async () => {
+  it('discover unknown kinds once', async () => {
     const json = (body: object) => ({ kind: 'answer', status: 200, body: JSON.stringify(body) }) as const;
     const resources = [
       { name: 'widgets/status', kind: 'Widget', namespaced: true },
@@ -510,7 +508,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('are ended by close', async () => {
+  it('are aborted by close', async () => {
     const cluster = admin();
     const { resourceVersion } = await cluster.list(CONFIG_MAPS);
     const watching = collect(cluster.watch(CONFIG_MAPS, { resourceVersion }));
@@ -534,7 +532,7 @@ describe('a watch', () => {
     });
   const event = (name: string) => `${JSON.stringify({ type: 'ADDED', object: configMap(name, { a: 'ä€😀' }) })}\n`;
 
-  it('is read however it is cut', async () => {
+  it('is parsed wherever the stream is split', async () => {
     const bytes = Buffer.from(event('a') + event('b'));
     const url = await streaming(
       Array.from(bytes, (byte) => Buffer.from([byte])),
@@ -547,19 +545,19 @@ describe('a watch', () => {
     ]);
   });
 
-  it('ends when the connection breaks, in the middle of a line too', async () => {
+  it('ends when the connection breaks, even within a line', async () => {
     const url = await streaming([event('a'), '{"type":"ADDED","obj'], 'cut');
     expect(await collect(admin({ server: url }).watch(CONFIG_MAPS, { resourceVersion: '1' }))).toHaveLength(1);
   });
 
-  it('fails on what is no event', async () => {
+  it('fails on a line that is not an event', async () => {
     const url = await streaming([event('a'), '<html>\n'], 'close');
     expect(await failure(collect(admin({ server: url }).watch(CONFIG_MAPS, { resourceVersion: '1' })))).toBe(
       'cannot watch ConfigMap in default: a line of the watch is not JSON. Check the proxies and load balancers between the local host and the API server. [CLUSTER_ERROR]',
     );
   });
 
-  it('fails on an error event', async () => {
+  it('fails on an ERROR event', async () => {
     const status = { kind: 'Status', code: 500, message: 'etcd is gone' };
     const url = await streaming([`${JSON.stringify({ type: 'ERROR', object: status })}\n`], 'close');
     expect(await failure(collect(admin({ server: url }).watch(CONFIG_MAPS, {})))).toBe(
@@ -567,25 +565,25 @@ describe('a watch', () => {
     );
   });
 
-  it('gives what exists first without a version', async () => {
+  it('without a resourceVersion starts with the existing objects', async () => {
     const own = keep(await startApiServer());
-    own.put(configMap('there'));
+    own.put(configMap('existing'));
     const cluster = clusterOf(own.adminKubeconfig());
     expect(await take(1, (signal) => cluster.watch(CONFIG_MAPS, { signal }))).toMatchObject([
-      { type: 'ADDED', object: { metadata: { name: 'there' } } },
+      { type: 'ADDED', object: { metadata: { name: 'existing' } } },
     ]);
   });
 
-  it('leaves no connection behind when its reader stops', async () => {
+  it('closes its connection when its reader stops', async () => {
     const own = keep(await startApiServer());
-    own.put(configMap('there'));
+    own.put(configMap('existing'));
     const cluster = clusterOf(own.adminKubeconfig());
     for await (const _ of cluster.watch(CONFIG_MAPS, {})) break;
     await expect.poll(() => own.openWatches).toBe(0);
   });
 });
 
-it('says what is wrong with the kubeconfig itself', async () => {
+it('errors in the kubeconfig itself are reported', async () => {
   expect(() => kubeCluster({ kubeconfig: { path: join(folder, 'none.conf') } })).toThrow(
     `cannot read the kubeconfig ${join(folder, 'none.conf')}: it does not exist. Use --kubeconfig to name another file. [KUBECONFIG_FILE_UNREADABLE]`,
   );
@@ -594,7 +592,7 @@ it('says what is wrong with the kubeconfig itself', async () => {
   );
 });
 
-it('keeps tokens out of everything it says', async () => {
+it('tokens appear in no error message', async () => {
   const logged: string[] = [];
   for (const text of [kubeconfig({}, { token: 'tok-secret' }), kubeconfig({}, { username: 'u', password: 'pw-secret' })]) {
     const cluster = clusterOf(text);

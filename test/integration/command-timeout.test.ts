@@ -6,11 +6,11 @@ import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
 
-describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('the time-out of a command on a slow host', () => {
+describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('timeout of a command on a slow host', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-slow-'));
   let sshd: Sshd;
   beforeAll(async () => {
-    // Every command takes three seconds longer than elsewhere.
+    // Every command takes three seconds longer than usual.
     sshd = await startSshd({ config: ['ForceCommand sleep 3; eval "$SSH_ORIGINAL_COMMAND"'] });
   });
   afterAll(async () => {
@@ -29,21 +29,21 @@ describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('the 
   const ANSWERED = { code: 0, stdout: 'slow: no pending change\n', stderr: '' };
   const TOO_SLOW = /^slow: .* within 1s\. .*--command-timeout or ssh\.commandTimeout.*\[HOST_TIMEOUT\]\n$/;
 
-  it('is a minute unless something else is said', async () => {
+  it('is one minute by default', async () => {
     expect(await query(null)).toEqual(ANSWERED);
   });
 
-  it('is what the fleet file says', async () => {
+  it('is read from the fleet file', async () => {
     expect((await query('1s')).stderr).toMatch(TOO_SLOW);
     expect(await query('2m')).toEqual(ANSWERED);
   });
 
-  it('is what the command line says, whatever the fleet file says', async () => {
+  it('is read from the command line before the fleet file', async () => {
     expect((await query('2m', '--command-timeout', '1s')).stderr).toMatch(TOO_SLOW);
     expect(await query('1s', '--command-timeout', '2m')).toEqual(ANSWERED);
   });
 
-  it.each(['0s', '-1s', '10', 'soon', '1000h'])('is refused where it is %s', async (text) => {
+  it.each(['0s', '-1s', '10', 'soon', '1000h'])('is rejected with the value %s', async (text) => {
     const { code, stderr } = await query(null, '--command-timeout', text);
     expect(code).toBe(2);
     expect(stderr).toContain(`--command-timeout ${text}: not a duration from 1s to 24h. Write it like 90s or 5m. [USAGE]`);

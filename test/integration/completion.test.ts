@@ -6,7 +6,7 @@ import { runCommand } from '../support/run-cli.ts';
 const noBash = spawnSync('bash', ['-c', 'type compgen']).status === 0 ? null : 'completion needs bash';
 const { stdout: script } = await runCommand(['completion', 'bash']);
 
-/** What bash would offer for the last word. */
+/** The completions that bash offers for the last word. */
 function complete(...words: readonly string[]): readonly string[] {
   const program = `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _kubeletadm; printf '%s\\n' "\${COMPREPLY[@]}"`;
   return execFileSync('bash', ['--norc', '-c', program, 'bash', 'kubeletadm', ...words], { encoding: 'utf8' })
@@ -23,19 +23,19 @@ describe.skipIf(requirement('bash', noBash))('completion in bash', () => {
     [['init', '--config', 'x'], ['']],
     [['config', 'print', 'join'], ['join-defaults']],
     [['init', 'join'], ['']],
-  ])('%j: %j', (words, offered) => {
+  ])('%j: offers %j', (words, offered) => {
     expect(complete(...words)).toEqual(offered);
   });
 });
 
-describe('completion', () => {
-  it.each(['bash', 'zsh', 'fish'])('knows every command and option in %s', async (shell) => {
+describe('completion scripts', () => {
+  it.each(['bash', 'zsh', 'fish'])('know every command and option in %s', async (shell) => {
     const { code, stdout } = await runCommand(['completion', shell]);
     expect(code).toBe(0);
     for (const word of ['kubeletadm init phase', 'kubeletadm reset', 'accept-new', 'text json yaml']) expect(stdout).toContain(word);
   });
 
-  it('has no other', async () => {
+  it('exist for no other shell', async () => {
     expect(await runCommand(['completion', 'tcsh'])).toEqual({
       code: 2,
       stdout: '',

@@ -25,7 +25,7 @@ proxy: {disabled: true}
 const list = (...args: readonly string[]) => runCommand(['config', 'images', 'list', ...args]);
 
 describe('config images list', () => {
-  it('prints what a configuration comes to', async () => {
+  it('prints the images of a configuration', async () => {
     const { code, stdout } = await list('--config', config);
     expect(code).toBe(0);
     expect(stdout.trimEnd().split('\n')).toEqual([
@@ -38,19 +38,19 @@ describe('config images list', () => {
     ]);
   });
 
-  it('takes what is wrong for wrong', async () => {
+  it('rejects an invalid configuration', async () => {
     expect(await list('--kubernetes-version', '1.20.0')).toMatchObject({ code: 2, stdout: '' });
     expect((await list('--image-repository', 'no such place')).code).toBe(2);
   });
 
   const binaries = findRealBinaries();
   const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
-  const missing = kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null;
+  const missing = kubeadm === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : null;
   it.skipIf(requirement('the images kubeadm lists', missing)).each([
     ['--config', config],
     ['--kubernetes-version', 'v1.35.4'],
     ['--kubernetes-version', '1.36.0', '--image-repository', 'localhost:5000'],
-  ])('prints what kubeadm prints: %s %s', async (...args) => {
+  ])('prints the same as kubeadm: %s %s', async (...args) => {
     const theirs = execFileSync(kubeadm as string, ['config', 'images', 'list', ...args, '-o', 'yaml'], { encoding: 'utf8' });
     expect(parse((await list(...args, '-o', 'yaml')).stdout)).toEqual(parse(theirs));
   });

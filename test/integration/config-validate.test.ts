@@ -30,7 +30,7 @@ interface Report {
 }
 
 async function validate(text: string | Uint8Array, ...options: readonly string[]): Promise<Report> {
-  const path = file('judged.yaml', text);
+  const path = file('checked.yaml', text);
   const { code, stdout, stderr } = await runCommand(['config', 'validate', path, '-o', 'json', ...options]);
   const [report, ...others] = JSON.parse(stdout) as readonly Report[];
   expect([others, stderr, code]).toEqual([[], '', report?.ok ? 0 : 2]);
@@ -40,7 +40,7 @@ async function validate(text: string | Uint8Array, ...options: readonly string[]
 const rulesOf = ({ problems }: Report): readonly string[] => problems.map(({ rule, line, path }) => `${line} ${path} ${rule}`);
 
 describe('config validate', () => {
-  it('says ok of files that are right, and which one is not', async () => {
+  it('prints ok for valid files, and names the invalid one', async () => {
     const [good, bad] = [file('good.yaml', `${HEADER}maxPods: 50\n`), file('bad.yaml', `${HEADER}maxPod: 50\n`)];
     expect(await runCommand(['config', 'validate', good])).toEqual({ code: 0, stdout: 'ok\n', stderr: '' });
     expect(await runCommand(['config', 'validate', good, bad, `${directory}/none.yaml`, directory])).toEqual({
@@ -58,7 +58,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
     expect(await runCommand(['config', 'validate', '-'], options)).toMatchObject({ code: 2, stderr: /^-:3:1 healthzPort: /s });
   });
 
-  it('reports everything there is about each file as JSON', async () => {
+  it('reports every problem of each file as JSON', async () => {
     const [good, bad] = [file('good.yaml', HEADER), file('bad.yaml', `${HEADER}maxPod: 50\n`)];
     const { code, stdout, stderr } = await runCommand(['config', 'validate', '-o', 'json', good, bad, `${directory}/none.yaml`]);
     expect([code, stderr]).toEqual([2, '']);
@@ -97,7 +97,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
     ]);
   });
 
-  it('reports for code scanners', async () => {
+  it('writes SARIF for code scanners', async () => {
     const bad = file('b d.yaml', `${HEADER}maxPod: 50\nmaxPods: 51\nmaxPods: 52\n`);
     const { code, stdout } = await runCommand(['config', 'validate', '-o', 'sarif', '--lenient', bad, 'none.yaml']);
     expect(code).toBe(2);
@@ -132,7 +132,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
     ]);
   });
 
-  it('gives code scanners a log also when all is right', async () => {
+  it('writes SARIF when all files are valid', async () => {
     const { code, stdout } = await runCommand(['config', 'validate', '-o', 'sarif', file('good.yaml', HEADER)]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout).runs).toMatchObject([{ results: [], tool: { driver: { rules: [] } } }]);
@@ -143,7 +143,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
     ['no kind', 'apiVersion: kubelet.config.k8s.io/v1beta1\n', ['1 kind CONFIG_MISSING_HEADER']],
     ['no apiVersion', 'kind: KubeletConfiguration\n', ['1 apiVersion CONFIG_MISSING_HEADER']],
     ['another version', 'apiVersion: kubelet.config.k8s.io/v1alpha1\nkind: KubeletConfiguration\n', ['1 apiVersion CONFIG_WRONG_KIND']],
-    ['more documents, which a kubelet does not read', `${HEADER}---\n${HEADER}x: 1\n`, ['4  CONFIG_IGNORED_DOCUMENT']],
+    ['further documents, which a kubelet ignores', `${HEADER}---\n${HEADER}x: 1\n`, ['4  CONFIG_IGNORED_DOCUMENT']],
     [
       'a first document that is empty',
       `---\n---\n${HEADER}`,
@@ -155,8 +155,8 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
       ['1 apiVersion CONFIG_WRONG_KIND', '2 kind CONFIG_WRONG_KIND', '4  CONFIG_IGNORED_DOCUMENT'],
     ],
     ['JSON that is YAML', '{kind: KubeletConfiguration, apiVersion: kubelet.config.k8s.io/v1beta1}', ['1  CONFIG_SYNTAX']],
-    ['beside kubeadm documents', `${KUBEADM}kubernetesVersion: v1.30.0\n---\n${HEADER}x: 1\n`, ['7 x CONFIG_UNKNOWN_FIELD']],
-  ])('judges a KubeletConfiguration: %s', async (_, text, expected) => {
+    ['next to kubeadm documents', `${KUBEADM}kubernetesVersion: v1.30.0\n---\n${HEADER}x: 1\n`, ['7 x CONFIG_UNKNOWN_FIELD']],
+  ])('validates a KubeletConfiguration: %s', async (_, text, expected) => {
     expect(rulesOf(await validate(text))).toEqual(expected);
   });
 
@@ -165,12 +165,12 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
     ['v1.26.3', true],
     ['1.36', true],
     ['1.99', true],
-  ])('judges by the version asked for: %s', async (version, ok) => {
+  ])('validates against the requested version: %s', async (version, ok) => {
     // seccompDefault came with 1.22
     expect((await validate(`${HEADER}seccompDefault: true\n`, '--kubernetes-version', version)).ok).toBe(ok);
   });
 
-  it('takes a field of a version newer than those it knows for a warning', async () => {
+  it('reports a field of an unknown newer version as a warning', async () => {
     const report = await validate(`${HEADER}fieldOfTomorrow: 1\n`, '--kubernetes-version', '1.50');
     expect(report).toMatchObject({
       ok: true,
@@ -181,22 +181,22 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
   it.each([
     [['--kubernetes-version', '1.10'], /--kubernetes-version 1.10: kubelets 1.11 to 1.36 are known. Give one of 1.11 to 1.36. \[USAGE\]/],
     [['--kubernetes-version', 'x'], /--kubernetes-version x: no version/],
-  ])('refuses %j', async (options, message) => {
+  ])('rejects %j', async (options, message) => {
     const { code, stderr } = await runCommand(['config', 'validate', file('good.yaml', HEADER), ...options]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
   });
 
-  it('wants a file', async () => {
+  it('requires a file', async () => {
     expect(await runCommand(['config', 'validate'])).toMatchObject({ code: 2, stderr: /no file to check/ });
   });
 });
 
 describe('config validate --kubelet', () => {
-  /** Says what it is told to, whatever it is asked about. */
-  function kubelet(name: string, says: string): string {
+  /** A kubelet that fails with the given error, whatever its configuration. */
+  function kubelet(name: string, failure: string): string {
     const path = file(
       name,
-      `#!/bin/sh\nif [ "$1" = --version ]; then echo Kubernetes v1.30.4; exit; fi\necho 'E1121 19:39:44.486318   30208 run.go:72] "command failed" err="${says}"' >&2\nexit 1\n`,
+      `#!/bin/sh\nif [ "$1" = --version ]; then echo Kubernetes v1.30.4; exit; fi\necho 'E1121 19:39:44.486318   30208 run.go:72] "command failed" err="${failure}"' >&2\nexit 1\n`,
     );
     chmodSync(path, 0o755);
     return path;
@@ -206,19 +206,19 @@ describe('config validate --kubelet', () => {
 
   it.each<[string, string, string, readonly string[]]>([
     ['both accept', accepts, HEADER, []],
-    ['both refuse', refuses, `${HEADER}maxPods: -1\n`, ['3 maxPods KUBELET_OUT_OF_RANGE']],
-    ['it alone refuses', refuses, HEADER, ['1  KUBELET_REFUSES']],
-    ['it alone accepts', accepts, `${HEADER}maxPods: -1\n`, ['3 maxPods KUBELET_OUT_OF_RANGE', '1  KUBELET_ACCEPTS']],
-    ['it reads on where we are strict', accepts, `${HEADER}x: 1\n`, ['3 x CONFIG_UNKNOWN_FIELD']],
-    ['it says nothing that tells', 'oops" x', HEADER, ['1  KUBELET_REFUSES']],
-    ['the file is for kubeadm', refuses, `${KUBEADM}---\n${HEADER}`, ['1  KUBELET_REFUSES']],
-    ['the file is not for kubelets', refuses, KUBEADM, []],
-    ['its version does not know a field', accepts, `${HEADER}failCgroupV1: false\n`, ['3 failCgroupV1 CONFIG_UNKNOWN_FIELD']],
-  ])('compares: %s', async (_, says, text, expected) => {
-    expect(rulesOf(await validate(text, '--kubelet', kubelet('kubelet', says)))).toEqual(expected);
+    ['both reject', refuses, `${HEADER}maxPods: -1\n`, ['3 maxPods KUBELET_OUT_OF_RANGE']],
+    ['only the kubelet rejects', refuses, HEADER, ['1  KUBELET_REFUSES']],
+    ['only the kubelet accepts', accepts, `${HEADER}maxPods: -1\n`, ['3 maxPods KUBELET_OUT_OF_RANGE', '1  KUBELET_ACCEPTS']],
+    ['the kubelet ignores an unknown field', accepts, `${HEADER}x: 1\n`, ['3 x CONFIG_UNKNOWN_FIELD']],
+    ['the kubelet fails without a known reason', 'oops" x', HEADER, ['1  KUBELET_REFUSES']],
+    ['the file has kubeadm documents', refuses, `${KUBEADM}---\n${HEADER}`, ['1  KUBELET_REFUSES']],
+    ['the file has no KubeletConfiguration', refuses, KUBEADM, []],
+    ["the kubelet's version lacks a field", accepts, `${HEADER}failCgroupV1: false\n`, ['3 failCgroupV1 CONFIG_UNKNOWN_FIELD']],
+  ])('compares: %s', async (_, failure, text, expected) => {
+    expect(rulesOf(await validate(text, '--kubelet', kubelet('kubelet', failure)))).toEqual(expected);
   });
 
-  it('says which kubelet it was, and why', async () => {
+  it("reports the kubelet's version and its reason", async () => {
     const { stderr, code } = await runCommand(['config', 'validate', '--kubelet', kubelet('kubelet', refuses), file('good.yaml', HEADER)]);
     expect([code, stderr]).toEqual([
       2,
@@ -226,7 +226,7 @@ describe('config validate --kubelet', () => {
     ]);
   });
 
-  it('wants a kubelet, and no other version', async () => {
+  it('requires a kubelet and excludes --kubernetes-version', async () => {
     const good = file('good.yaml', HEADER);
     const none = await runCommand(['config', 'validate', good, '--kubelet', `${directory}/none`]);
     expect(none).toMatchObject({
@@ -265,10 +265,10 @@ describe('bad input', () => {
     ['tabs', `${HEADER}authentication:\n\tanonymous: {}\n`, ['4  CONFIG_SYNTAX']],
     ['a duplicate key', `${HEADER}maxPods: 1\nmaxPods: 2\n`, ['4 maxPods CONFIG_DUPLICATE_FIELD']],
     ['a list', '- a\n', ['1  CONFIG_WRONG_TYPE']],
-    ['a text', 'hello\n', ['1  CONFIG_WRONG_TYPE']],
+    ['a string', 'hello\n', ['1  CONFIG_WRONG_TYPE']],
     ['another kind', 'apiVersion: v1\nkind: Pod\n', ['2  CONFIG_UNKNOWN_KIND']],
     ['an open quote', `${HEADER}clusterDomain: "a\n`, ['4  CONFIG_SYNTAX']],
-  ])('says one thing about %s', async (_, content, expected) => {
+  ])('reports one error for %s', async (_, content, expected) => {
     const report = await within(5_000, () => validate(content));
     expect(report.ok).toBe(false);
     expect(rulesOf(report)).toEqual(expected);
@@ -280,11 +280,11 @@ describe('bad input', () => {
     ['YAML markers', `---\n${HEADER}maxPods: 50\n...\n`],
     ['anchors', `${HEADER}maxPods: &n 50\nregistryBurst: *n\nregistryPullQPS: 50\n`],
     ['JSON', JSON.stringify({ kind: 'KubeletConfiguration', apiVersion: 'kubelet.config.k8s.io/v1beta1', maxPods: 50 }, null, 2)],
-  ])('takes %s', async (_, text) => {
+  ])('accepts %s', async (_, text) => {
     expect(await validate(text)).toMatchObject({ ok: true, problems: [] });
   });
 
-  it('refuses a device that never ends', async () => {
+  it('rejects an endless device', async () => {
     expect(await runCommand(['config', 'validate', '/dev/zero'])).toMatchObject({
       code: 2,
       stderr: /^\/dev\/zero has more than \d+ bytes/,
@@ -329,7 +329,7 @@ describe('bad input', () => {
         .join('')}`,
     ),
   );
-  /** A good file with some bytes of it changed, or any bytes. */
+  /** A valid file with some bytes changed, or arbitrary bytes. */
   const damaged = fc
     .array(fc.tuple(fc.nat({ max: 200 }), fc.integer({ min: 0, max: 255 })), { minLength: 1, maxLength: 8 })
     .map((changes) => {
@@ -341,7 +341,7 @@ describe('bad input', () => {
     });
   const anything = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
 
-  it('is never too much', async () => {
+  it('any bytes are reported with line, column and rule', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(structured, damaged, anything), fc.constantFrom('1.20', '1.27', '1.36', '1.50'), async (bytes, version) => {
         const { ok, problems } = await within(5_000, () => validate(bytes, '--kubernetes-version', version));
@@ -355,11 +355,11 @@ describe('bad input', () => {
   });
 });
 
-describe('a version whose rules are not all known', () => {
+describe('a version whose rules are only partly known', () => {
   const config = file('old.yaml', `${HEADER}cpuCFSQuotaPeriod: 5ms\n`);
   const other = file('other.yaml', `${HEADER}maxPods: 5\n`);
 
-  it('is named once, in a warning, for all files of a run', async () => {
+  it('is named once, in one warning for all files of a run', async () => {
     const { code, stderr, stdout } = await runCommand(['config', 'validate', config, other, '--kubernetes-version', '1.17']);
     expect(stderr).toBe(
       `warning: ${config}:1:1: Kubernetes 1.17: fields, flags, gates and validation rules are those of 1.17, startup checks are those of 1.20 [KUBELET_RULES_OF_OTHER_MINOR]\n`,
@@ -375,13 +375,13 @@ describe('a version whose rules are not all known', () => {
     ['v1.38.0', 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.36, the newest known version'],
     ['v1.17.9', 'Kubernetes 1.17: fields, flags, gates and validation rules are those of 1.17, startup checks are those of 1.20'],
     ['v1.9.0', 'Kubernetes 1.9: fields, flags, gates and values are checked by the rules of 1.11, the oldest known version'],
-  ])('counts where a ClusterConfiguration names it: %s', async (version, message) => {
+  ])('from a ClusterConfiguration is honoured: %s', async (version, message) => {
     const documents = file('documents.yaml', `${KUBEADM}kubernetesVersion: ${version}\n---\n${HEADER}maxPods: 5\n`);
     const { stderr } = await runCommand(['config', 'validate', documents]);
     expect(stderr).toContain(`: ${message} [KUBELET_RULES_OF_OTHER_MINOR]\n`);
   });
 
-  it('gets no warning while all its rules are known', async () => {
+  it('causes no warning while all its rules are known', async () => {
     for (const version of ['1.20', '1.36'])
       expect(await runCommand(['config', 'validate', other, '--kubernetes-version', version])).toMatchObject({ code: 0, stderr: '' });
   });

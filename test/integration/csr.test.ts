@@ -22,7 +22,7 @@ describe('csr', { timeout: 120_000 }, () => {
   let asNode2: Cluster;
   let own: string;
   const csr = (...args: string[]) => runCommand(['csr', ...args, '--kubeconfig', lab.kubeconfig]);
-  /** With an answer on the terminal; the questions are added to a list. */
+  /** Runs the command with an answer typed at the terminal; the prompts are appended to a list. */
   const answering = (answer: boolean, queries: string[], ...args: string[]) =>
     runCommand(['csr', ...args, '--kubeconfig', lab.kubeconfig], {
       services: () => ({
@@ -87,7 +87,7 @@ describe('csr', { timeout: 120_000 }, () => {
     expect(document.items).toMatchObject([{ node: 'node2', approvable: true, needsConfirmation: true, sans, refusals: [] }]);
   });
 
-  it('refuses what another user requests, and names that are not of the node', async () => {
+  it('rejects a CSR of another user, and SANs that are not of the node', async () => {
     const subject = { commonName: 'system:node:node2', organizations: ['system:nodes'] };
     const { requestPem } = await createCertificateRequest(subject, ['api.example.org']);
     const request = Buffer.from(requestPem).toString('base64');
@@ -101,7 +101,7 @@ describe('csr', { timeout: 120_000 }, () => {
     await admin.delete({ ...CSR, name: 'evil' });
   });
 
-  it('does not give a host the address of a bridge that every host has', async () => {
+  it('does not confirm the address of a bridge that every host has', async () => {
     await put('bridge', ['node2', '172.17.0.1']);
     const { stderr } = await csr('approve', 'bridge', ...onNode2());
     expect(stderr).toContain('IP:172.17.0.1 is not a name or address of Node node2; known are node2, 192.168.99.12.');
@@ -119,32 +119,29 @@ describe('csr', { timeout: 120_000 }, () => {
     await admin.delete({ ...CSR, name: 'rewrites' });
   });
 
-  it.each([[['--all']], [['NAME']]])(
-    'needs a flag or a confirmation where only the status of the Node confirms an address: %s',
-    async (args) => {
-      const named = args.map((arg) => (arg === 'NAME' ? own : arg));
-      const refused = await csr('approve', ...named);
-      expect([refused.code, refused.stdout]).toEqual([1, '']);
-      expect(refused.stderr).toMatch(
-        /csr-\S+ is not approved: only the status of the Node, which its kubelet writes, confirms IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
-      );
-      const queries: string[] = [];
-      const no = await answering(false, queries, 'approve', ...named);
-      expect([no.code, no.stdout]).toEqual([1, '']);
-      expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: not confirmed\. .*\[CSR_NOT_CONFIRMED\]/);
-      expect(no.stderr).toContain(
-        `${own} for Node node2, requested by system:node:node2\n  DNS:node2         name of Node node2, status of Node node2\n  IP:192.168.99.12  status of Node node2\n`,
-      );
-      expect(queries).toEqual(['Approve this CSR? [y/N] ']);
-      const dryRun = await csr('approve', ...named, '--dry-run');
-      expect([dryRun.code, dryRun.stdout]).toEqual([0, expect.stringMatching(/csr-\S+ needs confirmation \(dry run\)\n$/)]);
-      expect((await csr('approve', ...named, '--dry-run', '--trust-node-status')).stdout).toMatch(/^\S+\/csr-\S+ approved \(dry run\)\n$/);
-      expect((await answering(true, [], 'approve', ...named, '--dry-run')).stdout).toContain('needs confirmation');
-      expect(await stateOf(own)).toEqual({});
-    },
-  );
+  it.each([[['--all']], [['NAME']]])('needs a flag or a confirmation when only the Node status confirms an address: %s', async (args) => {
+    const named = args.map((arg) => (arg === 'NAME' ? own : arg));
+    const refused = await csr('approve', ...named);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toMatch(
+      /csr-\S+ is not approved: only the status of the Node, which its kubelet writes, confirms IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
+    );
+    const queries: string[] = [];
+    const no = await answering(false, queries, 'approve', ...named);
+    expect([no.code, no.stdout]).toEqual([1, '']);
+    expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: not confirmed\. .*\[CSR_NOT_CONFIRMED\]/);
+    expect(no.stderr).toContain(
+      `${own} for Node node2, requested by system:node:node2\n  DNS:node2         name of Node node2, status of Node node2\n  IP:192.168.99.12  status of Node node2\n`,
+    );
+    expect(queries).toEqual(['Approve this CSR? [y/N] ']);
+    const dryRun = await csr('approve', ...named, '--dry-run');
+    expect([dryRun.code, dryRun.stdout]).toEqual([0, expect.stringMatching(/csr-\S+ needs confirmation \(dry run\)\n$/)]);
+    expect((await csr('approve', ...named, '--dry-run', '--trust-node-status')).stdout).toMatch(/^\S+\/csr-\S+ approved \(dry run\)\n$/);
+    expect((await answering(true, [], 'approve', ...named, '--dry-run')).stdout).toContain('needs confirmation');
+    expect(await stateOf(own)).toEqual({});
+  });
 
-  it('takes the addresses a fleet file declares, and its kubeconfig', async () => {
+  it('accepts the addresses that a fleet file declares, and uses its kubeconfig', async () => {
     const fleet = (address: string): string => {
       const file = join(directory, 'fleet.yaml');
       const hosts = `hosts:\n- name: node1\n  address: 192.168.99.11\n- name: node2\n  address: 192.0.2.2\n  nodeIP: ${address}\n`;
@@ -162,7 +159,7 @@ describe('csr', { timeout: 120_000 }, () => {
     expect(JSON.parse(listed.stdout).items[0].sans[1].sources).toEqual([`${join(directory, 'fleet.yaml')}:7`, 'status of Node node2']);
   });
 
-  it('approves by the host itself, and the kubelet gets its certificate', async () => {
+  it('approves the CSR of a host by evidence from that host, and the kubelet receives its certificate', async () => {
     await put('other', ['node2', '192.168.99.99']);
     const dryRun = await csr('approve', ...onNode2(), '--dry-run');
     expect(dryRun.stdout).toMatch(/csr-\S+ approved \(dry run\)\n/);
@@ -173,14 +170,14 @@ describe('csr', { timeout: 120_000 }, () => {
     expect(new X509Certificate(readFileSync(pem())).subjectAltName).toBe('DNS:node2, IP Address:192.168.99.12');
   });
 
-  it('approves a CSR that was confirmed on a terminal', async () => {
+  it('approves a CSR confirmed at the terminal', async () => {
     await admin.delete({ ...CSR, name: 'other' });
     await put('again', ['node2', '192.168.99.12']);
     const { code, stdout } = await answering(true, [], 'approve', 'again');
     expect([code, stdout]).toEqual([0, 'certificatesigningrequest.certificates.k8s.io/again approved\n']);
   });
 
-  it('has nothing to approve then', async () => {
+  it('has nothing to approve afterwards', async () => {
     expect(await csr('approve', '--all')).toMatchObject({ code: 0, stdout: 'No certificate signing request is pending.\n' });
     expect((await csr('approve', 'nobody')).stderr).toContain('the CSR nobody of a kubelet does not exist');
     expect((await csr('approve')).code).toBe(2);

@@ -48,7 +48,7 @@ describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a co
     return host;
   }
 
-  it.each(CLIENTS)('carries bytes both ways, several at a time: %s', async (_, client) => {
+  it.each(CLIENTS)('carries bytes in both directions, several connections at once: %s', async (_, client) => {
     const host = hostAt(sshd, client);
     const words = ['one', 'two', 'x'.repeat(300_000)];
     const received = words.map(async (word) => {
@@ -59,14 +59,14 @@ describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a co
     expect(await Promise.all(received)).toEqual(words);
   });
 
-  it.each(CLIENTS)('is refused as one from here would be: %s', async (_, client) => {
+  it.each(CLIENTS)('reports a closed port like a connection from the local host: %s', async (_, client) => {
     const host = hostAt(sshd, client);
     const port = await freePort();
     const failure = (async () => text((await host.dial?.({ host: '127.0.0.1', port })) as NodeJS.ReadableStream))();
     await expect(failure).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  it('says that the host opens none, as far as the client is told', async () => {
+  it('reports a host that does not allow forwarding', async () => {
     const strict = await startSshd({ hostKeys: ['ed25519'], config: ['AllowTcpForwarding no'] });
     cleanups.push(strict.stop);
     const host = hostAt(strict, CLIENTS[0][1]);

@@ -69,11 +69,11 @@ const file = (text: string): string => {
 };
 
 interface Joined extends CliResult {
-  /** Of the host: a directory that the program makes. */
+  /** Path on the host of a directory that the program creates. */
   readonly root: string;
 }
 
-/** Joins a host that is a directory, with little time for discovery. */
+/** Joins a host that is a directory, with a short discovery timeout. */
 async function joinWith(
   discovery: object,
   options: { readonly argv?: readonly string[]; readonly env?: Record<string, string>; readonly timeout?: string } = {},
@@ -94,7 +94,7 @@ async function joinWith(
 }
 
 const byToken = (more: object = {}) => ({ bootstrapToken: { token: TOKEN.full, apiServerEndpoint: host(), caCertHashes: [pin], ...more } });
-/** What was said at the end, without stack traces. */
+/** The last line of the errors, without stack traces. */
 const lastLine = ({ stderr }: CliResult) =>
   stderr
     .split('\n')
@@ -109,7 +109,7 @@ function bootstrapConf({ root, code, stderr }: Joined): {
   return parse(readFileSync(join(root, 'etc/kubernetes/bootstrap-kubelet.conf'), 'utf8'));
 }
 
-describe('join finds the cluster', () => {
+describe('join discovers the cluster', () => {
   it('by token and pin', async () => {
     const joined = await joinWith(byToken());
     expect(bootstrapConf(joined)).toMatchObject({
@@ -139,7 +139,7 @@ describe('join finds the cluster', () => {
     expect(existsSync(join(root, 'etc/kubernetes/bootstrap-kubelet.conf'))).toBe(true);
   });
 
-  it('by token alone, when that is spelled out', async () => {
+  it('by token alone with --discovery-token-unsafe-skip-ca-verification', async () => {
     const refused = await joinWith(byToken({ caCertHashes: [] }));
     expect([refused.code, lastLine(refused)]).toEqual([
       2,
@@ -162,7 +162,7 @@ describe('join finds the cluster', () => {
     expect(bootstrapConf(joined).clusters[0]?.cluster.server).toBe(api.url);
   });
 
-  it('not by the CA of another cluster, nor by what is no CA, nor by a CA that is not pinned', async () => {
+  it("not by another cluster's CA, an invalid CA or a CA that is not pinned", async () => {
     const other = await joinWith(byToken({ caCertHashes: [] }), { argv: ['--ca-cert', file(evil.certPem)] });
     expect([other.code, lastLine(other)]).toEqual([3, expect.stringContaining('is not signed by the CA in ')]);
     const none = await joinWith(byToken(), { argv: ['--ca-cert', file('hello')] });
@@ -221,7 +221,7 @@ describe('join finds the cluster', () => {
     ]);
   });
 
-  it('not by a file that would have anybody believed', async () => {
+  it('not by a file with insecure-skip-tls-verify', async () => {
     const insecure = (server: string, cluster: object) =>
       file(JSON.stringify({ kind: 'Config', clusters: [{ name: '', cluster: { server, ...cluster } }] }));
     for (const kubeConfigPath of [insecure(api.url, { 'insecure-skip-tls-verify': true }), insecure(`http://${host()}`, {})]) {
@@ -231,7 +231,7 @@ describe('join finds the cluster', () => {
     }
   });
 
-  it('by a file whose server the machine trusts, with the CA from cluster-info', async () => {
+  it('by a file whose server the local host trusts, with the CA from cluster-info', async () => {
     const kubeConfigPath = file(JSON.stringify({ kind: 'Config', clusters: [{ name: '', cluster: { server: api.url } }] }));
     const discovery = { file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full };
     const joined = await joinWith(discovery, { timeout: '10s', env: { NODE_EXTRA_CA_CERTS: file(api.caPem) } });
@@ -241,7 +241,7 @@ describe('join finds the cluster', () => {
   });
 });
 
-describe('by URL', () => {
+describe('discovery by URL', () => {
   const serve = async (
     answer: (path: string) => { status: number; headers?: Record<string, string>; text?: string },
     authority = api.ca,
@@ -265,7 +265,7 @@ describe('by URL', () => {
     joinWith({ file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full }, { env: { SSL_CERT_FILE: file(api.caPem) } });
   const kubeconfig = () => clusterInfoKubeconfig({ server: api.url, caPem: api.caPem });
 
-  it('of a server the machine trusts, after redirections', async () => {
+  it('follows redirections to a server that the local host trusts', async () => {
     const url = await serve((path) =>
       path === '/new?x=1' ? { status: 200, text: kubeconfig() } : { status: 302, headers: { Location: '/new?x=1' } },
     );
@@ -282,13 +282,13 @@ describe('by URL', () => {
     return joinWith({ file: { kubeConfigPath: url } }, { env: { SSL_CERT_FILE: file(api.caPem) } });
   };
 
-  it('with the credentials that the kubeconfig embeds', async () => {
+  it('uses the credentials embedded in the kubeconfig', async () => {
     expect(bootstrapConf(await joinWithUser({ token: TOKEN.full })).users[0]?.user).toEqual({ token: TOKEN.full });
     const client = parse(await api.kubeconfigFor('node-7', GROUPS)).users[0].user as JsonObject;
     expect(bootstrapConf(await joinWithUser(client)).users[0]?.user).toEqual(client);
   });
 
-  it.each(['exec', 'auth-provider'])('not with %s: whoever serves the kubeconfig would run a program on the local host', async (field) => {
+  it.each(['exec', 'auth-provider'])('rejects %s: a server of the kubeconfig could run a program on the local host', async (field) => {
     const mark = join(directory, `executed-by-${field}`);
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [mark], interactiveMode: 'Never' };
     const provider = { name: 'gcp', config: { 'cmd-path': 'touch', 'cmd-args': mark } };
@@ -298,7 +298,7 @@ describe('by URL', () => {
     expect(joined.code).toBe(2);
   });
 
-  it('not of one it does not trust', async () => {
+  it('rejects a server that the local host does not trust', async () => {
     const url = await serve(() => ({ status: 200, text: kubeconfig() }), evil);
     expect(lastLine(await joinByUrl(url))).toMatch(
       /is not signed by an authority that this machine trusts\..*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
@@ -306,25 +306,25 @@ describe('by URL', () => {
   });
 
   it.each<[string, { status: number; headers?: Record<string, string>; text?: string }, RegExp]>([
-    ['is not there', { status: 404 }, /answered 404\. .*\[DISCOVERY_URL\]$/],
-    ['is a page to log in', { status: 200, text: '<!DOCTYPE html>' }, /answered with a web page\. .*\[DISCOVERY_URL\]$/],
+    ['does not exist', { status: 404 }, /answered 404\. .*\[DISCOVERY_URL\]$/],
+    ['is a login page', { status: 200, text: '<!DOCTYPE html>' }, /answered with a web page\. .*\[DISCOVERY_URL\]$/],
     [
-      'leads to plain HTTP',
+      'redirects to plain HTTP',
       { status: 301, headers: { Location: 'http://127.0.0.1:1/x' } },
       /redirects to what is not https\. .*\[DISCOVERY_URL\]$/,
     ],
-    ['leads in a circle', { status: 301, headers: { Location: '/x' } }, /more than 10 redirections\. .*\[DISCOVERY_URL\]$/],
-    ['has trouble', { status: 500 }, /answered 500 \(asked for 1s\)\. .*\[DISCOVERY_URL\]$/],
-    ['is no kubeconfig', { status: 200, text: 'hello' }, /this is not a kubeconfig.*\[KUBECONFIG_INVALID\]$/],
+    ['redirects in a circle', { status: 301, headers: { Location: '/x' } }, /more than 10 redirections\. .*\[DISCOVERY_URL\]$/],
+    ['answers with a server error', { status: 500 }, /answered 500 \(asked for 1s\)\. .*\[DISCOVERY_URL\]$/],
+    ['is not a kubeconfig', { status: 200, text: 'hello' }, /this is not a kubeconfig.*\[KUBECONFIG_INVALID\]$/],
     [
-      'names files of ours',
+      'names files of the local host',
       {
         status: 200,
         text: '{"kind":"Config","clusters":[{"name":"","cluster":{"server":"https://127.0.0.1:1","certificate-authority":"/etc/shadow"}}]}',
       },
       /it names files of this machine: certificate-authority\. .*\[DISCOVERY_NAMES_FILES\]$/,
     ],
-  ])('that %s', async (_, answer, expected) => {
+  ])('fails for a URL that %s', async (_, answer, expected) => {
     const url = (await serve(() => answer)).replace('https://', 'https://me:hunter2@');
     const joined = await joinByUrl(`${url}/x?key=hunter3`);
     expect(lastLine(joined)).toMatch(expected);
@@ -333,10 +333,10 @@ describe('by URL', () => {
   });
 });
 
-describe('the token', () => {
+describe('bootstrap token', () => {
   const withToken = (token: string, more: object = {}) => joinWith(byToken({ token, ...more }), { timeout: '5s' });
 
-  it('is unknown or has expired: the API server says so at once', async () => {
+  it('unknown or expired: the API server reports it immediately', async () => {
     const joined = await withToken('zzzzzz.0123456789abcdef');
     expect([joined.code, lastLine(joined)]).toEqual([
       3,
@@ -345,7 +345,7 @@ describe('the token', () => {
     expect(existsSync(joined.root)).toBe(false);
   });
 
-  it('has another secret', async () => {
+  it('with a wrong secret', async () => {
     const joined = await withToken(`${TOKEN.id}.fedcba9876543210`);
     expect([joined.code, lastLine(joined)]).toEqual([
       3,
@@ -354,18 +354,18 @@ describe('the token', () => {
     expect(joined.stderr).not.toContain('fedcba9876543210');
   });
 
-  it('may sign and not log in', async () => {
+  it('for signing, but not for authentication', async () => {
     expect(lastLine(await withToken('signer.0123456789abcdef'))).toMatch(
       /the token signer signs kube-public\/cluster-info, but the API server does not let it log in: it has expired this moment, lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
     );
   });
 
-  it('is not the one to log in with', async () => {
+  it('differs from the token for authentication', async () => {
     const joined = await joinWith({ ...byToken(), tlsBootstrapToken: 'zzzzzz.0123456789abcdef' });
     expect(lastLine(joined)).toMatch(/the API server does not accept the token zzzzzz: .*\[DISCOVERY_TOKEN_REFUSED\]$/);
   });
 
-  it('is signed for a moment later', async () => {
+  it('whose signature appears a moment later', async () => {
     const late = 'latest.0123456789abcdef';
     const secret = tokenSecret({ token: new Secret(late), usages: ['signing', 'authentication'], groups: GROUPS }, new Date());
     const joining = withToken(late);
@@ -374,7 +374,7 @@ describe('the token', () => {
   });
 });
 
-describe('the way there', () => {
+describe('route to the API server', () => {
   it('cluster-info names an address that does not answer', async () => {
     const port = await freePort();
     const elsewhere = await startApiServer({ controllers: ['bootstrap-signer'] });
@@ -391,7 +391,7 @@ describe('the way there', () => {
     );
   });
 
-  it('leads through HTTPS_PROXY', async () => {
+  it('uses HTTPS_PROXY', async () => {
     const asked: string[] = [];
     const proxy = createHttpServer().on('connect', (request, client) => {
       asked.push(request.url ?? '');
@@ -412,7 +412,7 @@ describe('the way there', () => {
     expect(new Set(asked)).toEqual(new Set([`${NAME}:6443`]));
   });
 
-  it('is closed by a proxy', async () => {
+  it('is blocked by a proxy', async () => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end('HTTP/1.1 407 No\r\n\r\n'));
     const port = await listenOnLoopback(proxy);
     open.push({ close: () => proxy.close() });
@@ -437,13 +437,13 @@ describe('the way there', () => {
     ['10.0.0.1:6443/api', /"6443\/api" is not a port/],
     ['me@10.0.0.1:6443', /is not a host and port/],
     [':6443', /is not a host and port/],
-  ])('is no address: %s', async (endpoint, expected) => {
+  ])('has an invalid address: %s', async (endpoint, expected) => {
     const { code, stderr } = await joinWith(byToken({ apiServerEndpoint: endpoint }));
     expect([code, stderr]).toEqual([2, expect.stringMatching(expected)]);
   });
 });
 
-describe('a man in the middle is refused', () => {
+describe('a man in the middle', () => {
   const attack = async (plan: Partial<Attack>): Promise<ManInTheMiddle> => {
     const between = await startManInTheMiddle({ authority: evil, upstream: api.url, ...plan });
     open.push(between);
@@ -468,22 +468,32 @@ describe('a man in the middle is refused', () => {
   const none = `${Buffer.from('{"alg":"none","kid":"abcdef"}').toString('base64url')}..`;
 
   it.each<[string, Partial<Attack>, string, string]>([
-    // what it does, with a pin, and with the token alone
+    // attack, result with a pin, result with the token alone
     ['changes the CA', { change: changed(swapCa, false) }, 'PIN_MISMATCH', 'SIGNATURE'],
     ['adds its CA', { change: changed(addCa, false) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
-    ['changes the address, with the old signature', { change: changed(swapServer, false) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
+    ['changes the address and keeps the old signature', { change: changed(swapServer, false) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
     ['strips the signature', { change: setSignature(null) }, 'UNTRUSTED_SERVER', 'NO_SIGNATURE'],
-    ['says that nothing is signed', { change: setSignature(none) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
+    ['replaces the signature by one with alg none', { change: setSignature(none) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
     ['gives an empty signature', { change: setSignature('') }, 'UNTRUSTED_SERVER', 'NO_SIGNATURE'],
-    ['goes down to an old TLS', { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } }, 'TLS', 'TLS'],
-    ['leads elsewhere', { answer: { status: 307, headers: { Location: 'http://127.0.0.1:1/' } } }, 'NOT_API_SERVER', 'NOT_API_SERVER'],
     [
-      'wants a password',
+      'offers only an old TLS version',
+      { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } },
+      'TLS',
+      'TLS',
+    ],
+    [
+      'redirects to another server',
+      { answer: { status: 307, headers: { Location: 'http://127.0.0.1:1/' } } },
+      'NOT_API_SERVER',
+      'NOT_API_SERVER',
+    ],
+    [
+      'requests a password',
       { answer: { status: 401, headers: { 'WWW-Authenticate': 'Basic realm="k8s"' } } },
       'NOT_API_SERVER',
       'NOT_API_SERVER',
     ],
-  ])('that %s', async (_, plan, pinned, unpinned) => {
+  ])('that %s is rejected', async (_, plan, pinned, unpinned) => {
     const between = await attack(plan);
     const before = api.requests.length;
     for (const [more, code] of [
@@ -496,12 +506,12 @@ describe('a man in the middle is refused', () => {
       expect(existsSync(joined.root)).toBe(false);
     }
     expect(between.received.join('\n')).not.toMatch(new RegExp(`authorization|${TOKEN.secret}`, 'i'));
-    // Nobody can try secrets through us: a few anonymous questions, whatever is answered.
+    // An attacker cannot test secrets through join: it sends a few anonymous requests, whatever the answer.
     expect(between.received.length).toBeLessThanOrEqual(8);
     expect(api.requests.slice(before).every(({ user }) => user === 'system:anonymous')).toBe(true);
   });
 
-  it('that relays what it hears, with a certificate of its own', async () => {
+  it('that relays the traffic with its own certificate is rejected', async () => {
     const between = await attack({});
     const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint }));
     expect(lastLine(joined)).toMatch(
@@ -511,7 +521,7 @@ describe('a man in the middle is refused', () => {
     expect(between.received).toHaveLength(1);
   });
 
-  it('that knows the token and signs its own CA: the pin stops it', async () => {
+  it('that knows the token and signs its own CA is stopped by the pin', async () => {
     for (const [change, code] of [
       [swapCa, 'PIN_MISMATCH'],
       [addCa, 'UNTRUSTED_SERVER'],
@@ -524,7 +534,7 @@ describe('a man in the middle is refused', () => {
     }
   });
 
-  it('that only relays hears no token either when there is no pin: the signed CA and address are followed', async () => {
+  it('that relays without changes receives no token even without a pin: join follows the signed CA and address', async () => {
     const between = await attack({});
     const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint, caCertHashes: [], unsafeSkipCAVerification: true }));
     expect(bootstrapConf(joined).clusters[0]?.cluster.server).toBe(api.url);
@@ -532,7 +542,7 @@ describe('a man in the middle is refused', () => {
     expect(between.received.join('\n')).not.toMatch(/authorization/i);
   });
 
-  it('that stands before the file or the CA of discovery', async () => {
+  it('in front of the discovery file or the discovery CA is rejected', async () => {
     const between = await attack({});
     const server = `https://${between.endpoint}`;
     const kubeConfigPath = file(clusterInfoKubeconfig({ server, caPem: api.caPem }));

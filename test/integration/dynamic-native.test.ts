@@ -45,7 +45,7 @@ const beginWithGoodThenCrashing = async (): Promise<void> => {
   await world.assign('b');
 };
 
-/** Writes a file and gives its path. */
+/** Writes a file and returns its path. */
 function file(text: string, name = 'kubelet.yaml'): string {
   writeFileSync(join(directory, name), text);
   return join(directory, name);
@@ -53,7 +53,10 @@ function file(text: string, name = 'kubelet.yaml'): string {
 
 const STORE = '/var/lib/kubelet/dynamic';
 
-/** A host with the store of the world's kubelet, and its unit as systemd would show it. */
+/**
+ * A host with the checkpoint store of the world's kubelet, and the properties of its unit as systemd would
+ * print them.
+ */
 function hostOfKubelet(comesUp: (host: FakeHost) => void = () => {}): FakeHost {
   const files: Record<string, string | FileFact> = {
     '/lib/systemd/system/kubelet.service': `[Service]\nExecStart=/usr/bin/kubelet --config=/etc/kubelet.yaml --dynamic-config-dir=${STORE}\nRestart=always\n`,
@@ -77,7 +80,7 @@ function hostOfKubelet(comesUp: (host: FakeHost) => void = () => {}): FakeHost {
   unit.onStart = (one) => {
     runs(one);
     one.state = { ...one.state, restarts: 0 };
-    // What was said before is older than what is asked for then.
+    // Earlier output must be older than the current request.
     one.journal = '';
     comesUp(made);
   };
@@ -120,12 +123,12 @@ class Sink extends Writable {
   }
 }
 
-/** What `dynamic push` prints, without the key. */
+/** The output of `dynamic push` without the key. */
 const push = async (text: string, ...more: readonly string[]): Promise<string> =>
   (await dynamic('push', file(text), ...more)).stdout.trim();
 
 describe('dynamic push', () => {
-  it('makes an immutable ConfigMap named as kubectl names it, once', async () => {
+  it('creates an immutable ConfigMap with the name suffix that kubectl computes, once', async () => {
     await begin();
     const text = payload('maxPods: 50');
     const first = await dynamic('push', file(text), '--name', 'my-node-config');
@@ -139,7 +142,7 @@ describe('dynamic push', () => {
     expect(await world.admin.get(ref)).toEqual(made);
   });
 
-  it('prints a plan, and changes nothing', async () => {
+  it('--dry-run prints a plan and changes nothing', async () => {
     await begin();
     const { stdout, code } = await dynamic('push', file(GOOD), '--dry-run', '-o', 'json', '--exit-code');
     expect(code).toBe(6);
@@ -156,7 +159,7 @@ describe('dynamic push', () => {
     expect((await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap' })).items).toEqual([]);
   });
 
-  it('creates no namespace but that of node configurations: another may be misspelt', async () => {
+  it('creates only the namespace of node configurations: another may be a typo', async () => {
     await begin();
     expect((await dynamic('push', file(GOOD), '-n', 'kubeletadm-sytem')).stderr).toContain('namespaces "kubeletadm-sytem" not found');
     expect(await world.admin.get({ apiVersion: 'v1', kind: 'Namespace', name: 'kubeletadm-sytem' })).toBeNull();
@@ -168,18 +171,18 @@ describe('dynamic push', () => {
     ['misspelt', payload('maxPod: 7'), 'Did you mean maxPods?'],
     ['one that turns itself off', payload('featureGates: {DynamicKubeletConfig: false}'), 'DYNAMIC_TURNS_ITSELF_OFF'],
     ['empty', '', 'CONFIG_NO_DOCUMENT'],
-  ])('refuses what is %s, for the kubelets that are there', async (_, text, reported) => {
+  ])('rejects a configuration that is %s, checked against the kubelets of the cluster', async (_, text, reported) => {
     await begin();
     const { code, stderr } = await dynamic('push', file(text));
     expect([code, stderr]).toEqual([2, expect.stringContaining(reported)]);
   });
 
-  it('takes what the kubelet refuses when it is told to', async () => {
+  it('accepts a configuration that the kubelet rejects only with --force', async () => {
     await begin();
     expect((await dynamic('push', file(INVALID), '--skip-validation')).code).toBe(0);
   });
 
-  it('tells who would restart before it changes a ConfigMap in place', async () => {
+  it('lists the kubelets that restart before it changes a ConfigMap in place', async () => {
     await begin();
     await push(GOOD, '--no-append-hash', '--name', 'shared', '-n', 'kube-system');
     await world.assign('shared');
@@ -203,7 +206,7 @@ describe('dynamic push', () => {
 });
 
 describe('dynamic assign', () => {
-  it('brings a node to a trial, and the second run has nothing to do', async () => {
+  it('puts a node on trial, and the second run changes nothing', async () => {
     await begin();
     const source = await push(GOOD);
     const { code, stdout } = await dynamic('assign', 'n1', '--configmap', source, '-o', 'json');
@@ -229,14 +232,14 @@ describe('dynamic assign', () => {
     expect(world.kubelet.restarts).toBe(restarts);
   });
 
-  it('pushes a file, and waits until it is good', async () => {
+  it('pushes a file, and waits until the configuration is good', async () => {
     await begin();
     const { code, stderr } = await dynamic('assign', 'n1', '--file', file(GOOD), '--wait', 'good');
     expect([code, stderr]).toEqual([0, expect.stringMatching(/n1 waiting\nn1 trial\nn1 good\n/)]);
     expect(world.meta('lastKnownGood')).toContain('node-config-');
   });
 
-  it('plans without touching anything', async () => {
+  it('plans without any change', async () => {
     await begin();
     const { code, stdout } = await dynamic('assign', 'n1', '--file', file(GOOD), '--dry-run', '-o', 'json');
     expect(code).toBe(0);
@@ -249,7 +252,7 @@ describe('dynamic assign', () => {
     expect(await world.spec()).not.toHaveProperty('configSource');
   });
 
-  it('says why a node fell back', async () => {
+  it('reports why a node rolled back', async () => {
     await begin();
     const b = await world.put('b', { kubelet: INVALID });
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/b', '--skip-validation');
@@ -262,7 +265,7 @@ describe('dynamic assign', () => {
     expect(await world.status()).toMatchObject({ assigned: world.at(b) });
   });
 
-  it('refuses what a kubelet would not come back from, before it is assigned', async () => {
+  it('rejects a configuration that the kubelet could not recover from, before the assignment', async () => {
     await begin();
     await world.put('b', { kubelet: BAD });
     expect((await dynamic('assign', 'n1', '--configmap', 'kube-system/b')).code).toBe(2);
@@ -276,7 +279,7 @@ describe('dynamic assign', () => {
     expect(await world.spec()).not.toHaveProperty('configSource');
   });
 
-  it('notices a crash loop, and that nothing is read any more', async () => {
+  it('detects a crash loop, and a kubelet that no longer reads its assignment', async () => {
     await begin();
     await world.put('c', { kubelet: CRASHING });
     const ready = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' };
@@ -296,9 +299,10 @@ describe('dynamic assign', () => {
     expect((await dynamic('status', 'n1')).stdout).toMatch(/n1 +native +looping/);
   });
 
-  it('does not believe a status that is older than the last restart of the kubelet', async () => {
+  it('ignores a status older than the last restart of the kubelet', async () => {
     await beginWithGoodThenCrashing();
-    // The kubelet took it and said so; its status still shows the configuration that it ran with before.
+    // The kubelet accepted the assignment and reported that; its status still shows the previous
+    // configuration.
     await world.pass(15);
     expect(await world.status()).toMatchObject({ active: { configMap: { name: 'a' } } });
     const shown = await dynamic('status', 'n1');
@@ -313,10 +317,10 @@ describe('dynamic assign', () => {
   it.each([
     ['the assignment', false],
     ['an assignment that another run has just made', true],
-  ])('does not believe a status from before %s while the kubelet may still take the previous one', async (_, isMade) => {
+  ])('ignores a status from before %s while the kubelet may still apply the previous one', async (_, isMade) => {
     await beginWithGoodThenCrashing();
     if (isMade) await dynamic('assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none');
-    // Its notice of the next assignment comes late: it works on what it read before.
+    // The watch event of the next assignment is delayed: the kubelet still processes the previous one.
     const { kubelet } = world;
     const { runUntil } = kubelet;
     let seconds = 0;
@@ -334,7 +338,7 @@ describe('dynamic assign', () => {
     expect(stderr).not.toContain('n1 trial');
   });
 
-  it('believes an unchanged status once the kubelet had the time to take what was assigned before', async () => {
+  it('trusts an unchanged status once the kubelet had the time to apply the previous assignment', async () => {
     await begin();
     await world.put('a', { kubelet: GOOD });
     await world.assign('a');
@@ -348,7 +352,7 @@ describe('dynamic assign', () => {
     expect(world.kubelet.restarts).toBe(restarts);
   });
 
-  it('reads back what the API server kept', async () => {
+  it('reads back the object that the API server stored', async () => {
     await begin({ keepsSource: false });
     await push(GOOD);
     const { code, stderr } = await dynamic('assign', 'n1', '--file', file(GOOD));
@@ -365,7 +369,7 @@ describe('dynamic assign', () => {
 });
 
 describe('dynamic reset, status, history, gc', () => {
-  it('tells of each step', async () => {
+  it('report each step', async () => {
     await begin();
     expect((await dynamic('status')).stdout).toMatch(/n1 +native +local +- +- +- +local +local\n/);
     const source = await push(GOOD);
@@ -389,7 +393,7 @@ describe('dynamic reset, status, history, gc', () => {
     ).toEqual(['WHAT HAPPENED', `changed to ${source}`, `changed to ${other}`, 'changed to the local configuration']);
   });
 
-  it('says of a text that is left over that it means nothing', async () => {
+  it('report that a leftover status message has no meaning', async () => {
     await begin();
     await world.assign('missing');
     await world.pass(60);
@@ -398,7 +402,7 @@ describe('dynamic reset, status, history, gc', () => {
     expect((await dynamic('status')).stdout).toContain('it stays until the kubelet restarts, and means nothing');
   });
 
-  it('deletes what no node uses, and nothing else', async () => {
+  it('gc deletes only ConfigMaps that no node uses', async () => {
     await begin();
     const [used, unused] = [await push(GOOD), await push(payload('maxPods: 78'))];
     const foreign = { name: 'foreign', namespace: 'kubeletadm-system' };
@@ -415,7 +419,7 @@ describe('dynamic reset, status, history, gc', () => {
 });
 
 describe('dynamic inspect', () => {
-  it('tells what a kubelet keeps and uses', async () => {
+  it('shows the assigned and the used configuration of a kubelet', async () => {
     await begin();
     const source = await push(GOOD);
     await dynamic('assign', 'n1', '--configmap', source, '--wait', 'good');
@@ -437,7 +441,7 @@ describe('dynamic inspect', () => {
     expect([repair.code, repair.stdout]).toEqual([0, 'Nothing to do.\n']);
   });
 
-  it('gets a kubelet back that restarts for ever', async () => {
+  it('repairs a kubelet in a crash loop', async () => {
     await begin();
     const good = await world.put('a', { kubelet: GOOD });
     await world.assign('a');
@@ -479,7 +483,7 @@ describe('dynamic inspect', () => {
     const done = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', join(directory, 'admin.conf'));
     expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('the kubelet is back')]);
     expect(done.stderr).not.toContain('PLAN_CHANGED');
-    // What it wrote is what the kubelet starts with.
+    // The kubelet starts with the repaired files.
     writeFileSync(join(world.directory, 'store/meta/assigned'), host.text(`${STORE}/store/meta/assigned`));
     world.kubelet.start();
     await world.pass(8);
@@ -488,7 +492,7 @@ describe('dynamic inspect', () => {
     expect(await world.status()).toEqual({});
   });
 
-  it('names a checkpoint file that differs from its ConfigMap, and has the kubelet download it again', async () => {
+  it('names a checkpoint file that differs from its ConfigMap, and makes the kubelet download it again', async () => {
     await begin();
     const a = await world.put('a', { kubelet: GOOD });
     await world.assign('a');
@@ -509,7 +513,7 @@ describe('dynamic inspect', () => {
     );
     expect(stdout).toContain('[DYNAMIC_CHECKPOINT_TORN]');
     expect(stdout).not.toMatch(/assign another/i);
-    // What is in the way may be the ConfigMap itself: it is not touched without a comparison.
+    // The ConfigMap itself may cause the failure: it is not changed without a comparison.
     host = hostOfKubelet();
     const blind = await dynamic('inspect', 'n1', '--repair');
     expect([blind.code, blind.stderr + blind.stdout]).toEqual([0, expect.stringContaining('not repaired: ')]);
@@ -518,7 +522,7 @@ describe('dynamic inspect', () => {
     const done = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', admin);
     expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('the kubelet is back')]);
     expect(host.text(`${STORE}/store/meta/assigned`)).toBe('');
-    // The kubelet of the world does with that what a kubelet does.
+    // The simulated kubelet handles the repaired store like a real one.
     world.kubelet.stop();
     rmSync(join(world.directory, checkpoint), { recursive: true });
     writeFileSync(join(world.directory, 'store/meta/assigned'), '');
@@ -527,7 +531,7 @@ describe('dynamic inspect', () => {
     expect(await world.status()).toEqual({ assigned: world.at(a), active: world.at(a) });
   });
 
-  it('gets a kubelet back whose meta file is garbage', async () => {
+  it('repairs a kubelet whose meta file is corrupt', async () => {
     await begin();
     world.kubelet.stop();
     writeFileSync(join(world.directory, 'store/meta/assigned'), 'garbage: [');
@@ -542,7 +546,7 @@ describe('dynamic inspect', () => {
 });
 
 describe('docs/dynamic-native.md', () => {
-  it('has commands that do what it says, in their order', async () => {
+  it('contains commands that work as described, in their order', async () => {
     await begin();
     world.admin.proxyNode('n1', (path) =>
       path === '/configz' && world.kubelet.configz !== null ? { status: 200, body: { kubeletconfig: world.kubelet.configz } } : 'down',

@@ -39,7 +39,7 @@ class Sink extends Writable {
 
 const dynamic = (...argv: readonly string[]) => dynamicFrom('alice@ws1', ...argv);
 
-/** Runs `dynamic ...` as an operator on a host of their own: nothing is kept there from one run to the next. */
+/** Runs `dynamic ...` as an operator on a new host: no files remain from one run to the next. */
 async function dynamicFrom(name: string, ...argv: readonly string[]) {
   const home = mkdtempSync(join(directory, 'home-'));
   const [stdout, stderr] = [new Sink(), new Sink()];
@@ -59,7 +59,7 @@ async function dynamicFrom(name: string, ...argv: readonly string[]) {
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
-/** Makes a ConfigMap of a payload, and gives what to assign. */
+/** Creates a ConfigMap with a payload, and returns its assignment. */
 async function push(maxPods: number): Promise<string> {
   const path = join(directory, 'kubelet.yaml');
   writeFileSync(path, `${HEADER}maxPods: ${maxPods}\n`);
@@ -67,7 +67,7 @@ async function push(maxPods: number): Promise<string> {
 }
 
 const nameOf = (source: string): string => source.split('/')[1] ?? '';
-/** The names of the ConfigMaps that hold what rollouts have changed. */
+/** The names of the ConfigMaps that record the changes of rollouts. */
 const records = async (): Promise<readonly string[]> => {
   const { items } = await fleet.cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });
   return items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('rollout-'));
@@ -76,7 +76,7 @@ const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(
 const NODES = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
 
 describe('dynamic assign of many nodes', () => {
-  it('goes batch by batch, the canary first', async () => {
+  it('proceeds batch by batch, the canary first', async () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2', '--wait', 'good');
@@ -97,7 +97,7 @@ describe('dynamic assign of many nodes', () => {
     expect([...fleet.restarts.values()]).toEqual([1, 1, 1, 1, 1, 1]);
   });
 
-  it('chooses nodes by label, and tells each step as an event', async () => {
+  it('selects nodes by label, and reports each step as an Event', async () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);
     const { code, stdout, stderr } = await dynamic('assign', '--selector', 'pool=odd', '--configmap', source, '-o', 'json');
@@ -126,7 +126,7 @@ describe('dynamic assign of many nodes', () => {
     expect(fleet.runs()).toMatchObject({ n1: 'local', n2: nameOf(source), n3: 'local' });
   });
 
-  it('chooses nodes by group of a fleet file', async () => {
+  it('selects nodes by group of a fleet file', async () => {
     fleet = await agentFleet(NODES);
     const path = join(directory, 'fleet.yaml');
     const hosts = ['  - name: n1', '  - name: host-2', '    nodeName: n2', '    groups: [edge]', '  - name: n3', '    groups: [edge]'];
@@ -140,7 +140,7 @@ describe('dynamic assign of many nodes', () => {
     expect(fleet.runs()).toMatchObject({ n1: 'local', n2: nameOf(source), n3: nameOf(source) });
   });
 
-  it('plans the batches, and touches nothing', async () => {
+  it('plans the batches without any change', async () => {
     fleet = await agentFleet(NODES);
     await fleet.setReady('n2', false);
     const source = await push(50);
@@ -168,7 +168,7 @@ describe('dynamic assign of many nodes', () => {
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
   });
 
-  it('stops at the canary that fell back', async () => {
+  it('stops when the canary rolls back', async () => {
     fleet = await agentFleet(NODES);
     fleet.behaviours.set('maxPods: 60', (seconds) =>
       seconds < 20 ? {} : { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },
@@ -185,9 +185,9 @@ describe('dynamic assign of many nodes', () => {
     expect([...fleet.restarts.values()]).toEqual([2, 0, 0, 0, 0, 0]);
   });
 
-  it('stops when a node goes back that was there already', async () => {
+  it('stops when a node of a finished batch rolls back', async () => {
     fleet = await agentFleet(NODES);
-    // It dies after the canary has counted, while the second batch is under way.
+    // Its kubelet crashes after the canary was confirmed, while the second batch is in progress.
     fleet.behaviours.set('maxPods: 60', (seconds, node) =>
       node === 'n1' && seconds > 45 ? { healthz: { ok: false, why: 'answers 500' } } : {},
     );
@@ -197,7 +197,7 @@ describe('dynamic assign of many nodes', () => {
     expect(stderr).toMatch(/n1: rolled back: .*answers 500/);
   });
 
-  it('gives back what the nodes had, those that failed first, no more at a time than it may', async () => {
+  it('restores the previous assignments, failed nodes first, within the limit of nodes changed at once', async () => {
     fleet = await agentFleet(NODES);
     const good = await push(50);
     await dynamic('assign', 'n1', 'n2', 'n3', '--configmap', good, '--wait', 'good');
@@ -223,7 +223,7 @@ describe('dynamic assign of many nodes', () => {
     expect((await dynamic('status')).stdout).not.toContain(nameOf(bad));
   });
 
-  it('goes on where Ctrl-C ended it, and gives back what the first run took', async () => {
+  it('resumes after Ctrl-C, and restores also the changes of the first run', async () => {
     fleet = await agentFleet(NODES);
     fleet.behaviours.set('maxPods: 60', (_, node) => (node === 'n5' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
     const source = await push(60);
@@ -234,14 +234,15 @@ describe('dynamic assign of many nodes', () => {
     expect(fleet.runs()).toMatchObject({ n1: nameOf(source), n2: nameOf(source), n3: 'local' });
     abort = new AbortController();
     const second = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
-    // n1 is canary enough, n2 is waited for; n5 fails, and n1 and n2 have back what they had before the first run.
+    // n1 is canary already, n2 is waited for; n5 fails, and n1 and n2 get their assignments from before the
+    // first run.
     expect(batchesIn(second.stderr).slice(0, 3)).toEqual(['batch 1, 1 node: n3', 'batch 2, 1 node: n4', 'batch 3, 1 node: n5']);
     expect([second.code, second.stdout]).toEqual([5, '6 nodes: 5 rolled back, 1 not started.\n']);
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
     expect(fleet.restarts.get('n1')).toBe(2);
   });
 
-  it('is resumed from another host after it was killed, and restores what the first run changed', async () => {
+  it('is resumed from another host after it was killed, and restores the changes of the first run', async () => {
     fleet = await agentFleet(NODES.slice(0, 4));
     const good = await push(50);
     await dynamic('assign', 'n1', 'n2', '--configmap', good);
@@ -256,16 +257,16 @@ describe('dynamic assign of many nodes', () => {
     expect(stderr).toContain('n4 rolled back');
     expect(fleet.runs()).toEqual({ n1: nameOf(good), n2: nameOf(good), n3: 'local', n4: 'local' });
     expect([code, stdout]).toEqual([5, '4 nodes: 4 rolled back.\n']);
-    // What is finished is not recorded any more.
+    // Finished rollouts are no longer recorded.
     expect(await records()).toEqual([]);
   });
 
-  it('does not claim that all is restored where the previous assignment of a failed node is not known', async () => {
+  it('does not claim that all is restored when the previous assignment of a failed node is unknown', async () => {
     fleet = await agentFleet(['n1', 'n2']);
     const bad = await push(60);
     await dynamic('assign', 'n1', '--configmap', bad, '--wait', 'none');
     await fleet.pass(30);
-    // It fails while the rollout is under way, and was assigned this by nothing that is recorded.
+    // The node fails during the rollout; its assignment was made by something that left no record.
     fleet.behaviours.set('maxPods: 60', (_, node) =>
       node === 'n1' && fleet.elapsedSeconds > 60 ? { healthz: { ok: false, why: 'answers 500' } } : {},
     );
@@ -273,7 +274,7 @@ describe('dynamic assign of many nodes', () => {
     expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 failed.\n']);
   });
 
-  it('reports at once that another operator replaced an assignment, and leaves that alone', async () => {
+  it('reports at once that another operator replaced an assignment, and keeps that assignment', async () => {
     fleet = await agentFleet(NODES.slice(0, 4));
     const [mine, other] = [await push(60), await push(70)];
     const started = fleet.elapsedSeconds;
@@ -294,11 +295,11 @@ describe('dynamic assign of many nodes', () => {
     expect([code, stdout]).toEqual([4, '4 nodes: 2 assigned by another operator, 2 not started.\n']);
   });
 
-  it('never reverts what another operator assigned at the last moment', async () => {
+  it('never reverts an assignment that another operator made at the last moment', async () => {
     fleet = await agentFleet(['n1', 'n2']);
     const [mine, other] = [await push(60), await push(70)];
     fleet.behaviours.set('maxPods: 60', (_, node) => (node === 'n2' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
-    // Between the last look at n1 and the patch that would revert it; by kubectl, which leaves no annotation.
+    // Between the last read of n1 and the patch that would revert it; by kubectl, which leaves no annotation.
     const { patch } = fleet.cluster;
     fleet.cluster.patch = async (ref, type, body, options) => {
       const text = JSON.stringify(body);
@@ -317,7 +318,7 @@ describe('dynamic assign of many nodes', () => {
     expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 assigned by another operator.\n']);
   });
 
-  it('begins no rollout that it could not revert', async () => {
+  it('starts no rollout that it could not revert', async () => {
     fleet = await agentFleet(['n1', 'n2']);
     const source = await push(60);
     const refused = () => Object.assign(clusterUnreachable('https://cluster.test:6443', 'read-only', 'Wait'));
@@ -332,7 +333,7 @@ describe('dynamic assign of many nodes', () => {
     expect([lenient.code, lenient.stderr]).toEqual([0, expect.stringContaining('[ROLLOUT_NOT_RECORDED]')]);
   });
 
-  it('counts nodes that are down already, leaves them to the end, and tells who did not come', async () => {
+  it('counts nodes that are already down, processes them last, and reports those that did not return', async () => {
     fleet = await agentFleet(NODES);
     await fleet.setReady('n2', false);
     const source = await push(50);
@@ -349,13 +350,13 @@ describe('dynamic assign of many nodes', () => {
     expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 not reached.\n']);
     expect(stderr).toMatch(/n2: waiting: .*Ready is Unknown/);
     expect(fleet.mostUnavailable()).toBe(3);
-    // It has it when it comes back.
+    // The node has the assignment when it returns.
     await fleet.setReady('n2', true);
     await fleet.pass(5);
     expect(fleet.runs().n2).toBe(nameOf(source));
   });
 
-  it('touches nothing where nodes that are down take up all that may be', async () => {
+  it('changes nothing when the nodes that are down use up the limit', async () => {
     fleet = await agentFleet(NODES);
     await fleet.setReady('n2', false);
     const source = await push(50);
@@ -364,12 +365,12 @@ describe('dynamic assign of many nodes', () => {
       3,
       expect.stringContaining('rollout stopped: n2 is down, 6 nodes not started: --max-unavailable allows no more'),
     ]);
-    // Alone it may be assigned what brings it up.
+    // A rollout of this node alone may assign the configuration that repairs it.
     fleet.plan.set(fleet.elapsedSeconds + 20, () => fleet.setReady('n2', true));
     expect((await dynamic('assign', 'n2', '--configmap', source)).code).toBe(0);
   });
 
-  it('lives through an API server that goes away, and a node that is deleted', async () => {
+  it('survives an API server outage and a deleted node', async () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);
     const away = (): void => {
@@ -399,7 +400,7 @@ describe('dynamic assign of many nodes', () => {
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
   });
 
-  it('refuses a ConfigMap that the agent of a node may not read, before anything is assigned', async () => {
+  it("rejects a ConfigMap that a node's agent may not read, before the first assignment", async () => {
     fleet = await agentFleet(['n1', 'n2']);
     const source = await push(50);
     const annotations = { 'kubeletadm.dev/config-namespace': 'edge' };
@@ -410,7 +411,7 @@ describe('dynamic assign of many nodes', () => {
     expect(refused.stderr).toContain('dynamic push FILE --namespace edge');
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: 'local', n2: 'local' });
-    // It may read what is pushed to its namespace.
+    // The agent may read ConfigMaps in the namespace of `dynamic push`.
     await fleet.cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'edge' } });
     const path = join(directory, 'edge.yaml');
     writeFileSync(path, `${HEADER}maxPods: 51\n`);
@@ -427,7 +428,7 @@ describe('dynamic assign of many nodes', () => {
     [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one: neither a number'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready: invalid duration "5"'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none', '--canary', '1'], '--canary with --wait none'],
-  ])('refuses %j', async (argv, reported) => {
+  ])('rejects %j', async (argv, reported) => {
     fleet = await agentFleet(['n1']);
     const { code, stderr } = await dynamic(...argv);
     expect([code, stderr]).toEqual([2, expect.stringContaining(reported)]);

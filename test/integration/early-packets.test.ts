@@ -22,7 +22,7 @@ const MODES: readonly (readonly [string, readonly EarlyPacket[]])[] = [
   ['SERVICE_ACCEPT, a request for a new password, a channel', ['service-accept', 'password-change', 'channel-open']],
 ];
 
-describe('packets of the login that come before the host key is judged', () => {
+describe('packets of the login that arrive before the host key is verified', () => {
   let directory: string;
   let server: RawSshServer | undefined;
   beforeAll(() => {
@@ -31,7 +31,7 @@ describe('packets of the login that come before the host key is judged', () => {
   afterEach(() => server?.stop());
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  /** The code of the error; `connected` when a command got as far as a session. */
+  /** The code of the error; `connected` when a command reached a session. */
   async function outcome(target: SshTarget, hostKeys: HostKeyStore = knownHostsStore()): Promise<string> {
     const transport = sshTransport(target, { hostKeys, password: new Secret(PASSWORD) });
     const result = await transport.run(['true'], { timeoutMs: 3000 }).then(
@@ -48,7 +48,7 @@ describe('packets of the login that come before the host key is judged', () => {
       ['unknown', [], 'ask', 'HOST_KEY_UNKNOWN'],
       ['changed', [OTHER_KEY], 'yes', 'HOST_KEY_MISMATCH'],
       ['changed', [OTHER_KEY], 'accept-new', 'HOST_KEY_MISMATCH'],
-    ] as const)('%s key: nothing of the login leaves, and the error is about the key', async (_, known, strictHostKeyChecking, code) => {
+    ] as const)('%s key: no login data is sent, and the error names the key', async (_, known, strictHostKeyChecking, code) => {
       server = await startRawSshServer({ early });
       const target = sshTargetFor({ port: server.port, directory, known, strictHostKeyChecking });
       expect(await outcome(target)).toMatch(new RegExp(`^${code} `));
@@ -65,7 +65,7 @@ describe('packets of the login that come before the host key is judged', () => {
     expect(server.wire().includes(PASSWORD)).toBe(false);
   });
 
-  it('a key that the host shows and does not own is neither trusted nor remembered', async () => {
+  it('a host that does not own the presented key is neither trusted nor added to known_hosts', async () => {
     server = await startRawSshServer({ early: ['service-accept'], signsWithAnotherKey: true });
     const target = sshTargetFor({ port: server.port, directory, known: [], strictHostKeyChecking: 'accept-new' });
     const saved: string[] = [];
@@ -85,7 +85,7 @@ describe('packets of the login that come before the host key is judged', () => {
     expect(server.payloads().map(([type]) => type)).toEqual(expect.arrayContaining([50, 90, 30]));
   });
 
-  it('a known host that answers a login nobody has requested is reported as such', async () => {
+  it('a known host that answers a login that was not requested is reported', async () => {
     server = await startRawSshServer({ early: ['userauth-failure'] });
     const target = sshTargetFor({ port: server.port, directory, known: [server.hostKey] });
     expect(await outcome(target)).toMatch(/^HOST_AUTH_FAILED .*the host violates the SSH protocol/);

@@ -8,14 +8,14 @@ import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { generateKey, type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
 
-/** What stands where a login shell would. */
+/** Programs in place of the login shell. */
 const ODD_SHELLS: readonly (readonly [name: string, forceCommand: string, needs: string])[] = [
   ['motd', 'echo Welcome; echo "of the day" >&2; printf "no newline"; eval "$SSH_ORIGINAL_COMMAND"', '/bin/sh'],
   ['fish', 'exec fish -c "$SSH_ORIGINAL_COMMAND"', '/usr/bin/fish'],
   ['csh', 'exec tcsh -c "$SSH_ORIGINAL_COMMAND"', '/usr/bin/tcsh'],
 ];
 
-/** Hosts of which nothing good comes, and the one line that is said of each. */
+/** Faulty hosts, each with the one line that is expected for it. */
 const BAD_SHELLS: readonly (readonly [name: string, forceCommand: string, code: RegExp])[] = [
   ['nologin', 'echo "This account is currently not available."; exit 1', /This account is currently not available.*\[HOST_/],
   ['no-shell', 'exec /nonexistent/sh', /\[HOST_/],
@@ -23,7 +23,7 @@ const BAD_SHELLS: readonly (readonly [name: string, forceCommand: string, code: 
   ['dies-early', 'eval "$SSH_ORIGINAL_COMMAND" | head -c 60; kill -KILL $PPID', /\[HOST_/],
 ];
 
-describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet in which much is wrong', () => {
+describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet with many faulty hosts', () => {
   const cleanups: (() => Promise<unknown>)[] = [];
   const lines: string[] = [];
   const [good, bad]: [string[], Map<string, RegExp>] = [['good-1', 'good-2'], new Map()];
@@ -97,14 +97,14 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet in 
     lines.push(`  - {name: ${name}, address: ${address}, ssh: ${ssh}}\n`);
   }
 
-  it('does the work on all others, whatever their login shell', () => {
+  it('all other hosts are processed, whatever their login shell', () => {
     const blocks = result.stdout.split('\n').filter((line) => line.trim() === 'all  well');
     expect(blocks, result.stdout + result.stderr).toHaveLength(good.length);
     for (const name of good) expect(result.stdout).toMatch(new RegExp(`^${name}:$`, 'm'));
     expect(result.code).toBe(4);
   });
 
-  it('says one printable line of each host that is not well', () => {
+  it('each faulty host gets one printable line', () => {
     const reported = result.stderr.trim().split('\n');
     expect(reported.map((line) => line.split(':')[0]).toSorted()).toEqual([...bad.keys()].toSorted());
     for (const [name, pattern] of bad) expect(reported.find((line) => line.startsWith(`${name}: `))).toMatch(pattern);

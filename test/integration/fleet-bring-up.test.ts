@@ -6,7 +6,7 @@ import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
-describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
+describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () => {
   let directory: string;
   let lab: Lab;
   const file = (): string => join(directory, 'fleet.yaml');
@@ -27,7 +27,7 @@ describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
     writeFileSync(join(directory, 'cluster.yaml'), CLUSTER);
   });
 
-  it('is planned: the first control plane makes it, the others come later', async () => {
+  it('is planned: the first control plane creates the cluster, the others join later', async () => {
     const { code, stdout, stderr } = await run('plan', '--exit-code', '--ignore-preflight-errors', 'all');
     expect(code, stderr).toBe(6);
     const lines = stdout.split('\n');
@@ -47,7 +47,7 @@ describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
     for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
   });
 
-  it('takes the endpoint of the fleet file where its configuration names none', async () => {
+  it('uses the endpoint of the fleet file when the cluster configuration names none', async () => {
     writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, ''));
     write(FLEET.replace('configuration: cluster.yaml', 'configuration: cluster.yaml, endpoint: vip.example:7443'));
     const { code, stdout, stderr } = await run('plan', '--ignore-preflight-errors', 'all');
@@ -55,7 +55,7 @@ describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
     expect(stdout).toMatch(/controlPlaneEndpoint: vip\.example:7443$/m);
   });
 
-  it('begins no other host when the first is refused, and writes no kubeconfig', async () => {
+  it('starts no other host when the first is rejected, and writes no kubeconfig', async () => {
     write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
     const { code, stdout, stderr } = await run('apply');
     expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not begun.\n']);
@@ -66,36 +66,36 @@ describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
 
   it.each<[string, readonly string[], (() => void) | null, string | RegExp]>([
     [
-      'the host that makes it is left out',
+      'the first control plane is excluded',
       ['--limit', 'node2'],
       null,
       /^\S+\/admin\.conf is not there: node1 is to make the cluster, and it is not among the hosts of this run\. Leave out --limit, or name node1 too; of a cluster that is there give the kubeconfig\. \[USAGE\]\n$/,
     ],
     [
-      'the plan is to be saved',
+      'the plan is saved',
       ['--out', 'plan.json'],
       null,
       /^there is no cluster yet: what the hosts will get that join it is not known, and cannot be saved\./,
     ],
     [
-      'its configuration is wrong',
+      'the cluster configuration is invalid',
       [],
       () => writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace('serviceSubnet', 'serviceSubnets')),
       /^\S+\/cluster\.yaml:4:4 networking\.serviceSubnets: unknown field\. Did you mean serviceSubnet\? \[CONFIG_UNKNOWN_FIELD\]\n$/,
     ],
     [
-      'nothing leads to all control planes',
+      'no endpoint leads to all control planes',
       [],
       () => writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, '')),
       /^\S+\/fleet\.yaml: node1, node2 are control planes, and no address is named that leads to all of them\. Name one that will last, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
     ],
     [
-      'its configuration is not there',
+      'the cluster configuration does not exist',
       [],
       () => rmSync(join(directory, 'cluster.yaml')),
       /cluster\.yaml: there is no such file\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
     ],
-  ])('says in one line when %s', async (_, args, spoil, message) => {
+  ])('prints one line when %s', async (_, args, spoil, message) => {
     spoil?.();
     expect(await run('plan', ...args)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
   });

@@ -15,7 +15,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';
 let files = 0;
 
-/** Writes files below a directory of their own. */
+/** Writes files below a new directory. */
 function write(texts: Readonly<Record<string, string>>): string {
   const root = join(directory, String(files++));
   for (const [path, text] of Object.entries(texts)) {
@@ -58,7 +58,7 @@ function kubespray(more: Readonly<Record<'both' | 'node1' | 'node2', Readonly<Re
 const NO_MORE = { both: {}, node1: {}, node2: {} };
 
 describe('fleet init', () => {
-  it('writes a file that is right, and never over one that is there', async () => {
+  it('writes a valid file, and never overwrites an existing one', async () => {
     const file = join(write({}), 'fleet.yaml');
     mkdirSync(dirname(file), { recursive: true });
     expect(await runCommand(['fleet', 'init', '-f', file])).toMatchObject({ code: 0, stderr: '' });
@@ -77,7 +77,7 @@ describe('fleet init', () => {
     ]);
   });
 
-  it('starts from an inventory and from ssh_config, by their place beside the file', async () => {
+  it('imports an inventory and ssh_config by paths relative to the fleet file', async () => {
     const root = write({
       'inv/hosts.json': listOf({ w1: { ansible_host: '10.0.0.1' }, w2: { ansible_host: '10.0.0.1' } }, { web: { hosts: ['w1', 'w2'] } }),
       'ssh/config': 'Host a b\n  HostName 10.9.9.9\nInclude more\nHost *\n',
@@ -207,7 +207,7 @@ describe('fleet init', () => {
     expect([read.kubernetesVersion, read.baseline ?? null]).toEqual([undefined, null]);
   });
 
-  it('prints it with -f -', async () => {
+  it('prints the file with -f -', async () => {
     const { code, stdout } = await runCommand(['fleet', 'init', '-f', '-']);
     expect([code, stdout.split('\n')[2]]).toEqual([0, 'apiVersion: kubeletadm.dev/v1alpha1']);
   });
@@ -216,7 +216,7 @@ describe('fleet init', () => {
 describe('fleet init --from-vagrant', () => {
   const recording = readFileSync(new URL('../unit/fleet/fixtures/vagrant/libvirt-2.3.4.txt', import.meta.url), 'utf8');
 
-  it('takes a recording from standard input or a file, key files by their way from the fleet file', async () => {
+  it('reads a recording from standard input or a file; key files are relative to the fleet file', async () => {
     const root = write({ 'here/x': '' });
     const text = recording.replaceAll('/home/ada/kubeletadm/vagrant', join(root, 'here'));
     const file = join(root, 'here/fleet.yaml');
@@ -237,7 +237,7 @@ describe('fleet init --from-vagrant', () => {
     expect(printed.stdout).toContain(`\n        - ${join(root, 'here')}/.vagrant/machines/cp1/libvirt/private_key\n`);
   });
 
-  it('runs vagrant ssh-config, and tells what it said when it fails', async () => {
+  it('runs vagrant ssh-config, and reports its output when it fails', async () => {
     const bin = write({ vagrant: `#!/bin/sh\n[ "$*" = ssh-config ] || exit 9\ncat <<'X'\n${recording}X\n` });
     chmodSync(join(bin, 'vagrant'), 0o755);
     const PATH = process.env.PATH;
@@ -261,7 +261,7 @@ describe('fleet init --from-vagrant', () => {
     }
   });
 
-  it('refuses a node IP that is none', async () => {
+  it('rejects an invalid node IP', async () => {
     expect(await runCommand(['fleet', 'init', '-f', '-', '--node-ip', '10.0.0.0/40'])).toMatchObject({
       code: 2,
       stdout: '',
@@ -271,7 +271,7 @@ describe('fleet init --from-vagrant', () => {
 });
 
 describe('fleet inventory and validate', () => {
-  it('tell everything that is wrong, with exit code 2', async () => {
+  it('report every error, with exit code 2', async () => {
     const root = write({
       'f.yaml': `${HEADER}hosts: [{name: n1, grops: [a]}]\nimports: [{ansibleInventory: nope.ini}, {ansibleInventory: bad.json}]\n`,
       'bad.json': listOf({}, { a: { children: ['a'] } }),
@@ -290,7 +290,7 @@ describe('fleet inventory and validate', () => {
     expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(2);
   });
 
-  it('find a host by its name only', async () => {
+  it('find a host only by its name', async () => {
     const file = join(write({ 'f.yaml': `${HEADER}hosts: [{name: "edge-[01:20]"}]\n` }), 'f.yaml');
     expect(await runCommand(['fleet', 'inventory', '-f', file, '--host', 'edge-5'])).toEqual({
       code: 2,
@@ -299,7 +299,7 @@ describe('fleet inventory and validate', () => {
     });
   });
 
-  it('judge configurations at the version of the file or of the flag', async () => {
+  it('validate configurations against the version of the file or of the flag', async () => {
     const file = join(
       write({
         'f.yaml': `${HEADER}kubernetesVersion: "1.30"\nbaseline: {kubeletConfiguration: {crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}\nhosts: [{name: n1}]\n`,
@@ -479,7 +479,7 @@ describe('fleet trust', () => {
 
   const at = (server: { readonly port: number } | null | undefined): string => `address: 127.0.0.1, ssh: {port: ${server?.port}}`;
 
-  it('shows fingerprints, records them on demand, and then knows them', async () => {
+  it('shows fingerprints, records them on request, and then reports them as known', async () => {
     const { argv, known } = fleet(`hosts: [{name: odd, ${at(odd)}}]\n`);
     const shown = await runCommand([...argv, '--dry-run']);
     expect(shown).toMatchObject({ code: 6, stderr: '' });
@@ -488,7 +488,7 @@ describe('fleet trust', () => {
         `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +not known\\n$`,
       ),
     );
-    // Nobody is there to be asked.
+    // Without a terminal no question can be asked.
     expect(await runCommand(argv)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('fleet trust: standard input is not a terminal'),
@@ -500,14 +500,14 @@ describe('fleet trust', () => {
     expect(readFileSync(known, 'utf8').split('\n')).toHaveLength(2);
   });
 
-  it.skipIf(missing)('logs in nowhere', async () => {
+  it.skipIf(missing)('does not log in', async () => {
     const { argv } = fleet(`hosts: [{name: n1, ${at(one)}}]\n`);
     const before = one?.log().length ?? 0;
     expect((await runCommand([...argv, '--yes'])).code).toBe(0);
     expect(one?.log().slice(before)).not.toMatch(/userauth|Failed|Accepted|invalid user/i);
   });
 
-  it.skipIf(missing)('never records a key that has changed; the others are recorded', async () => {
+  it.skipIf(missing)('never records a changed key; the other keys are recorded', async () => {
     const { argv, known } = fleet(`hosts: [{name: n1, ${at(one)}}, {name: odd, ${at(odd)}}]\n`);
     const other = two?.hostKey('ed25519');
     writeFileSync(known, `[127.0.0.1]:${one?.port} ${other}\n`);
@@ -519,13 +519,13 @@ describe('fleet trust', () => {
     expect(readFileSync(known, 'utf8')).toContain(odd.hostKey);
   });
 
-  it.skipIf(missing)('asks for the key it knows of a host with several', async () => {
+  it.skipIf(missing)('asks a host with several keys for the known one', async () => {
     const { argv, known } = fleet(`hosts: [{name: n1, ${at(one)}}]\n`);
     writeFileSync(known, `[127.0.0.1]:${one?.port} ${one?.hostKey('rsa')}\n`);
     expect(await runCommand([...argv, '--dry-run'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/RSA .* known\n$/) });
   });
 
-  it.skipIf(missing)('takes the keys of the fleet file for the only ones', async () => {
+  it.skipIf(missing)('accepts only the keys of the fleet file for a host that declares keys', async () => {
     const entry = (key: string | undefined) => `hosts: [{name: n1, address: 127.0.0.1, ssh: {port: ${one?.port}, hostKeys: ["${key}"]}}]\n`;
     const right = fleet(entry(one?.hostKey('rsa')));
     expect(await runCommand([...right.argv, '--yes'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/RSA .* known\n$/) });
@@ -535,7 +535,7 @@ describe('fleet trust', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^n1: ${wrong.file}:3:1: the host key has changed: `))]);
   });
 
-  it.skipIf(missing)('goes through a bastion, whose key comes first', async () => {
+  it.skipIf(missing)("connects through a bastion after checking the bastion's key", async () => {
     const bastion = `{name: b, role: bastion, address: 127.0.0.1, ssh: {port: ${one?.port}, user: ${one?.user}, identityFiles: [${one?.identityFile}]}}`;
     const { argv, known } = fleet(`hosts: [${bastion}, {name: n1, address: localhost, ssh: {port: ${two?.port}, bastion: b}}]\n`);
     const closed = await runCommand([...argv, '--dry-run', '-o', 'json']);
@@ -554,7 +554,7 @@ describe('fleet trust', () => {
     );
   });
 
-  it('says which host does not answer, and looks at the others', async () => {
+  it('reports an unreachable host, and checks the others', async () => {
     const { argv } = fleet(`hosts: [{name: dead, address: 127.0.0.1, ssh: {port: 1}}, {name: odd, ${at(odd)}}]\n`);
     const { code, stdout, stderr } = await runCommand([...argv, '--yes', '--connect-timeout', '2']);
     expect(code).toBe(4);

@@ -10,22 +10,22 @@ import { generateKey, type Sshd, sshdMissing, startSshd } from '../support/sshd.
 describe.skipIf(requirement("fleets over the system's ssh", sshdMissing))("a fleet with hosts for the system's ssh", () => {
   let directory: string;
   let identity: string;
-  /** Lets nobody in but with a certificate, which the built-in client cannot do. */
+  /** Accepts only logins with a certificate, which the built-in client does not support. */
   let certified: Sshd;
   let plain: Sshd;
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-fleet-openssh-'));
-    const authority = join(directory, 'authority');
+    const ca = join(directory, 'ca');
     identity = join(directory, 'id');
-    for (const path of [authority, identity]) generateKey(path, 'ed25519');
+    for (const path of [ca, identity]) generateKey(path, 'ed25519');
     // Every host of a fleet has an address of its own.
     const addresses = [2, 3].map((i) => `ListenAddress 127.0.0.${i}`);
     plain = await startSshd({ config: addresses });
     certified = await startSshd({
       hostKeys: ['ed25519', 'ecdsa'],
-      config: [...addresses, `TrustedUserCAKeys ${authority}.pub`, 'AuthorizedKeysFile none'],
+      config: [...addresses, `TrustedUserCAKeys ${ca}.pub`, 'AuthorizedKeysFile none'],
     });
-    execFileSync('ssh-keygen', ['-q', '-s', authority, '-I', 'test', '-n', certified.user, `${identity}.pub`]);
+    execFileSync('ssh-keygen', ['-q', '-s', ca, '-I', 'test', '-n', certified.user, `${identity}.pub`]);
   });
   afterAll(async () => {
     await Promise.all([certified?.stop(), plain?.stop()]);
@@ -43,7 +43,7 @@ describe.skipIf(requirement("fleets over the system's ssh", sshdMissing))("a fle
   const own = 'identityFiles: [id]';
   const ofPlain = (): string => `identityFiles: [${plain.identityFile}]`;
 
-  it('reaches each as the file says, with the keys the file has, one after a bastion', async () => {
+  it('reaches each host with the settings and keys of the fleet file, one through a bastion', async () => {
     const { code, stdout, stderr } = await exec([
       `name: jump, role: bastion, ${host(plain, ofPlain())}`,
       `name: direct, ${host(certified, `${own}, transport: openssh`)}`,
@@ -55,7 +55,7 @@ describe.skipIf(requirement("fleets over the system's ssh", sshdMissing))("a fle
     expect(stdout.match(/^ {2}a {2}b$/gm)).toHaveLength(4);
   });
 
-  it('the built-in client stays out, unless the command line says that it is not to be used', async () => {
+  it('a host that requires a certificate rejects the built-in client, and accepts --ssh-transport openssh', async () => {
     const hosts = [`name: certified, ${host(certified, own)}`];
     expect(await exec(hosts)).toMatchObject({ code: 1, stderr: expect.stringMatching(/^certified: .* \[HOST_AUTH_FAILED\]$/m) });
     const { code, stdout, stderr } = await exec(hosts, '--ssh-transport', 'openssh');
@@ -63,7 +63,7 @@ describe.skipIf(requirement("fleets over the system's ssh", sshdMissing))("a fle
     expect(stdout).toContain('a  b');
   });
 
-  it('takes no key but those of the file, and tells it in one line for that host', async () => {
+  it('accepts only the keys of the fleet file, and prints one line for the affected host', async () => {
     const stranger = join(directory, 'stranger');
     generateKey(stranger, 'ed25519');
     const key = readFileSync(`${stranger}.pub`, 'utf8').split(' ').slice(0, 2).join(' ');

@@ -11,7 +11,7 @@ import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 import { SHELLS } from '../support/shells.ts';
 
-describe.each(SHELLS)('the lock of a host, in $name', (shell) => {
+describe.each(SHELLS)('host lock in $name', (shell) => {
   describe.skipIf(requirement(`the lock of a host in ${shell.name}`, shell.missing))('here', () => {
     let top = '';
     let root = '';
@@ -40,7 +40,7 @@ describe.each(SHELLS)('the lock of a host, in $name', (shell) => {
     const release = (id: string): Promise<void> => host.perform([{ kind: 'release-lock', id }]);
     const edit = (from: RegExp, to: string): void => writeFileSync(file(), readFileSync(file(), 'utf8').replace(from, to));
 
-    it('keeps others out, says who holds it, and does nothing after it', async () => {
+    it('excludes others, names its holder, and stops the operations that follow a failed acquisition', async () => {
       await take('a');
       const error: unknown = await take('b').catch((refused: unknown) => refused);
       if (!(error instanceof HostLockedError)) throw error;
@@ -51,7 +51,7 @@ describe.each(SHELLS)('the lock of a host, in $name', (shell) => {
       expect(readdirSync(join(root, 'run'))).toEqual(['kubeletadm.lock']);
     });
 
-    it('is taken anew by its owner, and given back by no one else', async () => {
+    it('is refreshed by its owner, and released only by its owner', async () => {
       await take('a');
       await take('a', { seconds: 500 });
       expect(readFileSync(file(), 'utf8')).toContain('seconds 500\n');
@@ -63,12 +63,12 @@ describe.each(SHELLS)('the lock of a host, in $name', (shell) => {
     });
 
     it.each<[string, () => void, Partial<LockRequest>]>([
-      ['its time is over', () => edit(/^ends .*$/m, 'ends 1'), {}],
-      ['the host was restarted since', () => edit(/^boot .*$/m, 'boot another'), {}],
-      ['it holds nothing that can be read', () => writeFileSync(file(), ''), {}],
-      ['it is taken away from that one', () => undefined, { breaks: { kind: 'id', id: 'a' } }],
-      ['it is taken away from anybody', () => undefined, { breaks: { kind: 'any' } }],
-    ])('is taken when %s', async (_, change, more) => {
+      ['it has expired', () => edit(/^ends .*$/m, 'ends 1'), {}],
+      ['the host was rebooted', () => edit(/^boot .*$/m, 'boot another'), {}],
+      ['the lock file is unreadable', () => writeFileSync(file(), ''), {}],
+      ['the request breaks the lock of that holder', () => undefined, { breaks: { kind: 'id', id: 'a' } }],
+      ['the request breaks any lock', () => undefined, { breaks: { kind: 'any' } }],
+    ])('is acquired when %s', async (_, change, more) => {
       await take('a');
       change();
       await take('b', more);
@@ -76,12 +76,12 @@ describe.each(SHELLS)('the lock of a host, in $name', (shell) => {
       expect(readdirSync(join(root, 'run'))).toEqual(['kubeletadm.lock']);
     });
 
-    it('is not taken away from another than was meant', async () => {
+    it('is not broken when another run holds it than the named one', async () => {
       await take('c');
       await expect(take('b', { breaks: { kind: 'id', id: 'a' } })).rejects.toMatchObject({ code: 'HOST_LOCKED' });
     });
 
-    it.each(['free', 'stale'])('is taken by one alone of many who come at once, when it is %s', { timeout: 60_000 }, async (state) => {
+    it.each(['free', 'stale'])('is acquired by exactly one of many simultaneous runs when it is %s', { timeout: 60_000 }, async (state) => {
       if (state === 'stale') {
         await take('old');
         edit(/^ends .*$/m, 'ends 1');

@@ -17,7 +17,7 @@ import { type Sshd, sessionProcesses, sshdMissing, startSshd } from '../support/
 import { untilTrue } from '../support/until-true.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** What a host may cost at most: its answer twice, and what the collector has not come to. */
+/** Maximum growth of memory per host: twice its answer, and garbage that is not collected yet. */
 const MAX_GROWTH = 256 * MEBIBYTE;
 
 const CLIENTS = {
@@ -59,7 +59,7 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
       (error: unknown) => error,
     );
 
-  /** One printable line. */
+  /** Formats the error and checks that it is one short printable line. */
   function problemOf(error: unknown): string {
     if (!(error instanceof AppError)) throw error;
     const text = error.problems.map(formatProblem).join('');
@@ -71,39 +71,39 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
   it.each([
     ['before the command', 'yes'],
     ['on stderr', 'yes >&2'],
-    ['in the place of the answer', 'eval "$SSH_ORIGINAL_COMMAND"; yes'],
+    ['after the answer', 'eval "$SSH_ORIGINAL_COMMAND"; yes'],
     ['without a line end', 'tr "\\\\0" x </dev/zero'],
-  ])('that floods us %s is stopped, and costs little memory', async (_name, command) => {
+  ])('that sends endless output %s is stopped, and costs little memory', async (_name, command) => {
     const { host } = await serve(command);
     const before = process.memoryUsage().rss;
-    // The command itself may have ended long before: then its answer stands.
+    // The command itself may have finished long before: then its answer is used.
     const outcome = await query(host);
     if (outcome !== 'it answered') expect(problemOf(outcome)).toMatch(/HOST_OUTPUT_TOO_LARGE|HOST_PROGRAM_BROKEN/);
     expect(process.memoryUsage().rss - before).toBeLessThan(MAX_GROWTH);
   });
 
   it.each([
-    ['random bytes', 'head -c 100000 /dev/urandom', 'HOST_COMMAND_NOT_FOUND'],
-    ['nothing', 'true', 'HOST_COMMAND_NOT_FOUND'],
+    ['with random bytes', 'head -c 100000 /dev/urandom', 'HOST_COMMAND_NOT_FOUND'],
+    ['with nothing', 'true', 'HOST_COMMAND_NOT_FOUND'],
     [
-      'what writes to a terminal',
+      'with terminal escapes',
       'printf "\\\\033[2J\\\\033]0;owned\\\\007\\\\r worker-2: all is well\\\\n" >&2; exit 1',
       'HOST_COMMAND_NOT_FOUND',
     ],
-    ['a shell that breaks off', 'eval "$SSH_ORIGINAL_COMMAND" | head -c 120', 'HOST_'],
-  ])('that answers %s is told in one line', async (_name, command, code) => {
+    ['with a truncated program', 'eval "$SSH_ORIGINAL_COMMAND" | head -c 120', 'HOST_'],
+  ])('that answers %s is reported in one line', async (_name, command, code) => {
     const { host } = await serve(command);
     expect(problemOf(await query(host))).toContain(code);
   });
 
-  it('that says in an error what writes to a terminal', async () => {
+  it('that prints terminal escapes in an error cannot write to the terminal', async () => {
     const { host } = await serve(null);
     const argv = ['/bin/sh', '-c', 'printf "\\033[2Jworker-2: ok\\n\\033[31mall is well\\n" >&2; exit 1'];
     const error: unknown = await host.perform([{ kind: 'run', argv, what: 'it' }]).catch((reason: unknown) => reason);
     expect(problemOf(error)).toContain('all is well');
   });
 
-  it('that never ends is left in time, and keeps nobody else', async () => {
+  it('that never finishes is abandoned after the timeout, and delays no other host', async () => {
     const [hanging, well] = [await serve('sleep 600'), await serve(null)];
     const start = Date.now();
     const outcomes = Promise.all([query(hanging.host, 3000), query(well.host).then((answer) => [answer, Date.now() - start])]);
@@ -113,10 +113,11 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
     expect(tookMs).toBeLessThan(3000);
   });
 
-  it('that never ends leaves no process when its server has stopped', async () => {
+  it('that never finishes leaves no process when its server has stopped', async () => {
     const { host, sshd, transport } = await serve('sleep 600');
     problemOf(await query(host, 500));
-    // Its session ends, and the command runs on without a parent. Some shells stay beside their last command.
+    // Its session ends, and the command continues without a parent. Some shells remain next to their last
+    // command.
     await transport.close();
     await untilTrue(() => /Disconnected from|Connection (closed|reset) by/.test(sshd.log()));
     expect(sessionProcesses(sshd.port).length).toBeGreaterThan(0);
@@ -124,7 +125,7 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
     expect(sessionProcesses(sshd.port)).toEqual([]);
   });
 
-  it('that goes away in the middle of a write', async () => {
+  it('that disconnects during a write is reported', async () => {
     const { host, sshd } = await serve(null);
     const root = mkdtempSync(join(directory, 'root-'));
     const write = { kind: 'write-file', path: join(root, 'f'), content: 'x\n', mode: 0o644, owner: 'root:root' } as const;
@@ -133,7 +134,7 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
     expect(problemOf(await running)).toContain('HOST_CONNECTION_LOST');
   });
 
-  it('that talks without end before it says who it is', async () => {
+  it('that sends endless lines before its SSH version is abandoned', async () => {
     const server = await startTcpServer((socket) => {
       const talk = (): void => {
         while (!socket.destroyed && socket.write('all is well\r\n'.repeat(1000)));

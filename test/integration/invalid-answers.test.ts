@@ -10,7 +10,7 @@ import { collect } from '../contract/cluster.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { runCommand } from '../support/run-cli.ts';
 
-/** Another web server in place of the API server: every request is answered with 200 and one JSON object. */
+/** A web server in place of the API server: answers every request with 200 and one JSON object. */
 let body: object = {};
 let web: Server;
 let url: string;
@@ -41,20 +41,20 @@ afterAll(async () => {
 });
 
 const META = { resourceVersion: '1' };
-/** `KIND` stands for the kind that is listed. */
-const LISTS: readonly (readonly [what: string, body: object, why: string])[] = [
+/** `KIND` is replaced by the listed kind. */
+const LISTS: readonly (readonly [what: string, body: object, reason: string])[] = [
   ['no items', {}, 'items: expected array, received undefined'],
-  ['items that are no list', { metadata: META, items: { a: 1 } }, 'items: expected array, received object'],
-  ['an item that is no object', { metadata: META, items: [null] }, 'items[0]: expected object, received null'],
+  ['items that are not a list', { metadata: META, items: { a: 1 } }, 'items: expected array, received object'],
+  ['an item that is not an object', { metadata: META, items: [null] }, 'items[0]: expected object, received null'],
   ['an item without metadata', { metadata: META, items: [{ spec: {} }] }, 'items[0].metadata: expected object, received undefined'],
   ['an item without a name', { metadata: META, items: [{ metadata: {} }] }, 'items[0].metadata.name: expected string, received undefined'],
   [
-    'labels that are no texts',
+    'labels that are not strings',
     { metadata: META, items: [{ metadata: { name: 'x', labels: { a: 1 } } }] },
     'items[0].metadata.labels.a: expected',
   ],
   [
-    'annotations that are a text',
+    'annotations that are a string',
     { metadata: META, items: [{ metadata: { name: 'x', annotations: 'a' } }] },
     'items[0].metadata.annotations: exp',
   ],
@@ -67,15 +67,15 @@ const COMMANDS: readonly (readonly [argv: readonly string[], path: string])[] = 
   [['dynamic', 'gc'], 'GET /api/v1/n'],
 ];
 
-describe.each(COMMANDS)('%j says what is wrong with', (argv, path) => {
-  it.each(LISTS)('a list with %s', async (_, answer, why) => {
+describe.each(COMMANDS)('%j reports', (argv, path) => {
+  it.each(LISTS)('a list with %s', async (_, answer, reason) => {
     body = answer;
     const { code, stdout, stderr } = await runCommand([...argv, '--kubeconfig', kubeconfig]);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`: ${url} answered ${path}`);
     expect(stderr).toContain(` with an invalid Kubernetes object: ${why}`);
     expect(stderr).toMatch(/\. Check the server address in the kubeconfig: .*\. \[CLUSTER_ANSWER_INVALID\]\n$/);
-    // A command that changes a cluster names it first.
+    // A command that changes a cluster prints the cluster's name first.
     const problems = stderr
       .trimEnd()
       .split('\n')
@@ -84,7 +84,7 @@ describe.each(COMMANDS)('%j says what is wrong with', (argv, path) => {
   });
 });
 
-describe('members that the program reads are checked', () => {
+describe('fields that the program reads are validated', () => {
   const item = (members: object): object => ({ metadata: META, items: [{ metadata: { name: 'x' }, ...members }] });
   it.each<[readonly string[], object, string]>([
     [['token', 'list'], item({ data: { 'token-id': 4 } }), 'items[0].data.token-id: expected string, received number'],
@@ -97,24 +97,24 @@ describe('members that the program reads are checked', () => {
       'items[0].status.nodeInfo.kubeletVersion: expected string',
     ],
     [['dynamic', 'gc'], item({ data: [] }), 'items[0].data: expected record, received array'],
-  ])('%j %j', async (argv, answer, why) => {
+  ])('%j %j', async (argv, answer, reason) => {
     body = answer;
     const { code, stderr } = await runCommand([...argv, '--kubeconfig', kubeconfig]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(why)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(reason)]);
     expect(stderr).toMatch(/\[CLUSTER_ANSWER_INVALID\]\n$/);
   });
 });
 
-describe('config diff cluster says what is wrong with', () => {
+describe('config diff cluster reports', () => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kubelet-config' } };
   it.each<[string, object, string]>([
     ['an object without metadata', {}, 'apiVersion: expected string, received undefined'],
-    ['an object of a status page', { status: 'ok' }, 'apiVersion: expected string, received undefined'],
+    ['an object without apiVersion, as of a status page', { status: 'ok' }, 'apiVersion: expected string, received undefined'],
     ['an object without a name', { ...object, metadata: {} }, 'metadata.name: expected string, received undefined'],
     ['metadata that is a list', { ...object, metadata: [] }, 'metadata: expected object, received array'],
     ['an object of another kind', { ...object, kind: 'Pod' }, 'kind: expected ConfigMap, received Pod'],
     ['an object of another name', { ...object, metadata: { name: 'other' } }, 'metadata.name: expected kube'],
-  ])('%s', async (_, answer, why) => {
+  ])('%s', async (_, answer, reason) => {
     body = answer;
     const { code, stdout, stderr } = await runCommand(['config', 'diff', 'cluster', kubelet, '--kubeconfig', kubeconfig]);
     expect([code, stdout]).toEqual([1, '']);
@@ -124,10 +124,10 @@ describe('config diff cluster says what is wrong with', () => {
   });
 });
 
-describe('the client of the API server', () => {
+describe('API server client', () => {
   const node: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'x' } };
   const ref = { apiVersion: 'v1', kind: 'Node', name: 'x' };
-  const invalid = (method: string, why: string) => ({
+  const invalid = (method: string, reason: string) => ({
     code: 'CLUSTER_ANSWER_INVALID',
     message: expect.stringMatching(new RegExp(`answered ${method} /api/v1/nodes\\S* with an invalid Kubernetes object: ${why}`)),
   });
@@ -143,7 +143,7 @@ describe('the client of the API server', () => {
     ['patch', 'PATCH', () => cluster.patch(ref, 'merge', {})],
     ['delete', 'DELETE', () => cluster.delete(ref)],
     ['get', 'GET', () => cluster.get(ref)],
-  ])('refuses an answer without metadata to %s', async (_, method, call) => {
+  ])('rejects an answer without metadata to %s', async (_, method, call) => {
     body = { apiVersion: 'v1', kind: 'Node' };
     await expect(call()).rejects.toMatchObject(invalid(method, 'metadata: expected object, received undefined'));
   });
@@ -156,14 +156,14 @@ describe('the client of the API server', () => {
     ],
     ['of another kind', { type: 'MODIFIED', object: { ...node, kind: 'Pod' } }, 'object.kind: expected Node, received Pod'],
     ['that is a bookmark without a version', { type: 'BOOKMARK', object: node }, 'object.metadata.resourceVersion: expected string'],
-  ])('refuses an event %s', async (_, event, why) => {
+  ])('rejects an event %s', async (_, event, reason) => {
     body = event;
     await expect(collect(cluster.watch({ apiVersion: 'v1', kind: 'Node' }, {}))).rejects.toMatchObject(
-      invalid('GET', why.replaceAll('.', '\\.')),
+      invalid('GET', reason.replaceAll('.', '\\.')),
     );
   });
 
-  it('takes a bookmark, whose object has a version and no name', async () => {
+  it('accepts a bookmark, whose object has a resourceVersion and no name', async () => {
     const bookmark = {
       type: 'BOOKMARK',
       object: { apiVersion: 'v1', kind: 'Node', metadata: { resourceVersion: '7', creationTimestamp: null } },
@@ -173,13 +173,13 @@ describe('the client of the API server', () => {
     expect(first.value).toMatchObject(bookmark);
   });
 
-  it('takes the answer to a review, which has no name', async () => {
+  it('accepts the answer to a review, which has no name', async () => {
     const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', metadata: { creationTimestamp: null } };
     body = { ...review, status: { allowed: true } };
     expect(await cluster.create({ ...review, metadata: {} } as unknown as KubeObject)).toMatchObject({ status: { allowed: true } });
   });
 
-  it('takes a list whose items are null, as some aggregated API servers write an empty list', async () => {
+  it('accepts a list whose items are null, as some aggregated API servers write an empty list', async () => {
     body = { apiVersion: 'v1', kind: 'NodeList', metadata: {}, items: null };
     expect(await cluster.list({ apiVersion: 'v1', kind: 'Node' })).toEqual({ items: [], resourceVersion: '' });
   });

@@ -78,7 +78,10 @@ afterAll(async () => {
 
 const run = (...argv: readonly string[]): Promise<CliResult> => runCommand(argv);
 
-/** What was printed, as a golden file has it: stdout, then stderr and the exit code; paths of this run are masked, columns pushed together. */
+/**
+ * The output as in a golden file: stdout, then stderr and the exit code. Paths of this run are masked, and
+ * runs of spaces between columns are collapsed.
+ */
 async function expectGolden(name: string, result: CliResult): Promise<void> {
   const text = `${result.stdout}--- stderr, exit code ${result.code}\n${result.stderr}`
     .replaceAll(temporary, 'DIR')
@@ -101,18 +104,18 @@ describe('config explain', () => {
 });
 
 describe('config defaults', () => {
-  it('prints what kubeadm writes as JSON, too', async () => {
+  it("prints kubeadm's defaults, also as JSON", async () => {
     const { code, stdout } = await run('config', 'defaults', '--profile', 'kubeadm', '-o', 'json');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ cgroupDriver: 'systemd', clusterDNS: ['10.96.0.10'], memorySwap: {}, syncFrequency: '0s' });
   });
 
-  it('prints those of a minor', async () => {
+  it('prints the defaults of a minor version', async () => {
     const { code, stdout } = await run('config', 'defaults', '--kubernetes-version', 'v1.26.3');
     expect([code, /^eventBurst: (.*)$/m.exec(stdout)?.[1]]).toEqual([0, '10']);
   });
 
-  it('refuses a version that is not known', async () => {
+  it('rejects an unknown version', async () => {
     await expectGolden('defaults-version', await run('config', 'defaults', '--kubernetes-version', '1.19'));
   });
 });
@@ -136,7 +139,7 @@ describe('config diff', () => {
     await expectGolden('diff-host-node', result);
   });
 
-  it('compares what two kubelets have by themselves', async () => {
+  it('compares the defaults of two kubelets', async () => {
     await expectGolden('diff-defaults', await run('config', 'diff', 'defaults/1.30', 'defaults/1.36'));
   });
 
@@ -156,7 +159,7 @@ describe('config migrate', () => {
   const flags = file('flags.env', 'KUBELET_KUBEADM_ARGS="--container-runtime=remote --node-ip=10.0.0.5 --max-pods=70"\n');
   const workers = file('workers.yaml', `# ours\n${HEADER}maxPods: 60 # small\nfeatureGates:\n  CSIMigration: true\n`);
 
-  it('says each thing it did', async () => {
+  it('reports each change', async () => {
     await expectGolden('migrate', await run('config', 'migrate', workers, '--from', '1.24', '--to', '1.36', '--flags', flags));
   });
 
@@ -170,7 +173,7 @@ describe('config migrate', () => {
     expect(readFileSync(env, 'utf8')).toBe('KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.5"\n');
   });
 
-  it('refuses what would be lost, and writes nothing', async () => {
+  it('rejects a lossy migration, and writes nothing', async () => {
     const lossy = file('lossy.yaml', `${HEADER}maxPods: 60\nfeatureGates:\n  CSIMigration: false\n`);
     const target = join(temporary, 'never.yaml');
     await expectGolden('migrate-lossy', await run('config', 'migrate', lossy, '--from', '1.24', '--to', '1.36', '--new-config', target));
@@ -178,16 +181,16 @@ describe('config migrate', () => {
     await expectGolden('migrate-forced', await run('config', 'migrate', lossy, '--from', '1.24', '--to', '1.36', '--force'));
   });
 
-  it('refuses a result the new kubelet would not take', async () => {
+  it('rejects a result that the new kubelet would not accept', async () => {
     const bad = file('refused.yaml', `${HEADER}runOnce: true\n`);
     await expectGolden('migrate-refused', await run('config', 'migrate', bad, '--from', '1.24', '--to', '1.36'));
   });
 
-  it('is a document for machines', async () => {
+  it('prints a JSON document', async () => {
     await expectGolden('migrate-json', await run('config', 'migrate', workers, '--from', '1.24', '--to', '1.26', '-o', 'json'));
   });
 
-  it('converts kubeadm documents still', async () => {
+  it('still converts kubeadm documents', async () => {
     const v1beta3 = file('v1beta3.yaml', 'apiVersion: kubeadm.k8s.io/v1beta3\nkind: InitConfiguration\nnodeRegistration: {name: a}\n');
     await expectGolden('migrate-kubeadm', await run('config', 'migrate', '--old-config', v1beta3));
   });
@@ -203,7 +206,7 @@ describe('config migrate', () => {
 });
 
 describe('config from-node', () => {
-  it('parts what belongs to the node', async () => {
+  it('separates the node-specific fields', async () => {
     const overlay = join(temporary, 'worker-1.yaml');
     const args = ['config', 'from-node', 'worker-1', '--without-defaults', '--overlay-out', overlay, '--kubeconfig', kubeconfig];
     await expectGolden('from-node', await run(...args));
@@ -216,7 +219,7 @@ resolvConf: /run/systemd/resolve/resolv.conf
     );
   });
 
-  it('makes a file that validates', async () => {
+  it('writes a file that validates', async () => {
     const { stdout } = await run('config', 'from-node', 'node/worker-1', '-o', 'json', '--kubeconfig', kubeconfig);
     expect(await run('config', 'validate', file('from-node.json', stdout))).toMatchObject({ code: 0 });
   });
@@ -225,19 +228,19 @@ resolvConf: /run/systemd/resolve/resolv.conf
 describe('node explain', () => {
   const ssh = (): readonly string[] => ['--ssh-config', lab.sshConfig];
 
-  it('tells which layer wins on a host, and where its kubelet says something else', async () => {
+  it('shows the winning layer of each field on a host, and where its kubelet reports another value', async () => {
     await expectGolden('node-explain', await run('node', 'explain', 'node1', 'maxPods', ...ssh(), '--kubeconfig', kubeconfig));
     await expectGolden('node-explain-json', await run('node', 'explain', 'host/node1', 'clusterDomain', '-o', 'json', ...ssh()));
   });
 
-  it('tells all fields', async () => {
+  it('shows all fields', async () => {
     const { code, stdout } = await run('node', 'explain', 'node1', ...ssh());
     expect(code).toBe(0);
     expect(stdout.split('\n').length).toBeGreaterThan(80);
     expect(stdout).toMatch(/^serializeImagePulls +false +drop-in: \/etc\/kubernetes\/kubelet\.d\/50-pulls\.conf:4$/m);
   });
 
-  it('knows a node by what its kubelet says', async () => {
+  it("inspects a node by its kubelet's configz", async () => {
     await expectGolden('node-explain-node', await run('node', 'explain', 'node/worker-1', '--kubeconfig', kubeconfig));
   });
 
@@ -266,7 +269,7 @@ describe('docs/configuration.md', () => {
   });
   afterAll(() => process.chdir(before));
 
-  it('shows commands', () => {
+  it('quotes commands', () => {
     expect(steps.length).toBeGreaterThan(6);
   });
 

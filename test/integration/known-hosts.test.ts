@@ -57,7 +57,7 @@ describe('known_hosts, compared with ssh-keygen -F', () => {
       marker: fc.constantFrom('', '', '', '', '@revoked ', '@cert-authority ', '@other ', '@revoked @revoked '),
       hosts,
       gap: fc.constantFrom(' ', '\t', '  '),
-      // Lines with a broken key are listed by ssh-keygen -F, which does not look at it, and passed over by ssh.
+      // ssh-keygen -F lists lines with a broken key without reading it; ssh skips them.
       key: fc.constantFrom(`${KEY.type} ${KEY.blob}`, `${KEY.type} ${KEY.blob} a comment`, `${KEY.type}\t${KEY.blob} \t`),
     })
     .map(({ indent, marker, hosts: each, gap, key }) => `${indent}${marker}${each}${gap}${key}`);
@@ -65,7 +65,7 @@ describe('known_hosts, compared with ssh-keygen -F', () => {
     maxLength: 12,
   });
 
-  it.skipIf(noSshKeygen)('finds the same lines (skipped where ssh-keygen is not installed)', () => {
+  it.skipIf(noSshKeygen)('finds the same lines (skipped without ssh-keygen)', () => {
     const path = join(directory, 'generated');
     fc.assert(
       fc.property(file, name, (lines, desired) => {
@@ -82,7 +82,7 @@ describe('known_hosts, compared with ssh-keygen -F', () => {
     );
   });
 
-  it.skipIf(noSshKeygen)('writes names that ssh-keygen finds (skipped where it is not installed)', () => {
+  it.skipIf(noSshKeygen)('writes names that ssh-keygen finds (skipped without ssh-keygen)', () => {
     const path = join(directory, 'written');
     for (const salt of [null, Buffer.alloc(20, 3)]) {
       writeFileSync(path, renderKnownHostsLine('[fd00::1]:2222', KEY, salt));
@@ -97,7 +97,7 @@ describe('knownHostsStore', () => {
     target: Parameters<typeof knownHostsNames>[0] & Parameters<typeof store.knownHosts>[0],
   ) => checkHostKey(await store.knownHosts(target), knownHostsNames(target), KEY).kind;
 
-  it('adds a key in a new private file, and knows it from then on', async () => {
+  it('adds a key to a new private file, and finds it afterwards', async () => {
     const path = join(directory, 'new/.ssh/known_hosts');
     const target = sshTargetFor({ directory, port: 2222, userKnownHostsFiles: [path] });
     const store = knownHostsStore();
@@ -108,7 +108,7 @@ describe('knownHostsStore', () => {
     expect(await validate(store, target)).toBe('known');
   });
 
-  it('hides the name where HashKnownHosts is set', async () => {
+  it('hashes the name when HashKnownHosts is set', async () => {
     const path = join(directory, 'hashed');
     const target = sshTargetFor({ directory, port: 22, userKnownHostsFiles: [path], hashKnownHosts: true });
     const store = knownHostsStore();
@@ -117,14 +117,14 @@ describe('knownHostsStore', () => {
     expect(await validate(store, target)).toBe('known');
   });
 
-  it('leaves a last line without newline whole', async () => {
+  it('keeps a last line without newline intact', async () => {
     const path = join(directory, 'no-newline');
     writeFileSync(path, `n9 ${OTHER.type} ${OTHER.blob}`);
     await knownHostsStore().save(sshTargetFor({ directory, port: 22, userKnownHostsFiles: [path] }), KEY);
     expect(readFileSync(path, 'utf8').split('\n')).toEqual([`n9 ${OTHER.type} ${OTHER.blob}`, `127.0.0.1 ${KEY.type} ${KEY.blob}`, '']);
   });
 
-  it('keeps every line of many that are added at a time', async () => {
+  it('keeps every line of many simultaneous additions', async () => {
     const path = join(directory, 'many');
     const store = knownHostsStore();
     const targets = Array.from({ length: 50 }, (_, i) =>
@@ -134,7 +134,7 @@ describe('knownHostsStore', () => {
     expect(await Promise.all(targets.map((target) => validate(store, target)))).toEqual(targets.map(() => 'known'));
   });
 
-  it('reads several files, and again what others have changed', async () => {
+  it('reads several files, and reloads them after changes by others', async () => {
     const user = join(directory, 'user');
     const global = join(directory, 'global');
     const target = sshTargetFor({ directory, port: 22, userKnownHostsFiles: [user], globalKnownHostsFiles: [global] });
@@ -147,11 +147,11 @@ describe('knownHostsStore', () => {
     expect(await validate(store, target)).toBe('revoked');
   });
 
-  it('writes nowhere when no file is configured', async () => {
+  it('writes no file when none is configured', async () => {
     expect(await knownHostsStore().save(sshTargetFor({ directory, port: 22, userKnownHostsFiles: [] }), KEY)).toBeNull();
   });
 
-  it('does not take a file it cannot read for an empty one', async () => {
+  it('does not treat an unreadable file as an empty one', async () => {
     const target = sshTargetFor({ directory, port: 22, userKnownHostsFiles: [directory] });
     await expect(knownHostsStore().knownHosts(target)).rejects.toThrow(
       `node-1: cannot check the host key: cannot read ${directory}: EISDIR`,

@@ -11,7 +11,7 @@ import { runCommand } from '../support/run-cli.ts';
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-golden-'));
 afterAll(() => rmSync(temporary, { recursive: true, force: true }));
 
-describe('init of a bare host writes what kubeadm 1.36.2 writes', () => {
+describe('init of a bare host writes the same files as kubeadm 1.36.2', () => {
   it.each(initRecordings())('$name', { timeout: 60_000 }, async ({ name, input, expected }) => {
     const plan = await dryRun(name, input);
     const comparisons = compareInit(plan, expected, input);

@@ -19,7 +19,7 @@ import { runCommand } from '../support/run-cli.ts';
 const FOLDER = fileURLToPath(new URL('../fixtures/kubeadm-1.36.2/join', import.meta.url));
 const CASES = readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, 'input.yaml')));
 
-/** Where a file of a recording stands on the host. */
+/** The path on the host of a file of a recording. */
 const PATHS: Readonly<Record<string, string>> = {
   'bootstrap-kubelet.conf': '/etc/kubernetes/bootstrap-kubelet.conf',
   'ca.crt': '/etc/kubernetes/pki/ca.crt',
@@ -28,7 +28,7 @@ const PATHS: Readonly<Record<string, string>> = {
   'kubeadm-flags.env': '/var/lib/kubelet/kubeadm-flags.env',
 };
 
-/** Of the recordings. */
+/** Values that the recordings contain. */
 const TOKEN = 'fedcba.fedcba9876543210';
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-join-golden-'));
 let api: ApiServer;
@@ -53,7 +53,7 @@ afterAll(async () => {
   rmSync(temporary, { recursive: true, force: true });
 });
 
-describe('join writes what kubeadm 1.36.2 writes', () => {
+describe('join writes the same files as kubeadm 1.36.2', () => {
   it.each(CASES)('%s', async (name) => {
     const recording = parse(readFileSync(join(FOLDER, name, 'expected.yaml'), 'utf8')) as { files: Readonly<Record<string, string>> };
     const { code, stdout, stderr } = await dryRun(name);
@@ -65,7 +65,7 @@ describe('join writes what kubeadm 1.36.2 writes', () => {
     }
   });
 
-  it('warns of what a newer kubeadm says in kubeadm-config', async () => {
+  it('warns about content of kubeadm-config from a newer kubeadm', async () => {
     const found = api.get('v1', 'ConfigMap', 'kubeadm-config', 'kube-system') as KubeObject;
     const { resourceVersion: _, ...metadata } = found.metadata;
     const text = (found.data as Readonly<Record<string, string>>).ClusterConfiguration as string;
@@ -99,7 +99,7 @@ function filesOf(stdout: string): ReadonlyMap<string, string> {
   );
 }
 
-/** The recording's placeholders filled in; the plan shows no token. */
+/** The recording with its placeholders replaced; the plan shows no token. */
 function atThisCluster(text: string): string {
   return text
     .replaceAll('@ENDPOINT@', new URL(api.url).host)
@@ -108,7 +108,7 @@ function atThisCluster(text: string): string {
     .replaceAll(TOKEN, '"[secret]"');
 }
 
-/** YAML read, other files as they are. */
+/** Parses YAML files, and returns other files unchanged. */
 function readable(file: string, text: string | undefined): unknown {
   if (text === undefined || file === 'ca.crt' || file.endsWith('.env')) return text;
   return parse(text.replace(/token: \[secret\]$/m, 'token: "[secret]"'));

@@ -7,8 +7,8 @@ import type { PlanDocument } from '../../src/host/plan/document.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 /**
- * What kubeadm 1.36.2 answers to inputs of all kinds, one line a case: which it refuses, and which values it writes for the others. Found by running
- * both on the same input.
+ * Results of kubeadm 1.36.2 for inputs of all kinds, one line per case: the rejected inputs, and the values
+ * written for the accepted ones. Found by running both programs on the same input.
  */
 
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-verdicts-'));
@@ -35,7 +35,7 @@ async function dryRun({ init = '', node = '', cluster = '', kubelet, patches }: 
     ...(patches === undefined ? [] : [`patches: {directory: ${directory}/patches}`]),
     `nodeRegistration: {name: cp-1${node === '' ? '' : `, ${node}`}}`,
     '---\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2',
-    // The keys are not what these cases are about, and others take longer to make.
+    // The keys are irrelevant for these cases, and RSA keys take longer to generate.
     'encryptionAlgorithm: ECDSA-P256',
     ...(cluster === '' ? [] : [cluster]),
     ...(kubelet === undefined ? [] : [`---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${kubelet}`]),
@@ -45,7 +45,7 @@ async function dryRun({ init = '', node = '', cluster = '', kubelet, patches }: 
   return runCommand(argv);
 }
 
-/** The kubelet's files by name, config.yaml and the uploaded configuration read. */
+/** The kubelet's files by name; config.yaml and the uploaded configuration are parsed. */
 async function written(input: Input) {
   const { code, stdout, stderr } = await dryRun(input);
   expect(code, stderr).toBe(0);
@@ -67,12 +67,12 @@ async function written(input: Input) {
   };
 }
 
-describe('init refuses what kubeadm 1.36.2 refuses', () => {
+describe('init rejects the inputs that kubeadm 1.36.2 rejects', () => {
   it.each<[string, Input, string]>([
-    ['a patch of no type', { patches: { 'kubeletconfiguration+foo.yaml': 'maxPods: 5\n' } }, 'PATCH_FILE_TYPE'],
-    ['a patch that is no YAML', { patches: { 'kubeletconfiguration.yaml': 'a: [\n' } }, 'CONFIG_SYNTAX'],
-    ['a patch that is no YAML, of another component', { patches: { 'etcd.yaml': 'a: [\n' } }, 'CONFIG_SYNTAX'],
-    ['text behind a separator of patches', { patches: { 'kubeletconfiguration.yaml': 'a: 1\n--- b\n' } }, 'PATCH_FILE_SEPARATOR'],
+    ['a patch of an unknown type', { patches: { 'kubeletconfiguration+foo.yaml': 'maxPods: 5\n' } }, 'PATCH_FILE_TYPE'],
+    ['a patch that is not YAML', { patches: { 'kubeletconfiguration.yaml': 'a: [\n' } }, 'CONFIG_SYNTAX'],
+    ['a patch that is not YAML, of another component', { patches: { 'etcd.yaml': 'a: [\n' } }, 'CONFIG_SYNTAX'],
+    ['text after a patch separator', { patches: { 'kubeletconfiguration.yaml': 'a: 1\n--- b\n' } }, 'PATCH_FILE_SEPARATOR'],
   ])('%s', async (_, input, code) => {
     const { code: exit, stdout, stderr } = await dryRun(input);
     expect([exit, stdout]).toEqual([2, '']);
@@ -80,22 +80,22 @@ describe('init refuses what kubeadm 1.36.2 refuses', () => {
   });
 });
 
-describe('init accepts what kubeadm 1.36.2 accepts', () => {
-  it('phases of the control plane among skipPhases', async () => {
+describe('init accepts the inputs that kubeadm 1.36.2 accepts', () => {
+  it('control-plane phases in skipPhases', async () => {
     expect((await written({ init: 'skipPhases: [addon/kube-proxy, addon]' })).files).toHaveProperty(['config.yaml']);
   });
 
-  it('no phase that neither has', async () => {
+  it('skipPhases, except unknown phases', async () => {
     const { code, stderr } = await dryRun({ init: 'skipPhases: [addons]' });
     expect([code, stderr]).toEqual([2, expect.stringContaining('init has no phase addons')]);
   });
 
-  it('a directory of patches with files of other kinds, which are not read', async () => {
+  it('a patch directory with files of other kinds, which are ignored', async () => {
     const { config } = await written({ patches: { 'kubeletconfiguration.yaml': 'maxPods: 5\n', 'notes.txt': '\0' } });
     expect(config.maxPods).toBe(5n);
   });
 
-  it('flags that a kubelet does not have, while there is no kubelet', async () => {
+  it('flags unknown to the kubelet, while no kubelet is installed', async () => {
     const { files, warnings } = await written({ node: 'kubeletExtraArgs: [{name: z, value: "1"}, {name: a, value: "2"}]' });
     expect(files['kubeadm-flags.env']).toBe('KUBELET_KUBEADM_ARGS="--hostname-override=cp-1 --z=1 --a=2"\n');
     expect(warnings).toContain(
@@ -103,7 +103,7 @@ describe('init accepts what kubeadm 1.36.2 accepts', () => {
     );
   });
 
-  it('values that a kubelet would not start with, while there is no kubelet', async () => {
+  it('values that fail at kubelet startup, while no kubelet is installed', async () => {
     const { config, warnings } = await written({ kubelet: 'featureGates: {NotAGate: true}\nevictionHard: {memory.available: lots}' });
     expect(config).toMatchObject({ featureGates: { NotAGate: true }, evictionHard: { 'memory.available': 'lots' } });
     const validated = warnings.filter((warning) => /^(?:featureGates|evictionHard)\[/.test(warning));
@@ -123,7 +123,7 @@ describe('init accepts what kubeadm 1.36.2 accepts', () => {
   });
 });
 
-describe('init writes what kubeadm 1.36.2 writes', () => {
+describe('init writes the same as kubeadm 1.36.2', () => {
   it.each([
     ['/etc//pki/', '/etc/pki/ca.crt'],
     ['/etc/../pki', '/pki/ca.crt'],
@@ -134,14 +134,14 @@ describe('init writes what kubeadm 1.36.2 writes', () => {
     expect(uploaded).toMatchObject({ authentication: { x509: { clientCAFile: expected } } });
   });
 
-  it('for resolvConf that the user wrote, whatever the host has', async () => {
+  it("the user's resolvConf, whatever the host has", async () => {
     const resolvConf = '/run/systemd/resolve/resolv.conf';
     const { config, uploaded, warnings } = await written({ kubelet: `resolvConf: ${resolvConf}` });
     expect([config.resolvConf, uploaded.resolvConf]).toEqual([resolvConf, resolvConf]);
     expect(warnings.filter((warning) => warning.endsWith('[RESOLV_CONF]'))).toHaveLength(1);
   });
 
-  it.each(['9007199254740993', '9223372036854775807'])('for the integer %s, patched and not', async (text) => {
+  it.each(['9007199254740993', '9223372036854775807'])('the integer %s, patched and unpatched', async (text) => {
     const { config, uploaded } = await written({
       kubelet: `podPidsLimit: ${text}`,
       patches: { 'kubeletconfiguration.yaml': `maxOpenFiles: ${text}\n` },
@@ -149,7 +149,7 @@ describe('init writes what kubeadm 1.36.2 writes', () => {
     expect([config.podPidsLimit, config.maxOpenFiles, uploaded.podPidsLimit]).toEqual([BigInt(text), BigInt(text), BigInt(text)]);
   });
 
-  it('with the gate NodeLocalCRISocket off: the socket is a flag', async () => {
+  it('with the gate NodeLocalCRISocket off: the socket as a flag', async () => {
     const { files, config, warnings } = await written({ cluster: 'featureGates: {NodeLocalCRISocket: false}' });
     expect(files['kubeadm-flags.env']).toBe(
       'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///var/run/containerd/containerd.sock --hostname-override=cp-1"\n',

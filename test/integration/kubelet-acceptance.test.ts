@@ -15,7 +15,7 @@ import { SHELLS } from '../support/shells.ts';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const nonce = (): string => randomBytes(8).toString('hex');
 
-/** Writes down how it was called and with what, and ends as a kubelet without a lock file does. */
+/** Records its arguments and files, and fails like a kubelet without a lock file. */
 const STAND_IN = `#!/bin/sh
 here=\${0%/*}
 for word; do case $word in --config=*) config=\${word#--config=};; esac; done
@@ -28,7 +28,7 @@ echo 'E1121 19:39:45.449559   30278 run.go:72] "command failed" err="failed to r
 exit 1
 `;
 
-describe.each(SHELLS)('asking a kubelet in $name', (shell) => {
+describe.each(SHELLS)('validation by a kubelet in $name', (shell) => {
   describe.skipIf(requirement(`asking a kubelet in ${shell.name}`, shell.missing))('here', () => {
     let top = '';
     let temporary = '';
@@ -51,7 +51,7 @@ describe.each(SHELLS)('asking a kubelet in $name', (shell) => {
       return path;
     };
 
-    it('gives it the configuration in a directory of its own that is gone afterwards', async () => {
+    it('passes the configuration in a temporary directory that is removed afterwards', async () => {
       const kubeletPath = program('stand-in', STAND_IN);
       const config = `${HEADER}staticPodURLHeader: {Authorization: [it's secret]}\r\nmaxPods: 1`;
       const flags = [
@@ -76,14 +76,14 @@ describe.each(SHELLS)('asking a kubelet in $name', (shell) => {
     });
 
     it.each<[string, string, unknown]>([
-      ['that says nothing', '#!/bin/sh\nexit 1\n', { verdict: 'unknown', why: 'it said nothing within 20 s' }],
-      ['that is none', '#!/bin/sh\necho usage: kubelet\n', { verdict: 'unknown', why: 'usage: kubelet' }],
-    ])('does not take one %s for a verdict', async (name, text, expected) => {
+      ['that prints nothing', '#!/bin/sh\nexit 1\n', { verdict: 'unknown', why: 'it said nothing within 20 s' }],
+      ['that is not a kubelet', '#!/bin/sh\necho usage: kubelet\n', { verdict: 'unknown', why: 'usage: kubelet' }],
+    ])('returns no verdict for a program %s', async (name, text, expected) => {
       const kubeletPath = program(name, text);
       expect(await observe(host, kubeletAcceptance({ kubeletPath, config: HEADER, flags: [] }))).toEqual(expected);
     });
 
-    it('says that there is none', async () => {
+    it('reports a missing kubelet', async () => {
       const acceptance = await observe(host, kubeletAcceptance({ kubeletPath: `${top}/no-kubelet`, config: HEADER, flags: [] }));
       expect(acceptance).toEqual({ verdict: 'unknown', why: expect.stringMatching(/no-kubelet/) });
       expect(await observe(host, queriedKubelet(`${top}/no-kubelet`))).toMatchObject({ version: null });
@@ -95,7 +95,7 @@ const assets = process.env.KUBEBUILDER_ASSETS ?? '';
 const kubelet = join(assets, 'kubelet');
 const missing = assets !== '' && existsSync(kubelet) ? null : 'KUBEBUILDER_ASSETS names no folder with kubelet';
 
-describe.skipIf(requirement('asking a real kubelet', missing))('asking a real kubelet', () => {
+describe.skipIf(requirement('asking a real kubelet', missing))('validation by a real kubelet', () => {
   const host = hostOver(shellTransport({ shell: ['/bin/sh'] }), { nonce });
   const query = (config: string, flags: readonly (readonly [string, string])[] = []) =>
     observe(
@@ -107,11 +107,11 @@ describe.skipIf(requirement('asking a real kubelet', missing))('asking a real ku
       }),
     );
 
-  it('knows its version', async () => {
+  it('detects its version', async () => {
     expect(await observe(host, queriedKubelet(kubelet))).toMatchObject({ version: expect.stringMatching(/^v1\.\d+\./) });
   });
 
-  it('accepts what is right, and does not stay', async () => {
+  it('accepts a valid configuration, and leaves no process', async () => {
     expect(await query('maxPods: 50\n', [['node-ip', '10.0.0.1']])).toEqual({ verdict: 'accepted' });
     expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.toContain(`${kubelet} --`);
   });
@@ -120,10 +120,10 @@ describe.skipIf(requirement('asking a real kubelet', missing))('asking a real ku
     ['a value out of range', 'healthzPort: 70000\nmaxPods: -1\n', [], /healthzPort .* 70000 must be between 1 and 65535.*; maxPods/],
     ['a wrong type', 'maxPods: x\n', [], /cannot read its configuration: .*maxPods/],
     ['a locked gate', 'featureGates: {AnyVolumeDataSource: false}\n', [], /AnyVolumeDataSource is locked to true/],
-    ['a cipher suite that is none', 'tlsCipherSuites: [x]\n', [], /x is not a cipher suite/],
-    ['a flag it does not have', '', [['nope', '1']], /does not know the flag --nope/],
-    ['a flag that is wrong with this configuration', '', [['max-pods', '-1']], /maxPods .* must not be a negative number/],
-  ])('refuses %s', async (_, config, flags, cause) => {
+    ['an unknown cipher suite', 'tlsCipherSuites: [x]\n', [], /x is not a cipher suite/],
+    ['an unknown flag', '', [['nope', '1']], /does not know the flag --nope/],
+    ['a flag that conflicts with the configuration', '', [['max-pods', '-1']], /maxPods .* must not be a negative number/],
+  ])('rejects %s', async (_, config, flags, cause) => {
     expect(await query(config, flags)).toMatchObject({ verdict: 'refused', cause: expect.stringMatching(cause), isHost: false });
   });
 });

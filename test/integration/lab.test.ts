@@ -20,7 +20,7 @@ describe('the lab', () => {
     return lab;
   };
 
-  it('has a bootstrap token of its own at every start, which only its API server knows', async () => {
+  it('generates a new bootstrap token at every start, which only its API server has', async () => {
     const [a, b] = await Promise.all([start('a'), start('b')]);
     const tokens = [a, b].map(({ token }) => token.reveal());
     for (const token of tokens) expect(token).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
@@ -36,7 +36,7 @@ describe('the lab', () => {
     }
   });
 
-  it('refuses a directory that other users may write to', async () => {
+  it('rejects a directory that other users may write to', async () => {
     const directory = join(top, 'shared');
     mkdirSync(directory, { recursive: true });
     chmodSync(directory, 0o1777);

@@ -19,17 +19,17 @@ const CURRENT = 'var/lib/kubelet/pki/kubelet-client-current.pem';
 const CONF = 'etc/kubernetes/kubelet.conf';
 const nonce = (): string => randomBytes(8).toString('hex');
 
-/** Hosts are directories; their programs are those of this machine. */
-describe('the evidence of a host for its Node', () => {
+/** Hosts are directories; their programs are those of the local host. */
+describe('evidence of a host for its Node', () => {
   const directory = mkdtempSync(join(tmpdir(), 'ka-evidence-'));
   let ca: string;
   let ec: { readonly certPem: string; readonly keyPem: string };
   let count = 0;
 
   beforeAll(async () => {
-    const authority = await createAuthority();
-    ca = authority.certPem;
-    ec = await authority.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
+    const clusterCa = await createAuthority();
+    ca = clusterCa.certPem;
+    ec = await clusterCa.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -45,7 +45,7 @@ describe('the evidence of a host for its Node', () => {
   interface Asked {
     readonly evidence: NodeEvidence;
     readonly challenge: string;
-    /** All that came back from the host. */
+    /** The complete output of the host. */
     readonly output: string;
   }
 
@@ -64,7 +64,7 @@ describe('the evidence of a host for its Node', () => {
     return { evidence: await observe(host, nodeEvidence({ challenge, kubeconfig })), challenge, output };
   }
 
-  /** As the hosts of the lab: a variable says where the root is. */
+  /** Like the hosts of the lab: a variable contains the path of the root. */
   function inRoot(transport: Transport, root: string): Transport {
     return {
       ...transport,
@@ -73,8 +73,8 @@ describe('the evidence of a host for its Node', () => {
     };
   }
 
-  const validate = ({ evidence, challenge }: Asked, authority = ca): NodeProof =>
-    proveNode(evidence, { authorities: readCertificateChain(authority) ?? [], challenge, now: new Date() });
+  const validate = ({ evidence, challenge }: Asked, trusted = ca): NodeProof =>
+    proveNode(evidence, { authorities: readCertificateChain(trusted) ?? [], challenge, now: new Date() });
   const conf = (user: string): string => `apiVersion: v1
 kind: Config
 clusters: [{ name: c, cluster: { server: https://api:6443 } }]
@@ -109,7 +109,7 @@ users:
       `/${CONF}`,
     ],
     [
-      'in files of their own, quoted',
+      'in separate files with quoted paths',
       ({ certPem, keyPem }) => ({
         [CONF]: conf(`client-certificate: "/etc/k/c.crt"\n    client-key: '/etc/k/c.key'`),
         'etc/k/c.crt': certPem,
@@ -118,11 +118,11 @@ users:
       '/etc/k/c.crt',
     ],
     [
-      'beside kubelet.conf',
+      'next to kubelet.conf',
       ({ certPem, keyPem }) => ({ [CONF]: conf('client-certificate: pki/c.pem'), 'etc/kubernetes/pki/c.pem': certPem + keyPem }),
       '/etc/kubernetes/pki/c.pem',
     ],
-    ['where the kubelet keeps them', ({ certPem, keyPem }) => ({ [CONF]: conf('{}'), [CURRENT]: keyPem + certPem }), `/${CURRENT}`],
+    ["in the kubelet's pki directory", ({ certPem, keyPem }) => ({ [CONF]: conf('{}'), [CURRENT]: keyPem + certPem }), `/${CURRENT}`],
   ])('is found %s', async (_, files, source) => {
     const asked = await query(newRoot(files(ec)));
     expect(asked.evidence.source).toBe(source);
@@ -136,7 +136,7 @@ users:
     expect((await query(root)).evidence).toMatchObject({ source: null, certificate: null, signature: null });
   });
 
-  it('is signed with an RSA key, too', async () => {
+  it('is signed with an RSA key', async () => {
     const at = (name: string): string => join(directory, name);
     const openssl = (...args: string[]): string => execFileSync('openssl', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', at('ca.key'), '-out', at('ca.crt'), '-subj', '/CN=kubernetes');
@@ -159,7 +159,7 @@ users:
     expect(validate(await query(root), readFileSync(at('ca.crt'), 'utf8'))).toEqual({ kind: 'proven', nodeName: 'n2' });
   });
 
-  it('says that a host has no certificate, no key, or no openssl', async () => {
+  it('reports a host without certificate, key or openssl', async () => {
     expect(validate(await query(newRoot({})))).toMatchObject({ cause: 'missing', claimed: null });
     const lost = validate(await query(newRoot({ [CONF]: named })));
     expect(lost).toMatchObject({ cause: 'missing', why: `it has no kubelet client certificate in /${CURRENT}` });
@@ -174,7 +174,7 @@ users:
     expect(bare).toMatchObject({ cause: 'no-openssl', claimed: 'n1' });
   });
 
-  it('reads the machine-id as the kubelet does: the first file that exists, even an empty one', async () => {
+  it('reads the machine-id like the kubelet: the first file that exists, even an empty one', async () => {
     const dbus = 'var/lib/dbus/machine-id';
     expect((await query(newRoot({ [dbus]: 'dbus\n' }))).evidence.machineId).toBe('dbus');
     expect((await query(newRoot({ [dbus]: 'dbus\n', 'etc/machine-id': '' }))).evidence.machineId).toBe('');

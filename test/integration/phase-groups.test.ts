@@ -20,12 +20,12 @@ describe('a group of phases', () => {
   it.each([
     ['control-plane', ['control-plane/apiserver', 'control-plane/controller-manager', 'control-plane/scheduler']],
     ['addon', ['addon/coredns', 'addon/kube-proxy']],
-  ])('%s runs by its name, and by all as with kubeadm', async (group, phases) => {
+  ])('%s runs by its name, and with the subphase all like kubeadm', async (group, phases) => {
     expect(await phasesOf(group, 'all')).toEqual(phases);
     expect(await phasesOf(group)).toEqual(phases);
   });
 
-  it('is not all by itself', async () => {
+  it('all alone is not a phase', async () => {
     const { code, stderr } = await runCommand(['init', 'phase', 'all', '--rootfs', root, '--dry-run']);
     expect(code).toBe(2);
     expect(stderr).toContain('init has no phase all.');

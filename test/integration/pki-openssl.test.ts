@@ -12,11 +12,11 @@ import { pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts
 import { fakeClock } from '../support/fake-clock.ts';
 import { requirement } from '../support/requirement.ts';
 
-const noOpenssl = spawnSync('openssl', ['version']).status === 0 ? null : 'there is no openssl';
+const noOpenssl = spawnSync('openssl', ['version']).status === 0 ? null : 'openssl is not installed';
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-pki-'));
 afterAll(() => rmSync(temporary, { recursive: true, force: true }));
 
-/** Certificates OpenSSL checks by the clock of this machine. */
+/** OpenSSL checks certificates against the clock of the local host. */
 const now = new Date();
 
 async function makeFiles(node: PkiConfiguration, directory: string): Promise<PreparedPki> {
@@ -30,8 +30,8 @@ async function makeFiles(node: PkiConfiguration, directory: string): Promise<Pre
   return prepared;
 }
 
-describe.skipIf(requirement('the PKI, seen by openssl', noOpenssl)).each<EncryptionAlgorithm>(['RSA-2048', 'ECDSA-P256', 'ECDSA-P384'])(
-  'a PKI with %s keys, seen by openssl',
+describe.skipIf(requirement('the PKI, verified by openssl', noOpenssl)).each<EncryptionAlgorithm>(['RSA-2048', 'ECDSA-P256', 'ECDSA-P384'])(
+  'a PKI with %s keys, verified by openssl',
   (encryptionAlgorithm) => {
     const directory = join(temporary, encryptionAlgorithm);
     const pki = join(directory, 'etc/kubernetes/pki');
@@ -55,7 +55,7 @@ describe.skipIf(requirement('the PKI, seen by openssl', noOpenssl)).each<Encrypt
       'etcd/ca.crt': ['etcd/server.crt', 'etcd/peer.crt', 'etcd/healthcheck-client.crt', 'apiserver-etcd-client.crt'],
     };
 
-    it('has chains that are right by the strictest rules', () => {
+    it('has chains that pass strict verification', () => {
       for (const [ca, leaves] of Object.entries(CHAINS)) {
         expect(openssl('verify', '-x509_strict', '-check_ss_sig', '-CAfile', ca, ca, ...leaves)).toBe(
           [ca, ...leaves].map((name) => `${name}: OK\n`).join(''),
@@ -66,7 +66,7 @@ describe.skipIf(requirement('the PKI, seen by openssl', noOpenssl)).each<Encrypt
       }
     });
 
-    it('has certificates that are good for their purposes and names, and for no others', () => {
+    it('has certificates that are valid for their purposes and names, and for no others', () => {
       const purpose = (which: string, leaf: string, ca: string, ...more: readonly string[]): boolean =>
         spawnSync('openssl', ['verify', '-purpose', which, '-CAfile', ca, ...more, leaf], { cwd: pki }).status === 0;
       expect(purpose('sslserver', 'apiserver.crt', 'ca.crt', '-verify_hostname', 'kubernetes.default.svc.cluster.local')).toBe(true);
@@ -80,7 +80,7 @@ describe.skipIf(requirement('the PKI, seen by openssl', noOpenssl)).each<Encrypt
       for (const both of ['sslserver', 'sslclient']) expect(purpose(both, 'etcd/peer.crt', 'etcd/ca.crt', '-verify_ip', '::1')).toBe(true);
     });
 
-    it('has keys that fit, in the forms kubeadm writes', () => {
+    it('has keys that match, in the formats that kubeadm writes', () => {
       const label = encryptionAlgorithm.startsWith('RSA') ? 'RSA PRIVATE KEY' : 'EC PRIVATE KEY';
       for (const name of [...Object.keys(CHAINS), ...Object.values(CHAINS).flat()]) {
         const key = name.replace('.crt', '.key');
@@ -91,7 +91,7 @@ describe.skipIf(requirement('the PKI, seen by openssl', noOpenssl)).each<Encrypt
       expect(openssl('pkey', '-in', 'sa.key', '-pubout')).toBe(readFileSync(join(pki, 'sa.pub'), 'utf8'));
     });
 
-    it('has a serial number of its own in each, and ends when it should, also after 2050', () => {
+    it('has a unique serial number in each certificate, and the intended expiry, also after 2050', () => {
       const all = [...Object.keys(CHAINS), ...Object.values(CHAINS).flat()];
       const serials = all.map((name) => openssl('x509', '-in', name, '-noout', '-serial'));
       expect(new Set(serials).size).toBe(all.length);
@@ -100,7 +100,7 @@ describe.skipIf(requirement('the PKI, seen by openssl', noOpenssl)).each<Encrypt
       expect(end('apiserver.crt')).toBe(Math.floor(now.getTime() / 1000) * 1000 + 8_760 * 3_600_000);
     });
 
-    it('has kubeconfigs whose certificates are the cluster’s clients', () => {
+    it('has kubeconfigs whose certificates are clients of the cluster', () => {
       for (const name of ['admin', 'super-admin', 'kubelet', 'controller-manager', 'scheduler']) {
         const { clusters, users } = parse(readFileSync(join(directory, 'etc/kubernetes', `${name}.conf`), 'utf8'));
         expect(Buffer.from(clusters[0].cluster['certificate-authority-data'], 'base64').toString()).toBe(

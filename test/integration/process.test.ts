@@ -27,7 +27,7 @@ async function exitOf(child: ChildProcess): Promise<number | null> {
   return ((await once(child, 'close')) as [number | null])[0];
 }
 
-/** A host that takes connections and says nothing; `asked`: somebody has connected. */
+/** A host that accepts connections and sends nothing; `asked` resolves at the first connection. */
 async function silentHost() {
   const server = createServer();
   const asked = once(server, 'connection');
@@ -51,7 +51,7 @@ describe('the process', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('says that %s ended it, and is no bug', async (signal, code) => {
+  ] as const)('reports the interruption by %s as such and not as a bug', async (signal, code) => {
     const silent = await silentHost();
     const child = start(silent.reset);
     const reported = text(child.stderr as NodeJS.ReadableStream);
@@ -62,7 +62,7 @@ describe('the process', () => {
     silent.close();
   });
 
-  it('is not ended by SIGHUP when it has no terminal that could have gone', async () => {
+  it('ignores SIGHUP when it has no controlling terminal', async () => {
     const silent = await silentHost();
     const child = start(silent.reset);
     const exit = exitOf(child);
@@ -73,17 +73,17 @@ describe('the process', () => {
     silent.close();
   });
 
-  it.skipIf(process.platform !== 'linux')('ends in peace when its terminal goes away', async () => {
+  it.skipIf(process.platform !== 'linux')('exits cleanly when its terminal closes', async () => {
     const silent = await silentHost();
-    const [reported, code] = [join(directory, 'said'), join(directory, 'code')];
+    const [reported, code] = [join(directory, 'stderr'), join(directory, 'code')];
     const command = [process.execPath, program, ...silent.reset].join(' ');
-    // The shell of the terminal is told by the kernel, and all in its foreground when it has ended.
+    // The kernel signals the shell of the terminal, and the whole foreground group when the shell has exited.
     const line = `(trap : HUP; ${command} 2>${reported}; echo $? >${code}.new; mv ${code}.new ${code}); true`;
     const terminal = spawn('script', ['-qec', line, '/dev/null'], { stdio: 'ignore', env: { ...process.env, SHELL: '/bin/sh' } });
     await silent.asked;
     terminal.kill('SIGKILL');
     await untilTrue(() => existsSync(code));
-    // What the shell says of the signal may follow.
+    // A message of the shell about the signal may follow.
     expect([readFileSync(code, 'utf8'), readFileSync(reported, 'utf8').split('\n')[0]]).toEqual([
       '129\n',
       'interrupted by SIGHUP. Rerun the same command to resume. [INTERRUPTED]',
@@ -91,7 +91,7 @@ describe('the process', () => {
     silent.close();
   });
 
-  it('finishes its work when nobody reads what it says', async () => {
+  it('finishes its work when its output has no reader', async () => {
     const child = start(stage('unread'));
     child.stdout?.destroy();
     child.stderr?.destroy();
@@ -145,14 +145,14 @@ describe('passwords in the environment', () => {
       ],
     ],
     [
-      'a program of this machine',
+      'a local program',
       SECRETS,
       () => [
         ...['config', 'validate', file('kubelet.yaml', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n')],
         ...['--kubelet', file('kubelet', `#!/bin/sh\nenv > ${seen('local')}\n`, 0o755)],
       ],
     ],
-  ])('are not handed to %s', async (_, secrets, argv) => {
+  ])('are not passed to %s', async (_, secrets, argv) => {
     const args = argv();
     const child = spawn(process.execPath, [program, ...args], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -170,7 +170,7 @@ describe('passwords in the environment', () => {
     expect(environment).not.toMatch(/s3cret|KUBELETADM_S/);
   });
 
-  it('are used all the same', async () => {
+  it('are still used', async () => {
     const server = await startSshServer({ password: SECRETS.KUBELETADM_SSH_PASSWORD });
     const known = file('known', `[127.0.0.1]:${server.port} ${server.hostKey}\n`);
     const argv = [

@@ -60,8 +60,8 @@ const putFile = (path: string, content: string): Operation => ({
 const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
 
 /**
- * What a container that still runs may do with a directory of its own: it and a link to another change places, for a minute at most. It goes on to the next
- * directory when that is there.
+ * The actions of a container with its own directory: it swaps a directory with a link for at most a minute,
+ * and continues with the next directory when that exists.
  */
 const SWAP = `
 const { existsSync, renameSync, symlinkSync, unlinkSync } = require('node:fs');
@@ -115,7 +115,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       mkdirSync(dirname(at(path)), { recursive: true });
       symlinkSync(target, at(path));
     };
-    /** The same host as somebody who is not root, and as the system itself rather than a directory of it. */
+    /** The same host as an unprivileged user, and as the system itself rather than a directory of it. */
     const asNobody = (): Host =>
       hostOver(shellTransport({ ...options, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) }), { rootDir: root, nonce });
     const onSystem = (): Host => hostOver(shellTransport(options), { nonce });
@@ -123,7 +123,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       (await host.query({ it: { kind: 'file', path, ...question } })).it;
 
     describe('files', () => {
-      it('tells every kind of thing apart, in one round trip', async () => {
+      it('distinguishes every kind of file, in one round trip', async () => {
         put('/etc/plain', 'one\ntwo\n', 0o640);
         put('/etc/unfinished', 'no newline');
         put('/etc/empty', '');
@@ -173,14 +173,14 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         });
       });
 
-      it('tells when a file was last written, in seconds', async () => {
+      it('reports the modification time in seconds', async () => {
         put('/f');
         utimesSync(at('/f'), 1_700_000_000, 1_700_000_000.9);
         link('/to-f', 'f');
         expect([(await query('/f'))?.modifiedAt, (await query('/to-f'))?.modifiedAt]).toEqual([1_700_000_000, 1_700_000_000]);
       });
 
-      it('says that links lead in a circle', async () => {
+      it('reports circular links', async () => {
         link('/a', 'b');
         link('/b', 'a');
         await expect(query('/a')).rejects.toMatchObject({
@@ -189,7 +189,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         });
       });
 
-      it('follows links as a host with that root would, never out of it', async () => {
+      it('follows links as a host with that root would, never outside the root', async () => {
         put('/data/kubelet/config.yaml', 'inside\n');
         link('/var/lib/kubelet', '/data/kubelet');
         link('/etc/up', '../../../../../../../../etc/hostname');
@@ -200,7 +200,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(await query('/etc/passwd-link')).toBeNull();
       });
 
-      it('reads any name', async () => {
+      it('reads files with any name', async () => {
         const names = [
           'a b',
           ' lead',
@@ -238,15 +238,15 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       };
       const files = (...paths: string[]) => Object.fromEntries(paths.map((path) => [path, { kind: 'file', path } as const]));
 
-      // Busybox may run its own stat in place of one in PATH.
-      it.skipIf(shell.name === 'busybox')('finds no file that goes away while it is read', async () => {
+      // Busybox may run its own stat instead of the one in PATH.
+      it.skipIf(shell.name === 'busybox')('reports a file that disappears while it is read as missing', async () => {
         for (const name of ['a', 'b', 'c']) put(`/etc/${name}`, `${name}\n`);
         const stat = `for last; do :; done; case $last in */etc/b) rm -f "$last";; esac; exec /bin/stat "$@"`;
         const answers = await withScripts({ stat }).query(files('/etc/a', '/etc/b', '/etc/c'));
         expect([answers['/etc/a']?.content, answers['/etc/b'], answers['/etc/c']?.content]).toEqual(['a\n', null, 'c\n']);
       });
 
-      it('reads what has no size beside what has', async () => {
+      it('reads files without a size next to files with one', async () => {
         put('/etc/one', '1\n');
         const paths = ['/proc/sys/kernel/ostype', '/sys/kernel/mm/transparent_hugepage/enabled', '/proc/sys/fs/file-max'];
         const answers = await onSystem().query(files(at('/etc/one'), ...paths, at('/etc/one')));
@@ -254,7 +254,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(answers[at('/etc/one')]?.content).toBe('1\n');
       });
 
-      it('reads 256 KiB, and bytes that are no text', async () => {
+      it('reads 256 KiB, and bytes that are not text', async () => {
         const big = `${'0123456789abcdef'.repeat(16_383)}\nthat is the end`;
         put('/big', big);
         put(
@@ -267,17 +267,17 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(binary?.content).toContain('\ufffd');
       });
 
-      it('refuses a file that is one byte larger than 256 KiB', async () => {
+      it('rejects a file that is one byte larger than 256 KiB', async () => {
         put('/big', 'x'.repeat(262_145));
         await expect(query('/big')).rejects.toThrow(/\/big has 262145 bytes, more than 262144/);
       });
 
-      it('reads no content that was not asked for', async () => {
+      it('reads no content that was not requested', async () => {
         put('/f', 'secret');
         expect(await query('/f', { content: false })).not.toHaveProperty('content');
       });
 
-      it('gives numbers for owners without a name', async (context) => {
+      it('returns numbers for owners without a name', async (context) => {
         if (!isRoot) context.skip('only root may change owners');
         put('/f');
         execFileSync('chown', ['54321:54322', at('/f')]);
@@ -286,7 +286,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect((await query('/f'))?.owner).toBe('root:54322');
       });
 
-      it('says what it may not read, rather than that it is missing', async () => {
+      it('reports an unreadable file as such and not as missing', async () => {
         put('/closed/f');
         put('/f', 'x', 0o000);
         chmodSync(at('/closed'), isRoot ? 0o700 : 0o000);
@@ -323,14 +323,14 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       expect(here.it).not.toContain('etc');
     });
 
-    it('reads /proc of the running system, where links differ by who follows them', async () => {
+    it('reads /proc of the running system, where links differ per process', async () => {
       const file = (path: string) => ({ kind: 'file', path }) as const;
       const { mounts, tcp } = await onSystem().query({ mounts: file('/proc/self/mounts'), tcp: file('/proc/net/tcp') });
       expect(mounts?.content).toMatch(/ \/proc proc /);
       expect(tcp?.content).toMatch(/^ +sl +local_address/);
     });
 
-    it('runs commands on the system itself, each apart from the others', async () => {
+    it('runs commands on the system itself, each isolated from the others', async () => {
       const sh = (script: string) => ({ kind: 'command', argv: ['sh', '-c', script] }) as const;
       const answers = await onSystem().query({
         both: sh('echo out; echo err >&2; exit 3'),
@@ -360,7 +360,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       'EOF_KUBELETADM\n',
       'é\ud83d\ude00\n',
       `${'x'.repeat(300)}\n`.repeat(400),
-    ])('gives a command %j to read', async (stdin) => {
+    ])('passes %j to the stdin of a command', async (stdin) => {
       const { it: fact, after } = await onSystem().query({
         it: { kind: 'command', argv: ['sh', '-c', 'cat; echo err >&2; exit 3'], stdin },
         after: { kind: 'command', argv: ['cat'] },
@@ -369,7 +369,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       expect(after).toEqual({ exitCode: 0, stdout: '', stderr: '' });
     });
 
-    it('is not confused by what looks like its own marks', async () => {
+    it('is not confused by output that resembles its own markers', async () => {
       const other = nonce();
       const hostile = `\n${other} 0 0\n\n${other} start 0\nfile 644 0 0 root:root\n-\nabsent\n\nstart 0 0\n#end ${other}\n`;
       put('/hostile', hostile);
@@ -379,7 +379,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       expect(after?.content).toBe('after');
     });
 
-    it('does not mind what a login shell prints before', async () => {
+    it('ignores output that a login shell prints before', async () => {
       put('/f', 'x\n');
       const script = 'echo "Welcome"; printf "no newline" >&2; shell=$1; shift; exec "$shell" "$@"';
       const banner: ShellOptions = { ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] };
@@ -387,7 +387,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       expect((await noisy.query({ it: { kind: 'file', path: '/f' } })).it?.content).toBe('x\n');
     });
 
-    it('takes its root from KUBELETADM_ROOT, with a slash at the end or without', async () => {
+    it('reads its root from KUBELETADM_ROOT, with or without a trailing slash', async () => {
       put('/etc/kubernetes/x', 'from the root\n');
       for (const value of [root, `${root}/`]) {
         const staged = hostOver(shellTransport({ ...options, env: { ...options.env, KUBELETADM_ROOT: value } }), { nonce });
@@ -397,7 +397,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       }
     });
 
-    it('answers questions about the running system with nothing when files are only staged', async () => {
+    it('returns no facts about the running system when files are only staged', async () => {
       const answers = await host.query({
         command: { kind: 'command', argv: ['id', '-u'] },
         proc: { kind: 'file', path: '/proc/swaps' },
@@ -413,7 +413,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         ['a newline', '\n'],
         ['text without a final newline', 'a\nb'],
         ['CRLF', 'a\r\nb\r\n'],
-        ['a lone CR', '\r'],
+        ['a single CR', '\r'],
         ['NUL and control characters', 'a\0b\u0001\u001b[0m\n'],
         ['the delimiter of a here-document', 'a\nEOF_KUBELETADM\nb\n'],
         ['the delimiter at the end', 'a\nEOF_KUBELETADM'],
@@ -422,7 +422,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         ['backslashes at line ends', 'a\\\nb\\\\\n\\\n'],
         ['Unicode', 'zoë 日本 😀 \u2028\n'],
         ['a byte order mark', '\ufeffa\n'],
-        ['tabs and blanks at line ends', '\t a \n \t\n'],
+        ['tabs and spaces at line ends', '\t a \n \t\n'],
         ['256 KiB', `${'0123456789abcde\n'.repeat(16_384)}`],
         ['256 KiB in one line without an end', '0123456789abcdef'.repeat(16_384)],
       ];
@@ -436,7 +436,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(existsSync('/tmp/no')).toBe(false);
       });
 
-      it('replaces atomically: new inode, no traces, mode as asked', async () => {
+      it('replaces atomically: new inode, no temporary files, the given mode', async () => {
         put('/etc/kubernetes/kubelet.conf', 'old\n', 0o600);
         writeFileSync(at('/etc/kubernetes/.kubelet.conf.kubeletadm.999'), 'left by a run that was killed');
         const before = statSync(at('/etc/kubernetes/kubelet.conf')).ino;
@@ -448,8 +448,8 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readdirSync(at('/etc/kubernetes'))).toEqual(['kubelet.conf']);
       });
 
-      describe('where others may write to the directory', () => {
-        /** Links to a file of the host under names that end as given, made by somebody else. */
+      describe('in a directory that others may write to', () => {
+        /** Links to a file of the host under names with the given suffixes, created by another user. */
         const plant = (names: readonly string[]): void => {
           put('/victim', 'theirs\n');
           mkdirSync(at('/shared'));
@@ -459,14 +459,14 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
             if (isRoot) lchownSync(at(`/shared/${name}`), 65534, 65534);
           }
         };
-        /** The numbers that the next processes get. */
+        /** The process ids of the next processes. */
         const nextProcesses = (): readonly number[] => {
           const last = Number(execFileSync('sh', ['-c', 'echo $$'], { encoding: 'utf8' }));
           return Array.from({ length: 1_000 }, (_, i) => last + i);
         };
         const secret = new SensitiveText([new Secret('hush'), '\n']);
 
-        it('writes nothing through links under names that can be foretold', async () => {
+        it('writes nothing through links with predictable names', async () => {
           plant(nextProcesses().flatMap((id) => [`.f.kubeletadm.${id}.0`, `.f.kubeletadm.${id}.1`]));
           await host.perform([{ ...write('/shared/f', '', 0o600), content: secret } as Operation, write('/shared/f', 'x', 0o600)]);
           expect(readFileSync(at('/victim'), 'utf8')).toBe('theirs\n');
@@ -479,7 +479,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           ['text', () => write('/shared/f', 'hush\n', 0o600)],
           ['binary content', () => write('/shared/f', 'hush\0', 0o600)],
           ['a large file', () => putFile('/shared/f', 'hush')],
-        ] as const)('writes nothing under a name that is taken: %s', async (_, operation) => {
+        ] as const)('writes nothing under an existing name: %s', async (_, operation) => {
           plant(['.f.kubeletadm.f00d.0', '.f.kubeletadm.f00d', '.f.kubeletadm.f00d.x']);
           const foretold = hostOver(shellTransport(options), { rootDir: root, nonce: () => 'f00d' });
           await expect(foretold.perform([operation()])).rejects.toMatchObject({
@@ -490,24 +490,24 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         });
       });
 
-      it('writes the same path twice, the last one stays', async () => {
+      it('writes the same path twice, the last content wins', async () => {
         await host.perform([write('/f', 'one\n'), write('/g'), write('/f', 'two\n', 0o600)]);
         expect([readFileSync(at('/f'), 'utf8'), statSync(at('/f')).mode & 0o777]).toEqual(['two\n', 0o600]);
         expect(readdirSync(root).sort()).toEqual(['f', 'g']);
       });
 
-      it.each([0o644, 0o640, 0o600, 0o400, 0o755, 0o666, 0o000])('gives mode %o', async (mode) => {
+      it.each([0o644, 0o640, 0o600, 0o400, 0o755, 0o666, 0o000])('sets mode %o', async (mode) => {
         await host.perform([write('/f', 'x\n', mode)]);
         expect(statSync(at('/f')).mode & 0o7777).toBe(mode);
       });
 
-      it('makes missing parents, open to all to look into', async () => {
+      it('creates missing parents that are searchable for all', async () => {
         await host.perform([write('/a/b/c/f', 'x', 0o600)]);
         expect(['/a', '/a/b', '/a/b/c'].map((path) => statSync(at(path)).mode & 0o777)).toEqual([0o755, 0o755, 0o755]);
         expect(statSync(at('/a/b/c/f')).mode & 0o777).toBe(0o600);
       });
 
-      it('follows links within the root, and leaves them where they are', async () => {
+      it('follows links within the root, and keeps the links', async () => {
         put('/data/real', 'old');
         link('/etc/link', '/data/real');
         link('/var/lib/kubelet', '/data/kubelet');
@@ -527,18 +527,18 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readlinkSync(at('/etc/link'))).toBe('/data/real');
       });
 
-      it('writes any name', async () => {
+      it('writes files with any name', async () => {
         const names = ['a b', "it's", '-rf', 'new\nline', '$(id)', '*', 'back\\slash', '日本'];
         await host.perform(names.map((name) => write(`/n n/${name}`, name)));
         expect(readdirSync(at('/n n')).sort()).toEqual([...names].sort());
       });
 
-      it('writes what a secret reveals', async () => {
+      it('writes the revealed value of a secret', async () => {
         await host.perform([write('/s', new SensitiveText(['token: ', new Secret('hush'), '\n']), 0o600)]);
         expect(readFileSync(at('/s'), 'utf8')).toBe('token: hush\n');
       });
 
-      it('gives the file its owner when it is root, and leaves it when it is not', async () => {
+      it('sets the owner as root, and keeps it as another user', async () => {
         await host.perform([{ ...write('/f'), owner: isRoot ? '1234:4321' : '0:0' } as Operation]);
         const { uid, gid } = statSync(at('/f'));
         expect([uid, gid]).toEqual(isRoot ? [1234, 4321] : [process.getuid?.(), process.getgid?.()]);
@@ -547,7 +547,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       it.each([
         ['a directory', (path: string) => mkdirSync(path)],
         ['a fifo', (path: string) => execFileSync('mkfifo', [path])],
-      ])('never puts a file in the place of %s', async (_, make) => {
+      ])('never replaces %s by a file', async (_, make) => {
         make(at('/thing'));
         await expect(host.perform([write('/thing')])).rejects.toMatchObject({
           code: 'HOST_OPERATION_FAILED',
@@ -556,7 +556,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(lstatSync(at('/thing')).isFile()).toBe(false);
       });
 
-      it('never touches /dev/null of the system, though a link leads there', async () => {
+      it('never changes /dev/null of the system, though a link leads to it', async () => {
         const unit = join(root, 'masked.service');
         symlinkSync('/dev/null', unit);
         await expect(onSystem().perform([write(unit)])).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
@@ -565,7 +565,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
     });
 
     describe('other operations', () => {
-      it('makes directories, corrects their mode, removes files and empties directories', async () => {
+      it('creates directories, corrects their mode, removes files and empties directories', async () => {
         put('/gone');
         put('/full/a/b');
         put('/full/.c');
@@ -589,7 +589,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readdirSync(at('/full'))).toEqual([]);
       });
 
-      it('moves a link itself, and what it leads to stays', async () => {
+      it('moves a link itself and keeps its target', async () => {
         put('/pki/client-1.pem');
         link('/pki/current.pem', '/pki/client-1.pem');
         await host.perform([{ kind: 'move-file', path: '/pki/current.pem', to: '/tmp/aside/current.pem' }]);
@@ -597,7 +597,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(lstatSync(at('/tmp/aside/current.pem')).isSymbolicLink()).toBe(true);
       });
 
-      it('empties what a link leads to, within the root', async () => {
+      it('empties the target of a link, within the root', async () => {
         put('/data/kubelet/x');
         link('/var/lib/kubelet', '/data/kubelet');
         await host.perform([{ kind: 'empty-directory', path: '/var/lib/kubelet' }]);
@@ -605,7 +605,10 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(lstatSync(at('/var/lib/kubelet')).isSymbolicLink()).toBe(true);
       });
 
-      /** Hosts whose find(1) deletes by directory handles, and those without it, where the shell itself does. */
+      /**
+       * Hosts whose find(1) deletes by directory handles, and those without it, where the shell itself
+       * deletes.
+       */
       const FINDS = [
         ['with the find of the host', (): Host => host],
         [
@@ -625,10 +628,10 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         ],
       ] as const;
 
-      describe.each(FINDS)('emptying a directory %s', (find, emptyingHost) => {
+      describe.each(FINDS)('empties a directory %s:', (find, emptyingHost) => {
         const empty = (path: string) => emptyingHost().perform([{ kind: 'empty-directory', path }]);
 
-        it('removes everything, whatever its name, and nothing that links lead to', async () => {
+        it('removes everything, whatever its name, but no target of a link', async () => {
           put('/victim/f');
           for (const name of ['plain', '.hidden', '..two', '-rf', 'a b', 'new\nline', 'end\n', '*', "it's", '\\', '"', '\u{1f600}']) {
             put(`/d/${name}/sub/${name}`);
@@ -638,7 +641,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           link('/d/plain/to-directory', '../../victim');
           link('/d/dangling', 'nowhere');
           execFileSync('mkfifo', [at('/d/plain/fifo')]);
-          // Which only root can look into.
+          // Only root can read this directory.
           if (isRoot) mkdirSync(at('/d/no-entry'), { mode: 0 });
           for (let i = 0; i < 500; i++) put(`/d/many/${i}`);
           await empty('/d');
@@ -646,9 +649,9 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           expect(readdirSync(at('/victim'))).toEqual(['f']);
         });
 
-        // GNU find is the same in every shell, and that of busybox is not used.
+        // GNU find behaves the same in every shell; busybox's find is not used.
         const isTried = find === 'without find' ? shell.name !== 'busybox' : ['dash', 'busybox'].includes(shell.name);
-        it.runIf(isTried)('never leaves the directory while somebody swaps a directory in it for a link', async () => {
+        it.runIf(isTried)('never leaves the directory while another process swaps a directory in it for a link', async () => {
           for (let i = 0; i < 100; i++) put(`/target/f${i}`);
           const swapper = spawn(process.execPath, ['-e', SWAP, root, at('/target')], { stdio: ['ignore', 'pipe', 'inherit'] });
           const ended = new Promise((resolve) => swapper.once('exit', resolve));
@@ -658,7 +661,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
               for (let i = 0; i < 100; i++) put(`/new/pods/volume/f${i}`);
               for (let i = 0; i < 20; i++) put(`/new/pods/other-${i}/f`);
               renameSync(at('/new'), at(`/swap-${attempt}`));
-              // It may fail: the directory changes all the time.
+              // The command may fail: the directory changes continuously.
               await empty(`/swap-${attempt}`).catch(() => undefined);
               expect(readdirSync(at('/target')), `attempt ${attempt + 1}`).toHaveLength(100);
             }
@@ -668,7 +671,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           }
         });
 
-        it('refuses while something is mounted below it, also from the same file system', async (context) => {
+        it('rejects a directory with a mount below it, also from the same file system', async (context) => {
           if (!isRoot) context.skip('only root may mount');
           put('/data/precious');
           put('/d/pods/file');
@@ -688,7 +691,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         });
       });
 
-      it('unmounts what is mounted below a directory, the innermost first', async (context) => {
+      it('unmounts all mounts below a directory, the innermost first', async (context) => {
         if (!isRoot) context.skip('only root may mount');
         const mounts = [
           '/var/lib/kubelet/pods/a b',
@@ -712,13 +715,13 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
             try {
               execFileSync('umount', [at(path)], { stdio: 'ignore' });
             } catch {
-              // It is unmounted already.
+              // The directory is already unmounted.
             }
           }
         }
       });
 
-      it('runs commands and goes by the exit codes they may have', async () => {
+      it('runs commands and accepts their allowed exit codes', async () => {
         await expect(onSystem().perform([{ kind: 'run', argv: ['sh', '-c', 'exit 3'], okExit: [0, 3] }])).resolves.toBeUndefined();
         await expect(onSystem().perform([run('sh', '-c', 'echo "the reason" >&2; exit 3')])).rejects.toMatchObject({
           code: 'HOST_OPERATION_FAILED',
@@ -731,8 +734,8 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       });
     });
 
-    describe('when something fails', () => {
-      it('does nothing after it, and tells what was done in order', async () => {
+    describe('after a failure', () => {
+      it('runs no further operation, and reports the finished ones in order', async () => {
         put('/file');
         const done: number[] = [];
         const operations = [write('/1'), { kind: 'remove-file', path: '/2' } as const, write('/file/below'), write('/4')];
@@ -744,7 +747,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readdirSync(root).sort()).toEqual(['1', 'file']);
       });
 
-      it('writes no file of a group where one cannot be written', async () => {
+      it('writes no file of a group when one cannot be written', async () => {
         put('/file');
         put('/old', 'old\n');
         const done: number[] = [];
@@ -757,7 +760,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readFileSync(at('/old'), 'utf8')).toBe('old\n');
       });
 
-      it('tells which files of a group were renamed before one could not be', async (context) => {
+      it('reports which files of a group were renamed before the failure', async (context) => {
         if (!isRoot) context.skip('only root may mount');
         put('/mounted');
         execFileSync('mount', ['--bind', at('/mounted'), at('/mounted')]);
@@ -773,13 +776,13 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         }
       });
 
-      it('tells each operation once when all go well', async () => {
+      it('reports each operation once when all succeed', async () => {
         const done: number[] = [];
         await host.perform([write('/1', 'x'.repeat(100_000)), write('/2'), write('/3')], { onDone: (index) => done.push(index) });
         expect(done).toEqual([0, 1, 2]);
       });
 
-      it('leaves the old file and no trace where it may not write', async () => {
+      it('keeps the old file and leaves no temporary file without write permission', async () => {
         put('/ro/f', 'old\n');
         chmodSync(at('/ro'), 0o555);
         await expect(asNobody().perform([write('/ro/f', 'new\n')])).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
@@ -792,7 +795,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         chmodSync(at('/ro'), 0o755);
       });
 
-      it('leaves the old file and no trace where the disk is full or read-only', async (context) => {
+      it('keeps the old file and leaves no temporary file when the disk is full or read-only', async (context) => {
         if (!isRoot) context.skip('only root may mount');
         mkdirSync(at('/disk'));
         execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', at('/disk')]);
@@ -811,7 +814,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         }
       });
 
-      it('gives nothing of a program to what it starts, whatever the account exports', async () => {
+      it('passes no part of the program to its child processes, whatever the account exports', async () => {
         const exporting = hostOver(shellTransport({ ...options, env: { ...options.env, p: '1' } }), {
           rootDir: root,
           nonce,
@@ -820,7 +823,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readFileSync(at('/1'), 'utf8')).toHaveLength(200_000);
       });
 
-      it('runs nothing of a program that did not arrive whole', async () => {
+      it('runs no part of a program that arrived incompletely', async () => {
         const own = nonce();
         const program = renderOperations([write('/1', 'a\n'), write('/2', 'b\n')], { nonce: own, temporaryId: 'a1', rootDir: root });
         const cuts = Array.from({ length: Math.ceil(program.length / 97) }, (_, i) => i * 97).filter((length) => length < program.length);
@@ -841,15 +844,15 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       });
 
       it.each([
-        ['dies at once', 'exit 9', 'it ended with exit code 9'],
-        ['dies with a word', 'echo "no memory" >&2; exit 9', 'no memory'],
-        ['breaks off', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'it ended with exit code 0'],
-      ])('says so when the shell %s', async (_, script, why) => {
+        ['exits immediately', 'exit 9', 'it ended with exit code 9'],
+        ['exits with a message', 'echo "no memory" >&2; exit 9', 'no memory'],
+        ['truncates the output', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'it ended with exit code 0'],
+      ])('reports a shell that %s', async (_, script, reason) => {
         const dying = hostOver(shellTransport({ ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] }), {
           rootDir: root,
           nonce,
         });
-        const message = expect.stringContaining(`local: the shell program broke off: ${why}`);
+        const message = expect.stringContaining(`local: the shell program broke off: ${reason}`);
         await expect(dying.perform([write('/1'), write('/2'), write('/3'), write('/4'), write('/5')])).rejects.toMatchObject({
           code: 'HOST_PROGRAM_BROKEN',
           message,
@@ -857,14 +860,14 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       });
     });
 
-    it('asks nothing and does nothing without a round trip too many', async () => {
+    it('needs no extra round trip for empty lists of facts and operations', async () => {
       expect(await host.query({})).toEqual({});
       await expect(host.perform([])).resolves.toBeUndefined();
     });
   });
 });
 
-/** What the program calls besides the HTTP client; all in coreutils. */
+/** The programs used besides the HTTP client; all in coreutils. */
 const BASE_PROGRAMS = ['sh', 'id', 'cat', 'stat', 'readlink', 'ls', 'tr', 'sed', 'grep', 'head', 'timeout', 'true'];
 const CLIENTS = ['curl', 'bash', 'wget', 'python3'].map((name) => ({
   name,
@@ -880,7 +883,7 @@ const BUSYBOX = SHELLS.filter(({ name }) => name === 'busybox').map((shell) => (
   },
 }));
 
-describe('the http question', () => {
+describe('http fact', () => {
   let top = '';
   let server: Server;
   let base = '';
@@ -911,7 +914,7 @@ describe('the http question', () => {
     ({ kind: 'http', url: path.startsWith('http') ? path : `${base}${path}`, timeoutSeconds }) as const;
 
   describe.each([...CLIENTS, ...BUSYBOX])('through $name', ({ name, missing, options }) => {
-    it.skipIf(missing)('gives status and body', async () => {
+    it.skipIf(missing)('returns status and body', async () => {
       const host = hostWith(options(join(top, `${name}-good`)));
       const answers = await host.query({
         ok: get('/healthz'),
@@ -925,11 +928,11 @@ describe('the http question', () => {
       expect(answers.ipv6).toEqual({ status: 200, body: 'ok' });
     });
 
-    it.skipIf(missing)('tells an error of the server from no answer', async () => {
+    it.skipIf(missing)('distinguishes a server error from no answer', async () => {
       const host = hostWith(options(join(top, `${name}-bad`)));
       const answers = await host.query({ notFound: get('/nothing'), failing: get('/500'), refused: get('http://127.0.0.1:1/healthz') });
       if (name === 'wget') {
-        // GNU's says no more than that the server answered with an error.
+        // GNU wget reports only that the server answered with an error.
         expect([answers.notFound, answers.failing]).toEqual([
           { error: expect.stringContaining('wget') },
           { error: expect.stringContaining('wget') },
@@ -944,7 +947,7 @@ describe('the http question', () => {
     });
   });
 
-  it('gives up in time', async () => {
+  it('stops at its timeout', async () => {
     const present = [...CLIENTS, ...BUSYBOX].filter(({ missing }) => !missing);
     const started = performance.now();
     const answers = await Promise.all(
@@ -957,7 +960,7 @@ describe('the http question', () => {
   const withPrograms = (directory: string, programs: readonly string[]): Host =>
     hostWith({ shell: ['/bin/sh'], env: { PATH: onlyPrograms(join(top, directory), [...BASE_PROGRAMS, ...programs]) } });
 
-  describe('over TLS, whoever signed the certificate', () => {
+  describe('over TLS, with any CA', () => {
     let secure: HttpsServer;
     let at = '';
     beforeAll(async () => {
@@ -997,14 +1000,14 @@ describe('the http question', () => {
     expect(answer).toEqual({ error: expect.stringMatching(/^curl: \(7\)/) });
   });
 
-  it('says that the host has none of them', async () => {
+  it('reports a host without any HTTP client', async () => {
     const { it: answer } = await withPrograms('none', []).query({ it: get('/healthz') });
     expect(answer).toEqual({ error: 'the host has neither curl, bash, wget nor python3' });
   });
 });
 
 describe('renderQuestions and renderOperations', () => {
-  it('put no secret into an argv: all of it goes over stdin', () => {
+  it('pass secrets only over stdin, never in an argv', () => {
     const operation = write('/s', new SensitiveText([new Secret('hush')]));
     expect(shellLoader('n').join(' ')).not.toContain('hush');
     expect(

@@ -36,7 +36,7 @@ describe('reset', { timeout: 120_000 }, () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('asks everything before it stops anything: credentials that may not delete Nodes are refused', async () => {
+  it('checks everything before it stops anything: credentials that may not delete Nodes are rejected', async () => {
     const before = tree();
     const own = join(directory, 'node2.conf');
     const kubeconfig = readFileSync(join(lab.hosts[1]?.rootDir ?? '', 'etc/kubernetes/kubelet.conf'), 'utf8');
@@ -57,7 +57,7 @@ describe('reset', { timeout: 120_000 }, () => {
     });
     afterAll(() => rmSync(cgroups(), { recursive: true, force: true }));
 
-    it('is refused before anything is touched', async () => {
+    it('is rejected before any change', async () => {
       const before = tree();
       const { code, stderr } = await reset();
       expect(code, stderr).toBe(3);
@@ -69,7 +69,7 @@ describe('reset', { timeout: 120_000 }, () => {
       expect(tree()).toEqual(before);
     });
 
-    it('goes on when the operator says so', async () => {
+    it("continues with the operator's consent", async () => {
       const { code, stderr, stdout } = await reset('--ignore-preflight-errors', 'ContainersRunning', '--dry-run');
       expect(code, stderr).toBe(0);
       expect(stderr).toContain('2 processes of pods run on the host');
@@ -77,7 +77,7 @@ describe('reset', { timeout: 120_000 }, () => {
     });
   });
 
-  it('shows what it would do', async () => {
+  it('shows the planned changes', async () => {
     const { code, stdout } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig, '--dry-run');
     expect(code).toBe(0);
     expect(stdout).toContain('- [delete-node] delete Node node2: --delete-node was given');
@@ -85,7 +85,7 @@ describe('reset', { timeout: 120_000 }, () => {
     expect(await node()).not.toBeNull();
   });
 
-  it('takes off what join put there, deletes the Node and says what is left', async () => {
+  it('removes the files of join, deletes the Node and reports the remaining steps', async () => {
     const { code, stderr } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig);
     expect(code, stderr).toBe(0);
     expect(await node()).toBeNull();
@@ -94,12 +94,12 @@ describe('reset', { timeout: 120_000 }, () => {
     expect(stderr.indexOf('deleted Node node2')).toBeLessThan(stderr.indexOf('emptied /var/lib/kubelet'));
   });
 
-  it('has nothing to do a second time', async () => {
+  it('changes nothing a second time', async () => {
     const { code, stdout } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig);
     expect([code, stdout]).toEqual([0, 'Nothing to do.\n']);
   });
 
-  it('makes way for another join', async () => {
+  it('allows another join', async () => {
     const { code, stderr } = await join2();
     expect(code, stderr).toBe(0);
     await expect.poll(node, { timeout: 10_000 }).not.toBeNull();
@@ -107,7 +107,7 @@ describe('reset', { timeout: 120_000 }, () => {
     expect(await node()).not.toBeNull();
   });
 
-  it('refuses --node-name without --delete-node', async () => {
+  it('rejects --node-name without --delete-node', async () => {
     const { code, stderr } = await reset('--node-name', 'x');
     expect(code).toBe(2);
     expect(stderr).toContain('--node-name is for --delete-node');

@@ -11,7 +11,7 @@ const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const ALWAYS = ['/etc/kubernetes/pki', '/etc/ssl/certs'];
 
-/** What the API server sees of a host, for files made in a directory. */
+/** The CAs that are used for the API server of a host whose files are written to a directory. */
 async function mountsFor(name: string, files: readonly string[] = []): Promise<readonly string[]> {
   const root = join(directory, name);
   for (const file of files) {
@@ -26,8 +26,8 @@ async function mountsFor(name: string, files: readonly string[] = []): Promise<r
   return pod.spec.volumes.map((volume: { readonly hostPath: { readonly path: string } }) => volume.hostPath.path).sort();
 }
 
-describe('the authorities of a host whose files are made in a directory', () => {
-  it('are those of this machine where the directory is no system', async () => {
+describe('the CAs of a host whose files are written to a directory', () => {
+  it('are those of the local host when the directory contains no system', async () => {
     expect(await mountsFor('empty')).toEqual([...ALWAYS, ...caDirectoriesIn(existsSync)].sort());
   });
 

@@ -7,7 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { countPodProcesses, lastLog, listImages, listPods, pullImage, removePods } from '../../src/host/cri/runtime-commands.ts';
 import { findProgram } from '../support/shells.ts';
 
-/** Writes down how it was called. Has the pods a, b and c. Stopping one of `never` always fails, one of `once` the first time. */
+/**
+ * Records its arguments. Has the pods a, b and c. Stopping a pod in `never` always fails, a pod in `once` the
+ * first time.
+ */
 const CRICTL = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "crictl $*" >> calls
@@ -19,7 +22,7 @@ case "$*" in
   *"logs --tail 20 0a") echo 'from crictl';;
 esac
 `;
-/** containerd's: the same with containers, and images a line each. */
+/** containerd's client: the same with containers, and one image per line. */
 const CTR = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "ctr $*" >> calls
@@ -32,7 +35,7 @@ esac
 `;
 const SHELLS = ['dash', 'bash', 'busybox'].filter((name) => findProgram(name) !== null);
 
-describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
+describe.each(SHELLS)('container runtime commands in %s', (shell) => {
   let directory = '';
   let server: Server;
   let socket = '';
@@ -55,7 +58,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     chmodSync(join(directory, name), 0o755);
   }
 
-  /** Nothing but what was installed is on the PATH. */
+  /** PATH contains only the installed programs. */
   async function run([, ...args]: readonly [string, ...string[]], env: Record<string, string> = {}) {
     const program = findProgram(shell) as string;
     const rest = shell === 'busybox' ? ['sh', ...args] : args;
@@ -69,7 +72,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     return { exitCode, stdout, stderr, calls };
   }
 
-  it('is asked by crictl where there is one', async () => {
+  it('use crictl when it exists', async () => {
     install('crictl', CRICTL);
     install('ctr', CTR);
     const at = `crictl --runtime-endpoint unix://${socket}`;
@@ -81,7 +84,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     expect(await run(lastLog(socket, 'etcd'))).toMatchObject({ exitCode: 0, stdout: 'from crictl' });
   });
 
-  it("is asked by containerd's ctr where there is no crictl", async () => {
+  it("use containerd's ctr without crictl", async () => {
     install('ctr', CTR);
     const at = `ctr --address ${socket} --namespace k8s.io`;
     expect(await run(listImages(`unix://${socket}`))).toMatchObject({ exitCode: 0, stdout: 'registry.k8s.io/pause:3' });
@@ -104,13 +107,13 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     expect(await run(removePods(socket, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'these pods stay: a' });
   });
 
-  it('is not asked where there is neither, or no socket', async () => {
+  it('do not run without a client or without a socket', async () => {
     expect(await run(listImages(socket))).toMatchObject({ exitCode: 127 });
     install('crictl', CRICTL);
     for (const command of [listImages, listPods]) expect(await run(command(`${socket}.gone`))).toMatchObject({ exitCode: 1, calls: [] });
   });
 
-  it('removes all pods: one that does not stop is tried again, one that stays keeps none of the others', async () => {
+  it('remove all pods: a stop that fails is repeated, and a pod that remains does not keep the others', async () => {
     install('crictl', CRICTL);
     const removed = (calls: readonly string[]): readonly string[] => calls.flatMap((call) => / rmp -f (\w)$/.exec(call)?.[1] ?? []);
     const once = await run(removePods(socket, false), { ONCE: 'b' });
@@ -122,7 +125,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     expect(await run(removePods(socket, true), { NEVER: 'b' })).toMatchObject({ exitCode: 0 });
   });
 
-  /** Files of the kernel's cgroups, by path: the processes in each. */
+  /** Files of the kernel's cgroups, by path, each with its processes. */
   function cgroups(files: Readonly<Record<string, string>>): void {
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(directory, 'sys/fs/cgroup', path)), { recursive: true });
@@ -134,7 +137,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     'system.slice/docker-1.scope/kubelet.slice/kubelet-kubepods.slice/cgroup.procs': '8\n',
   };
   const CGROUPS: readonly [string, Readonly<Record<string, string>>, string][] = [
-    ['cgroups of no kind', {}, '0'],
+    ['no cgroups', {}, '0'],
     ['no pods', { 'cgroup.controllers': 'cpu\n', 'kubepods.slice/cgroup.procs': '', ...OTHERS }, '0'],
     [
       'systemd and cgroup v2',
@@ -147,19 +150,19 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
       },
       '3',
     ],
-    ['a root of its own', { 'cgroup.controllers': 'cpu\n', 'kubelet.slice/kubelet-kubepods.slice/a.scope/cgroup.procs': '11\n' }, '1'],
+    ['a custom cgroup root', { 'cgroup.controllers': 'cpu\n', 'kubelet.slice/kubelet-kubepods.slice/a.scope/cgroup.procs': '11\n' }, '1'],
     [
-      'cgroup v1, where each controller has them',
+      'cgroup v1 with a hierarchy per controller',
       { 'cpu/kubepods/burstable/pod1/a/cgroup.procs': '11\n12\n', 'memory/kubepods/burstable/pod1/a/cgroup.procs': '11\n12\n' },
       '2',
     ],
   ];
-  it.each(CGROUPS)('counts processes of pods: %s', async (_, files, count) => {
+  it.each(CGROUPS)('count processes of pods: %s', async (_, files, count) => {
     cgroups(files);
     expect(await run(countPodProcesses())).toMatchObject({ exitCode: 0, stdout: count });
   });
 
-  it('fails where processes of pods are left that the runtime does not know', async () => {
+  it('fail when processes of pods remain that the runtime does not know', async () => {
     install('crictl', CRICTL);
     cgroups({ 'cgroup.controllers': 'cpu\n', 'kubepods.slice/kubepods-pod9.slice/docker-x.scope/cgroup.procs': '11\n' });
     expect(await run(removePods(socket, false))).toMatchObject({ exitCode: 1, stderr: '1 processes of pods still run' });
@@ -167,9 +170,9 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
   });
 });
 
-/** What the kubelet writes down of a container. */
-describe('the log of a component without crictl', () => {
-  it('is what the kubelet wrote down last, without its marks', async () => {
+/** The log file that the kubelet writes for a container. */
+describe('log of a component without crictl', () => {
+  it("contains the kubelet's last lines without their prefixes", async () => {
     const directory = mkdtempSync(join(tmpdir(), 'ka-logs-'));
     try {
       const pods = join(directory, 'kube-system_etcd-cp1_0123', 'etcd');

@@ -89,14 +89,14 @@ describe('ssh_config, compared with ssh -G', () => {
     .map(([first, blocks]) => [...first, ...blocks.flat()]);
   const destination = fc.constantFrom('n1', 'n2', 'other', 'root@n1', 'core@one.lan');
 
-  it.skipIf(noSsh)('reads what ssh reads (skipped where ssh is not installed)', async () => {
+  it.skipIf(noSsh)('reads the same as ssh (skipped without ssh)', async () => {
     const home = userInfo().homedir;
     await fc.assert(
       fc.asyncProperty(lines, lines, fc.boolean(), destination, async (text, included, includes, desired) => {
         const inner = write('generated.d/inner.conf', `${included.join('\n')}\n`);
         const path = write('generated', `${text.join('\n')}\n${includes ? `Include "${dirname(inner)}/*.conf"\nUser last\n` : ''}`);
         const { stdout, stderr, status } = spawnSync('ssh', ['-G', '-F', path, desired], { encoding: 'utf8' });
-        // What ssh refuses is not compared.
+        // Files that ssh rejects are not compared.
         fc.pre(status === 0);
         const config = await loadSshConfig({ configFile: path, variables: {} });
         const target = resolveUnlessCircle(desired, config);
@@ -107,7 +107,7 @@ describe('ssh_config, compared with ssh -G', () => {
     );
   });
 
-  /** Ssh looks at the settings of a jump host only when it connects. */
+  /** ssh reads the settings of a jump host only when it connects. */
   function resolveUnlessCircle(destination: string, config: SshConfig): SshTarget | null {
     try {
       return resolveSshTarget(destination, config);
@@ -119,7 +119,7 @@ describe('ssh_config, compared with ssh -G', () => {
 
   const DEFAULT_FILES = ['id_ed25519', 'id_ecdsa', 'id_rsa'].map((name) => `${userInfo().homedir}/.ssh/${name}`);
 
-  /** What `ssh -G` prints, as far as we use it. Relative to ~ are the identity files only. */
+  /** The output of `ssh -G` as far as the program uses it. Only identity files are relative to ~. */
   function parseSshG(text: string, home: string): Record<string, unknown> {
     const all = text
       .trim()
@@ -133,7 +133,7 @@ describe('ssh_config, compared with ssh -G', () => {
       hostName: first('hostname'),
       user: first('user'),
       port: Number(first('port')),
-      // Its default has seven kinds of keys, four of them rare.
+      // The default of ssh has seven kinds of keys, four of them rare.
       identityFiles: files.length > 5 ? DEFAULT_FILES : files,
       identitiesOnly: first('identitiesonly') === 'yes',
       identityAgent: first('identityagent') ?? 'none',
@@ -180,14 +180,14 @@ describe('loadSshConfig', () => {
     expect(resolveSshTarget('n1', config)).toMatchObject({ user: 'a', port: 20 });
   });
 
-  it('does without files in the default places', async () => {
+  it('needs no files in the default places', async () => {
     const config = await loadSshConfig({ variables: {}, homeDirectory: join(directory, 'nobody') });
     expect(config.files.filter(({ path }) => !path.startsWith('/etc/'))).toEqual([]);
   });
 
   it('reads no file for none', async () => expect((await load('none')).files).toEqual([]));
 
-  it('takes home and user from the passwd database, as ssh does', async () => {
+  it('reads home and user from the passwd database, like ssh', async () => {
     const { environment } = await loadSshConfig({ configFile: 'none', variables: { HOME: '/elsewhere', USER: 'other' } });
     expect(environment).toMatchObject({ homeDirectory: userInfo().homedir, userName: userInfo().username });
   });
@@ -205,18 +205,18 @@ describe('loadSshConfig', () => {
     ['a keyword with nothing but a comment', 'User # me', ':1:1: user has no argument'],
     ['no keyword', '= x', ':1:1: missing keyword'],
     ['an Include of itself', 'Include ~/bad', ':1:1: Include is nested too deeply'],
-  ])('refuses %s', async (_, text, message) => {
+  ])('rejects %s', async (_, text, message) => {
     const path = write('bad', text);
     await expect(load(path)).rejects.toThrow(`${path}${message}`);
   });
 
-  it('refuses a missing file that was asked for', async () => {
+  it('rejects a missing file that was requested', async () => {
     await expect(load('/nonexistent/config')).rejects.toThrow(
       '/nonexistent/config:1:1: cannot be read (ENOENT). Check path and permissions',
     );
   });
 
-  it.each(['config', 'conf.d/a'])('refuses a file of the user that others can write to: %s', async (name) => {
+  it.each(['config', 'conf.d/a'])('rejects a file of the user that others can write to: %s', async (name) => {
     const home = mkdtempSync(join(directory, 'open-'));
     const at = (path: string): string => join(home.slice(directory.length + 1), '.ssh', path);
     write(at('config'), 'Include conf.d/*\n');
@@ -227,12 +227,15 @@ describe('loadSshConfig', () => {
 });
 
 describe('the command of Match exec', () => {
-  /** An ssh_config whose command makes a shell of all that a destination may bring along. */
+  /** An ssh_config whose command passes every value of a destination to a shell. */
   function config(more = ''): string {
     return write('exec', `${more}Match exec "test x%n%h%r%k = x1"\n  Port 1\n`);
   }
   const injected = (): string => join(directory, 'injected');
-  /** Without a slash and blanks, which no host has; the shell takes the path from its environment. */
+  /**
+   * Without slashes and spaces, which are invalid in host names; the shell reads the path from its
+   * environment.
+   */
   const touch = (): string => 'touch${IFS}$INJECTED';
   beforeAll(() => {
     process.env.INJECTED = injected();
@@ -245,27 +248,27 @@ describe('the command of Match exec', () => {
   it.each<[string, () => readonly string[]]>([
     ['a host', () => [`a$(${touch()})b`]],
     ['a host in backquotes', () => [`root@a\`${touch()}\`b`]],
-    ['a host behind a semicolon', () => [`a;${touch()};b`]],
-    ['a host behind a line end', () => [`a\n${touch()}\nb`]],
+    ['a host after a semicolon', () => [`a;${touch()};b`]],
+    ['a host after a line end', () => [`a\n${touch()}\nb`]],
     ['a host in braces', () => [`a&{${touch()}}`]],
     ['a zone of an IPv6 address', () => [`fe80::1%$(${touch()})`]],
     ['a user', () => [`\`${touch()}\`@n1`]],
-    ['a user behind a pipe', () => [`a|${touch()}@n1`]],
+    ['a user after a pipe', () => [`a|${touch()}@n1`]],
     ['a hop', () => ['n1', `a$(${touch()})b`]],
-  ])('takes nothing from %s of the command line', async (_, destination) => {
+  ])('receives no shell syntax from %s of the command line', async (_, destination) => {
     const [host = '', proxyJump] = destination();
     const read = await loadSshConfig({ configFile: config(), variables: {} });
     expect(() => resolveSshTarget(host, read, proxyJump === undefined ? {} : { proxyJump })).toThrow(/is not an SSH destination/);
     expect(existsSync(injected())).toBe(false);
   });
 
-  it('takes nothing from a user of a fleet file or an inventory', async () => {
+  it('receives no shell syntax from a user of a fleet file or an inventory', async () => {
     const read = await loadSshConfig({ configFile: config(), variables: {} });
     expect(() => resolveSshTarget('n1', read, { user: `a\`${touch()}\`` })).toThrow(/is not a valid user name/);
     expect(existsSync(injected())).toBe(false);
   });
 
-  it('takes nothing from a HostName', async () => {
+  it('receives no shell syntax from a HostName', async () => {
     const read = await loadSshConfig({ configFile: config(`Host n1\n  HostName %h$(${touch()})\n`), variables: {} });
     expect(() => resolveSshTarget('n1', read)).toThrow(/exec:2:1: HostName .* is not a valid host name/);
     expect(existsSync(injected())).toBe(false);
@@ -291,8 +294,8 @@ describe('the command of Match exec', () => {
     }
   });
 
-  const old = noSsh || !/contains invalid/.test(spawnSync('ssh', ['-G', '-F', 'none', 'a;b'], { encoding: 'utf8' }).stderr);
-  it.skipIf(old)('has names in which no character is allowed that ssh refuses, and the other way round', () => {
+  const noNameCheck = noSsh || !/contains invalid/.test(spawnSync('ssh', ['-G', '-F', 'none', 'a;b'], { encoding: 'utf8' }).stderr);
+  it.skipIf(noNameCheck)('accepts the same characters in names as ssh', () => {
     const refusedBySsh = (...args: readonly string[]): boolean =>
       /contains invalid characters/.test(spawnSync('ssh', ['-G', '-F', 'none', ...args], { encoding: 'utf8' }).stderr);
     const characters = Array.from({ length: 127 }, (_, i) => String.fromCharCode(i + 1));
@@ -351,7 +354,7 @@ describe('the patterns of Include, compared with ssh -G', () => {
     return [identityFiles.filter((file) => file.startsWith('/included/')), status === 0 ? ofSsh : null];
   }
 
-  it.skipIf(noSsh)('include what ssh includes, in its order', async () => {
+  it.skipIf(noSsh)('include the same files as ssh, in the same order', async () => {
     for (const name of NAMES) write(`glob.d/${name}.conf`, `IdentityFile "/included/${name.replaceAll('\\', '\\\\')}"\n`);
     for (const fixed of [
       '[0-9]*.conf',
@@ -380,7 +383,7 @@ describe('the patterns of Include, compared with ssh -G', () => {
     expect(found).toBeGreaterThan(50);
   });
 
-  it.skipIf(noSsh)('dial the port that ssh dials', async () => {
+  it.skipIf(noSsh)('use the same port as ssh', async () => {
     write('numbers.d/10-edge.conf', 'Host edge\n  Port 2200\n');
     write('numbers.d/edge.conf', 'Host edge\n  Port 2201\n');
     const path = write('numbers', `Include "${join(directory, 'numbers.d')}/[0-9]*.conf"\n`);

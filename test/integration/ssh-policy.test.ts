@@ -15,7 +15,7 @@ import { runCommand } from '../support/run-cli.ts';
 import { startSshServer } from '../support/ssh-server.ts';
 import { generateKey, type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
 
-describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_config demands', () => {
+describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('requirements of ssh_config', () => {
   let directory: string;
   let sshd: Sshd;
   beforeAll(async () => {
@@ -42,8 +42,8 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_
     return path;
   }
 
-  describe('and the built-in client cannot do', () => {
-    it('is reported once a run, on standard error', async () => {
+  describe('that the built-in client does not support', () => {
+    it('are reported once per run, on standard error', async () => {
       const config = configFile('unsupported', [
         'Host edge-*',
         '  CertificateFile ~/.ssh/certificate',
@@ -73,7 +73,7 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_
       ]);
     });
 
-    it('is reported when host keys are recorded', async () => {
+    it('are reported when host keys are recorded', async () => {
       const config = configFile('unsupported-trust', ['Host edge-1', '  KnownHostsCommand /bin/true', 'Host *']);
       const fleet = join(directory, 'fleet-trust.yaml');
       writeFileSync(fleet, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts:\n  - {name: edge-1}\n');
@@ -82,8 +82,8 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_
     });
   });
 
-  describe('of cryptography and login is done', () => {
-    /** What came of a run, beside what comes of `ssh` with the same file. */
+  describe('for cryptography and login are met', () => {
+    /** The result of a run, together with the result of `ssh` with the same file. */
     async function outcomes(name: string, lines: readonly string[]): Promise<{ ours: string; theirs: boolean; log: string }> {
       const config = configFile(name, ['Host *', ...lines.map((line) => `  ${line}`)]);
       const before = sshd.log().length;
@@ -106,9 +106,9 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_
 
     it.each<[string, readonly string[], RegExp]>([
       ['a key exchange', ['KexAlgorithms ecdh-sha2-nistp384'], /kex: algorithm: ecdh-sha2-nistp384/],
-      ['a key exchange in front', ['KexAlgorithms ^diffie-hellman-group16-sha512'], /kex: algorithm: diffie-hellman-group16-sha512/],
+      ['a prepended key exchange', ['KexAlgorithms ^diffie-hellman-group16-sha512'], /kex: algorithm: diffie-hellman-group16-sha512/],
       [
-        'key exchanges the client does not know beside one it does',
+        'key exchanges of which the client supports only one',
         ['KexAlgorithms ecdh-sha2-nistp256,sntrup761x25519-sha512@openssh.com'],
         /kex: algorithm: ecdh-sha2-nistp256/,
       ],
@@ -135,7 +135,7 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_
       ['MACs', ['MACs umac-128-etm@openssh.com'], /^SSH_CONFIG_INVALID .*MACs leaves nothing/],
       ['a host key', ['HostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com'], /^SSH_CONFIG_INVALID .*HostKeyAlgorithms leaves nothing/],
       ['logins', ['PreferredAuthentications gssapi-with-mic'], /^SSH_CONFIG_INVALID .*PreferredAuthentications leaves nothing/],
-    ])('or refused, where the built-in client has nothing of what it demands: %s', async (name, lines, expected) => {
+    ])('or rejected, when the built-in client supports no required algorithm: %s', async (name, lines, expected) => {
       expect(
         await outcome(configFile(`refused-${name.replaceAll(' ', '-')}`, ['Host *', ...lines.map((line) => `  ${line}`)]), 'edge-1'),
       ).toMatch(expected);
@@ -149,18 +149,18 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_
         /^HOST_AUTH_FAILED .*key type not allowed by PubkeyAcceptedAlgorithms/,
       ],
       ['RequiredRSASize', ['RequiredRSASize 8192', 'HostKeyAlgorithms rsa-sha2-512'], /^HOST_KEY_WEAK .*of 3072 bits, at least 8192/],
-    ])('as ssh does, to the point of failure: %s', async (name, lines, expected) => {
+    ])('like ssh, up to the point of failure: %s', async (name, lines, expected) => {
       const { ours, theirs, log } = await outcomes(`fails-${name.replaceAll(' ', '-')}`, lines);
       expect([ours, theirs]).toEqual([expect.stringMatching(expected), false]);
       expect(log).not.toMatch(/Accepted|Failed publickey|Postponed publickey/);
     });
 
-    it('with all that the client knows', async () => {
+    it('with all algorithms that the client supports', async () => {
       const lists = ['KexAlgorithms', 'Ciphers', 'MACs', 'HostKeyAlgorithms', 'PubkeyAcceptedAlgorithms'].map((name) => `  ${name} *`);
       expect(await outcome(configFile('everything', ['Host *', ...lists]), 'edge-1')).toBe('exit 0');
     });
 
-    it('but for SHA-1, which it has to name', async () => {
+    it('except for SHA-1, which must be named explicitly', async () => {
       const old = await startSshd({ config: ['MACs hmac-sha1', 'Ciphers aes128-ctr'] });
       try {
         const known = join(directory, 'old-known');
@@ -199,7 +199,7 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('what ssh_
       }
     });
 
-    it('RSA keys sign with SHA-1 only where PubkeyAcceptedAlgorithms names ssh-rsa', async () => {
+    it('RSA keys sign with SHA-1 only if PubkeyAcceptedAlgorithms names ssh-rsa', async () => {
       const identity = join(directory, 'id_rsa');
       generateKey(identity, 'rsa');
       for (const [name, line, signed] of [

@@ -69,7 +69,7 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
   };
   const logins = (server: Sshd): number => server.log().match(/Accepted publickey/g)?.length ?? 0;
 
-  it('logs in once for many commands, at a time and one after the other', async () => {
+  it('logs in once for many commands, in parallel and in sequence', async () => {
     const before = logins(sshd);
     const transport = transportTo(targetAt(sshd));
     const outputs = await Promise.all([1, 2, 3, 4, 5].map((i) => outputOf(transport, 'echo', String(i))));
@@ -77,24 +77,24 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
     expect(logins(sshd) - before).toBe(1);
   });
 
-  it('can do what the built-in client cannot: log in with a certificate', async () => {
-    const [authority, own] = [newKey('ca'), newKey('id')];
-    const server = await startSshd({ config: [`TrustedUserCAKeys ${authority}.pub`, 'AuthorizedKeysFile none'] });
+  it('supports logins with a certificate, unlike the built-in client', async () => {
+    const [ca, own] = [newKey('ca'), newKey('id')];
+    const server = await startSshd({ config: [`TrustedUserCAKeys ${ca}.pub`, 'AuthorizedKeysFile none'] });
     cleanups.push(server.stop);
-    execFileSync('ssh-keygen', ['-q', '-s', authority, '-I', 'test', '-n', server.user, `${own}.pub`]);
+    execFileSync('ssh-keygen', ['-q', '-s', ca, '-I', 'test', '-n', server.user, `${own}.pub`]);
     expect(await outputOf(transportTo(targetAt(server, { identityFiles: [own] })), 'echo', 'certified')).toBe('certified\n');
   });
 
-  it("obeys the user's configuration for the alias", async () => {
+  it("honours the user's configuration for the alias", async () => {
     const config = join(directory, 'config');
-    writeFileSync(config, `Host edge\n  IdentityFile ${sshd.identityFile}\n  SetEnv LC_PLACE=there\n`);
+    writeFileSync(config, `Host edge\n  IdentityFile ${sshd.identityFile}\n  SetEnv LC_PLACE=remote\n`);
     const server = await startSshd({ config: ['AcceptEnv LC_PLACE', `AuthorizedKeysFile ${sshd.identityFile}.pub`] });
     cleanups.push(server.stop);
     const transport = transportTo(targetAt(server, { alias: 'edge', identityFiles: [] }), { configFile: config });
-    expect(await outputOf(transport, '/bin/sh', '-c', 'echo $LC_PLACE')).toBe('there\n');
+    expect(await outputOf(transport, '/bin/sh', '-c', 'echo $LC_PLACE')).toBe('remote\n');
   });
 
-  it('goes through jump hosts, on one connection to each', async () => {
+  it('uses jump hosts, with one connection to each', async () => {
     const [first, second] = [await startSshd(), await startSshd()];
     cleanups.push(first.stop, second.stop);
     const shared = opensshShared();
@@ -106,7 +106,7 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
     await untilTrue(() => first.log().includes('disconnect') || first.log().includes('Connection closed'));
   });
 
-  it('gives up on a host whose shell speaks like a control socket that is gone', async () => {
+  it('fails on a host whose shell prints the messages of a missing control socket', async () => {
     const server = await startSshd({ config: ['ForceCommand echo mux_client_request_session >&2; exit 255'] });
     cleanups.push(server.stop);
     expect(await problemOf(transportTo(targetAt(server)))).toMatchObject({ code: 'HOST_CONNECTION_LOST' });
@@ -116,7 +116,7 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
   it.each([
     ['the key', () => `${sshd.hostKey('ed25519')}\n`, 'HOST_KEY_REVOKED', 'the host key is revoked'],
     ['no key', () => 'what\n', 'HOST_KEY_UNKNOWN', 'in revoked keys file'],
-  ])('refuses a host where RevokedHostKeys contains %s', async (_, list, code, message) => {
+  ])('rejects a host when RevokedHostKeys contains %s', async (_, list, code, message) => {
     const [config, revoked] = [join(directory, 'config-revoked'), join(directory, 'revoked')];
     writeFileSync(revoked, list());
     writeFileSync(config, `Host edge\n  RevokedHostKeys ${revoked}\n`);
@@ -124,7 +124,7 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
     expect(problem).toMatchObject({ code, message: expect.stringContaining(message) });
   });
 
-  it('takes no key but those that are pinned', async () => {
+  it('accepts only the pinned keys', async () => {
     const pin = (type: 'ed25519' | 'ecdsa'): SshTarget['pinnedHostKeys'] => parseKnownHosts(`x ${sshd.hostKey(type)}\n`, 'fleet.yaml');
     expect(await outputOf(transportTo({ ...targetAt(sshd, { known: [] }), pinnedHostKeys: pin('ecdsa') ?? [] }), 'echo', 'hi')).toBe(
       'hi\n',
@@ -141,22 +141,22 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
       (server) => targetAt(server, { known: [readFileSync(`${newKey('other')}.pub`, 'utf8').trim()] }),
       { code: 'HOST_KEY_MISMATCH' },
     ],
-    ['a user who is not let in', (server) => targetAt(server, { user: 'nosuchuser' }), { code: 'HOST_AUTH_FAILED' }],
+    ['a user that is not accepted', (server) => targetAt(server, { user: 'nosuchuser' }), { code: 'HOST_AUTH_FAILED' }],
     ['a closed port', async (server) => targetAt(server, { port: await freePort() }), { code: 'HOST_UNREACHABLE' }],
     ['a name that does not resolve', (server) => targetAt(server, { hostName: 'nosuchhost.invalid' }), { code: 'HOST_UNREACHABLE' }],
     [
-      'a jump host that cannot be reached',
+      'an unreachable jump host',
       async (server) => targetAt(server, { proxyJump: [targetAt(server, { name: 'bastion', port: await freePort() })] }),
       { code: 'HOST_UNREACHABLE', message: expect.stringContaining('jump host bastion: ') },
     ],
-  ])('tells of %s', async (_, make, expected) => {
+  ])('reports %s', async (_, make, expected) => {
     const target = await make(sshd);
     const problem = await problemOf(transportTo(target));
     expect(problem).toMatchObject({ ...expected, host: target.name });
     expect(problem.message).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
   });
 
-  it('gives up on a host that says nothing', async () => {
+  it('fails on a host that sends nothing', async () => {
     const silent = await startTcpServer(() => undefined);
     cleanups.push(silent.stop);
     const start = Date.now();
@@ -180,7 +180,7 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
     await untilTrue(() => open === 0);
   });
 
-  it('passes nothing of a host on to the terminal', async () => {
+  it('writes no output of a host to the terminal', async () => {
     const rude = await startTcpServer((socket) => socket.end('\u001b[2J\u001b]0;owned\u0007hello\r\n'));
     cleanups.push(rude.stop);
     const { message } = await problemOf(transportTo(targetAt(sshd, { port: rude.port })));

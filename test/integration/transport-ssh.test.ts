@@ -32,14 +32,14 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A transport that the test closes at its end. */
+/** A transport that is closed at the end of the test. */
 function transportTo(target: SshTarget, options: Partial<SshTransportOptions> = {}): Transport {
   const transport = sshTransport(target, { hostKeys: knownHostsStore(), ...options });
   cleanups.push(() => transport.close());
   return transport;
 }
 
-/** The first problem of a transport that does not get through. Never one of our bugs. */
+/** The first problem of a transport that fails to connect. Fails on internal errors. */
 async function problemOf(transport: Transport): Promise<Problem> {
   const error: unknown = await transport.run(['true']).then(
     () => new Error('it got through'),
@@ -100,7 +100,7 @@ describeSshd('SSH to OpenSSH', () => {
     existsSync(path) ? readFileSync(path, 'utf8') : null;
 
   describe('host keys', () => {
-    it.each(['yes', 'ask'] as const)('refuses an unknown key with StrictHostKeyChecking %s', async (strictHostKeyChecking) => {
+    it.each(['yes', 'ask'] as const)('rejects an unknown key with StrictHostKeyChecking %s', async (strictHostKeyChecking) => {
       const unknown = target({ known: [], strictHostKeyChecking });
       const problem = await problemOf(transportTo(unknown));
       expect(problem).toMatchObject({ code: 'HOST_KEY_UNKNOWN', host: unknown.name });
@@ -110,7 +110,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(knownHostsOf(unknown)).toBe('');
     });
 
-    it.each([false, true])('accepts and remembers a new key as ssh does, hashed: %s', async (hashKnownHosts) => {
+    it.each([false, true])('accepts and records a new key like ssh, hashed: %s', async (hashKnownHosts) => {
       const unknown = target({ known: [], strictHostKeyChecking: 'accept-new', hashKnownHosts });
       const notices: string[] = [];
       const notice = ({ code }: Problem): number => notices.push(code);
@@ -135,7 +135,7 @@ describeSshd('SSH to OpenSSH', () => {
       ).toBe('ssh\n');
     });
 
-    it('goes on when it cannot remember a new key', async () => {
+    it('continues when it cannot record a new key', async () => {
       const notices: string[] = [];
       const unwritable = target({ known: [], strictHostKeyChecking: 'accept-new', userKnownHostsFiles: ['/dev/null/known_hosts'] });
       expect(await outputOf(transportTo(unwritable, { notice: ({ code }) => notices.push(code) }), 'echo', 'hi')).toBe('hi\n');
@@ -180,7 +180,7 @@ describeSshd('SSH to OpenSSH', () => {
         return path;
       };
 
-      /** What becomes of a host whose key is known; `ssh` is asked with the very same file. */
+      /** The result for a host with a known key; `ssh` runs with the same file. */
       async function outcomes(path: string): Promise<readonly [string, boolean]> {
         const known = target();
         const config = newFile('config');
@@ -205,7 +205,7 @@ describeSshd('SSH to OpenSSH', () => {
         ],
         ['other keys', () => list(`${otherKey()}${sshd.hostKey('ecdsa')}\n`), 'hi\n'],
         ['nothing', () => list('# none yet\n'), 'hi\n'],
-        ['a line that is no key', () => list(`${otherKey()}what\n`), /^HOST_KEY_UNKNOWN .*revoked:2:1: .*not a public key/],
+        ['a line that is not a key', () => list(`${otherKey()}what\n`), /^HOST_KEY_UNKNOWN .*revoked:2:1: .*not a public key/],
         ['a key revocation list', krl, /^HOST_KEY_UNKNOWN .*krl.*binary.*--ssh-transport openssh/],
         ['a file that does not exist', () => '/nonexistent/revoked', /^HOST_KEY_UNKNOWN .*\/nonexistent\/revoked.*ENOENT/],
         ['a directory', () => directory, /^HOST_KEY_UNKNOWN .*EISDIR/],
@@ -216,7 +216,7 @@ describeSshd('SSH to OpenSSH', () => {
         expect(ours === 'hi\n').toBe(theirs);
       });
 
-      it('counts for keys of a fleet file too', async () => {
+      it('apply to keys of a fleet file', async () => {
         const pinned = target({
           known: [],
           pinnedHostKeys: parseKnownHosts(`x ${sshd.hostKey('ed25519')}\n`, 'fleet.yaml'),
@@ -226,7 +226,7 @@ describeSshd('SSH to OpenSSH', () => {
       });
     });
 
-    it.each(['ecdsa', 'rsa'] as const)('makes a host with several keys show the one that is known: %s', async (type) => {
+    it.each(['ecdsa', 'rsa'] as const)('asks a host with several keys for the known one: %s', async (type) => {
       expect(await outputOf(transportTo(target({ known: [sshd.hostKey(type)] })), 'echo', 'hi')).toBe('hi\n');
     });
 
@@ -241,7 +241,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(server.log().match(/SSH2_MSG_NEWKEYS received/g)?.length).toBeGreaterThan(4);
     });
 
-    it('looks for the alias', async () => {
+    it('looks up the alias', async () => {
       const aliased = target({ known: [], hostKeyAlias: 'cluster-a' });
       writeFileSync(aliased.userKnownHostsFiles[0] ?? '', `cluster-a ${sshd.hostKey('ed25519')}\n`);
       expect(await outputOf(transportTo(aliased), 'echo', 'hi')).toBe('hi\n');
@@ -253,40 +253,40 @@ describeSshd('SSH to OpenSSH', () => {
       expect(await outputOf(transportTo(target({ identityFiles: [accepted[name]] })), 'echo', 'hi')).toBe('hi\n');
     });
 
-    it('says that there is nothing to try, and what the host accepts', async () => {
+    it('reports that it has no credentials, and the methods that the host accepts', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: ['/nonexistent/id'] })));
       expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED' });
       expect(problem.message).toContain(`does not let user ${sshd.user} in: there was nothing to try; the host accepts publickey`);
     });
 
-    it('names the keys it tried', async () => {
+    it('names the keys that were tried', async () => {
       const wrong = newKey();
       const problem = await problemOf(transportTo(target({ identityFiles: [wrong] })));
       expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED' });
       expect(problem.message).toContain(`tried key ${wrong}; the host accepts publickey`);
     });
 
-    it('goes on to the next key', async () => {
+    it('continues with the next key', async () => {
       expect(await outputOf(transportTo(target({ identityFiles: [newKey(), sshd.identityFile] })), 'echo', 'hi')).toBe('hi\n');
     });
 
-    it('tells that the host had enough', async () => {
+    it('reports that the host ended the login after too many attempts', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: [newKey(), newKey(), newKey(), sshd.identityFile] })));
       expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED', message: expect.stringContaining('Too many authentication failures') });
     });
 
-    it('cannot log in as a user that is not there', async () => {
+    it('cannot log in as an unknown user', async () => {
       const problem = await problemOf(transportTo(target({ user: 'nosuchuser' })));
       expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED', message: expect.stringContaining('user nosuchuser') });
     });
 
-    it('passes over an encrypted key without a passphrase', async () => {
+    it('skips an encrypted key without a passphrase', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: [accepted.encrypted] })));
       expect(problem.message).toContain(`skipped ${accepted.encrypted} (encrypted, and no passphrase is set: KUBELETADM_SSH_PASSPHRASE)`);
       expect(await outputOf(transportTo(target({ identityFiles: [accepted.encrypted, sshd.identityFile] })), 'echo', 'hi')).toBe('hi\n');
     });
 
-    it('passes over an encrypted key with a wrong passphrase, and does not show it', async () => {
+    it('skips an encrypted key with a wrong passphrase, and does not print the passphrase', async () => {
       const problem = await problemOf(
         transportTo(target({ identityFiles: [accepted.encrypted] }), { askPassphrase: async () => new Secret('open barley') }),
       );
@@ -294,7 +294,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(JSON.stringify(problem)).not.toContain('barley');
     });
 
-    it('asks for a passphrase once for all hosts, and lets people take their time', async () => {
+    it('prompts for a passphrase once for all hosts, without a time limit', async () => {
       const asked: string[] = [];
       let answer: (secret: Secret) => void = () => undefined;
       const answered = new Promise<Secret>((resolve) => {
@@ -316,7 +316,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(asked).toEqual([accepted.encrypted]);
     });
 
-    it('passes over a private key that others can read', async () => {
+    it('skips a private key that others can read', async () => {
       const open = newFile('id');
       copyFileSync(sshd.identityFile, open);
       chmodSync(open, 0o644);
@@ -324,13 +324,13 @@ describeSshd('SSH to OpenSSH', () => {
       expect(problem.message).toContain(`skipped ${open} (readable by other users: run chmod 600 on it)`);
     });
 
-    it('passes over what is no key', async () => {
+    it('skips a file that is not a key', async () => {
       const none = newFile('id');
       writeFileSync(none, 'not a key', { mode: 0o600 });
       expect((await problemOf(transportTo(target({ identityFiles: [none] })))).message).toContain(`skipped ${none} (not a private key)`);
     });
 
-    it('goes on after a first of two factors', async () => {
+    it('continues after the first of two factors', async () => {
       const authorized = newFile('authorized_keys');
       const strict = await startSshd({ config: [`AuthorizedKeysFile ${authorized}`, 'AuthenticationMethods publickey,publickey'] });
       cleanups.push(strict.stop);
@@ -358,7 +358,7 @@ describeSshd('SSH to OpenSSH', () => {
     afterEach(removeAll);
     afterAll(() => agent?.kill());
 
-    it('logs in with a key of the agent, and a certificate beside it does no harm', async () => {
+    it('logs in with a key of the agent, even when the agent also has a certificate', async () => {
       const signed = newKey();
       execFileSync('ssh-keygen', ['-q', '-s', sshd.identityFile, '-I', 'x', '-n', 'x', `${signed}.pub`]);
       add(signed, sshd.identityFile);
@@ -370,7 +370,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(await outputOf(transportTo(target({ identityFiles: [], identityAgent: socket })), 'echo', 'hi')).toBe('hi\n');
     });
 
-    it('with IdentitiesOnly asks the agent for the named keys alone', async () => {
+    it('with IdentitiesOnly uses only the named keys of the agent', async () => {
       add(newKey(), newKey(), newKey(), sshd.identityFile);
       const named = newFile('named.pub');
       copyFileSync(`${sshd.identityFile}.pub`, named);
@@ -382,7 +382,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(message).not.toContain('agent');
     });
 
-    it('does not ask for the passphrase of a key the agent has', async () => {
+    it('does not prompt for the passphrase of a key in the agent', async () => {
       const plain = newFile('id');
       copyFileSync(accepted.encrypted, plain);
       execFileSync('ssh-keygen', ['-q', '-p', '-P', 'open sesame', '-N', '', '-f', plain]);
@@ -394,7 +394,7 @@ describeSshd('SSH to OpenSSH', () => {
       ).toBe('hi\n');
     });
 
-    it('names the keys of the agent it tried', async () => {
+    it('names the tried keys of the agent', async () => {
       const key = newKey();
       add(key);
       const [, print] = execFileSync('ssh-keygen', ['-l', '-f', key], { encoding: 'utf8' }).split(' ');
@@ -402,7 +402,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(message).toContain(`tried agent key ED25519 ${print}; the host accepts publickey`);
     });
 
-    it('does without an agent that does not answer', async () => {
+    it('works without an agent that does not answer', async () => {
       const gone = target({ identityAgent: '/nonexistent/agent.sock' });
       expect(await outputOf(transportTo(gone), 'echo', 'hi')).toBe('hi\n');
       const { message } = await problemOf(transportTo({ ...gone, identityFiles: [] }));
@@ -427,14 +427,14 @@ describeSshd('SSH to OpenSSH', () => {
       return { server, hop };
     }
 
-    it('reaches a host through one, and through two', async () => {
+    it('reaches a host through one jump host, and through two', async () => {
       const [first, second] = [await bastion(), await bastion()];
       expect(await outputOf(transportTo(target({ proxyJump: [first.hop] })), 'echo', 'one')).toBe('one\n');
       expect(await outputOf(transportTo(target({ proxyJump: [first.hop, second.hop] })), 'echo', 'two')).toBe('two\n');
       expect([logins(first.server), logins(second.server)]).toEqual([2, 1]);
     });
 
-    it('shares one connection to it, and ends that after the last host', async () => {
+    it('shares one connection to the jump host, and closes it after the last host', async () => {
       const { server, hop } = await bastion();
       const shared = sshShared();
       const transports = [1, 2, 3].map(() => transportTo(target({ proxyJump: [hop] }), { shared }));
@@ -447,14 +447,14 @@ describeSshd('SSH to OpenSSH', () => {
       await untilTrue(() => server.log().includes('disconnect'));
     });
 
-    it('carries 5 MiB both ways', async () => {
+    it('carries 5 MiB in both directions', async () => {
       const { hop } = await bastion();
       const stdin = 'é'.repeat(2_621_440);
       const { stdout } = await transportTo(target({ proxyJump: [hop] })).run(['cat'], { stdin });
       expect(Buffer.from(stdout).equals(Buffer.from(stdin))).toBe(true);
     });
 
-    it('says when the jump host goes away, and connects anew', async () => {
+    it('reports a lost jump host, and connects again', async () => {
       const { server, hop } = await bastion();
       const started = newFile('started');
       const transport = transportTo(target({ proxyJump: [hop] }));
@@ -473,7 +473,7 @@ describeSshd('SSH to OpenSSH', () => {
       ['unknown key', (hop) => ({ ...hop, userKnownHostsFiles: ['/nonexistent/kh'] }), { code: 'HOST_KEY_UNKNOWN' }],
       ['wrong user', (hop) => ({ ...hop, user: 'nosuchuser' }), { code: 'HOST_AUTH_FAILED' }],
       ['closed port', (hop) => ({ ...hop, port: 1 }), { code: 'HOST_UNREACHABLE' }],
-    ])('tells which of the two failed: %s', async (_, change, expected) => {
+    ])('names the failed one of two hosts: %s', async (_, change, expected) => {
       const { hop } = await bastion();
       const behind = target({ proxyJump: [change(hop)] });
       const problem = await problemOf(transportTo(behind));
@@ -481,7 +481,7 @@ describeSshd('SSH to OpenSSH', () => {
       expect(problem.message).toContain(`jump host ${hop.name}: `);
     });
 
-    it('tells that the jump host cannot reach the host', async () => {
+    it('reports that the jump host cannot reach the host', async () => {
       const { hop } = await bastion();
       const problem = await problemOf(transportTo(target({ port: await freePort(), proxyJump: [hop] })));
       expect(problem).toMatchObject({
@@ -490,14 +490,14 @@ describeSshd('SSH to OpenSSH', () => {
       });
     });
 
-    it('tells that the jump host forbids forwarding', async () => {
+    it('reports that the jump host forbids forwarding', async () => {
       const { hop } = await bastion(['AllowTcpForwarding no']);
       const problem = await problemOf(transportTo(target({ proxyJump: [hop] })));
       expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE', message: expect.stringContaining('the jump host forbids forwarding') });
     });
   });
 
-  it('tells that the host takes no more logins at a time', async () => {
+  it('reports a host at its limit of simultaneous logins', async () => {
     const busy = await startSshd({ config: ['MaxStartups 1:100:1'] });
     cleanups.push(busy.stop);
     const first = connect(busy.port, '127.0.0.1');
@@ -510,15 +510,16 @@ describeSshd('SSH to OpenSSH', () => {
   });
 
   it.each([
-    ['resets connections before it has said anything', ['reset']],
-    ['closes connections before it has said anything', ['end']],
-    ['refused a login and then does not answer any more', ['Exceeded MaxStartups\r\n', 'silence']],
-    ['reset a connection and then does not answer any more', ['reset', 'silence']],
-  ])('names the limit of logins for a host that %s', async (_, answers) => {
+    ['resets connections before its SSH version', ['reset']],
+    ['closes connections before its SSH version', ['end']],
+    ['rejected a login and then stops answering', ['Exceeded MaxStartups\r\n', 'silence']],
+    ['reset a connection and then stops answering', ['reset', 'silence']],
+  ])('names the login limit for a host that %s', async (_, answers) => {
     let count = 0;
     const server = await startTcpServer((socket) => {
       const answer = answers[Math.min(count++, answers.length - 1)] ?? '';
-      // What the client sends is read: a socket that is closed with unread data is reset, and what it wrote may be lost.
+      // The client's data is read: closing a socket with unread data resets it, and its sent data may be
+      // lost.
       socket.resume();
       if (answer === 'reset') socket.once('data', () => socket.resetAndDestroy());
       else if (answer !== 'silence') socket.once('data', () => socket.end(answer === 'end' ? '' : answer));
@@ -530,7 +531,7 @@ describeSshd('SSH to OpenSSH', () => {
     expect(count).toBeGreaterThan(1);
   });
 
-  it('waits for its turn where few may log in at a time', async () => {
+  it('waits when the host limits simultaneous logins', async () => {
     const busy = await startSshd({ config: ['MaxStartups 2:100:4'] });
     cleanups.push(busy.stop);
     const input = { port: busy.port, known: [busy.hostKey('ed25519')], identityFiles: [busy.identityFile], connectTimeoutMs: 30_000 };
@@ -539,7 +540,7 @@ describeSshd('SSH to OpenSSH', () => {
     expect(busy.log()).toMatch(/drop connection|beginning MaxStartups throttling/);
   });
 
-  it('makes do with the one session that OpenSSH allows, which counts an ended one a moment longer', async () => {
+  it('works with MaxSessions 1 of OpenSSH, which counts an ended session a moment longer', async () => {
     const strict = await startSshd({ config: ['MaxSessions 1'] });
     cleanups.push(strict.stop);
     const transport = transportTo(target({ port: strict.port, known: [strict.hostKey('ed25519')], identityFiles: [strict.identityFile] }));
@@ -547,7 +548,7 @@ describeSshd('SSH to OpenSSH', () => {
     expect(await Promise.all([1, 2, 3].map((i) => outputOf(transport, 'echo', String(i))))).toEqual(['1\n', '2\n', '3\n']);
   });
 
-  it('loses nobody behind a jump host with the limits sshd comes with', async () => {
+  it("loses no host behind a jump host with sshd's default limits", async () => {
     const bastion = await startSshd();
     cleanups.push(bastion.stop);
     const hop = target({ port: bastion.port, known: [bastion.hostKey('ed25519')], identityFiles: [bastion.identityFile] });
@@ -576,7 +577,7 @@ describe('SSH by password', () => {
     },
   );
 
-  it('names what it tried, and does not show the password', async () => {
+  it('names the tried methods, and does not print the password', async () => {
     const { target } = await serve({ methods: ['password', 'keyboard-interactive'] });
     const problem = await problemOf(transportTo(target, { password: new Secret('wr0ng') }));
     expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED' });
@@ -584,12 +585,12 @@ describe('SSH by password', () => {
     expect(JSON.stringify(problem)).not.toContain('wr0ng');
   });
 
-  it('says that it has none to give', async () => {
+  it('reports that no password is available', async () => {
     const { target } = await serve({ methods: ['password'] });
     expect((await problemOf(transportTo(target))).message).toContain('there was nothing to try; the host accepts password');
   });
 
-  it('gives the password to the hidden question alone', async () => {
+  it('sends the password only to the hidden prompt', async () => {
     const queries = [
       { prompt: 'Employee number: ', echo: true },
       { prompt: 'Kennwort: ', echo: false },
@@ -600,7 +601,7 @@ describe('SSH by password', () => {
     expect(server.answers).toEqual(['', 'secret', '']);
   });
 
-  it('does not try the password where the host takes none', async () => {
+  it('does not try the password when the host accepts none', async () => {
     const { target } = await serve({ methods: [] });
     const { message } = await problemOf(transportTo(target, { password }));
     expect(message).not.toContain('secret');
@@ -612,7 +613,7 @@ describe('SSH by password', () => {
     expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED', message: expect.stringContaining('the password has expired') });
   });
 
-  it('tells that the login shell runs nothing', async () => {
+  it('reports a login shell that runs no commands', async () => {
     const shell = newFile('nologin');
     writeFileSync(shell, '#!/bin/sh\necho "This account is currently not available."\nexit 1\n', { mode: 0o755 });
     const { target } = await serve({ loginShell: [shell] });
@@ -621,7 +622,7 @@ describe('SSH by password', () => {
     expect(problem.message).toBe('the login shell of tester did not start /bin/sh: "This account is currently not available."');
   });
 
-  it('tells that the host opens no session', async () => {
+  it('reports a host that opens no session', async () => {
     const { target } = await serve({ maxSessions: 0 });
     expect(await problemOf(transportTo(target, { password }))).toMatchObject({
       code: 'HOST_UNREACHABLE',
@@ -629,22 +630,22 @@ describe('SSH by password', () => {
     });
   });
 
-  it('makes do with one session at a time', async () => {
+  it('works with one session at a time', async () => {
     const { target } = await serve({ maxSessions: 1 });
     const transport = transportTo(target, { password });
     expect(await Promise.all([1, 2, 3, 4].map((i) => outputOf(transport, 'echo', String(i))))).toEqual(['1\n', '2\n', '3\n', '4\n']);
   });
 });
 
-describe('SSH to a server of our own making', () => {
-  it('leaves a channel open after the output has ended: the exit code comes later', async () => {
+describe('SSH to a scripted server', () => {
+  it('keeps a channel open after the output has ended: the exit code arrives later', async () => {
     const server = await startRawSshServer({ lateExitCode: 7 });
     cleanups.push(server.stop);
     const transport = transportTo(sshTargetFor({ port: server.port, directory, known: [server.hostKey] }), { password: new Secret('any') });
     expect(await transport.run(['true'], { stdin: 'input', timeoutMs: 10_000 })).toMatchObject({ exitCode: 7, signal: null });
   });
 
-  it('gives up on a host that ends each connection right after the login', async () => {
+  it('fails on a host that ends each connection right after the login', async () => {
     const server = await startRawSshServer({ early: ['userauth-success', 'disconnect'] });
     cleanups.push(server.stop);
     const problem = await problemOf(transportTo(sshTargetFor({ port: server.port, directory, known: [server.hostKey] })));
@@ -653,7 +654,7 @@ describe('SSH to a server of our own making', () => {
   });
 });
 
-describe('SSH to what is no SSH server', () => {
+describe('SSH to a server that does not speak SSH', () => {
   const targetAt = (port: number, more: Partial<SshTarget> = {}): SshTarget =>
     sshTargetFor({ port, directory, known: [], connectTimeoutMs: 1000, ...more });
   async function portOf(serve: Parameters<typeof startTcpServer>[0]): Promise<number> {
@@ -662,7 +663,7 @@ describe('SSH to what is no SSH server', () => {
     return server.port;
   }
 
-  it('nobody listens', async () => {
+  it('a closed port', async () => {
     const problem = await problemOf(transportTo(targetAt(await freePort())));
     expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE', message: expect.stringContaining('connection refused') });
   });
@@ -673,12 +674,12 @@ describe('SSH to what is no SSH server', () => {
     expect(problem.message).toMatch(/^cannot reach nosuchhost\.invalid:22: the name (?:does not resolve|server does not answer)$/);
   });
 
-  it('it says nothing', async () => {
+  it('a server that sends nothing', async () => {
     const problem = await problemOf(transportTo(targetAt(await portOf(() => undefined))));
     expect(problem).toMatchObject({ code: 'HOST_TIMEOUT', message: expect.stringMatching(/no SSH handshake within 1s$/) });
   });
 
-  it('it closes at once', async () => {
+  it('a server that closes immediately', async () => {
     const problem = await problemOf(transportTo(targetAt(await portOf((socket) => socket.end()))));
     expect(problem).toMatchObject({
       code: 'HOST_UNREACHABLE',
@@ -687,7 +688,7 @@ describe('SSH to what is no SSH server', () => {
     });
   });
 
-  it('it resets at once', async () => {
+  it('a server that resets immediately', async () => {
     const problem = await problemOf(transportTo(targetAt(await portOf((socket) => socket.resetAndDestroy()))));
     expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE' });
   });
@@ -716,18 +717,18 @@ describe('SSH to what is no SSH server', () => {
   it.each([
     ['line after line', () => 'x\n'.repeat(3000)],
     ['a line without end', () => 'x'.repeat(20_000)],
-    ['bytes after the greeting', () => `SSH-2.0-x\r\n${'\u00ff'.repeat(5000)}`],
-  ])('it sends rubbish: %s', async (_, rubbish) => {
+    ['bytes after the version line', () => `SSH-2.0-x\r\n${'\u00ff'.repeat(5000)}`],
+  ])('a server that sends garbage: %s', async (_, rubbish) => {
     const problem = await problemOf(transportTo(targetAt(await portOf((socket) => socket.write(rubbish(), 'latin1')))));
     expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE' });
   });
 
-  it('it closes in the middle of the handshake', async () => {
+  it('a server that closes during the handshake', async () => {
     const problem = await problemOf(transportTo(targetAt(await portOf((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')))));
     expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE', message: expect.stringContaining('the key exchange failed') });
   });
 
-  it('an abort ends the wait, and the other waits go on', async () => {
+  it('an abort ends one wait and not the others', async () => {
     const transport = transportTo(targetAt(await portOf(() => undefined)));
     const controller = new AbortController();
     const aborted = transport.run(['true'], { signal: controller.signal }).catch((error: unknown) => error);
@@ -737,7 +738,7 @@ describe('SSH to what is no SSH server', () => {
     expect(await other).toBe('HOST_TIMEOUT');
   });
 
-  it('it is not called when what is known of it cannot be read', async () => {
+  it('a host is not contacted when its known_hosts cannot be read', async () => {
     let calls = 0;
     const port = await portOf(() => calls++);
     const hostKeys = {

@@ -9,8 +9,8 @@ import { runCommand } from '../support/run-cli.ts';
 const SOURCE = fileURLToPath(new URL('../../vagrant', import.meta.url));
 
 /**
- * Stands in for Vagrant: `up` makes the machines of the Vagrantfile, each with an address that no machine had before; `destroy` removes those that are named, or
- * all that the Vagrantfile has.
+ * Simulates Vagrant: `up` creates the VMs of the Vagrantfile, each with a new address; `destroy` removes the
+ * named VMs, or all VMs of the Vagrantfile.
  */
 const VAGRANT = `#!/bin/sh
 echo "WORKERS=\${WORKERS-} vagrant $*" >>"$LOG"
@@ -68,7 +68,7 @@ describe('cluster.sh', () => {
     return result;
   };
 
-  /** The hosts that kubeletadm works on with the fleet file as it is: name, role, and the address that it connects to. */
+  /** The hosts that kubeletadm uses with the current fleet file: name, role and connection address. */
   async function hosts(): Promise<readonly string[]> {
     const { code, stdout, stderr } = await runCommand(['fleet', 'inventory', '-f', join(cwd, 'fleet.yaml'), '-o', 'json']);
     expect(code, stderr).toBe(0);
@@ -80,25 +80,25 @@ describe('cluster.sh', () => {
     });
   }
 
-  it('makes a cluster of the machines that Vagrant has booted', async () => {
+  it('bootstraps a cluster on the VMs that Vagrant has booted', async () => {
     const { calls, stdout } = up();
     expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.1', 'worker1 worker 192.0.2.2', 'worker2 worker 192.0.2.3']);
     expect(calls.at(-1)).toBe('kubeletadm apply --ssh-config .vagrant/ssh_config');
     expect(stdout).toContain('kubeletadm fleet status --ssh-config .vagrant/ssh_config');
   });
 
-  it('knows the addresses of the machines that the next up makes', async () => {
+  it('uses the new addresses after the next up', async () => {
     up();
     expect(cluster('down').status).toBe(0);
     up();
     expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.4', 'worker1 worker 192.0.2.5', 'worker2 worker 192.0.2.6']);
   });
 
-  it('keeps a fleet file that was edited, and knows the new machines with it', async () => {
+  it('keeps an edited fleet file, and uses it with the new VMs', async () => {
     up();
     const file = join(cwd, 'fleet.yaml');
     writeFileSync(file, `${readFileSync(file, 'utf8')}  - name: worker2\n    kubeletConfiguration: {maxPods: 30}\n`);
-    expect(cluster('down').stdout).toContain('fleet.yaml was edited: it is kept');
+    expect(cluster('down').stdout).toContain('fleet.yaml was edited and is kept');
     up({ WORKERS: '3' });
     expect(readFileSync(file, 'utf8')).toContain('maxPods: 30');
     expect((await hosts()).toSorted()).toEqual([
@@ -109,12 +109,12 @@ describe('cluster.sh', () => {
     ]);
   });
 
-  it('follows a fleet file that lists addresses of its own with a warning', () => {
+  it('honours a fleet file with its own addresses, with a warning', () => {
     writeFileSync(join(cwd, 'fleet.yaml'), 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts: [{name: cp1, address: 192.0.2.9}]\n');
     expect(up().stderr).toContain('fleet.yaml does not import .vagrant/ssh_config: remove fleet.yaml, or keep its addresses up to date');
   });
 
-  it('adds the workers of a changed WORKERS, and keeps them when it is not given', async () => {
+  it('adds the workers of a changed WORKERS, and keeps them when WORKERS is not set', async () => {
     up({ WORKERS: '1' });
     expect(await hosts()).toHaveLength(2);
     up({ WORKERS: '4' });
@@ -126,7 +126,7 @@ describe('cluster.sh', () => {
     expect(up().calls[0]).toBe('WORKERS=0 vagrant up');
   });
 
-  it('removes the workers that a smaller WORKERS leaves out, with their Nodes', async () => {
+  it('removes the workers beyond a smaller WORKERS, with their Nodes', async () => {
     up({ WORKERS: '3' });
     const { calls } = up({ WORKERS: '1' });
     expect(calls.slice(0, 6)).toEqual([
@@ -140,7 +140,7 @@ describe('cluster.sh', () => {
     expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.1', 'worker1 worker 192.0.2.2']);
   });
 
-  it('destroys all machines there are, whatever WORKERS says', () => {
+  it('destroys all existing VMs, whatever WORKERS is', () => {
     up({ WORKERS: '4' });
     expect(cluster('down').calls).toEqual(['WORKERS=4 vagrant destroy -f']);
     expect(
@@ -150,7 +150,7 @@ describe('cluster.sh', () => {
       expect(existsSync(join(cwd, name)), name).toBe(false);
   });
 
-  it('connects to a guest for a limited time, and records its key at first sight', () => {
+  it('connects to a guest with a time limit, and records its key on first use', () => {
     up({ MODE: 'inside' });
     const config = readFileSync(join(cwd, '.vagrant/ssh_config'), 'utf8');
     expect(config).toContain(`Host *\n  UserKnownHostsFile "${cwd}/.vagrant/known_hosts"\n  StrictHostKeyChecking accept-new\n`);
@@ -161,7 +161,7 @@ describe('cluster.sh', () => {
     );
   });
 
-  it('says how to go on when apply fails', () => {
+  it('prints how to resume when apply fails', () => {
     const { status, stderr } = cluster('up', { APPLY_EXIT: '4', WORKERS: '3' });
     expect(status).toBe(4);
     expect(stderr).toContain(

@@ -15,18 +15,18 @@ import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
 import { socksProxy } from '../support/socks-proxy.ts';
 
-let authority: CertificateAuthority;
+let ca: CertificateAuthority;
 let serving: KeyPair;
 const open: { close(): Promise<void> | void }[] = [];
 beforeAll(async () => {
-  authority = await createAuthority();
-  serving = await authority.issueServer(['127.0.0.1', 'api.example.test', '::1'], { commonName: 'kube-apiserver' });
+  ca = await createAuthority();
+  serving = await ca.issueServer(['127.0.0.1', 'api.example.test', '::1'], { commonName: 'kube-apiserver' });
 });
 afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close();
 });
 
-const TRUST = () => ({ kind: 'authorities', pem: authority.certPem }) as const;
+const TRUST = () => ({ kind: 'authorities', pem: ca.certPem }) as const;
 const keyPair = (): TlsOptions => ({ cert: serving.certPem, key: serving.keyPem });
 
 async function listen(server: Server): Promise<number> {
@@ -46,7 +46,7 @@ async function troubleAt(port: number): Promise<WebFailureCause | string> {
   return answer.kind === 'failed' ? answer.issue : `answered ${answer.status}`;
 }
 
-describe('what answers is not what was asked for', () => {
+describe('unexpected answers', () => {
   it('an SSH server', async () => {
     expect(await troubleAt(await tcp((socket) => void socket.write('SSH-2.0-OpenSSH_9.6\r\n')))).toEqual({
       kind: 'not-tls',
@@ -59,22 +59,22 @@ describe('what answers is not what was asked for', () => {
     expect(await troubleAt(await listen(server))).toEqual({ kind: 'not-tls', speaks: 'http' });
   });
 
-  it('something else that speaks first', async () => {
+  it('another protocol whose server speaks first', async () => {
     expect(await troubleAt(await tcp((socket) => void socket.write('220 mail.example.com ESMTP\r\n')))).toEqual({
       kind: 'not-tls',
       speaks: null,
     });
   });
 
-  it('something that hangs up', async () => {
+  it('a server that closes the connection', async () => {
     expect(await troubleAt(await tcp((socket) => void socket.destroy()))).toEqual({ kind: 'closed' });
   });
 
-  it('something that hangs up in the midst of the handshake', async () => {
+  it('a server that closes the connection during the handshake', async () => {
     expect(await troubleAt(await tcp((socket) => void socket.once('data', () => socket.end())))).toEqual({ kind: 'closed' });
   });
 
-  it('a server of an old TLS: no downgrade', async () => {
+  it('an old TLS version: no downgrade', async () => {
     const server = createTlsServer({ ...keyPair(), minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' });
     expect(await troubleAt(await listen(server))).toEqual({ kind: 'tls-version' });
   });
@@ -83,7 +83,7 @@ describe('what answers is not what was asked for', () => {
     expect(await troubleAt(await listen(createTlsServer({})))).toMatchObject({ kind: 'tls-handshake' });
   });
 
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that wants a client certificate, %s', async (version) => {
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that requires a client certificate, %s', async (version) => {
     const server = createHttpsServer(
       { ...keyPair(), requestCert: true, minVersion: version, maxVersion: version },
       (_, response) => void response.end(),
@@ -95,14 +95,14 @@ describe('what answers is not what was asked for', () => {
     );
   });
 
-  it('TLS, and no HTTP inside', async () => {
+  it('TLS without HTTP inside', async () => {
     const server = createTlsServer(keyPair(), (socket) => void socket.end('* OK IMAP4rev1 ready\r\n'));
     expect(await troubleAt(await listen(server))).toEqual({ kind: 'not-http' });
   });
 });
 
-describe('an authority that another one signed', () => {
-  it('can be trusted by itself, as in Go', async () => {
+describe('an intermediate CA', () => {
+  it('can be trusted without its issuer, like in Go', async () => {
     const chain = await createCertificateChain();
     const server = createHttpsServer(
       { cert: chain.certPem, key: chain.keyPem },
@@ -119,15 +119,15 @@ describe('an authority that another one signed', () => {
   });
 });
 
-describe('one certificate and no other', () => {
-  it('is trusted for the key that belongs to it, whatever it is for, and gets the token; others get nothing', async () => {
+describe('a single pinned certificate', () => {
+  it('is trusted for its key, whatever its purpose, and its server receives the token; other servers receive nothing', async () => {
     const asked: (string | undefined)[] = [];
     const server = createHttpsServer(keyPair(), (request, response) => {
       asked.push(request.headers.authorization);
       response.end('{}');
     });
     const port = await listen(server);
-    const other = await authority.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
+    const other = await ca.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
     const get = (pem: string) =>
       nodeWeb({ HTTPS_PROXY: 'http://127.0.0.1:9' }).get({
         url: `https://127.0.0.1:${port}/configz`,
@@ -137,17 +137,17 @@ describe('one certificate and no other', () => {
         proxyUrl: null,
       });
     expect(await get(`${serving.certPem}\n${other.certPem}`)).toMatchObject({ kind: 'answer', status: 200 });
-    for (const pem of [other.certPem, authority.certPem, `${other.certPem}\n${serving.certPem}`])
+    for (const pem of [other.certPem, ca.certPem, `${other.certPem}\n${serving.certPem}`])
       expect(await get(pem)).toMatchObject({ issue: { kind: 'other-certificate', peer: { issuer: expect.any(String) } } });
     const unverified = { url: `https://127.0.0.1:${port}/`, trust: { kind: 'unverified' }, bearerToken: new Secret('abc') } as const;
     expect(await nodeWeb({}).get(unverified)).toMatchObject({ kind: 'failed' });
     expect(asked).toEqual(['Bearer abc']);
   });
 
-  it('gets the client certificate in the handshake, from one file with its key too', async () => {
-    const client = await authority.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
+  it('its server receives the client certificate in the handshake, from one file with certificate and key', async () => {
+    const client = await ca.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
     const asked: unknown[] = [];
-    const tls = { ...keyPair(), ca: authority.certPem, requestCert: true, rejectUnauthorized: false };
+    const tls = { ...keyPair(), ca: ca.certPem, requestCert: true, rejectUnauthorized: false };
     const server = createHttpsServer(tls, ({ socket, headers }, response) => {
       const { authorized } = socket as TLSSocket;
       asked.push([authorized, (socket as TLSSocket).getPeerCertificate().subject?.CN, headers.authorization]);
@@ -162,7 +162,7 @@ describe('one certificate and no other', () => {
         clientCertificate: { certificate, key: new Secret(key) },
         proxyUrl: null,
       });
-    // As kubelet-client-current.pem holds both.
+    // kubelet-client-current.pem contains both, too.
     const both = client.certPem + client.keyPem;
     for (const [certificate, key] of [
       [client.certPem, client.keyPem],
@@ -177,8 +177,8 @@ describe('one certificate and no other', () => {
   });
 });
 
-describe('the way there', () => {
-  it('is an IPv6 address', async () => {
+describe('route', () => {
+  it('to an IPv6 address', async () => {
     const server = createHttpsServer(keyPair(), (_, response) => void response.end('{}'));
     const port = await new Promise<number>((resolve, reject) => {
       server.once('error', reject);
@@ -189,7 +189,7 @@ describe('the way there', () => {
     expect(answer).toMatchObject({ kind: 'answer', status: 200 });
   });
 
-  it('leads through a proxy, whose answer is believed as little as any other', async () => {
+  it("through a proxy, with the server's certificate still verified", async () => {
     const server = createHttpsServer(keyPair(), (_, response) => void response.end('{}'));
     const port = await listen(server);
     const asked: string[] = [];
@@ -207,7 +207,7 @@ describe('the way there', () => {
     expect(asked).toEqual(['api.example.test:6443', 'other.example.test:6443']);
   });
 
-  it('asks over the connections that somebody else opens, past any proxy', async () => {
+  it('over connections that the caller opens, past any proxy', async () => {
     const port = await listen(createHttpsServer(keyPair(), (_, response) => void response.end('{}')));
     const asked: DialAddress[] = [];
     const dial: Dial = async (address) => {
@@ -230,7 +230,7 @@ describe('the way there', () => {
     [403, 'ban'],
     [407, 'login'],
     [502, 'failure'],
-  ] as const)('a proxy refuses with %d', async (status, kind) => {
+  ] as const)('a proxy rejects with %d', async (status, kind) => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`));
     const origin = `127.0.0.1:${await listen(proxy)}`;
     const answer = await nodeWeb({ HTTPS_PROXY: `http://me:hunter2@${origin}` }).get({ url: 'https://api.example.test/', trust: TRUST() });
@@ -240,7 +240,7 @@ describe('the way there', () => {
     });
   });
 
-  it('leads through a SOCKS proxy, which looks up the name and is told who asks', async () => {
+  it('through a SOCKS proxy, which resolves the name and receives the credentials', async () => {
     const port = await listen(createHttpsServer(keyPair(), (_, response) => void response.end('{}')));
     const asked: string[] = [];
     const proxy = await listen(socksProxy({ login: 'me:p@ss', to: { port }, asked }));
@@ -257,13 +257,13 @@ describe('the way there', () => {
     [2, 'NotAllowed', 'ban'],
     [4, 'HostUnreachable', 'failure'],
     [5, 'ConnectionRefused', 'failure'],
-  ] as const)('a SOCKS proxy refuses with %d', async (to, answer, kind) => {
+  ] as const)('a SOCKS proxy rejects with %d', async (to, answer, kind) => {
     const proxy = await listen(socksProxy({ to, asked: [] }));
     const issue = await nodeWeb({ HTTPS_PROXY: `socks5h://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
     expect(issue).toMatchObject({ issue: { kind: 'proxy-refused', refusal: { why: `(${answer})`, kind } } });
   });
 
-  it('a SOCKS proxy that speaks something else, or goes away', async () => {
+  it('a SOCKS proxy of another protocol, or one that disconnects', async () => {
     const get = async (greeting: string) => {
       const proxy = await tcp((client) => client.once('data', () => client.end(greeting)));
       return nodeWeb({ HTTPS_PROXY: `socks5://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
@@ -272,7 +272,7 @@ describe('the way there', () => {
     expect(await get('')).toMatchObject({ issue: { kind: 'proxy-unreachable' } });
   });
 
-  it('a proxy that is not there, and one that is none', async () => {
+  it('a proxy that does not exist, and a server that is not a proxy', async () => {
     const port = await freePort();
     const get = (proxy: string) => nodeWeb({ HTTPS_PROXY: proxy }).get({ url: 'https://api.example.test/', trust: TRUST() });
     expect(await get(`127.0.0.1:${port}`)).toEqual({

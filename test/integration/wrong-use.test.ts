@@ -42,22 +42,22 @@ describe('commands of kubeadm and kubectl that do not exist', () => {
   });
 });
 
-describe('a command line that cannot be understood', () => {
+describe('an invalid command line', () => {
   it.each<[string, readonly string[], string]>([
     ['a misspelt command', ['tokn'], 'unknown command tokn. Did you mean token?'],
     ['a misspelt subcommand', ['token', 'creat'], 'unknown command token creat. Did you mean token create?'],
-    ['a word near no command', ['frobnicate'], 'unknown command frobnicate. See kubeletadm --help.'],
-    ['a short word that is no slip of another', ['gent'], 'unknown command gent. Did you mean agent?'],
+    ['a word similar to no command', ['frobnicate'], 'unknown command frobnicate. See kubeletadm --help.'],
+    ['a short word with one typo', ['gent'], 'unknown command gent. Did you mean agent?'],
     ['a short word with two differences', ['gen'], 'unknown command gen. See kubeletadm --help.'],
-    ['a subcommand near none', ['fleet', 'destroy'], 'unknown command fleet destroy. See kubeletadm fleet --help.'],
+    ['a subcommand similar to none', ['fleet', 'destroy'], 'unknown command fleet destroy. See kubeletadm fleet --help.'],
     [
-      'an option of a neighbour',
+      'an option of a sibling command',
       ['fleet', 'plan', '--serial', '2'],
       'unknown option --serial for fleet plan: it belongs to apply and fleet apply. See kubeletadm fleet plan --help.',
     ],
     ['a misspelt option', ['fleet', 'plan', '--limt', 'x'], 'unknown option --limt for fleet plan. Did you mean --limit?'],
     [
-      'an option near none',
+      'an option similar to none',
       ['fleet', 'plan', '--frobnicate'],
       'unknown option --frobnicate for fleet plan. See kubeletadm fleet plan --help.',
     ],
@@ -75,7 +75,7 @@ describe('a command line that cannot be understood', () => {
       'token create: option --ttl <duration> needs a value. See kubeletadm token create --help.',
     ],
     [
-      'a value that is no choice',
+      'a value outside the choices',
       ['plan', '-o', 'wide'],
       'plan: option -o, --output <format>: "wide" is not one of text, json, yaml. See kubeletadm plan --help.',
     ],
@@ -83,7 +83,7 @@ describe('a command line that cannot be understood', () => {
     expect(await run(...argv)).toEqual({ code: 2, stdout: '', stderr: `${line} [USAGE]\n` });
   });
 
-  it('names three of the commands an option belongs to', async () => {
+  it('names three of the commands that have the option', async () => {
     const { code, stderr } = await run('version', '--connect-timeout', '3');
     expect([code, stderr]).toEqual([
       2,

@@ -14,21 +14,21 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const run = (...argv: readonly string[]) => runCommand(argv, { env: { HOME: directory, XDG_STATE_HOME: state } });
 
-describe('values that cannot be meant so', () => {
+describe('unusable values', () => {
   it.each<[string, readonly string[], string]>([
     [
       'a phase that does not exist',
       ['init', 'phase', 'kubelet-strat'],
       'init has no phase kubelet-strat. Did you mean kubelet-start? [USAGE]',
     ],
-    ['a phase near none', ['init', 'phase', 'foo'], 'init has no phase foo. See kubeletadm init --help for its phases. [USAGE]'],
+    ['a phase similar to none', ['init', 'phase', 'foo'], 'init has no phase foo. See kubeletadm init --help for its phases. [USAGE]'],
     [
       'join without a cluster',
       ['join', '--rootfs', directory, '--node-name', 'n1'],
       'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
     ],
     [
-      'a retry of a run that never was',
+      'a retry without a previous run',
       ['apply', '-f', fleet, '--retry', 'failed'],
       `--retry failed: no earlier apply of ${fleet} is recorded in ${state}/kubeletadm/runs. Run apply without --retry. [USAGE]`,
     ],
@@ -38,12 +38,12 @@ describe('values that cannot be meant so', () => {
       `${fleet} is a fleet file, not a saved plan. Apply it with kubeletadm apply -f ${fleet}. [PLAN_INVALID]`,
     ],
     [
-      'a file that is no plan',
+      'a file that is not a plan',
       ['apply', payload],
       `${payload} is not a valid saved plan: it is not JSON. Make one with kubeletadm plan --out FILE. [PLAN_INVALID]`,
     ],
     [
-      'no host at a time',
+      'zero parallel hosts',
       ['apply', '-f', fleet, '--parallel', '0'],
       'apply: option --parallel <hosts>: invalid value "0": must be an integer from 1 to 100000. See kubeletadm apply --help. [USAGE]',
     ],
@@ -53,7 +53,7 @@ describe('values that cannot be meant so', () => {
       'option -v, --v <level>: invalid value "99": must be an integer from 0 to 10. See kubeletadm --help. [USAGE]',
     ],
     [
-      'a log verbosity that is no integer',
+      'a log verbosity that is not an integer',
       ['version', '-v', '1.5'],
       'option -v, --v <level>: invalid value "1.5": must be an integer from 0 to 10. See kubeletadm --help. [USAGE]',
     ],
@@ -68,12 +68,12 @@ describe('values that cannot be meant so', () => {
       `plan: option --parallel <hosts>: invalid value "${'9'.repeat(400)}": must be an integer from 1 to 100000. See kubeletadm plan --help. [USAGE]`,
     ],
     [
-      'no time for a connection',
+      'a zero connection timeout',
       ['plan', '-f', fleet, '--connect-timeout', '0'],
       'plan: option --connect-timeout <seconds>: invalid value "0": must be an integer from 1 to 86400. See kubeletadm plan --help. [USAGE]',
     ],
     [
-      'a time-out of a command above a day',
+      'a command timeout above a day',
       ['fleet', 'exec', '-f', fleet, '--timeout', '2147484', '--', 'true'],
       'fleet exec: option --timeout <seconds>: invalid value "2147484": must be an integer from 1 to 86400. See kubeletadm fleet exec --help. [USAGE]',
     ],
@@ -93,7 +93,7 @@ describe('values that cannot be meant so', () => {
       '--listen: "127.0.0.1:0" is not an address and port. Write it like 127.0.0.1:10246. [USAGE]',
     ],
     [
-      'no host in a batch',
+      'an empty batch',
       ['apply', '-f', fleet, '--serial', '0'],
       '--serial 0: must be at least 1. Leave the option out to change all hosts at once. [USAGE]',
     ],
@@ -155,7 +155,7 @@ describe('a saved plan', () => {
     },
   );
 
-  it('is a file of its own kind', async () => {
+  it('is not mistaken for a fleet file when a name contains "kind: Fleet"', async () => {
     const file = join(directory, 'other');
     writeFileSync(file, '{"kind": "FleetPlan", "name": "kind: Fleet"}');
     expect((await run('apply', file)).stderr).toContain('is not a valid saved plan: ');

@@ -9,7 +9,7 @@ import sys
 import time
 
 VERSION = os.environ.get("STAND_IN_KUBELET_VERSION", "v1.36.2")
-# What it says is wrong with any configuration, where this file is there.
+# Error message for any configuration, if this file exists.
 REFUSAL = "/run/stand-in-kubelet-refuses"
 CURRENT_PEM = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 

@@ -30,7 +30,7 @@ function whyNoMount(): string | null {
 
 const missing = whyNoMount();
 
-describe.skipIf(requirement('a file system that is full', missing))('an agent on a file system that is full', () => {
+describe.skipIf(requirement('a full file system', missing))('an agent on a full file system', () => {
   let host: AgentHost;
   let cluster: FakeCluster;
   const filler = join(store, 'filler');
@@ -55,7 +55,7 @@ describe.skipIf(requirement('a file system that is full', missing))('an agent on
     rmSync(directory, { recursive: true, force: true });
   }, 60_000);
 
-  it('rolls a trial that crashes back to the last known good configuration, and keeps that over a restart', async () => {
+  it('rolls a crashing trial back to the last known good configuration, and keeps that over a restart', async () => {
     await assign('a');
     host.start();
     await host.until(() => host.state?.phase === 'good' && host.standIn.configz?.maxPods === 50);

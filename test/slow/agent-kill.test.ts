@@ -17,22 +17,22 @@ const PAYLOADS: Readonly<Record<string, string>> = {
 };
 
 interface Transition {
-  /** Whether `a` is the last known good before it. */
+  /** Whether `a` is the last known good configuration at the start. */
   readonly fromGood: boolean;
   readonly assign: string | null;
   readonly ends: { readonly phase: string; readonly maxPods: number };
-  /** The kubelet may be down in between: it was given what it dies of. */
+  /** The kubelet may be down temporarily: the assigned configuration crashes it. */
   readonly mayBeDown?: boolean;
 }
 
 const TRANSITIONS: Readonly<Record<string, Transition>> = {
   'from local to good': { fromGood: false, assign: 'a', ends: { phase: 'good', maxPods: 50 } },
-  'from one that is good to another': { fromGood: true, assign: 'c', ends: { phase: 'good', maxPods: 70 } },
-  'to one that is bad, and back': { fromGood: true, assign: 'bad', ends: { phase: 'fallen-back', maxPods: 50 }, mayBeDown: true },
+  'from one good configuration to another': { fromGood: true, assign: 'c', ends: { phase: 'good', maxPods: 70 } },
+  'to a bad configuration, and back': { fromGood: true, assign: 'bad', ends: { phase: 'fallen-back', maxPods: 50 }, mayBeDown: true },
   'back to local': { fromGood: true, assign: null, ends: { phase: 'local', maxPods: 110 } },
 };
 
-describe('an agent that is killed, on a real directory', () => {
+describe('a killed agent, on a real directory', () => {
   const directory = mkdtempSync(join(tmpdir(), 'agent-kill-'));
   const tools = join(directory, 'tools');
   const good = join(directory, 'good/root');
@@ -79,7 +79,7 @@ describe('an agent that is killed, on a real directory', () => {
   }, 60_000);
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  /** Kills before call n; every second time the whole machine. False: it came to its end before. */
+  /** Kills before call n; every second time the whole host. False: the run finished before. */
   const killAt = async (transition: Transition, n: number): Promise<boolean> => {
     const { host, cluster, close } = await newHost(transition);
     try {
@@ -100,7 +100,7 @@ describe('an agent that is killed, on a real directory', () => {
       };
       await expect.poll(reported, { timeout: 10_000 }).toBe(true);
       await host.stop();
-      // What was half written is not left for ever.
+      // Partial files are eventually removed.
       const left = readdirSync(join(host.root, AGENT_DIRECTORY), { recursive: true }).map(String);
       expect(left.filter((name) => /(?:^|\/)state-\d\.json$/.test(name)).length).toBeGreaterThan(0);
       return true;
@@ -111,7 +111,7 @@ describe('an agent that is killed, on a real directory', () => {
   };
 
   it.each(Object.entries(TRANSITIONS))(
-    '%s: at every step',
+    '%s: killed at every step',
     async (name, transition) => {
       const { host, close } = await newHost(transition);
       host.start();

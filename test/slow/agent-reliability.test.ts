@@ -14,7 +14,7 @@ afterEach(() => world.stop());
 const reason = async (): Promise<string> => (await world.condition()).reason as string;
 const message = async (): Promise<string> => (await world.condition()).message as string;
 const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
-/** A is the last known good. */
+/** `a` is the last known good configuration. */
 const withGood = async (options?: WorldOptions): Promise<void> => {
   begin(options);
   await world.push('a', payload(50));
@@ -31,23 +31,23 @@ const payloadsOnDisk = (): readonly string[] => [...world.host.files.keys()].fil
 interface BadCase {
   readonly behaviour?: Behaviour;
   readonly text?: string;
-  /** Seconds after the start at which it first shows. */
+  /** Seconds after the start until the failure shows. */
   readonly shows?: number;
-  /** What the status has to name. */
+  /** A part of the reported cause. */
   readonly names: string;
 }
 
-/** What a kubelet says as it ends. */
-const dies = (says: string, crashesAfter = 0): Behaviour => ({
+/** A kubelet that logs an error and exits. */
+const dies = (failure: string, crashesAfter = 0): Behaviour => ({
   crashesAfter,
-  says: `E0101 00:00:00.000000       1 run.go:72] "command failed" err="${says}"`,
+  says: `E0101 00:00:00.000000       1 run.go:72] "command failed" err="${failure}"`,
 });
 
-/** Bad configurations that were never run, because it shows before. */
+/** Bad configurations that are rejected without a trial. */
 const REFUSED: Readonly<Record<string, BadCase>> = {
   unparsable: { text: '{0xdeadbeef}', names: 'kubelet' },
   invalid: { text: `${HEADER}kubeAPIQPS: -1\n`, names: 'kubeAPIQPS' },
-  'known to end the kubelet at its start': { text: `${HEADER}evictionHard: {memory.available: lots}\n`, names: 'evictionHard' },
+  'known to fail at kubelet startup': { text: `${HEADER}evictionHard: {memory.available: lots}\n`, names: 'evictionHard' },
 };
 
 const RUN: Readonly<Record<string, BadCase>> = {
@@ -76,8 +76,8 @@ const RUN: Readonly<Record<string, BadCase>> = {
   'eviction storm': { behaviour: { pressure: 'MemoryPressure' }, names: 'the Node has MemoryPressure' },
 };
 
-describe('a bad configuration ends in the last known good', () => {
-  it.each(Object.entries(REFUSED))('%s: before the kubelet is touched', async (_, { text = '', names }) => {
+describe('a bad configuration ends in the last known good configuration', () => {
+  it.each(Object.entries(REFUSED))('%s: rejected before the kubelet is changed', async (_, { text = '', names }) => {
     await withGood();
     const starts = world.starts();
     await world.push('b', text);
@@ -89,28 +89,31 @@ describe('a bad configuration ends in the last known good', () => {
     expect((await world.status()).error).toMatch(/^failed to (load|validate) config/);
   });
 
-  it.each(Object.entries(RUN))('%s: within a minute of the first sign, by name', async (_, { behaviour = {}, shows = 0, names }) => {
-    await withGood();
-    world.behaviours.set(60, behaviour);
-    await world.push('b', payload(60));
-    await world.assign('b');
-    await world.until('it falls back', phase('fallen-back'));
-    const [, started = 0, back = 0] = world.startTimes;
-    expect(world.startTimes).toHaveLength(3);
-    expect(back - started).toBeGreaterThanOrEqual(shows * 1000);
-    expect(back - started - shows * 1000).toBeLessThanOrEqual(60_000);
-    expect(world.runs()).toBe(50);
-    await world.until('that is told', async () => (await reason()) === 'FallenBack');
-    expect(await message()).toContain(names);
-    const { error, active, lastKnownGood, assigned } = await world.status();
-    expect(error).toMatch(/^failed to run config: /);
-    expect([JSON.stringify(active), JSON.stringify(assigned)]).toEqual([
-      JSON.stringify(lastKnownGood),
-      expect.stringContaining('"name":"b"'),
-    ]);
-  });
+  it.each(Object.entries(RUN))(
+    '%s: rolled back within a minute of the first sign, with the cause',
+    async (_, { behaviour = {}, shows = 0, names }) => {
+      await withGood();
+      world.behaviours.set(60, behaviour);
+      await world.push('b', payload(60));
+      await world.assign('b');
+      await world.until('it rolls back', phase('fallen-back'));
+      const [, started = 0, back = 0] = world.startTimes;
+      expect(world.startTimes).toHaveLength(3);
+      expect(back - started).toBeGreaterThanOrEqual(shows * 1000);
+      expect(back - started - shows * 1000).toBeLessThanOrEqual(60_000);
+      expect(world.runs()).toBe(50);
+      await world.until('the status reports it', async () => (await reason()) === 'FallenBack');
+      expect(await message()).toContain(names);
+      const { error, active, lastKnownGood, assigned } = await world.status();
+      expect(error).toMatch(/^failed to run config: /);
+      expect([JSON.stringify(active), JSON.stringify(assigned)]).toEqual([
+        JSON.stringify(lastKnownGood),
+        expect.stringContaining('"name":"b"'),
+      ]);
+    },
+  );
 
-  it('wrong cgroup driver: by policy not even tried on a node that is not drained', async () => {
+  it('wrong cgroup driver: rejected by policy on a node that is not drained', async () => {
     await withGood({ allow: 'restart-pods' });
     await world.push('b', payload(60, 'cgroupDriver: systemd\n'));
     await world.assign('b');
@@ -119,7 +122,7 @@ describe('a bad configuration ends in the last known good', () => {
     expect(world.runs()).toBe(50);
   });
 
-  it('wrong cgroup driver: not tried where the runtime says which it has, for a kubelet comes up with it', async () => {
+  it('wrong cgroup driver: rejected when the runtime reports its driver, because the kubelet would start with it', async () => {
     await withGood();
     await world.push('b', payload(60, 'cgroupDriver: systemd\ncontainerRuntimeEndpoint: unix:///run/containerd/containerd.sock\n'));
     await world.assign('b');
@@ -135,15 +138,15 @@ describe('a bad configuration ends in the last known good', () => {
     for (const pods of [60, 61]) {
       await world.push(`b${pods}`, payload(pods));
       await world.assign(`b${pods}`);
-      await world.until('it falls back', async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(`b${pods}`));
+      await world.until('it rolls back', async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(`b${pods}`));
       expect(world.runs()).toBe(50);
     }
     await world.assign('b60');
-    await world.until('the first is told again', async () => (await message()).includes('answers 500'));
+    await world.until('the first is reported again', async () => (await message()).includes('answers 500'));
     expect(world.startTimes).toHaveLength(5);
   });
 
-  it('and what was good and begins to crash-loop leads to the local configuration', async () => {
+  it('a good configuration that starts to crash-loop: back to the local configuration', async () => {
     await withGood();
     world.behaviours.set(50, { crashesAfter: 100 });
     const unit = world.host.units.get('kubelet');
@@ -153,12 +156,12 @@ describe('a bad configuration ends in the last known good', () => {
       return phase('fallen-back')();
     });
     expect(world.runs()).toBe(110);
-    await world.until('that is told', async () => (await message()).includes('the kubelet crash-loops'));
+    await world.until('the status reports it', async () => (await message()).includes('the kubelet crash-loops'));
   });
 });
 
-describe('a good configuration is never taken back', () => {
-  it('in 500 changes, 50 of them while the API server is away', async () => {
+describe('a good configuration is never rolled back', () => {
+  it('in 500 changes, 50 of them while the API server is unreachable', async () => {
     begin({ timing: { trialMs: 3_000 } });
     let outages = 0;
     for (let i = 0; i < 500; i++) {
@@ -184,14 +187,14 @@ describe('a good configuration is never taken back', () => {
   }, 120_000);
 });
 
-describe('a disk that is not as it was', () => {
+describe('a corrupt disk', () => {
   const finds = async (what: string, hint: () => boolean | Promise<boolean>): Promise<void> => {
     await world.stop();
     world.start();
     await world.until(what, hint);
   };
 
-  it('a torn checkpoint of what runs: the last known good, and then what is assigned, stored anew', async () => {
+  it('torn checkpoint of the running configuration: the last known good one runs, then the assigned one is downloaded again', async () => {
     await withGood();
     await world.push('b', payload(60));
     await world.assign('b');
@@ -204,7 +207,7 @@ describe('a disk that is not as it was', () => {
     await world.until('b is good', phase('good'));
   });
 
-  it('both checkpoints torn, and the API server away: the local configuration, and the status says so', async () => {
+  it('both checkpoints torn and the API server unreachable: the local configuration runs, and the status reports it', async () => {
     await withGood();
     await world.push('b', payload(60));
     await world.assign('b');
@@ -213,20 +216,20 @@ describe('a disk that is not as it was', () => {
     world.away(true);
     await finds('the local configuration runs', () => world.runs() === 110 && phase('fallen-back')());
     world.away(false);
-    // Now they can be had again: the way up begins anew.
+    // The checkpoints can be downloaded again, so the trial starts over.
     await world.until('b runs again', () => world.runs() === 60 && phase('trial')());
     await world.until('b is good', phase('good'));
-    await world.until('that is told', async () => (await reason()) === 'Good');
+    await world.until('the status reports it', async () => (await reason()) === 'Good');
   });
 
   it('both copies of the state and all checkpoints torn', async () => {
     await withGood();
     for (const path of [...payloadsOnDisk(), ...stateFiles(AGENT_DIRECTORY).filter((file) => world.host.files.has(file))]) corrupt(path);
     await finds('a runs again, through a trial', () => world.runs() === 50 && phase('good')());
-    await world.until('that is told', async () => (await reason()) === 'Good');
+    await world.until('the status reports it', async () => (await reason()) === 'Good');
   });
 
-  it('a full disk: what runs goes on, the status says why, and it goes on when there is room', async () => {
+  it('full disk: the kubelet keeps running, the status reports the cause, and the change continues once space is free', async () => {
     await withGood();
     const full = new AppError({ code: 'HOST_OPERATION_FAILED', message: 'write: No space left on device' });
     const { perform } = world.host;
@@ -237,7 +240,7 @@ describe('a disk that is not as it was', () => {
     };
     await world.push('b', payload(60));
     await world.assign('b');
-    await world.until('it is told', async () => (await message()).includes('No space left on device'));
+    await world.until('the status reports it', async () => (await message()).includes('No space left on device'));
     expect([world.runs(), await reason()]).toEqual([50, 'Unavailable']);
     isFull = false;
     await world.until('b is good', () => world.runs() === 60 && phase('good')());
@@ -258,8 +261,8 @@ describe('a disk that is not as it was', () => {
   });
 });
 
-describe('a ConfigMap that is not left alone', () => {
-  it('deleted, recreated and edited 100 times: the last content runs, and the kubelet was restarted no oftener than the content changed', async () => {
+describe('a ConfigMap that changes continually', () => {
+  it('deleted, recreated and edited 100 times: the last content runs, and the kubelet restarted at most once per change', async () => {
     begin({ timing: { trialMs: 3_000 } });
     await world.push('a', payload(200));
     await world.assign('a');
@@ -273,7 +276,7 @@ describe('a ConfigMap that is not left alone', () => {
     }
     const last = 299;
     await world.until('the last runs', () => world.runs() === last && phase('good')());
-    await world.until('that is told', async () => (await reason()) === 'Good' && (await world.status()).error === undefined);
+    await world.until('the status reports it', async () => (await reason()) === 'Good' && (await world.status()).error === undefined);
     expect(world.starts()).toBeLessThanOrEqual(68);
     expect(world.state?.rejected).toEqual([]);
   });

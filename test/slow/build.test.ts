@@ -27,13 +27,13 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0';
 
 function whyNoExecutable(): string | null {
   if (process.platform !== 'linux') return 'executables are made on Linux';
-  return readFileSync(process.execPath).includes(FUSE) ? null : 'this Node.js takes no program (it is a small one beside a library)';
+  return readFileSync(process.execPath).includes(FUSE) ? null : 'this Node.js cannot embed a program (it uses a shared library)';
 }
 
 const elsewhere = mkdtempSync(join(tmpdir(), 'kubeletadm-build-'));
 afterAll(() => rmSync(elsewhere, { recursive: true, force: true }));
 
-/** Lines of the licences of what is built in that a built file does not have. */
+/** Licence lines of the bundled packages that a built file lacks. */
 function missingNotices(built: Buffer): readonly string[] {
   const expected = readFileSync(join(ROOT, 'dist/THIRD-PARTY-NOTICES.txt'), 'utf8');
   expect(expected).toMatch(/^ssh2 \d/m);
@@ -57,14 +57,15 @@ function missingNotices(built: Buffer): readonly string[] {
   return [...lines].map(plain).filter((line) => !carried.has(line));
 }
 
-/** Optional packages that dependencies ask for and that are not installed here. */
+/** Optional packages that dependencies require and that are not installed. */
 const OPTIONAL = ['cpu-features', 'bufferutil', 'utf-8-validate', 'encoding', 'supports-color', 'punycode'];
 
 /**
- * Plants modules wherever Node.js could look for one when a program in `top/above/bundle` asks for it by name or by a path beside itself, and
- * runs commands that load the SSH client, the Kubernetes client and the proxy client.
- * @param install copies the program into a directory and returns the words that start it
- * @returns the planted files that were executed, and how many commands ran
+ * Plants modules in every directory where Node.js could look for one that a program in `top/above/bundle`
+ * requires by name or by a relative path, and runs commands that load the SSH client, the Kubernetes client
+ * and the proxy client.
+ * @param install copies the program into a directory and returns its start command
+ * @returns the planted files that were executed, and the number of commands that ran
  */
 async function runPlanted(top: string, install: (directory: string) => readonly [string, ...string[]]): Promise<readonly string[]> {
   const bundle = join(top, 'above/bundle');
@@ -83,7 +84,7 @@ async function runPlanted(top: string, install: (directory: string) => readonly 
   put(join(bundle, 'crypto/build/Release/sshcrypto.node.js'));
   put(join(top, 'cwd/crypto/build/Release/sshcrypto.node.js'));
   const [program, ...first] = install(bundle);
-  // The planted modules are executed by a program that asks for them.
+  // The planted modules work: a program that requires them executes them.
   appendFileSync(join(bundle, 'probe.cjs'), "require('cpu-features'); require('./crypto/build/Release/sshcrypto.node'); require('ws');\n");
   execFileSync(process.execPath, [join(bundle, 'probe.cjs')]);
   expect(readFileSync(executed, 'utf8').split('\n')).toHaveLength(4);
@@ -120,7 +121,7 @@ describe('npm run build:package', () => {
   const npm = (...argv: readonly string[]) => execFileSync('npm', argv, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   beforeAll(() => void npm('run', 'build:package'));
 
-  it('makes a package that is installed without any other', () => {
+  it('builds a package that installs without dependencies', () => {
     const tarball = join(ROOT, `dist/kubeletadm-${version}.tgz`);
     const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
     const built = ['dist/THIRD-PARTY-NOTICES.txt', 'dist/kubeletadm-agent.mjs', 'dist/kubeletadm.mjs'];
@@ -130,7 +131,7 @@ describe('npm run build:package', () => {
     npm('install', '--offline', '--global', '--prefix', elsewhere, tarball);
     const program = join(elsewhere, 'bin/kubeletadm');
     expect(execFileSync(program, ['--version'], { cwd: elsewhere, encoding: 'utf8' })).toBe(`${version}\n`);
-    // Templates and knowledge of the kubelets come along.
+    // Templates and the kubelet catalogue are part of the package.
     const staged = ['init', 'phase', 'kubelet-start', '--node-name', 'node1', '--rootfs', join(elsewhere, 'image')];
     expect(spawnSync(program, staged, { cwd: elsewhere, encoding: 'utf8' })).toMatchObject({ status: 0 });
     expect(readFileSync(join(elsewhere, 'image/var/lib/kubelet/config.yaml'), 'utf8')).toContain('kind: KubeletConfiguration');
@@ -141,7 +142,7 @@ describe('npm run build:package', () => {
     expect(missingNotices(readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs')))).toEqual([]);
   });
 
-  it('makes a program that executes no module from outside itself', async () => {
+  it('builds a program that executes no module from outside itself', async () => {
     const executed = await runPlanted(join(elsewhere, 'planted'), (directory) => {
       for (const name of ['kubeletadm.mjs', 'chunks']) cpSync(join(ROOT, 'dist', name), join(directory, name), { recursive: true });
       return [process.execPath, join(directory, 'kubeletadm.mjs')];
@@ -165,8 +166,8 @@ describe('npm run build:package', () => {
   });
 });
 
-describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable()))('npm run build:sea', () => {
-  it('makes an executable that needs no Node.js', () => {
+describe.skipIf(requirement('executables with embedded Node.js', whyNoExecutable()))('npm run build:sea', () => {
+  it('builds an executable that needs no Node.js', () => {
     execFileSync(process.execPath, [join(ROOT, 'scripts/build-sea.mjs')], { stdio: 'pipe' });
     const built = join(ROOT, `dist/kubeletadm-linux-${process.arch}`);
     expect(programKind({ head: readFileSync(built).subarray(0, 64).toString('latin1') }).kind).toBe('executable');
@@ -179,17 +180,17 @@ describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable(
       status: 2,
       stderr: expect.stringContaining('Did you mean maxPods?'),
     });
-    // It is what it would send to a host.
+    // The executable would send itself to a host.
     expect(run('dynamic', 'enable', 'localhost', '--kubeconfig', '/nonexistent').stderr).toContain('/nonexistent');
   }, 120_000);
 
-  it('makes an executable that carries the licences of all it contains, Node.js among them', () => {
+  it('builds an executable that contains the licences of all its parts, including Node.js', () => {
     const executable = readFileSync(join(ROOT, `dist/kubeletadm-linux-${process.arch}`));
     expect(missingNotices(executable)).toEqual([]);
     expect(executable.includes(`\nNode.js ${process.version} (MIT`)).toBe(true);
   });
 
-  it('makes an executable that executes no module from outside itself', async () => {
+  it('builds an executable that executes no module from outside itself', async () => {
     const executed = await runPlanted(join(elsewhere, 'planted-executable'), (directory) => {
       const copy = join(directory, 'kubeletadm');
       copyFileSync(join(ROOT, `dist/kubeletadm-linux-${process.arch}`), copy);

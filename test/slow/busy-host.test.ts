@@ -11,12 +11,14 @@ import { createServices } from '../../src/wiring.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** What other hosts of a run may have to wait for one of them. */
+/** Maximum delay of other hosts in a run that is caused by one host. */
 const MAX_DELAY_MS = 1000;
 
 const fill = (unit: string, bytes: number): string => unit.repeat(Math.floor(bytes / unit.length));
 
-/** What one host answers: the file, its content. Those below the limit of a file are read, those above are refused. */
+/**
+ * The answers of one host: file and content. Files below the size limit are read, larger ones are rejected.
+ */
 const FILES: readonly (readonly [what: string, path: string, content: string])[] = [
   ['blanks in os-release', 'etc/os-release', `A=${fill(' ', 200_000)}x\n`],
   ['more blanks in os-release', 'etc/os-release', `A=${fill(' ', 4 * MEBIBYTE)}x\n`],
@@ -45,7 +47,7 @@ const COMMANDS: readonly (readonly [name: string, unit: string])[] = [
   ['systemctl', 'ActiveState='],
 ];
 
-describe('a run with a host that answers far too much', { timeout: 240_000 }, () => {
+describe('a run with a host that answers with huge output', { timeout: 240_000 }, () => {
   let directory: string;
   let lab: Lab;
   let calmMs: number;
@@ -66,7 +68,7 @@ describe('a run with a host that answers far too much', { timeout: 240_000 }, ()
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** Runs on all hosts; when the other two were done, and how long nothing else could be done meanwhile. */
+  /** Runs on all hosts; returns when the other two finished, and the longest delay of the event loop. */
   async function upgrade(): Promise<{ readonly othersMs: number; readonly stderr: string; readonly longestMs: number }> {
     const start = performance.now();
     let othersMs = Number.POSITIVE_INFINITY;

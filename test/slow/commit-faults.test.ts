@@ -31,7 +31,10 @@ const owner = { id: ID, name: 'alice@laptop', processId: 7, machine: 'laptop/1' 
 const write = (path: string, content: string, mode = 0o644): Operation => ({ kind: 'write-file', path, content, mode, owner: 'root:root' });
 const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
 
-/** Everything a change may be: files that are there, that are not, behind a link, in a directory that is not there; modes; what is removed and moved. */
+/**
+ * Every kind of change: files that exist or not, behind a link, in a missing directory; modes; removed and
+ * moved files.
+ */
 const CHANGES: readonly Operation[] = [
   { kind: 'make-directory', path: '/var/lib/kubelet', mode: 0o700, owner: 'root:root' },
   write('/etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'new drop-in\n'),
@@ -60,7 +63,7 @@ const CONFIRM: readonly Operation[] = [
   { kind: 'release-lock', id: ID },
 ];
 
-/** What a run writes later, while its change waits for the confirmation. */
+/** Operations that a run performs later, while its change waits for the confirmation. */
 const LATE: readonly Operation[] = [
   { kind: 'take-lock', lock: { owner, seconds: 360, breaks: { kind: 'none' } } },
   { kind: 'check-commit', id: ID },
@@ -71,7 +74,7 @@ const everyPoint = process.env.TEST_EVERY_POINT === '1';
 
 const OWN = /^(?:run$|var\/lib\/kubeletadm(?:\/|$)|etc\/systemd\/system\/(?:kubeletadm-revert|kubelet\.service\.wants$))/;
 
-describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (shell) => {
+describe.each(SHELLS)('a change on a host with faults at any point, in $name', (shell) => {
   describe.skipIf(requirement(`faults of a change in ${shell.name}`, whyNotWatched(shell)))('here', () => {
     let top = '';
     let command: readonly [string, ...string[]];
@@ -80,9 +83,15 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     let [kubeletOld, kubeletNew]: [string | null, string | null] = [null, null];
     let count = 0;
     let points = 0;
-    /** One of so many points is tried; TEST_EVERY_POINT=1 (npm run test:faults) tries all of them in the shell that most hosts have. */
+    /**
+     * Every n-th point is tested. TEST_EVERY_POINT=1 (npm run test:faults) tests every point in dash, the
+     * most common shell.
+     */
     const stride = everyPoint ? (shell.name === 'dash' ? 1 : 6) : shell.name === 'dash' ? 6 : 12;
-    /** A shell that is killed leaves what it had done: copies of that are examined, and a shell is really killed at one of so many points. */
+    /**
+     * Copies of the state before each call stand for a killed shell; at every n-th of these points a shell is
+     * really killed.
+     */
     const killStride = shell.name === 'dash' ? 24 : 48;
 
     const newHost = (from?: { readonly root: string }): FaultyHost => {
@@ -107,7 +116,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     };
     const drop = (host: FaultyHost): void => rmSync(dirname(host.root), { recursive: true, force: true });
 
-    /** systemd starts the boot unit, where it is whole, and then the kubelet. */
+    /** systemd runs the boot unit, if it is complete, and then starts the kubelet. */
     const boot = async (host: FaultyHost, before = 0): Promise<boolean> => {
       host.powerOff();
       forgetBoot(host.root);
@@ -123,7 +132,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       if (same(now, changed) && host.kubeletHas() === kubeletNew) return 'new';
       return 'mixed';
     };
-    /** For a message that helps. */
+    /** The state for assertion messages. */
     const reported = (host: FaultyHost, what: string): string =>
       `${what}: ${JSON.stringify(everythingIn(host.root, (path) => OWN.test(path)))}, kubelet ${host.kubeletHas() === kubeletOld ? 'old' : 'other'}`;
     const isArmed = ({ root }: FaultyHost): boolean =>
@@ -149,7 +158,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       rmSync(top, { recursive: true, force: true });
     });
 
-    it('goes back when nobody confirms, by its timer or at boot, and leaves only the record of it', async () => {
+    it('is reverted without a confirmation, by its timer or at boot, and leaves only the record of it', async () => {
       for (const end of ['timer', 'boot'] as const) {
         const host = newHost();
         await program(host, CHANGE);
@@ -166,7 +175,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       }
     });
 
-    it('lets a run that outlives the revert write nothing more, and reverts what it wrote before', async () => {
+    it('a run that outlives the revert writes nothing more, and its earlier writes are reverted', async () => {
       for (const end of ['timer', 'boot'] as const) {
         const host = newHost();
         await program(host, CHANGE);
@@ -183,7 +192,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       }
     });
 
-    it('begins to revert only when a program that lost its connection writes no more', async () => {
+    it('is reverted only when a program that lost its connection has stopped writing', async () => {
       const complete = newHost();
       await program(complete, CHANGE);
       const calls = complete.calls();
@@ -205,7 +214,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       }
     });
 
-    it('is reported as confirmed wherever the confirmation was cut off, also where an older change was reverted', async () => {
+    it('is reported as confirmed wherever the confirmation was cut off, also when an older change was reverted', async () => {
       const applied = newHost();
       await program(applied, CHANGE);
       await script(applied, 'timer');
@@ -227,17 +236,23 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
 
     interface Fate {
       readonly state: 'old' | 'new' | 'mixed';
-      /** For a message that helps. */
+      /** The state for assertion messages. */
       readonly reported: string;
-      /** What is still armed; null: nothing is. */
+      /** Remaining parts of the revert; null: none. */
       readonly armed: { readonly units: string; readonly nextRun: readonly [string, boolean] } | null;
     }
     const fates = new Map<string, Fate>();
 
-    /** `time`: its timer, if that runs, comes to its end; `again`: systemd starts the service of the timer once more; `boot`: it is started anew. */
+    /**
+     * `time`: the timer expires, if it runs; `again`: systemd runs the timer's service once more; `boot`: the
+     * host boots.
+     */
     type Event = 'time' | 'again' | 'boot';
 
-    /** What comes of a host: the same for the same disk, timer and kubelet, so that it is tried once. */
+    /**
+     * The final state of a host. Equal disk, timer and kubelet give the same result, so each combination is
+     * tested once.
+     */
     const fateOf = async ({ root, timer, kubelet, make }: Place, event: Event): Promise<Fate> => {
       const key = JSON.stringify([event, event === 'boot' ? null : [timer, kubelet], everythingIn(root)]);
       const known = fates.get(key);
@@ -259,7 +274,10 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       return { ...fate, armed: { units, nextRun: [stateOf(host), isArmed(host)] } };
     };
 
-    /** A host as it was left: its disk, whether its timer runs, what its kubelet was started with, and how to make one of it. */
+    /**
+     * A host at one point: its disk, whether its timer runs, the configuration of its kubelet, and a function
+     * that copies it.
+     */
     interface Place {
       readonly root: string;
       readonly timer: boolean;
@@ -286,7 +304,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       };
     };
 
-    /** Hands over the host as it is left when its shell is killed before each call of a run. */
+    /** Passes the host as left when its shell is killed before each call of a run. */
     const killIn = async (
       make: () => Promise<FaultyHost>,
       run: (host: FaultyHost, options: { before?: number; snapshots?: string }) => Promise<boolean>,
@@ -319,7 +337,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       return copy;
     };
 
-    it('is wholly old or wholly new wherever its shell is killed, and old again by itself unless confirmed', {
+    it('is wholly old or wholly new wherever its shell is killed, and reverted automatically unless confirmed', {
       timeout: 900_000,
     }, async () => {
       const applied = newHost();
@@ -340,7 +358,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
             const booted = await fateOf(killed, 'boot');
             expect(booted.state, `${call}: ${booted.reported}`).toBe(desired);
             if (booted.armed !== null) {
-              // Killed before there was anything to be cleaned up by: parts that nothing calls. The next run clears them away.
+              // Killed before the cleanup was armed: unused parts remain. The next run removes them.
               expect(wasArmed, `${call}, then a boot: ${booted.armed.units}`).toBe(false);
               expect(booted.armed.nextRun, call).toEqual(['new', false]);
             }
@@ -349,7 +367,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       drop(applied);
     });
 
-    /** What comes of the host with each model of what its disk then holds. */
+    /** The final states of the host, one per model of its disk after a power cut. */
     const cutAt = async (disk: FlushedDisk, copy: string): Promise<readonly Fate[]> => {
       const found: Fate[] = [];
       for (const model of DISK_MODELS) {
@@ -361,7 +379,10 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       return found;
     };
 
-    /** Cuts the power before each call of a run, with each model of what the disk then holds, boots, and hands over what is there. */
+    /**
+     * Cuts the power before each call of a run, with each model of the disk, boots, and passes the final
+     * state.
+     */
     const cutPowerIn = async (
       host: FaultyHost,
       run: (snapshots: string) => Promise<boolean>,
@@ -377,7 +398,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       for (const [i, call] of calls.entries()) {
         const copy = join(snapshots, String(i + 1));
         const list = readFileSync(`${copy}.list`, 'utf8');
-        // A call that only reads leaves a disk that was looked at.
+        // A call that only reads leaves the same disk as the call before.
         const cut: readonly Fate[] = i % stride !== 0 ? [] : before?.list === list ? before.fates : await cutAt(disk, copy);
         if (cut.length > 0) before = { list, fates: cut };
         for (const [m, fate] of cut.entries()) {
@@ -392,7 +413,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       rmSync(snapshots, { recursive: true });
     };
 
-    it('is wholly old or wholly new after a power cut at any point, whatever of the disk was not flushed', {
+    it('is wholly old or wholly new after a power cut at any point, whatever was not flushed', {
       timeout: 900_000,
     }, async () => {
       const host = newHost();
@@ -403,7 +424,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
         (snapshots) => program(host, [...CHANGE, ...CONFIRM], { snapshots }),
         (cut, { copy, done, what }) => {
           const renamed = done.indexOf(`mv -- ${own}/commit ${own}/confirmed`);
-          // Until the rename is on the disk it may be the one or the other.
+          // Before the rename is flushed, either state is possible.
           const isSure = renamed >= 0 && done.indexOf(`sync -- ${own}`, renamed) > renamed;
           const expected = renamed < 0 ? ['old'] : isSure ? ['new'] : ['old', 'new'];
           seen.kept ||= isSure;
@@ -411,12 +432,12 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
         },
       );
       expect(stateOf(host)).toBe('new');
-      // Only a few points lie after the change is kept: with long strides none of them may be tried.
+      // Only a few points follow the confirmation: with long strides none of them may be tested.
       if (stride <= 3) expect(seen.kept).toBe(true);
       drop(host);
     });
 
-    it('is wholly old after a power cut while it goes back', { timeout: 900_000 }, async () => {
+    it('is wholly old after a power cut during its revert', { timeout: 900_000 }, async () => {
       const host = newHost();
       await program(host, CHANGE);
       const path = join(host.root, 'var/lib/kubeletadm/revert');
@@ -428,7 +449,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       drop(host);
     });
 
-    it('goes on going back wherever that is killed or cut off', { timeout: 900_000 }, async () => {
+    it('continues its revert wherever that is killed or cut off', { timeout: 900_000 }, async () => {
       const applied = newHost();
       await program(applied, CHANGE);
       for (const how of ['timer', 'boot'] as const)
@@ -450,7 +471,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       drop(applied);
     });
 
-    it.runIf(shell.name === 'dash')('was tried at one of so many of more than four hundred points', () => {
+    it.runIf(shell.name === 'dash')('is tested at a share of more than four hundred points', () => {
       expect(points * stride).toBeGreaterThanOrEqual(400);
     });
   });
@@ -473,7 +494,7 @@ function fill(root: string): void {
   mkdirSync(join(root, 'run'));
 }
 
-/** After a reboot the boot has another name. */
+/** After a reboot the host has another boot id. */
 function forgetBoot(root: string): void {
   for (const name of ['new', 'commit', 'reverting']) {
     const record = join(root, 'var/lib/kubeletadm', name, 'record');

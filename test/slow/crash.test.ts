@@ -75,7 +75,7 @@ const resetArgv = (lab: Lab): string[] => [
   'node2',
 ];
 
-/** Starts the command in a process of its own that dies after change n. */
+/** Runs the command in a separate process that is killed after change n. */
 function crash(n: number, argv: readonly string[]): Promise<{ killed: boolean; output: string }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [program, String(n), ...argv], { timeout: 60_000 }, (error, stdout, stderr) => {
@@ -84,12 +84,15 @@ function crash(n: number, argv: readonly string[]): Promise<{ killed: boolean; o
   });
 }
 
-/** The host's files without what is made anew by each bootstrap: certificates, ports, addresses of this lab; and without a dead run's lock, which its time ends. */
+/**
+ * The host's files without parts that every bootstrap generates (certificates, ports, addresses of this lab),
+ * and without the lock of a dead run, which expires.
+ */
 function filesOf(lab: Lab, index: number): Readonly<Record<string, string>> {
   const host = lab.hosts[index];
   if (host === undefined) throw new Error(`no host ${index}`);
   const { 'run/kubeletadm.lock': _, ...files } = readTree(host.rootDir, (path, content) =>
-    // Certificates and keys are new in each run, and so is the time at which the kubelet started.
+    // Certificates and keys are new in each run, and so is the start time of the kubelet.
     /\.(pem|crt|conf)$|^proc\/\d+\/stat$/.test(path) && !path.endsWith('10-kubeadm.conf') ? '...' : content,
   );
   return files;
@@ -119,14 +122,14 @@ describe.each([
     },
   },
 ])('$name killed after each change and run again', ({ name, index, argv, last, least, prepare }) => {
-  it('ends in the same tree', { timeout: 600_000 }, async () => {
+  it('ends with the same files', { timeout: 600_000 }, async () => {
     const reference = await newLab();
     await prepare(reference);
     expect((await runCommand(argv(reference))).code).toBe(0);
     const expected = filesOf(reference, index);
     expect(Object.keys(expected).includes('var/lib/kubelet/config.yaml')).toBe(name !== 'reset');
 
-    /** Whether change n was reached, and the end after it was the same. */
+    /** Whether change n was reached; checks that the final files are the same. */
     const crashAt = async (n: number): Promise<boolean> => {
       const lab = await newLab();
       await prepare(lab);
@@ -137,7 +140,7 @@ describe.each([
       }
       const again = await runCommand(argv(lab));
       expect(again.code, `after change ${n}: ${again.stderr}`).toBe(0);
-      // What the run before left, or this one does, is nobody else's.
+      // Changes of the previous run and of this one are not changes by others.
       expect(again.stderr, `after change ${n}`).not.toContain('PLAN_CHANGED');
       expect(filesOf(lab, index), `after change ${n}`).toEqual(expected);
       const third = await runCommand([...argv(lab), '--dry-run', '--exit-code']);

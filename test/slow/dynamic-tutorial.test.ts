@@ -8,7 +8,7 @@ import { bundle } from '../support/bundle.ts';
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const PAGE = at('docs/dynamic-tutorial.md');
-/** Commands, and where the page shows it, what they print. */
+/** Commands, with their output where the page shows it. */
 const BLOCK = /^```sh\n([\s\S]*?)^```\n(?:\n```text\n([\s\S]*?)^```\n)?/gm;
 
 /** The blocks of the page, in order. */
@@ -16,7 +16,9 @@ function blocksOf(page: string): readonly { readonly commands: string; readonly 
   return [...page.matchAll(BLOCK)].map(([, commands = '', printed]) => ({ commands, printed: printed ?? null }));
 }
 
-/** The page with what its commands print now; the first block is the lab. `UPDATE_DOCS=1` writes it. */
+/**
+ * The page with the current output of its commands; the first block is the lab. `UPDATE_DOCS=1` writes it.
+ */
 function pageWith(page: string, parts: readonly string[]): string {
   let block = -2;
   return page.replace(BLOCK, (whole, commands: string) => {
@@ -26,7 +28,10 @@ function pageWith(page: string, parts: readonly string[]): string {
   });
 }
 
-/** What differs from run to run is left out: times, versions, ports, the width of columns, the hash of what is detected on the machine, and what may be too quick to be seen. */
+/**
+ * Masks the varying parts of an output: times, versions, ports, column widths, the hash of facts detected on
+ * the host, and states that may be too short to appear.
+ */
 function lasting(text: string): readonly string[] {
   return text
     .trimEnd()
@@ -72,7 +77,7 @@ describe('docs/dynamic-tutorial.md', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('has commands that print what it says, in their order', async () => {
+  it('contains commands that print the documented output, in their order', async () => {
     const script = blocks.map(({ commands }, i) => `echo '=== ${i}'\n${commands}`).join('');
     const { code, output } = await run(script);
     const parts = output.split(/^=== \d+\n/m).slice(1);

@@ -86,7 +86,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     expect(code).toBe(4);
   });
 
-  it('says of a saved plan which hosts it does not cover', async () => {
+  it('names the hosts that a saved plan does not cover', async () => {
     const plan = join(directory, 'plan.json');
     expect((await run('plan', '-f', write(DEAD[0] ?? ''), '--out', plan)).code).toBe(4);
     const { code, stdout, stderr } = await run('apply', plan);
@@ -95,7 +95,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     expect(code).toBe(4);
   });
 
-  it('does not claim of a retry that nothing is left when the hosts left are not selected', async () => {
+  it('does not claim that a retry has nothing left when the remaining hosts are not selected', async () => {
     const file = write(DEAD[0] ?? '');
     expect((await run('apply', '-f', file, '--canary', '0')).code).toBe(4);
     const { code, stdout } = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'node2');
@@ -103,7 +103,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     expect(code).toBe(0);
   });
 
-  it('retries hosts later that --retry failed --limit left out', async () => {
+  it('retries hosts later that --retry failed --limit excluded', async () => {
     const file = write(DEAD.join(''));
     await run('apply', '-f', file, '--canary', '0');
     const limited = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'dead1');
@@ -113,7 +113,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     expect((await run('apply', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1 not reached.\n');
   });
 
-  describe('of labels and taints', () => {
+  describe('labels and taints', () => {
     const ROLE = 'node-role.kubernetes.io/worker';
     const marked = (labels: string, taints: string): string => write('', `, labels: {${labels}}, taints: [${taints}]`);
     const apply = async (file: string): Promise<void> => {
@@ -131,10 +131,10 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       };
     };
 
-    it('shows and removes those that are no longer declared, and touches none that others set', async () => {
+    it('removes those that are no longer declared, and keeps those that others set', async () => {
       await apply(marked(`pool: edge, zone: a, ${ROLE}: ""`, '{key: pool, value: edge, effect: NoSchedule}'));
       expect(await drift(marked(`pool: edge, zone: a, ${ROLE}: ""`, '{key: pool, value: edge, effect: NoSchedule}'))).toBe('No drift.\n');
-      // An administrator adds a label and a taint, and takes one label over.
+      // An administrator adds a label and a taint, and changes one declared label.
       const node = (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' })) as KubeObject;
       const { taints } = node.spec as { taints: JsonObject[] };
       await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'node2' }, 'merge', {
@@ -159,7 +159,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       expect(await drift(file)).toBe('No drift.\n');
     });
 
-    it('leaves a quarantine taint, whatever the annotations and the files of the node claim', async () => {
+    it('keeps a quarantine taint, whatever the annotations and the files of the node claim', async () => {
       const declared = marked('pool: edge', '');
       await apply(declared);
       const ref = { apiVersion: 'v1', kind: 'Node', name: 'node3' };
@@ -226,7 +226,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         .map((line) => JSON.parse(line) as { code: string; host?: string })
         .filter((event) => event.host !== undefined && (event.code === 'CHANGE_DONE' || event.code === 'HOST_ENDED'))
         .map((event) => event.host ?? '');
-      // Each host once: the changes of a host and its end come together, and those of the worker come last.
+      // Each host once: the changes of a host and its result appear together, and those of the worker last.
       const turns = events.filter((host, i) => host !== events[i - 1]);
       expect([turns.slice(0, 2).toSorted(), turns.slice(2)]).toEqual([PLANES, ['node3']]);
       await setControlPlane(false);
@@ -248,14 +248,17 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       children.clear();
     });
 
-    /** Ends a command by two interruptions, the first when a change of node2 or node3 waits for its confirmation. */
+    /**
+     * Ends a command with two interruptions, the first when a change of node2 or node3 waits for its
+     * confirmation.
+     */
     const interruptTwice = async (
       argv: readonly string[],
     ): Promise<{ code: number; lines: readonly string[]; open: readonly string[] }> => {
       const hosts = [2, 3];
       const record = (host: number): string => fileOf(host, 'var/lib/kubeletadm/commit/record');
       const isOpen = (): boolean => hosts.map(record).some(existsSync);
-      // A host finishes its program after the run before was ended, and may arm its revert only then.
+      // A host finishes its program after its run was ended, and may arm its revert only then.
       let reverted = '';
       const revert = async (): Promise<void> => {
         const { code, stdout, stderr } = await run('fleet', 'revert', '-f', join(directory, 'fleet.yaml'), '--limit', 'node*');
@@ -304,7 +307,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         ],
       ],
       ['upgrade node', (): readonly string[] => ['upgrade', 'node', '--kubeconfig', lab.kubeconfig, '--set', 'maxPods=78']],
-    ])('of %s with several hosts reports each host, too', async (_, argv) => {
+    ])('reports each host of %s with several hosts', async (_, argv) => {
       const hosts = ['--host', 'node2', '--host', 'node3', '--ssh-config', lab.sshConfig, '--confirm-timeout', '7m'];
       const { code, lines } = await interruptTwice([...argv(), ...hosts]);
       expect(code).toBe(130);
@@ -315,7 +318,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       expect(text).toMatch(/^ {2}(?:not confirmed|in progress, .*): .*node[23]/m);
     });
 
-    it('reports each host and how to go on; status shows the change that is not confirmed', async () => {
+    it('reports each host and how to resume; status shows the unconfirmed change', async () => {
       const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 88}}\n`);
       const argv = ['apply', '-f', file, '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0', '--confirm-timeout', '7m'];
       const { code, lines, open } = await interruptTwice(argv);

@@ -12,7 +12,7 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';
-const NOBODY = '127.0.0.1';
+const CLOSED_ADDRESS = '127.0.0.1';
 const QUIET = { env: {}, stdin: Readable.from(['']), stdout: new Writable(), stderr: new Writable() };
 
 describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
@@ -30,7 +30,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     runCommand([...args, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: join(directory, 'state') } });
   const plan = (...args: readonly string[]): Promise<CliResult> => run('plan', '-f', join(directory, 'fleet.yaml'), ...args);
   const applyAsItIs = (...args: readonly string[]): Promise<CliResult> => run('apply', '-f', join(directory, 'fleet.yaml'), ...args);
-  /** All hosts at a time: to wait for a canary takes twice as long. */
+  /** All hosts at once: a canary would double the duration. */
   const apply = (...args: readonly string[]): Promise<CliResult> => applyAsItIs('--canary', '0', ...args);
 
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('shows what hosts need, those that need the same together, and changes nothing', async () => {
+  it('plan groups hosts with the same changes, and changes nothing', async () => {
     const { code, stdout, stderr } = await plan('--exit-code');
     expect(code, stderr).toBe(6);
     expect(stdout).toContain('node3, node4 (2 hosts)\n');
@@ -55,7 +55,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(starts()).toEqual([1, 0, 0, 0]);
   });
 
-  it('reads passwords from standard input once, from wherever hosts are connected to', async () => {
+  it('passwords are read from standard input once, whichever command connects first', async () => {
     const passwords = ['--ssh-password-stdin', '--sudo-password-stdin'];
     const args = ['plan', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--limit', 'node3', ...passwords];
     const { code, stdout, stderr } = await runCommand(args, { stdin: 'one\ntwo\n' });
@@ -63,7 +63,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(stdout).toContain('1 host: 1 to change.\n');
   });
 
-  it('tells a warning of many hosts once', async () => {
+  it('a warning for many hosts is printed once', async () => {
     const file = join(directory, 'shadowed.yaml');
     const flag = '  kubeletExtraArgs: [{name: max-pods, value: "70"}]\n  kubeletConfiguration: {maxPods: 80}';
     writeFileSync(
@@ -75,7 +75,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(stderr.split('\n').filter((line) => line.includes('max-pods'))).toEqual([expect.stringMatching(/^node\[2:4\] warning: /)]);
   });
 
-  it('joins the hosts of a group, and no other', async () => {
+  it('apply --limit joins the hosts of a group only', async () => {
     const { code, stdout, stderr } = await applyAsItIs('--group', 'edge');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('2 hosts: 2 changed.\n');
@@ -83,12 +83,12 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     for (const host of [3, 4]) expect(config(host)).toContain('maxPods: 60\n');
   });
 
-  it('leaves no bootstrap token behind', async () => {
+  it('no bootstrap token remains', async () => {
     const { stdout } = await runCommand(['token', 'list', '--kubeconfig', lab.kubeconfig]);
     expect(stdout.trim().split('\n')).toHaveLength(2);
   });
 
-  it('joins the rest, and has nothing to do then', async () => {
+  it('apply joins the remaining hosts, and a second run changes nothing', async () => {
     const { code, stdout, stderr } = await apply();
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
@@ -100,7 +100,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const { stderr: reported } = await plan('-v', '2');
     const asked = reported.split('\n').filter((line) => /^node2 (?:reads|lists|runs|GET)/.test(line));
     expect(asked.length).toBeGreaterThan(50);
-    // One round trip: nothing is asked twice, and no kubelet is started to read what it runs with.
+    // One round trip: no fact is queried twice, and no kubelet is started to read its running configuration.
     expect(new Set(asked).size).toBe(asked.length);
     expect(reported).not.toContain('--config="$d/config.yaml"');
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 99}}\n');
@@ -108,20 +108,20 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet();
   });
 
-  describe('of hosts that need nothing', () => {
+  describe('unchanged hosts', () => {
     const sorted = (text: string): readonly string[] => {
       const [first, ...others] = text.trimEnd().split('\n');
       expect(first).toMatch(/^cluster: context "kubernetes-admin@kubernetes", https:/);
       return others.sort();
     };
 
-    it('tells each in one line', async () => {
+    it('are reported in one line each', async () => {
       const { code, stdout, stderr } = await apply();
       expect([code, stdout]).toEqual([0, '3 hosts: 3 as they should be.\n']);
       expect(sorted(stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do', 'node4 nothing to do']);
     });
 
-    it('does it with several --host too, and names the phases with -v', async () => {
+    it('are also reported with several --host, and their phases are named with -v', async () => {
       const upgrade = (...args: readonly string[]): Promise<CliResult> => run('upgrade', 'node', '--kubeconfig', lab.kubeconfig, ...args);
       const [both, one, facts, dry] = await Promise.all([
         upgrade('--host', 'node2', '--host', 'node3'),
@@ -138,7 +138,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     });
   });
 
-  it('corrects what was edited by hand', async () => {
+  it('files edited by hand are corrected', async () => {
     const desired = config(3);
     writeFileSync(hostFile(3, CONFIG), desired.replace('maxPods: 60', 'maxPods: 6'));
     const shown = await plan('--exit-code');
@@ -160,7 +160,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const applySaved = (...args: readonly string[]): Promise<CliResult> => run('apply', saved(), '--canary', '0', ...args);
     const podPids = (limit: number): string => `baseline: {kubeletConfiguration: {podPidsLimit: ${limit}}}\n`;
 
-    it('is the same for the same hosts, for its owner alone, and holds no secret', async () => {
+    it('is the same for the same hosts, readable only for its owner, and contains no secret', async () => {
       fleet(podPids(500));
       const { stderr } = await save();
       const first = readFileSync(saved(), 'utf8');
@@ -175,7 +175,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       for (const secret of [lab.token.reveal(), 'PRIVATE KEY', 'client-key-data']) expect(first).not.toContain(secret);
     });
 
-    it('is done without the fleet file, however that changed since', async () => {
+    it('is applied without the fleet file, whatever changed in it since', async () => {
       fleet(podPids(501));
       const { code, stdout, stderr } = await applySaved();
       expect(code, stderr).toBe(0);
@@ -185,11 +185,11 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect((await plan()).stdout).toBe('3 hosts: 3 as they should be.\n');
     });
 
-    it('has nothing to do the second time', async () => {
+    it('changes nothing the second time', async () => {
       expect(await applySaved()).toMatchObject({ code: 0, stdout: '3 hosts: 3 as they should be.\n' });
     });
 
-    it('is refused on a host where something changed since', async () => {
+    it('is rejected on a host that changed since', async () => {
       fleet(podPids(600));
       await save();
       const edited = `${config(4)}# by hand\n`;
@@ -203,7 +203,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stderr).toContain('node4 difference between the saved plan and what would be applied now:\n');
       expect(stderr).toMatch(/^ *\+ +# by hand$|^ *\+ +-# by hand$/m);
       expect(config(4)).toBe(edited);
-      // With the flag the new plan is shown, and applied.
+      // With the flag the new plan is shown and applied.
       const accepted = await applySaved('--replan');
       expect(accepted.code, accepted.stderr).toBe(0);
       expect(accepted.stderr).toMatch(/^node4 warning: the host or the cluster changed since the plan was saved: .*\[PLAN_CHANGED\]$/m);
@@ -214,7 +214,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect((await apply()).code).toBe(0);
     });
 
-    it('is refused when somebody edited it, or it is none', async () => {
+    it('is rejected when it was edited or is not a plan', async () => {
       fleet(podPids(700));
       await save();
       writeFileSync(saved(), readFileSync(saved(), 'utf8').replaceAll('podPidsLimit: 700', 'podPidsLimit: 701'));
@@ -226,8 +226,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     });
   });
 
-  it('is not disturbed by a host that is off, and tells it at the end', async () => {
-    fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1000}}\n`);
+  it('an unreachable host delays no other, and is reported at the end', async () => {
+    fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1000}}\n`);
     const { code, stdout, stderr } = await apply('--serial', '1');
     expect(code).toBe(4);
     expect(stdout).toBe('4 hosts: 3 changed, 1 not reached.\n');
@@ -235,7 +235,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     for (const host of [2, 3, 4]) expect(config(host)).toContain('podPidsLimit: 1000\n');
   });
 
-  describe('a look at the fleet', () => {
+  describe('overview of the fleet', () => {
     const inspect = (command: string, ...args: readonly string[]): Promise<CliResult> =>
       runCommand(['fleet', command, '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, ...args]);
     beforeAll(async () => {
@@ -243,8 +243,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect((await apply()).code).toBe(0);
     });
 
-    it('has a line for each host: version, configuration, health, Node, drift', async () => {
-      fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\n  - {name: node1, role: control-plane}\n`);
+    it('status prints one line per host: version, configuration, health, Node, drift', async () => {
+      fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\n  - {name: node1, role: control-plane}\n`);
       writeFileSync(hostFile(3, CONFIG), config(3).replace('maxPods: 60', 'maxPods: 6'));
       const { code, stdout, stderr } = await inspect('status');
       const hash = (host: number): string => createHash('sha256').update(config(host)).digest('hex').slice(0, 12);
@@ -269,7 +269,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       fleet();
     });
 
-    it('finds what was edited by hand and drop-ins that a package overwrote', async () => {
+    it('drift detects files edited by hand and drop-ins that a package overwrote', async () => {
       const dropIn = hostFile(4, 'etc/systemd/system/kubelet.service.d/10-kubeadm.conf');
       writeFileSync(dropIn, '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet\n');
       const { code, stdout } = await inspect('drift', '--exit-code');
@@ -282,7 +282,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(await inspect('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
     });
 
-    it('runs a command on every host, and lets none of them write to the terminal', async () => {
+    it('exec runs a command on every host, and no output writes to the terminal', async () => {
       const { code, stdout, stderr } = await inspect('exec', '--limit', 'edge', '--', "printf 'a\\033[31mb\\n'; exit 3");
       expect(code).toBe(1);
       expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual(['  a\\x1b[31mb', '  a\\x1b[31mb']);
@@ -292,8 +292,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     });
   });
 
-  it('takes up what an earlier run left undone', async () => {
-    fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n`);
+  it('--retry failed processes the remaining hosts of an earlier run', async () => {
+    fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n`);
     expect((await apply('--limit', '!node2')).code).toBe(4);
     const retried = await apply('--retry', 'failed');
     expect(retried.code).toBe(1);
@@ -321,7 +321,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(journals.every((name) => (statSync(join(runs, name)).mode & 0o777) === 0o600)).toBe(true);
   });
 
-  it('goes on where an interrupted run ended', async () => {
+  it('apply resumes an interrupted run', async () => {
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1002}}\n');
     const interruption = new AbortController();
     const journal = join(directory, 'state');
@@ -338,7 +338,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect((await plan('--exit-code')).code).toBe(0);
   });
 
-  it('tells events, one a line, each with its host', async () => {
+  it('-o jsonl prints one event per line, each with its host', async () => {
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1003}}\n');
     const { code, stdout } = await apply('-o', 'json');
     expect(code).toBe(0);
@@ -352,14 +352,14 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
         .map(({ host, message }) => `${host} ${message}`)
         .toSorted(),
     ).toEqual(['node2 changed', 'node3 changed', 'node4 changed']);
-    // All of them, whatever text leaves out.
+    // All events, also those that the text output omits.
     const noops = events.filter(({ code, host }) => code === 'PHASE_NOOP' && host === 'node2').map(({ phase }) => phase);
     expect(noops).toContain('kubelet-wait-bootstrap');
     expect(events.at(-1)).toMatchObject({ code: 'RUN_ENDED', data: { changed: 3 } });
     expect(events.filter((event) => event.code === 'CHANGE_DONE').every(({ host }) => host !== undefined)).toBe(true);
   });
 
-  it('stops when the canary goes back to what worked', async () => {
+  it('apply stops when the canary rolls back', async () => {
     const before = [2, 3, 4].map(config);
     fleet('baseline: {kubeletConfiguration: {authentication: {x509: {clientCAFile: /nowhere/ca.crt}}}}\n');
     const { code, stdout, stderr } = await applyAsItIs();
@@ -371,11 +371,11 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect([2, 3, 4].map(config)).toEqual(before);
   });
 
-  describe('a change that has to be confirmed', () => {
+  describe('a change with confirmation', () => {
     const kept = (host: number): boolean => existsSync(hostFile(host, 'var/lib/kubeletadm'));
     const settle = (...args: readonly string[]): Promise<CliResult> =>
       runCommand(['fleet', ...args, '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig]);
-    /** What a run leaves that is killed before it confirms. */
+    /** The state that a run leaves when it is killed before the confirmation. */
     const leaveUnconfirmed = async (host: number): Promise<void> => {
       const id = `00000000000000a${host}`;
       const services = createServices({ ...QUIET, signal: new AbortController().signal });
@@ -391,7 +391,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     it.each([
       [['--confirm-timeout', '7m'], 3],
       [['--no-confirm'], 0],
-    ])('is armed on each host as %j says', async (options, times) => {
+    ])('is armed on each host according to %j', async (options, times) => {
       fleet(`baseline: {kubeletConfiguration: {podPidsLimit: ${2000 + times}}}\n`);
       const { code, stderr } = await apply(...options, '-v', '1');
       expect(code, stderr).toBe(0);
@@ -399,7 +399,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect([2, 3, 4].map(kept)).toEqual([false, false, false]);
     });
 
-    it('is confirmed or taken back by hand on all hosts of a group on which one waits', async () => {
+    it('is confirmed or reverted manually on all hosts of a group with a pending change', async () => {
       const before = [2, 3, 4].map(config);
       for (const host of [2, 4]) await leaveUnconfirmed(host);
       expect(await settle('confirm', '--group', 'edge')).toMatchObject({
@@ -414,7 +414,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(await settle('confirm', '--group', 'edge')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Nothing to do: /) });
       expect(await settle('confirm', 'node3')).toMatchObject({ code: 0, stdout: 'node3: no pending change\n' });
       expect(await settle('revert', 'node3')).toMatchObject({ code: 0, stdout: 'node3: no pending change\n' });
-      // What went back is never a success, though nothing waits any more.
+      // A reverted change is never a success, though none is pending.
       expect(await settle('confirm', '--limit', 'node2')).toMatchObject({ code: 5, stderr: expect.stringContaining('[COMMIT_REVERTED]') });
       expect(await settle('confirm')).toMatchObject({ code: 2, stderr: expect.stringContaining('no host was given') });
       expect(await settle('revert', 'node3', '--group', 'edge')).toMatchObject({ code: 2 });
@@ -429,7 +429,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     [['--serial', '0'], /--serial 0/],
     [['--max-fail', 'few'], /--max-fail few: neither a number of hosts nor a share of them/],
     [['--limit', 'node2', '--limit', '!node2'], /no host is left/],
-  ])('refuses %j', async (args, message) => {
+  ])('rejects %j', async (args, message) => {
     fleet();
     const { code, stderr } = await apply(...args);
     expect(stderr).toMatch(message);

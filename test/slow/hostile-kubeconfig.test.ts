@@ -39,7 +39,7 @@ const ADMIN_CONF = 'etc/kubernetes/admin.conf';
 const LISTENING = '   0: 00000000:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n';
 const ADDRESS = '10.0.0.11';
 
-/** What a server that the host controls received. */
+/** Connections and requests that a server under the host's control received. */
 interface Received {
   readonly method: string;
   readonly url: string;
@@ -51,14 +51,14 @@ interface Received {
 let directory: string;
 let lab: Lab;
 let api: ApiServer;
-let authority: CertificateAuthority;
+let ca: CertificateAuthority;
 let operator: KeyPair;
 let hostAdmin: KeyPair;
 let server: Server;
 let port: number;
 const received: Received[] = [];
 let connections = 0;
-/** Where connections that the hosts are asked to open really go. */
+/** The real target of connections that the hosts are asked to open. */
 let destination: number;
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -83,10 +83,10 @@ beforeAll(async () => {
     tokenSecret(token, new Date()),
   );
   lab = await startLab({ directory: join(directory, 'lab'), hosts: 1 });
-  operator = await authority.issueClient({ commonName: 'operator', organizations: ['system:masters'] });
-  hostAdmin = await authority.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
-  const serving = await authority.issueServer(['127.0.0.1', ADDRESS, '10.99.0.11']);
-  const tls = { cert: serving.certPem, key: serving.keyPem, ca: authority.certPem, requestCert: true, rejectUnauthorized: false };
+  operator = await ca.issueClient({ commonName: 'operator', organizations: ['system:masters'] });
+  hostAdmin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
+  const serving = await ca.issueServer(['127.0.0.1', ADDRESS, '10.99.0.11']);
+  const tls = { cert: serving.certPem, key: serving.keyPem, ca: ca.certPem, requestCert: true, rejectUnauthorized: false };
   server = createServer(tls, (request, response) => {
     const client = (request.socket as TLSSocket).getPeerCertificate().subject?.CN;
     const { method = '', url = '' } = request;
@@ -100,8 +100,8 @@ beforeAll(async () => {
   put(operatorPath('token'), 'SECRET-OF-THE-OPERATOR\n');
   put(operatorPath('client.crt'), operator.certPem);
   put(operatorPath('client.key'), operator.keyPem);
-  put(operatorPath('ca.crt'), authority.certPem);
-  const pki = fakeHost({ files: { '/etc/kubernetes/pki/ca.crt': authority.certPem, '/etc/kubernetes/pki/ca.key': authority.keyPem } });
+  put(operatorPath('ca.crt'), ca.certPem);
+  const pki = fakeHost({ files: { '/etc/kubernetes/pki/ca.crt': ca.certPem, '/etc/kubernetes/pki/ca.key': ca.keyPem } });
   await makePki(pkiContext(pki, fakeClock(new Date())), pkiOptions(pkiNode()));
   for (const name of ['ca', 'sa', 'front-proxy-ca', 'etcd/ca'])
     for (const kind of name === 'sa' ? ['key', 'pub'] : ['crt', 'key'])
@@ -130,7 +130,7 @@ beforeEach(() => {
   rmSync(operatorPath('executed'), { force: true });
 });
 
-/** Whatever address a host is asked to connect to, it decides which server answers. */
+/** The host decides which server answers, whatever address it is asked to connect to. */
 const overHostileNetwork = ({ connectHost }: Services): Partial<Services> => ({
   connectHost: async (target): Promise<Host> => {
     const host = await connectHost(target);
@@ -167,7 +167,7 @@ interface Entries {
 }
 
 function kubeconfig({ cluster = {}, user = {} }: Entries): string {
-  const trust = 'insecure-skip-tls-verify' in cluster ? {} : { 'certificate-authority-data': base64(authority.certPem) };
+  const trust = 'insecure-skip-tls-verify' in cluster ? {} : { 'certificate-authority-data': base64(ca.certPem) };
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -188,7 +188,7 @@ interface Hostile {
   readonly what: string;
   readonly entries: () => Entries;
   readonly field: string;
-  /** It is read on the host alone, which has no such file. */
+  /** The name is resolved only on the host, which has no such file. */
   readonly namesFile?: true;
 }
 
@@ -247,7 +247,7 @@ const MORE: readonly Hostile[] = [
   { what: 'impersonation', entries: () => ({ user: { ...ownCertificate(), as: 'system:admin' } }), field: 'users[0].user.as' },
 ];
 
-describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet plan'))('%s refuses admin.conf of a hostile host', (command) => {
+describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet plan'))('%s rejects admin.conf of a hostile host', (command) => {
   it.each(command === 'reset' ? [...HOSTILE, ...MORE] : HOSTILE)(
     'with $what: nothing is executed, read or sent',
     async ({ entries, field, namesFile }) => {
@@ -259,7 +259,7 @@ describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet plan'
       expect(stdout + stderr).toContain(field);
       expect(stdout + stderr).toMatch(/HOST_KUBECONFIG_(?:REFUSED|UNUSABLE)|HostKubeconfig/);
       expect(stderr).not.toContain('SECRET-OF-THE-OPERATOR');
-      // A reset goes on without an admin.conf that cannot be used.
+      // A reset continues without an unusable admin.conf.
       expect(code, stderr).toBe(command === 'reset' && namesFile ? 0 : 3);
     },
   );
@@ -283,7 +283,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
   const written = (): string => join(directory, 'admin.conf');
   afterEach(() => rmSync(written(), { force: true }));
 
-  /** What happens after init on the first control plane. */
+  /** Called after init on the first control plane. */
   async function settle(): Promise<void> {
     const [stdin, sink] = [Readable.from(['']), new Writable({ write: (_chunk, _encoding, done) => done() })];
     const env = { PATH: process.env.PATH ?? '' };
@@ -324,7 +324,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
     expect(existsSync(written())).toBe(false);
   });
 
-  it('holds what the host embeds, and nothing else of it', async () => {
+  it('contains only the credentials that the host embeds', async () => {
     destination = Number(new URL(api.url).port);
     const text = JSON.parse(kubeconfig({ cluster: { server: api.url }, user: ownCertificate() })) as Record<string, unknown>;
     const other = { name: 'other', user: { exec: { apiVersion: PLUGIN, command: 'sh', args: ['-c', shell()] } } };

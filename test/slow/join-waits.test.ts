@@ -58,7 +58,7 @@ timeouts:
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('waits until the Node is Ready, and gives it what it may not give itself', async () => {
+  it('waits until the Node is Ready, and sets the labels that a kubelet may not set itself', async () => {
     const marks = ['--node-labels', 'node-role.kubernetes.io/worker=,pool=edge', '--wait-ready'];
     const before = tree();
     const refused = await joining(...marks);
@@ -73,7 +73,7 @@ timeouts:
     expect(again.code, again.stdout).toBe(0);
   });
 
-  it('says that nobody approves, leaves no token, and goes on once somebody does', async () => {
+  it('reports that its CSR is not approved, leaves no token, and succeeds once it can be approved', async () => {
     await admin.delete({ ...BINDING, name: 'kubeadm:node-autoapprove-bootstrap' });
     const { code, stderr } = await joining();
     expect(code).toBe(1);
@@ -96,7 +96,7 @@ timeouts:
     expect(await admin.get(NODE)).not.toBeNull();
   });
 
-  it('takes the name of a dead node only when told to', async () => {
+  it('takes over the name of a dead node only with --take-over', async () => {
     await admin.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node2' } });
     const before = tree();
     const { code, stderr } = await joining();

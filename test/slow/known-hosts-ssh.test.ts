@@ -17,7 +17,7 @@ const CASES = 500;
 const AT_A_TIME = 8;
 const TYPES: readonly HostKeyType[] = ['ed25519', 'ecdsa', 'rsa'];
 
-/** What is in the files, and what the host is called. Names are made when the port is known. */
+/** Content of the files, and the host name. Names are generated once the port is known. */
 interface Case {
   readonly user: readonly Line[];
   readonly second: readonly Line[];
@@ -34,7 +34,7 @@ interface Line {
   readonly comment: string;
 }
 
-/** Stand for the port, and for the name under which the host's keys are looked for. */
+/** Placeholders for the port, and for the name under which the host's keys are looked up. */
 const [PORT, SELF] = ['P', 'SELF'];
 const NAMES = ['127.0.0.1', '[127.0.0.1]:P', 'localhost', '[localhost]:P', 'edge-1', '[edge-1]:P', '10.9.9.9', '[127.0.0.1]:22'];
 const PATTERNS = [
@@ -72,7 +72,7 @@ const line: fc.Arbitrary<Line> = fc.record({
     ),
   ),
   separator: fc.constantFrom(' ', ' ', '\t', '  '),
-  comment: fc.constantFrom('', '', ' somebody@somewhere', '\t# note'),
+  comment: fc.constantFrom('', '', ' user@somewhere', '\t# note'),
 });
 const file = fc.array(line, { maxLength: 4 });
 const cases: fc.Arbitrary<Case> = fc.record({
@@ -84,7 +84,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
 
 type Verdict = 'known' | 'unknown' | 'changed' | 'revoked';
 
-describe.skipIf(requirement('known_hosts as ssh judges them', sshdMissing))('known_hosts, compared with ssh itself', () => {
+describe.skipIf(requirement('known_hosts compared with ssh', sshdMissing))('known_hosts, compared with ssh itself', () => {
   let directory: string;
   let sshd: Sshd;
   const others = new Map<HostKeyType, string>();
@@ -119,7 +119,7 @@ describe.skipIf(requirement('known_hosts as ssh judges them', sshdMissing))('kno
     return sshTargetFor({
       name: `case-${index}`,
       port: sshd.port,
-      user: 'nobody-by-that-name',
+      user: 'no-such-user',
       directory,
       hostName: one.target === 'name' ? 'localhost' : '127.0.0.1',
       hostKeyAlias: one.target === 'alias' ? 'edge-1' : null,
@@ -152,7 +152,7 @@ describe.skipIf(requirement('known_hosts as ssh judges them', sshdMissing))('kno
     expect(differing).toEqual([]);
     if (process.env.SHOW)
       console.log(['known', 'unknown', 'changed', 'revoked'].map((v) => [v, results.filter((r) => r.theirs === v).length]));
-    // No verdict is rare: a test in which all were "unknown" would show nothing.
+    // Every verdict must be frequent: a test in which all were "unknown" would prove nothing.
     const count = (verdict: Verdict): number => results.filter(({ theirs }) => theirs === verdict).length;
     for (const verdict of ['known', 'unknown', 'changed', 'revoked'] as const) expect(count(verdict), verdict).toBeGreaterThan(CASES / 50);
     expect(results).toHaveLength(CASES);
@@ -187,7 +187,7 @@ describe.skipIf(requirement('the keys of known_hosts as ssh reads them', noKeyge
       '\ufeff',
       'é',
     );
-    /** What a hand, an editor or a broken transfer makes of the text of a key. */
+    /** Damage to the text of a key by hand, an editor or a broken transfer. */
     const damage = fc
       .record({
         cut: fc.constantFrom(0, 0, 0, 1, 2, 3, 4),
@@ -202,7 +202,7 @@ describe.skipIf(requirement('the keys of known_hosts as ssh reads them', noKeyge
         return `${other.slice(0, at)}${inserted}${other.slice(at)}${end}`;
       });
 
-    it('are those that ssh-keygen finds', () => {
+    it('match those that ssh-keygen finds', () => {
       const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-known-keys-'));
       try {
         const keys = TYPES.map((type) => {
@@ -236,7 +236,7 @@ function hashed(name: string, salt: Uint8Array): string {
   return key === undefined ? '' : (renderKnownHostsLine(name, key, salt).split(' ')[0] ?? '');
 }
 
-/** Nobody is let in: who gets as far as that has trusted the key. */
+/** The server accepts no login: a client that reaches authentication has trusted the key. */
 async function ourVerdict(target: SshTarget): Promise<Verdict> {
   const transport = sshTransport(target, { hostKeys: knownHostsStore() });
   const error: unknown = await transport.run(['true']).catch((reason: unknown) => reason);
@@ -273,5 +273,5 @@ async function verdictOfSsh(target: SshTarget): Promise<Verdict> {
   if (/REVOKED HOST KEY DETECTED/.test(reported)) return 'revoked';
   if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(reported)) return 'changed';
   if (/host key is known for/.test(reported)) return 'unknown';
-  throw new Error(`ssh said: ${reported}`);
+  throw new Error(`unexpected output of ssh: ${reported}`);
 }

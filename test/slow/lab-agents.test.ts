@@ -56,7 +56,7 @@ describe('lab --agents', () => {
     );
   });
 
-  it('takes a configuration made by config from-node under the default policy', async () => {
+  it('accepts a configuration created by config from-node under the default policy', async () => {
     const { stdout } = await run('config', 'from-node', 'node2', '--without-defaults');
     const good = file('good.yaml', `${stdout}eventRecordQPS: 0\n`);
     expect(await run('dynamic', 'assign', 'node2', '--file', good, '--wait', 'good')).toMatchObject({ code: 0 });
@@ -77,7 +77,7 @@ describe('lab --agents', () => {
     expect(await run('dynamic', 'reset', 'node2', '--min-ready', '0s')).toMatchObject({ code: 0 });
   }, 60_000);
 
-  it('follows dynamic enable and dynamic disable', async () => {
+  it('supports dynamic enable and dynamic disable', async () => {
     const program = file('program.mjs', "#!/usr/bin/env node\nconsole.log('1.2.3');\n");
     const enable = (...more: readonly string[]) => run('dynamic', 'enable', 'node1', '--program', program, ...more);
     const { code, stderr } = await enable('--allow', 'unsafe');

@@ -20,23 +20,23 @@ const NODE2 = { commonName: 'system:node:node2', organizations: ['system:nodes']
 const certificateOf = (pem: string): string => pem.slice(0, pem.indexOf('-----END CERTIFICATE-----') + 26);
 const keyOf = (pem: string): string => pem.slice(pem.search(/-----BEGIN [A-Z ]*PRIVATE KEY-----/));
 
-/** Node3 is hostile, or was cloned from node2. */
+/** node3 is hostile, or was cloned from node2. */
 describe('the Node behind a host', { timeout: 120_000 }, () => {
   let directory: string;
   let lab: Lab;
   let admin: Cluster;
   let program: string;
-  /** What was on node3 before a test. */
+  /** The files of node3 before a test. */
   let honest: { readonly pem: string; readonly machineId: string };
   const rootOf = (name: string): string => lab.hosts.find((host) => host.name === name)?.rootDir ?? '';
   const at = (name: string, path: string): string => join(rootOf(name), path);
   const text = (name: string, path: string): string => readFileSync(at(name, path), 'utf8');
   const shared = (): string[] => ['--ssh-config', lab.sshConfig, '--kubeconfig', lab.kubeconfig];
-  /** The files of each host; what the stand-in shows of its processes changes by itself. */
+  /** The files of each host without /proc, whose content changes on its own. */
   const trees = () =>
     lab.hosts.map(({ rootDir }) => Object.fromEntries(Object.entries(readTree(rootDir)).filter(([path]) => !path.startsWith('proc/'))));
   const node = (name: string): Promise<KubeObject | null> => admin.get({ apiVersion: 'v1', kind: 'Node', name });
-  /** All that a command could have done to a Node or for one. */
+  /** Everything that a command could have changed on a Node or created for one. */
   const objects = async () => {
     const nodes = (await admin.list({ apiVersion: 'v1', kind: 'Node' })).items.map(({ metadata: { name, labels, annotations }, spec }) => ({
       name,
@@ -79,11 +79,11 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
     await admin.patch({ apiVersion: 'v1', kind: 'Node', name: 'node2' }, 'merge', {
       metadata: { annotations: { [ANNOTATION]: 'x', [SOCKET_ANNOTATION]: 'unix:///old.sock' } },
     });
-    // A host may say any name: the stand-in's has a file for it.
+    // A host may claim any name: this script prints the one in a file.
     const uname = join(directory, 'bin/uname');
     const [shebang = '', ...rest] = readFileSync(uname, 'utf8').split('\n');
-    const reported = '[ "$1" = -n ] && [ -f "$KUBELETADM_ROOT/hostname-said" ] && exec /bin/cat "$KUBELETADM_ROOT/hostname-said"';
-    writeFileSync(uname, [shebang, reported, ...rest].join('\n'));
+    const hostname = '[ "$1" = -n ] && [ -f "$KUBELETADM_ROOT/hostname-claimed" ] && exec /bin/cat "$KUBELETADM_ROOT/hostname-claimed"';
+    writeFileSync(uname, [shebang, hostname, ...rest].join('\n'));
   });
   beforeEach(() => {
     honest = { pem: text('node3', PEM), machineId: text('node3', MACHINE_ID) };
@@ -91,7 +91,7 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
   afterEach(() => {
     writeFileSync(at('node3', PEM), honest.pem);
     writeFileSync(at('node3', MACHINE_ID), honest.machineId);
-    rmSync(at('node3', 'hostname-said'), { force: true });
+    rmSync(at('node3', 'hostname-claimed'), { force: true });
   });
   afterAll(async () => {
     await admin?.close();
@@ -115,7 +115,7 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
     return certPem + keyPem;
   }
 
-  /** Node3 claims to be node2, with a certificate. */
+  /** node3 claims to be node2, with a certificate. */
   const CLAIMS: readonly [string, () => Promise<string> | string, string][] = [
     ['a self-signed certificate', selfSigned, "not signed by the cluster's CA"],
     ["a certificate of another cluster's CA", ofAnotherCluster, "not signed by the cluster's CA"],
@@ -130,7 +130,7 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
   async function claimNode2(pem: string): Promise<void> {
     writeFileSync(at('node3', PEM), pem);
     writeFileSync(at('node3', MACHINE_ID), '');
-    writeFileSync(at('node3', 'hostname-said'), 'node2\n');
+    writeFileSync(at('node3', 'hostname-claimed'), 'node2\n');
   }
 
   const COMMANDS: readonly [string, () => Promise<{ code: number; stdout: string; stderr: string }>][] = [
@@ -198,17 +198,17 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
     expect(stderr).toContain('[NODE_NOT_PROVEN]');
   }
 
-  it.each(CLAIMS)('is not claimed with %s', async (_, forge, why) => {
+  it.each(CLAIMS)('is not accepted from %s', async (_, forge, reason) => {
     await claimNode2(await forge());
-    await expectRefused(() => disable('node3'), why);
+    await expectRefused(() => disable('node3'), reason);
   });
 
-  it.each(COMMANDS)('is not claimed, and nothing is written, by %s', async (_, run) => {
+  it.each(COMMANDS)('is not accepted, and nothing is written, by %s', async (_, run) => {
     await claimNode2(await ofAnotherCluster());
     await expectRefused(run, "not signed by the cluster's CA");
   });
 
-  it('is refused for two hosts that hold the same key, before either is written to', async () => {
+  it('is rejected for two hosts with the same key, before any write to either', async () => {
     for (const path of [PEM, MACHINE_ID]) copyFileSync(at('node2', path), at('node3', path));
     const before = { trees: trees(), objects: await objects() };
     for (const run of [
@@ -226,13 +226,13 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
     }
   });
 
-  it('is not given to two hosts by fleet apply, where one is a clone', async () => {
+  it('is not given to two hosts by fleet apply when one is a clone', async () => {
     for (const path of [PEM, MACHINE_ID]) copyFileSync(at('node2', path), at('node3', path));
-    writeFileSync(at('node3', 'hostname-said'), 'node2\n');
+    writeFileSync(at('node3', 'hostname-claimed'), 'node2\n');
     const before = trees();
     const { code, stdout, stderr } = await applyLabels('node2', 'node3');
     expect(code, stdout + stderr).not.toBe(0);
-    // Whichever came second is refused; where neither was begun, both are.
+    // The later one is rejected; both are rejected when neither was started.
     const refused = ['node2', 'node3'].filter((name) =>
       new RegExp(`${name}: Node node2 is claimed by this host and by node[23].*\\[NODE_CLAIMED_TWICE\\]`).test(stderr),
     );
@@ -245,28 +245,28 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
     expect((await node('node3'))?.metadata.labels).not.toHaveProperty(['node-role.kubernetes.io/worker']);
   });
 
-  it('is known by its certificate and key', async () => {
+  it('is identified by its certificate and key', async () => {
     const { code, stdout, stderr } = await enable('node3', '--dry-run');
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('kubeletadm:agent:node3');
     expect((await reset('--host', 'node3', '--dry-run')).stdout).toContain('delete Node node3');
   });
 
-  it('wants a machine-id on the host, and says how it gets one', async () => {
+  it('requires a machine-id on the host, and the message says how to create one', async () => {
     writeFileSync(at('node3', MACHINE_ID), '\n');
     const { code, stderr } = await disable('node3', '--dry-run');
     expect(code, stderr).toBe(3);
     expect(stderr).toMatch(/node3: \/etc\/machine-id is empty.*systemd-machine-id-setup.*\[MACHINE_ID_EMPTY\]/);
   });
 
-  describe('that the operator names', () => {
-    it('is refused where the certificate of the host is for another', async () => {
+  describe('with a node name from the operator', () => {
+    it('is rejected when the certificate of the host is for another Node', async () => {
       const { code, stderr } = await disable('node3', '--node-name', 'node2');
       expect(code, stderr).toBe(3);
       expect(stderr).toMatch(/node3: .*certificate for node3.*node2.*\[NODE_NAME_CONFLICT\]/);
     });
 
-    it('is taken where machine-id and address agree, and no certificate can be had', async () => {
+    it('is accepted when machine-id and address match, and no certificate is available', async () => {
       rmSync(at('node3', PEM));
       const { code, stdout, stderr } = await enable('node3', '--node-name', 'node3', '--dry-run');
       expect(code, stderr).toBe(0);
@@ -276,7 +276,7 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
       expect(without.stderr).toMatch(/no kubelet client certificate.*--node-name.*\[NODE_NOT_PROVEN\]/);
     });
 
-    it('is refused where the machine-id is empty, or that of another host', async () => {
+    it('is rejected when the machine-id is empty or that of another host', async () => {
       rmSync(at('node3', PEM));
       writeFileSync(at('node3', MACHINE_ID), '');
       expect((await disable('node3', '--node-name', 'node3', '--dry-run')).stderr).toContain('[MACHINE_ID_EMPTY]');
@@ -286,7 +286,7 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
       expect(stderr).toContain('[NodeOfAnotherHost]');
     });
 
-    it('is refused where a clone has the machine-id, but none of the addresses', async () => {
+    it('is rejected when a clone has the machine-id but none of the addresses', async () => {
       rmSync(at('node3', PEM));
       copyFileSync(at('node2', MACHINE_ID), at('node3', MACHINE_ID));
       const { code, stderr } = await disable('node3', '--node-name', 'node2', '--dry-run');
@@ -295,7 +295,7 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
     });
   });
 
-  it('gets another certificate where the operator names it', async () => {
+  it('gets another certificate when the operator names it', async () => {
     rmSync(at('node3', PEM));
     const refused = await renew('--host', 'node3');
     expect(refused.code, refused.stderr).toBe(3);
@@ -306,7 +306,7 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
     expect((await disable('node3', '--dry-run')).code).toBe(0);
   });
 
-  it('is not known without openssl, and the message says what to do', async () => {
+  it('cannot be identified without openssl, and the message has a hint', async () => {
     const ssh = join(directory, 'bin/openssl');
     writeFileSync(ssh, '#!/bin/sh\necho "openssl: not found" >&2\nexit 127\n', { mode: 0o755 });
     try {

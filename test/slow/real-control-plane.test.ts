@@ -55,8 +55,8 @@ interface Probe {
   readonly periodSeconds: number;
 }
 
-/** etcd, kube-apiserver and kube-controller-manager of Kubernetes itself, run by the manifests. */
-describe.skipIf(requirement('static pods of the real components', missing))('the static pods, with the real components', () => {
+/** Real etcd, kube-apiserver and kube-controller-manager, started from the manifests. */
+describe.skipIf(requirement('static pods with real components', missing))('static pods with real components', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-pods-'));
   const processes = new Map<string, OwnProcess>();
   let node: ControlPlaneNode;
@@ -90,12 +90,12 @@ describe.skipIf(requirement('static pods of the real components', missing))('the
     }
   }
 
-  /** As a reader of the file on disk sees it. */
+  /** The manifest as parsed from the file on disk. */
   function containerOf(name: string): Container {
     return parse(readFileSync(join(directory, 'etc/kubernetes/manifests', `${name}.yaml`), 'utf8')).spec.containers[0] as Container;
   }
 
-  it.each(COMPONENTS)('%s comes up with the flags of its manifest, and all its probes succeed', { timeout: 90_000 }, async (name) => {
+  it.each(COMPONENTS)('%s starts with the flags of its manifest, and all its probes succeed', { timeout: 90_000 }, async (name) => {
     const { ports, ...container } = containerOf(name);
     for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'] as const) {
       const found = container[probe];
@@ -110,7 +110,7 @@ describe.skipIf(requirement('static pods of the real components', missing))('the
     }
   });
 
-  it('make a cluster that kubeadm’s addons and marks can be put into, once', { timeout: 60_000 }, async () => {
+  it("form a cluster that accepts kubeadm's addons and marks, once", { timeout: 60_000 }, async () => {
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1' } });
     const context: PhaseContext = { host: fakeHost(), cluster, clock: fakeClock(new Date()), reporter: recordingReporter() };
     const common = { forceUpload: false, assumeEmptyCluster: false };
@@ -127,14 +127,17 @@ describe.skipIf(requirement('static pods of the real components', missing))('the
     }
   });
 
-  it('hand out addresses of the pod network, as the controller manager was told', { timeout: 60_000 }, async () => {
+  it("allocate addresses of the pod network, according to the controller manager's flags", { timeout: 60_000 }, async () => {
     const podCidr = async () =>
       ((await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'cp-1' }))?.spec as { podCIDR?: string })?.podCIDR;
     await expect.poll(podCidr, { timeout: 50_000, interval: 200 }).toMatch(/^10\.244\.\d+\.0\/24$/);
   });
 });
 
-/** The status of a GET over an open connection; like a kubelet, whoever signed the certificate. 0: no answer. */
+/**
+ * The status of a GET over an open connection, without certificate verification, like a kubelet. 0: no
+ * answer.
+ */
 async function get(
   stream: NodeJS.ReadWriteStream,
   { scheme, host, path }: { scheme: string; host: string; path: string },

@@ -17,7 +17,7 @@ const binaries = findRealBinaries();
 
 function whyNot(): string | null {
   if (typeof binaries === 'string') return binaries;
-  if (binaries.kubeadm === null) return 'there is no kubeadm beside kube-apiserver';
+  if (binaries.kubeadm === null) return 'kubeadm not found next to kube-apiserver';
   if (process.getuid?.() !== 0) return 'kubeadm writes files as root only';
   const version = kubeadmVersion(binaries.kubeadm);
   return version.startsWith('v1.36.') ? null : `kubeadm is ${version}, not 1.36`;
@@ -28,11 +28,14 @@ const CERTIFICATE_KEY = 'e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bf
 const TOKEN = 'abcdef.0123456789abcdef';
 const PATCHES = '/srv/patches';
 
-/** Files of ours that kubeadm leaves to packages, or does not have. */
+/** Files that kubeadm leaves to packages, or does not have. */
 const OURS = /^\/(?:etc\/systemd\/system\/kubelet\.service|usr\/lib\/systemd\/|lib\/systemd\/|var\/lib\/kubelet\/kubeletadm-node\.yaml$)/;
 
-/** Both are given the same cluster, whose first control plane kubeadm made at a real API server, and the same authority and certificates to download. */
-describe.skipIf(requirement('what the real kubeadm makes of one more control plane', whyNot()))('one more control plane', () => {
+/**
+ * Both programs get the same cluster, whose first control plane kubeadm created at a real API server, and the
+ * same CA and certificates to download.
+ */
+describe.skipIf(requirement('joining a control plane compared with kubeadm', whyNot()))('an additional control plane', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-planes-'));
   const caDirectories = caDirectoriesIn(existsSync);
   const discovery = join(directory, 'discovery.conf');
@@ -51,7 +54,7 @@ describe.skipIf(requirement('what the real kubeadm makes of one more control pla
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** The cluster as its first control plane leaves it: what all need is in it. */
+  /** The cluster as its first control plane leaves it, with everything that a join needs. */
   async function makeCluster(kubeadm: string, { cluster, kubelet }: JoinPlaneInput): Promise<string | null> {
     const first = kubeadmHost(kubeadm, join(directory, 'first'), caDirectories);
     const { certificatesDir = '/etc/kubernetes/pki', etcd: declared } = cluster as {
@@ -100,11 +103,11 @@ describe.skipIf(requirement('what the real kubeadm makes of one more control pla
     return JSON.stringify(document).replaceAll('@PATCHES@', patches);
   }
 
-  it('gets the files that kubeadm writes', { timeout: 60_000 + RUNS * 15_000 }, async () => {
+  it('gets the same files as from kubeadm', { timeout: 60_000 + RUNS * 15_000 }, async () => {
     let [controlPlanes, compared, refused] = [0, 0, 0];
     const property = fc.asyncProperty(joinPlaneInputs, async (input) => {
       const kubeadm = (binaries as Exclude<typeof binaries, string>).kubeadm as string;
-      // Of a cluster that kubeadm does not make there are no other control planes.
+      // A cluster that kubeadm did not create has no other control planes.
       if ((await makeCluster(kubeadm, input)) !== null) return;
       const theirs = kubeadmHost(kubeadm, join(directory, 'theirs'), caDirectories);
       theirs.put(discovery, clusterInfoKubeconfig({ server: api.url, caPem: api.authority.certPem }));

@@ -25,7 +25,7 @@ const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
 
 function whyNot(): string | null {
   if (typeof binaries === 'string') return binaries;
-  if (kubeadm === null) return 'there is no kubeadm beside kube-apiserver';
+  if (kubeadm === null) return 'kubeadm not found next to kube-apiserver';
   if (process.getuid?.() !== 0) return 'kubeadm needs root to take a directory for the root of the host';
   const version = kubeadmVersion(kubeadm);
   return version.startsWith('v1.36.') ? null : `kubeadm is ${version}, not 1.36`;
@@ -38,10 +38,10 @@ const PATHS = [
   '/etc/kubernetes/bootstrap-kubelet.conf',
   ...['config.yaml', 'instance-config.yaml', 'kubeadm-flags.env'].map((name) => `${KUBELET}/${name}`),
 ];
-/** Of no kubelet package, and what is remembered of a node. */
+/** Files of the kubelet package and the saved settings of a node, which kubeadm does not write. */
 const OURS = /^\/etc\/systemd\/system\/kubelet\.service|\/kubeletadm-node\.yaml$/;
 
-describe.skipIf(requirement('what the real kubeadm writes on workers that join', whyNot()))('any worker', () => {
+describe.skipIf(requirement('joining a worker compared with kubeadm', whyNot()))('any worker', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-joins-'));
   let api: ApiServer;
   beforeAll(async () => {
@@ -58,7 +58,7 @@ describe.skipIf(requirement('what the real kubeadm writes on workers that join',
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('gets what kubeadm writes for it, or is refused by both', { timeout: 60_000 + RUNS * 10_000 }, async () => {
+  it('gets the same files as from kubeadm, or is rejected by both', { timeout: 60_000 + RUNS * 10_000 }, async () => {
     let [compared, refused] = [0, 0];
     const property = fc.asyncProperty(joinInputs, async (input) => {
       publish(input);
@@ -114,7 +114,7 @@ describe.skipIf(requirement('what the real kubeadm writes on workers that join',
     return runCommand(['join', '--config', config, '--rootfs', root, '--dry-run', '-o', 'json']);
   }
 
-  /** Writes what is given to `join` below a directory; its path from there. */
+  /** Writes a `join` input below a directory; returns its path relative to it. */
   function write(root: string, { document, discovery, patches }: JoinInput, prefix: string): string {
     for (const [name, text] of Object.entries(patches)) put(join(root, 'patches', name), text);
     mkdirSync(join(root, 'tmp'), { recursive: true });
@@ -149,7 +149,7 @@ function filesOf(stdout: string): ReadonlyMap<string, string> {
   );
 }
 
-/** YAML read, other files as they are; a plan shows no token. */
+/** Parses YAML files, and returns other files unchanged; a plan shows no token. */
 function comparable(text: string | undefined): unknown {
   if (text === undefined || !/^\w+:/.test(text)) return text;
   return parse(text.replace(/token: (?:\[secret\]|\w{6}\.\w{16})$/m, 'token: hidden'));

@@ -16,20 +16,20 @@ const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
 
 function whyNot(): string | null {
   if (typeof binaries === 'string') return binaries;
-  if (kubeadm === null) return 'there is no kubeadm beside kube-apiserver';
+  if (kubeadm === null) return 'kubeadm not found next to kube-apiserver';
   const version = kubeadmVersion(kubeadm);
   return version.startsWith('v1.36.') ? null : `kubeadm is ${version}, not 1.36`;
 }
 
 const RUNS = Number(process.env.KUBELETADM_RUNS ?? 8);
 
-describe.skipIf(requirement('what the real kubeadm makes of made-up configurations', whyNot()))('any configuration', () => {
+describe.skipIf(requirement('generated configurations compared with kubeadm', whyNot()))('any configuration', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-inputs-'));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
   const root = join(directory, 'root');
   for (const path of caDirectoriesIn(existsSync)) mkdirSync(join(root, path), { recursive: true });
 
-  it('becomes what kubeadm makes of it, or is refused by both', { timeout: 60_000 + RUNS * 10_000 }, async () => {
+  it('gives the same files as with kubeadm, or is rejected by both', { timeout: 60_000 + RUNS * 10_000 }, async () => {
     let [compared, refused] = [0, 0];
     const property = fc.asyncProperty(initInputs, async (input) => {
       const config = writeInput(directory, input);

@@ -23,7 +23,7 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
   let admin: Cluster;
   let fleetFile: string;
   const path = (name: string): string => join(lab.hosts[1]?.rootDir ?? '', name);
-  /** Puts a text into a file of node2 while something runs. */
+  /** Writes a text into a file of node2 during a run. */
   const planted = async <T>(name: string, text: string, use: () => Promise<T>): Promise<T> => {
     const before = readFileSync(path(name), 'utf8');
     writeFileSync(
@@ -38,7 +38,7 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
   };
   const run = (argv: readonly string[], options?: CliOptions): Promise<CliResult> =>
     runCommand([...argv, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: join(directory, 'state') }, ...options });
-  /** All that was planted is shown, and no character of it is obeyed. */
+  /** All planted text is printed, and no control character of it reaches the terminal. */
   const expectShown = ({ stdout, stderr }: CliResult): void => {
     const printed = stdout + stderr;
     expect(printed).toMatch(/pwned/i);
@@ -150,10 +150,10 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
       }
     });
 
-    it("of the kubelet's journal: a change that the kubelet does not take", async () => {
+    it("of the kubelet's journal: a change that crashes the kubelet", async () => {
       const bin = join(directory, 'lab/bin/journalctl');
       const before = readFileSync(bin, 'utf8');
-      // A line separator ends what a pattern takes from a line.
+      // A line separator ends the match of a pattern in a line.
       const octal = octalOf(HOSTILE.replace(/[\u2028\u2029]/g, ''));
       const lines = [
         `pod_workers.go:1] "Error syncing pod" container="a${octal}" err="${octal}"`,
@@ -188,7 +188,7 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
   });
 });
 
-/** As printf(1) takes it. */
+/** The text as an argument for printf(1). */
 function octalOf(text: string): string {
   return [...Buffer.from(text)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }

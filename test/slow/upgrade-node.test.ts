@@ -19,7 +19,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
   const path = (name: string): string => join(lab.hosts[1]?.rootDir ?? '', name);
   const config = (): string => readFileSync(path(CONFIG), 'utf8');
   const upgrade = (...args: string[]) => runCommand(['upgrade', 'node', '--ssh-config', lab.sshConfig, '--host', 'node2', ...args]);
-  /** Edits the configuration of all nodes, as kubectl edit does. */
+  /** Edits the configuration of all nodes, like kubectl edit. */
   const editCluster = async (edit: (yaml: string) => string): Promise<void> => {
     const found = await admin.get(KUBELET_CONFIG);
     if (found === null) throw new Error('no kubelet-config');
@@ -50,12 +50,12 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('has nothing to do right after a join, without any of what was given there', async () => {
+  it('changes nothing right after a join, without repeating the options of join', async () => {
     const { code, stdout, stderr } = await upgrade('--dry-run', '--exit-code');
     expect(code, stdout + stderr).toBe(0);
   });
 
-  it('says of a control plane that its static pods are older than the cluster, and nothing where they are not', async () => {
+  it('reports static pods that are older than the cluster, and only those', async () => {
     const data = (await admin.get({ ...KUBELET_CONFIG, name: 'kubeadm-config' }))?.data as Record<string, string> | undefined;
     const [, version = ''] = /^kubernetesVersion: (.+)$/m.exec(data?.ClusterConfiguration ?? '') ?? [];
     const manifest = (tag: string): string =>
@@ -70,14 +70,14 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(same.stdout + same.stderr).not.toContain('kube-apiserver');
   });
 
-  it('remembers in a file that only root may read, without a secret', () => {
+  it('saves the settings in a file that only root may read, without a secret', () => {
     const memory = path('var/lib/kubelet/kubeletadm-node.yaml');
     expect(statSync(memory).mode & 0o777).toBe(0o600);
     expect(readFileSync(memory, 'utf8')).toContain('kind: NodeSettings');
     expect(readFileSync(memory, 'utf8')).not.toContain(lab.token.reveal().slice(7));
   });
 
-  it("shows nothing of the node's key, however much it tells", async () => {
+  it("prints nothing of the node's key at any verbosity", async () => {
     const pem = readFileSync(path('var/lib/kubelet/pki/kubelet-client-current.pem'), 'utf8');
     const key = /PRIVATE KEY-----\n([^\n]+)/.exec(pem)?.[1] ?? '';
     expect(key).toHaveLength(64);
@@ -86,7 +86,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
       expect(stdout + stderr).not.toContain(secret);
   });
 
-  it('brings an edited kubelet-config to the node as the node itself, keeps its own settings, and keeps a copy', async () => {
+  it("applies an edited kubelet-config with the node's credentials, keeps its own settings, and keeps a backup", async () => {
     const before = config();
     await editCluster((yaml) => `${yaml}registryPullQPS: 7\n`);
     const starts = lab.hosts[1]?.kubeletStarts() ?? 0;
@@ -104,7 +104,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
   });
 
-  it('replaces what is given anew and remembers that', async () => {
+  it('replaces and saves the options given to this run', async () => {
     expect((await upgrade('--set', 'maxPods=70')).code).toBe(0);
     expect(config()).toContain('maxPods: 70\n');
     expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
@@ -136,7 +136,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect([without.code, without.stderr]).toEqual([0, expect.not.stringContaining('overrides')]);
   });
 
-  it('goes back to what worked when the kubelet does not start with what the cluster says', async () => {
+  it("rolls back when the kubelet does not start with the cluster's configuration", async () => {
     const before = config();
     const healthy = (await admin.get(KUBELET_CONFIG))?.data as Record<string, string>;
     await editCluster((yaml) => yaml.replace('/etc/kubernetes/pki/ca.crt', '/nowhere/ca.crt'));
@@ -148,7 +148,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
   });
 
-  it('keeps what was put into instance-config.yaml by hand', async () => {
+  it('keeps the manual edits of instance-config.yaml', async () => {
     const instance = path('var/lib/kubelet/instance-config.yaml');
     writeFileSync(instance, `${readFileSync(instance, 'utf8')}podPidsLimit: 4096\n`);
     expect((await upgrade()).code).toBe(0);
@@ -156,7 +156,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(readFileSync(instance, 'utf8')).toContain('podPidsLimit: 4096\n');
   });
 
-  it('moves the socket out of the flags of an older kubeadm, and works without its own memory', async () => {
+  it('moves the socket from the flags of an older kubeadm, and works without saved settings', async () => {
     const [instance, flags, memory] = ['instance-config.yaml', 'kubeadm-flags.env', 'kubeletadm-node.yaml'].map((name) =>
       path(`var/lib/kubelet/${name}`),
     ) as [string, string, string];
@@ -176,7 +176,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
   });
 
-  it('says how a node whose certificate has expired gets another', async () => {
+  it('reports how a node with an expired certificate gets another one', async () => {
     const pem = path('var/lib/kubelet/pki/kubelet-client-current.pem');
     const good = readFileSync(pem, 'utf8');
     const past = { notAfter: new Date('2021-01-01T00:00:00Z') };
@@ -190,7 +190,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     );
   });
 
-  it('reads the credentials that kubelet.conf names on the host alone, and refuses one that does more', async () => {
+  it('reads the credentials of kubelet.conf only on the host, and rejects a kubelet.conf with more than credentials', async () => {
     const conf = path('etc/kubernetes/kubelet.conf');
     const own = readFileSync(conf, 'utf8');
     const pem = '/var/lib/kubelet/pki/kubelet-client-current.pem';
@@ -216,7 +216,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect((await upgrade('--dry-run')).code).toBe(0);
   });
 
-  it('refuses a host that is no node', async () => {
+  it('rejects a host that is not a node', async () => {
     expect((await runCommand(['reset', '--force', '--ssh-config', lab.sshConfig, '--host', 'node2'])).code).toBe(0);
     const { code, stderr } = await upgrade();
     expect(code).toBe(3);

@@ -28,23 +28,23 @@ function vagrant(args: readonly string[], env: Readonly<Record<string, string>> 
 }
 
 function whyNoVagrant(): string | null {
-  return vagrant(['--version']).status === 0 ? null : 'there is no vagrant';
+  return vagrant(['--version']).status === 0 ? null : 'vagrant is not installed';
 }
 
 function whyNoLibvirt(): string | null {
   return whyNoVagrant() ?? (vagrant(['status'], LIBVIRT).status === 0 ? null : 'vagrant has no libvirt');
 }
 
-describe('the scripts of the lab', () => {
-  it.each(readdirSync(SOURCE).filter((name) => name.endsWith('.sh')))('%s is shell', (name) => {
+describe('the Vagrant scripts', () => {
+  it.each(readdirSync(SOURCE).filter((name) => name.endsWith('.sh')))('%s is valid shell', (name) => {
     expect(spawnSync('sh', ['-n', join(SOURCE, name)], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });
 });
 
-const noShellcheck = spawnSync('shellcheck', ['--version']).status === 0 ? null : 'there is no shellcheck';
+const noShellcheck = spawnSync('shellcheck', ['--version']).status === 0 ? null : 'shellcheck is not installed';
 
-describe.skipIf(requirement('shellcheck of the scripts of the lab', noShellcheck))('the scripts of the lab', () => {
-  it('are clean to shellcheck', () => {
+describe.skipIf(requirement('shellcheck of the Vagrant scripts', noShellcheck))('the Vagrant scripts', () => {
+  it('pass shellcheck', () => {
     const scripts = readdirSync(SOURCE).filter((name) => name.endsWith('.sh'));
     expect(spawnSync('shellcheck', scripts, { cwd: SOURCE, encoding: 'utf8' })).toMatchObject({ status: 0, stdout: '' });
   });
@@ -59,17 +59,17 @@ describe.skipIf(requirement('the Vagrantfile', whyNoVagrant()))('the Vagrantfile
   });
 
   it.each([
-    [{ WORKERS: 'many' }, 'WORKERS=many: a number from 0 to 90 is wanted'],
-    [{ CP_MEMORY: '512' }, 'CP_MEMORY=512: a number from 1700 to 262144 is wanted'],
-    [{ SUBNET: '192.168.56.0/24' }, 'SUBNET=192.168.56.0/24: it is written like 192.168.56'],
-    [{ MODE: 'both' }, 'MODE=both: it is written like host or inside'],
-  ])('refuses %j', (env, message) => {
+    [{ WORKERS: 'many' }, 'WORKERS=many: must be an integer from 0 to 90'],
+    [{ CP_MEMORY: '512' }, 'CP_MEMORY=512: must be an integer from 1700 to 262144'],
+    [{ SUBNET: '192.168.56.0/24' }, 'SUBNET=192.168.56.0/24: must be like 192.168.56'],
+    [{ MODE: 'both' }, 'MODE=both: must be like host or inside'],
+  ])('rejects %j', (env, message) => {
     const { status, stderr } = vagrant(['validate', '--ignore-provider'], env);
     expect(status).toBe(1);
     expect(stderr).toContain(message);
   });
 
-  it.skipIf(requirement('the Vagrantfile with libvirt', whyNoLibvirt()))('has one control plane and the workers asked for', () => {
+  it.skipIf(requirement('the Vagrantfile with libvirt', whyNoLibvirt()))('has one control plane and the requested workers', () => {
     expect(vagrant(['validate'], LIBVIRT)).toMatchObject({ status: 0 });
     const { stdout } = vagrant(['status', '--machine-readable'], { ...LIBVIRT, WORKERS: '3' });
     const names = stdout.split('\n').flatMap((line) => /^[0-9]+,([^,]+),state,/.exec(line)?.[1] ?? []);

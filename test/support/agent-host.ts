@@ -22,13 +22,13 @@ import { findProgram } from './shells.ts';
 /** Programs by which a shell changes the disk or the unit. */
 const CHANGING = ['mv', 'rm', 'ln', 'mkdir', 'rmdir', 'chmod', 'systemctl'];
 
-/** Makes the tools of such hosts in a directory. */
+/** Creates the tools of such hosts in a directory. */
 export async function writeHostTools(directory: string): Promise<void> {
   await writeStandInCommands(join(directory, 'bin'));
   mkdirSync(join(directory, 'fault'), { recursive: true });
   for (const name of CHANGING) {
     const real = name === 'systemctl' ? join(directory, 'bin/systemctl') : (findProgram(name) ?? name);
-    // Reading is no change.
+    // Reading changes nothing.
     const only = name === 'systemctl' ? `case "$1" in restart|reset-failed) ;; *) exec '${real}' "$@";; esac\n` : '';
     const text = `#!/bin/sh
 ${only}read n <"$FAULT/count"; n=$((n + 1)); echo $n >"$FAULT/count"; echo "${name} $*" >>"$FAULT/calls"
@@ -40,19 +40,23 @@ exec '${real}' "$@"
   }
 }
 
-/** A host in a directory with a stand-in kubelet, and an agent on it that dies with its shell. */
+/**
+ * A host in a directory with a stand-in kubelet, and an agent on it that is killed together with its shell.
+ */
 export interface AgentHost {
   readonly root: string;
   readonly standIn: StandInHost;
   state: AgentState | null;
-  /** What was called that changes something. */
+  /** The calls that changed something. */
   calls(): readonly string[];
-  /** Starts the agent. `killBefore`: it and its shell are killed just before that call, counted from 1. */
+  /**
+   * Starts the agent. `killBefore`: the agent and its shell are killed just before that call, counted from 1.
+   */
   start(killBefore?: number): void;
-  /** Until that is so, or the agent was killed: then false. */
+  /** Waits for the condition; false when the agent was killed first. */
   until(isTrue: () => boolean): Promise<boolean>;
   stop(): Promise<void>;
-  /** The machine: the kubelet is started by what is on the disk. */
+  /** Reboots the host: the kubelet starts with the files on the disk. */
   reboot(): void;
   close(): void;
 }
@@ -62,15 +66,15 @@ export interface AgentHostOptions {
   readonly tools: string;
   readonly cluster: FakeCluster;
   readonly catalogue: Catalogue;
-  /** A host to begin as. */
+  /** A host directory to copy at the start. */
   readonly from?: string;
 }
 
 export const NODE = 'node-1';
-/** Sooner than a real one, so that a trial after a restart of the agent does not take long. */
+/** Shorter than in production, so that a trial after a restart of the agent is short. */
 const HEARTBEAT_MS = 1_000;
 
-/** Makes one. */
+/** Creates such a host. */
 export async function agentHost({ directory, tools, cluster, catalogue, from }: AgentHostOptions): Promise<AgentHost> {
   const root = join(directory, 'root');
   const fault = join(directory, 'fault');
@@ -146,7 +150,7 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
       for (const [name, text] of Object.entries({ count: '0\n', at: `${killBefore}\n`, calls: '' })) writeFileSync(join(fault, name), text);
       const stop = new AbortController();
       const mine = { stop, done: Promise.resolve(), isDead: false };
-      // Whoever is dead asks nothing more.
+      // A killed agent receives no further answers.
       const never = new Promise<RunResult>((_, reject) =>
         stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true }),
       );

@@ -3,7 +3,10 @@ import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 const NAMESPACE = 'kubeletadm-system';
 
-/** A cluster with one Node, the agent's namespace and an immutable ConfigMap for each payload, under its key `kubelet`. */
+/**
+ * A cluster with one Node, the agent's namespace and one immutable ConfigMap per payload, with the key
+ * `kubelet`.
+ */
 export async function clusterWithPayloads(node: string, payloads: Readonly<Record<string, string>>): Promise<FakeCluster> {
   const cluster = fakeCluster({
     objects: [

@@ -7,21 +7,23 @@ const E1 = 'failed to load config, see Kubelet log for details';
 const E2 = 'failed to validate config, see Kubelet log for details';
 const E4 = 'failed to sync: failed to download config, see Kubelet log for details';
 
-/** A node with an agent, and the ConfigMaps it is given. The same for kubelets of a test and for real ones. */
+/**
+ * A node with an agent and its ConfigMaps. The scenarios are the same for simulated and for real kubelets.
+ */
 export interface ScenarioNode {
-  /** Makes a ConfigMap; of one text the key is `kubelet`. */
+  /** Creates a ConfigMap; a string becomes the value of the key `kubelet`. */
   create(name: string, data: string | JsonObject): Promise<void>;
   edit(name: string, change: string | JsonObject): Promise<void>;
   remove(name: string): Promise<void>;
-  /** `a` or `a.key`; null: nothing. */
+  /** `a` or `a.key`; null removes the assignment. */
   assign(what: string | null): Promise<void>;
-  /** Until the Node reports that, in the notation of `SCENARIOS`. */
+  /** Waits until the Node reports this status, in the notation of `SCENARIOS`. */
   reports(status: JsonObject): Promise<void>;
-  /** Until what is assigned is the last known good. */
+  /** Waits until the assigned configuration is the last known good one. */
   good(): Promise<void>;
 }
 
-/** What a ConfigMap may hold. A text is told from another by its maxPods. */
+/** Payloads of ConfigMaps. Their values of maxPods differ. */
 export const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 export const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 const GOOD_A = `${OVERLAY}maxPods: 50\n`;
@@ -32,11 +34,14 @@ const INVALID = `${OVERLAY}kubeAPIQPS: -1\n`;
 export interface Scenario {
   readonly number: number;
   readonly title: string;
-  /** From a node with its local configuration and without ConfigMaps. */
+  /** Starts on a node with its local configuration and without ConfigMaps. */
   readonly play: (node: ScenarioNode) => Promise<void>;
-  /** What is reported at the end: `a@2.key` is the second version of ConfigMap a under this name; the key is left out where it is `kubelet`. */
+  /**
+   * The status at the end: `a@2.key` is the second version of the ConfigMap with the name a; the key
+   * `kubelet` is omitted.
+   */
   readonly status: JsonObject;
-  /** How often the kubelet was restarted. */
+  /** The number of kubelet restarts. */
   readonly restarts: number;
 }
 
@@ -61,8 +66,8 @@ function scenario(number: number, title: string, play: Scenario['play'], status:
 }
 
 /**
- * The conformance scenarios of the kubelet's own dynamic configuration, by number, that an agent shows of what is read, judged and run. What a kubelet says after a
- * restart the agent says without one.
+ * The conformance scenarios of the kubelet's dynamic configuration, by number, as far as they apply to the
+ * agent. The agent reports without a restart some results that the kubelet reports after one.
  */
 export const SCENARIOS: readonly Scenario[] = [
   scenario(
@@ -164,7 +169,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     26,
-    'a label changed: told, and nothing is restarted',
+    'a changed label: the new version is reported, without a restart',
     async (node) => {
       await node.create('a', GOOD_A);
       await node.assign('a');
@@ -204,7 +209,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     30,
-    'missing from the first, and there later',
+    'missing at first, and created later',
     async (node) => {
       await node.assign('a');
       await node.reports({ error: E4 });
@@ -213,10 +218,10 @@ export const SCENARIOS: readonly Scenario[] = [
     TRIAL_A,
     1,
   ),
-  // The kubelet keeps the error until its next restart.
+  // The kubelet keeps this error until its next restart.
   scenario(
     31,
-    'missing, and taken away',
+    'missing, and unassigned',
     async (node) => {
       await node.assign('a');
       await node.reports({ error: E4 });
@@ -229,14 +234,14 @@ export const SCENARIOS: readonly Scenario[] = [
   scenario(32, 'with an empty value', refused(''), { assigned: 'b@1', error: E1 }, 0),
   ...[
     ['without kind and apiVersion', 'maxPods: 50\n'],
-    ['of a kind nobody knows', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: BogusKind\n'],
-    ['of a version nobody knows', 'apiVersion: kubelet.config.k8s.io/bogusversion\nkind: KubeletConfiguration\n'],
+    ['of an unknown kind', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: BogusKind\n'],
+    ['of an unknown version', 'apiVersion: kubelet.config.k8s.io/bogusversion\nkind: KubeletConfiguration\n'],
     ['`*`', '*'],
     ['`{*`', '{*'],
   ].map(([title = '', text = '']) => scenario(33, title, refused(text), { assigned: 'b@1', error: E1 }, 0)),
   scenario(
     34,
-    'an unknown field, and one that is there twice',
+    'an unknown field, and a duplicate one',
     refused(`${OVERLAY}noSuchField: 1\nmaxPods: 9\nmaxPods: 52\n`),
     { assigned: 'b@1', active: 'b@1' },
     1,
@@ -251,7 +256,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     37,
-    'a file that comes with it',
+    'another file in the same ConfigMap',
     async (node) => {
       await refused({ kubelet: `${OVERLAY}resolvConf: resolv.conf\n`, 'resolv.conf': 'nameserver 10.96.0.10\n' })(node);
       await node.good();
@@ -262,14 +267,14 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 export interface ScenarioOptions {
-  /** As an administrator. */
+  /** With an administrator's credentials. */
   readonly cluster: Cluster;
   readonly nodeName: string;
-  /** Resolves when it is true. */
+  /** Resolves when the condition holds. */
   readonly until: (what: string, isTrue: () => Promise<boolean>) => Promise<void>;
 }
 
-/** What one scenario does to a node, and how it is told what came of it. */
+/** Performs the steps of one scenario on a Node, and reads the reported status. */
 export function scenarioNode({ cluster, nodeName, until }: ScenarioOptions): ScenarioNode & { cleanUp(): Promise<void> } {
   const node = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name });
@@ -285,7 +290,7 @@ export function scenarioNode({ cluster, nodeName, until }: ScenarioOptions): Sce
   };
   const status = async (): Promise<readonly (readonly string[])[]> => {
     const text = (await cluster.get(node))?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION];
-    const reported = Object.entries(JSON.parse(text ?? '{"none":"told"}') as JsonObject).sort();
+    const reported = Object.entries(JSON.parse(text ?? '{"none":"reported"}') as JsonObject).sort();
     return reported.map(([name, value]) => [name, typeof value === 'string' ? value : short(value as JsonObject)]);
   };
   return {
@@ -317,7 +322,7 @@ export function scenarioNode({ cluster, nodeName, until }: ScenarioOptions): Sce
       });
     },
     good: () =>
-      until('what is assigned is the last known good', async () => {
+      until('the assigned configuration is the last known good one', async () => {
         const { assigned, lastKnownGood } = Object.fromEntries(await status());
         return assigned !== undefined && assigned === lastKnownGood;
       }),

@@ -1,12 +1,12 @@
 import type { Fact } from '../../src/host/facts/fact.ts';
 import type { Answers, CommandFact, FactQueries, FileFact } from '../../src/host/facts/query.ts';
 
-/** What a command that went well wrote. */
+/** The result of a successful command, with its output. */
 export function commandOutput(stdout: string): CommandFact {
   return { exitCode: 0, stdout, stderr: '' };
 }
 
-/** A command that failed; 127 is one that is not there. */
+/** A failed command; 127 means that the program does not exist. */
 export function commandFailure(exitCode: number | null = 127, stderr = 'not found'): CommandFact {
   return { exitCode, stdout: '', stderr };
 }
@@ -16,7 +16,7 @@ export function textFile(content: string, change: Partial<FileFact> = {}): FileF
   return { type: 'file', mode: 0o644, owner: 'root:root', content, ...change };
 }
 
-/** Parses a fact from given answers; those that are not given are what a host without anything answers. */
+/** Parses a fact from the given answers; all others are answered as by an empty host. */
 export function parseFact<T>(fact: Fact<T>, given: Readonly<Record<string, unknown>>): T {
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(fact.queries, name));
   if (unknown.length > 0) throw new Error(`the fact does not ask: ${unknown.join(', ')}`);

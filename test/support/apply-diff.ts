@@ -1,5 +1,6 @@
 /**
- * Applies a unified diff as patch(1) would, strictly: every kept and removed line must stand where the hunk says.
+ * Applies a unified diff like patch(1), strictly: every kept and removed line must be at the position given
+ * by the hunk.
  * @throws Error naming the line of the diff that does not fit
  */
 export function applyDiff(before: string, diff: string): string {
@@ -45,7 +46,7 @@ export function applyDiff(before: string, diff: string): string {
   return [...result, ...old.slice(at)].join('');
 }
 
-/** Lines with their newline; the last may have none. */
+/** Lines with their newline; the last line may have none. */
 function linesOf(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }

@@ -5,9 +5,10 @@ import { build } from 'esbuild';
 const SOURCES = pathToFileURL(join(import.meta.dirname, '../../src/')).href;
 
 /**
- * Makes a program of the repository one file that node starts at once: to translate all sources anew takes longer than most of what is started so.
- * @param entry path of its main module
- * @param directory where the file goes
+ * Bundles a program of the repository into one file that node starts fast: translating all sources again
+ * takes longer than most of the programs run.
+ * @param entry path of the main module
+ * @param directory the directory of the output file
  * @returns the file
  */
 export async function bundle(entry: string, directory: string): Promise<string> {
@@ -19,9 +20,9 @@ export async function bundle(entry: string, directory: string): Promise<string> 
     platform: 'node',
     format: 'cjs',
     target: 'node20',
-    // ssh2 looks for its optional native parts and goes on without them.
+    // ssh2 looks for its optional native parts and continues without them.
     external: ['cpu-features', '*.node'],
-    // Templates are found from where the sources are.
+    // Templates are located relative to the sources.
     define: { 'import.meta.url': JSON.stringify(`${SOURCES}program.ts`) },
     logLevel: 'error',
   });

@@ -3,20 +3,20 @@ import { createPrivateKey, webcrypto } from 'node:crypto';
 import { BasicConstraintsExtension, type Extension, SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 
 export interface CertificateChain {
-  /** A self-signed authority, and one that it signed. */
+  /** A self-signed CA, and an intermediate CA that it signed. */
   readonly rootPem: string;
   readonly intermediatePem: string;
-  /** A server's certificate for 127.0.0.1, signed by the second. */
+  /** A server certificate for 127.0.0.1, signed by the intermediate CA. */
   readonly certPem: string;
   readonly keyPem: string;
 }
 
 const EC = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** A server two signatures away from a root. */
+/** A server whose certificate is two signatures away from the root. */
 export async function createCertificateChain(): Promise<CertificateChain> {
   const [root, middle, server] = await Promise.all([newKeys(), newKeys(), newKeys()]);
-  const authority = new BasicConstraintsExtension(true, undefined, true);
+  const ca = new BasicConstraintsExtension(true, undefined, true);
   const names = new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]);
   const key = createPrivateKey({
     key: Buffer.from(await webcrypto.subtle.exportKey('pkcs8', server.privateKey)),
@@ -24,8 +24,8 @@ export async function createCertificateChain(): Promise<CertificateChain> {
     type: 'pkcs8',
   });
   return {
-    rootPem: await sign('root', root, { issuer: 'root', keys: root }, authority),
-    intermediatePem: await sign('kubernetes', middle, { issuer: 'root', keys: root }, authority),
+    rootPem: await sign('root', root, { issuer: 'root', keys: root }, ca),
+    intermediatePem: await sign('kubernetes', middle, { issuer: 'root', keys: root }, ca),
     certPem: await sign('kube-apiserver', server, { issuer: 'kubernetes', keys: middle }, names),
     keyPem: String(key.export({ format: 'pem', type: 'pkcs8' })),
   };

@@ -3,23 +3,23 @@ import { Secret } from '../../src/base/text/secret.ts';
 import { clusterInfoKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import { signDetached } from '../../src/kubeadm/token/jws.ts';
 
-/** A made-up token. */
+/** A sample token. */
 export const TOKEN = { id: 'abcdef', secret: '0123456789abcdef', full: 'abcdef.0123456789abcdef' } as const;
 
 export interface ClusterInfoPlan {
   readonly server?: string;
   readonly caPem: string;
-  /** In place of the kubeconfig for `server` and `caPem`. */
+  /** Replaces the kubeconfig for `server` and `caPem`. */
   readonly kubeconfig?: string;
-  /** Secrets by the id they sign for. */
+  /** Token secrets by the token id that they sign for. */
   readonly signers?: Readonly<Record<string, string>>;
-  /** Signatures as they stand there. */
+  /** Signatures that are used unchanged. */
   readonly signatures?: Readonly<Record<string, string>>;
-  /** When the kubeconfig and when the signatures were written. */
+  /** The times at which the kubeconfig and the signatures were written. */
   readonly times?: { readonly written: string; readonly signed: string };
 }
 
-/** ConfigMap kube-public/cluster-info as an API server answers with it. */
+/** ConfigMap kube-public/cluster-info as an API server returns it. */
 export function clusterInfoObject(plan: ClusterInfoPlan): JsonObject {
   const { server = 'https://10.0.0.1:6443', caPem, signers = { [TOKEN.id]: TOKEN.secret }, signatures = {}, times } = plan;
   const kubeconfig = plan.kubeconfig ?? clusterInfoKubeconfig({ server, caPem });

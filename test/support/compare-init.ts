@@ -6,19 +6,22 @@ import type { PlanDocument } from '../../src/host/plan/document.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { InitExpectation } from './kubeadm-recordings.ts';
 
-/** Files that we write and kubeadm does not, and why. */
+/** Files that kubeletadm writes and kubeadm does not, with the reason. */
 const FILES_OF_OURS = [
-  { path: /^\/etc\/systemd\/system\/kubelet\.service/, reason: 'there is no kubelet package on the host, which brings them' },
-  { path: /^\/var\/lib\/kubelet\/kubeletadm-node\.yaml$/, reason: 'remembers what was declared for this node alone' },
+  { path: /^\/etc\/systemd\/system\/kubelet\.service/, reason: 'the kubelet package, which provides them, is not installed on the host' },
+  { path: /^\/var\/lib\/kubelet\/kubeletadm-node\.yaml$/, reason: 'saves the settings of this node' },
   { path: /\/(?:[^/]*\.key|sa\.pub)$/, reason: 'the recordings list certificates, not keys' },
 ] as const;
 
-/** Objects that we make and a dry run of kubeadm does not show, and why. */
+/** Objects that kubeletadm creates and a dry run of kubeadm does not show, with the reason. */
 const OBJECTS_OF_OURS = [
-  { name: 'ClusterRoleBinding kubeadm:cluster-admins', reason: 'kubeadm makes it when it first logs in, which a dry run does not' },
+  { name: 'ClusterRoleBinding kubeadm:cluster-admins', reason: 'kubeadm creates it at its first login, which a dry run omits' },
 ] as const;
 
-/** Values that are not those of the recording, and why. Each takes what was recorded to what we write. */
+/**
+ * Values that differ from the recording, with the reason. `ours` converts the recorded value to the expected
+ * one.
+ */
 const WANTED_DIFFERENCES: readonly {
   readonly what: RegExp;
   readonly when?: (input: string) => boolean;
@@ -42,27 +45,30 @@ const WANTED_DIFFERENCES: readonly {
   {
     what: /^ConfigMap kube-public\/cluster-info$/,
     ours: (theirs) => replaceKey(theirs, 'certificate-authority-data', '@CA@'),
-    reason: 'every run makes another authority',
+    reason: 'every run generates another CA',
   },
   {
     what: /^Node \//,
     ours: (theirs) => unpatched(theirs as KubeObject),
-    reason: 'kubeadm shows the Node it found and not the patch, which other tests look at',
+    reason: 'kubeadm shows the Node it found and not the patch, which other tests check',
   },
 ];
 
-/** One thing that both write. */
+/** One file or object that both programs write. */
 export interface Comparison {
   readonly what: string;
   readonly ours: unknown;
-  /** With the wanted differences in it. */
+  /** The recorded value, with the wanted differences applied. */
   readonly desired: unknown;
   readonly equal: boolean;
-  /** Why ours is another one; empty where it is not. */
+  /** Reasons for wanted differences; empty if none. */
   readonly reason: string;
 }
 
-/** Compares what `init --dry-run` plans with what kubeadm wrote for the same input: all that the recording has, and that there is nothing else. */
+/**
+ * Compares the plan of `init --dry-run` with kubeadm's recording for the same input: all of the recording,
+ * and no other entries.
+ */
 export function compareInit(plan: PlanDocument, expected: InitExpectation, input: string): readonly Comparison[] {
   const comparisons: Comparison[] = [];
   const compare: Compare = (what, ours, theirs) => {
@@ -139,7 +145,7 @@ function compareObjects(plan: PlanDocument, { objects, apiActions }: InitExpecta
   if (apiActions === undefined) return;
   const more = OBJECTS_OF_OURS.map(({ name }) => name.replace(' ', ' /'));
   const sequence = changes.map(({ object }) => nameOf(object)).filter((each) => !more.some((ours) => ours === each));
-  // The last of a recording may have been cut off.
+  // The last line of a recording may be truncated.
   const names = theirs.map(({ object }) => nameOf(object));
   compare('order of objects', sequence.slice(0, theirs.length), names);
   compare('number of objects', sequence.length, recorded.length);
@@ -149,7 +155,7 @@ function nameOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
-/** The object with the YAML inside it read. A hash is over the text: it is equal when the text is. */
+/** The object with its embedded YAML parsed. A hash covers the text: it is equal when the text is equal. */
 function comparable(object: KubeObject | undefined): Json {
   if (object?.kind !== 'ConfigMap') return (object ?? null) as Json;
   const texts = Object.entries(object.data as Readonly<Record<string, string>>);
@@ -176,14 +182,14 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null));
 }
 
-/** A copy in which every member of that name has another value. */
+/** A copy in which every member with that name has another value. */
 function replaceKey(value: Json, key: string, by: Json): Json {
   if (Array.isArray(value)) return value.map((item: Json) => replaceKey(item, key, by));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, name === key ? by : replaceKey(member, key, by)]));
 }
 
-/** The recordings count days in place of times. */
+/** The recordings contain validity in days in place of times. */
 function withDays(certificate: Json | undefined): Json {
   if (!isJsonObject(certificate)) return null;
   const { notBefore, notAfter, ...rest } = certificate;

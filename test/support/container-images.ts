@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
 export interface ImageInput {
-  /** All names it is to have. */
+  /** All names of the image. */
   readonly names: readonly string[];
-  /** Programs of this machine; each is put where PATH leads to, with the libraries it needs. */
+  /** Local programs; each is copied to the path found by PATH, with the libraries it needs. */
   readonly programs: readonly string[];
-  /** Programs of our own, by name: shell scripts. */
+  /** Shell scripts of the test, by program name. */
   readonly scripts?: Readonly<Record<string, string>>;
   readonly entrypoint?: readonly string[];
 }
 
-/** A container image of programs of this machine, as `ctr images import` takes it. */
+/** A container image with local programs, in the format of `ctr images import`. */
 export function imageArchive({ names, programs, scripts = {}, entrypoint = [] }: ImageInput): Buffer {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-image-'));
   try {
@@ -53,7 +53,7 @@ function librariesOf(program: string): readonly string[] {
     const reported = execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     return [...reported.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
   } catch {
-    // It needs none.
+    // The program needs no libraries.
     return [];
   }
 }

@@ -10,10 +10,10 @@ type Binaries = Exclude<ReturnType<typeof findRealBinaries>, string>;
 const REPOSITORY = 'registry.k8s.io';
 const SCHEDULER = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kube-scheduler');
 
-/** Whether there is a scheduler; where there is none its phase has to be left out. */
+/** Whether kube-scheduler is available; without it, its phase must be skipped. */
 export const HAS_SCHEDULER = process.env.KUBEBUILDER_ASSETS !== undefined && existsSync(SCHEDULER);
 
-/** A patch for etcd: a distribution's may answer as older versions do. */
+/** A patch for etcd: a distribution's etcd may answer like an older version. */
 export const ETCD_PROBES = `spec:
   containers:
   - name: etcd
@@ -22,7 +22,7 @@ export const ETCD_PROBES = `spec:
     startupProbe: {httpGet: {path: /health}}
 `;
 
-/** Puts the images of a control plane of kubeadm 1.36.2 on all hosts of a lab, made of programs of this machine. */
+/** Imports the images of a kubeadm 1.36.2 control plane on all hosts of a lab, built from local programs. */
 export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): void {
   const images: readonly ImageInput[] = [
     { names: [`${REPOSITORY}/kube-apiserver:v1.36.2`], programs: [binaries.apiserver] },
@@ -41,7 +41,7 @@ export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): voi
   }
 }
 
-/** A distribution's etcd may be older than the one kubeadm deploys: flags that it does not know are left out. */
+/** A distribution's etcd may be older than kubeadm's: unknown flags are removed. */
 function etcdImage(etcd: string): ImageInput {
   const older = join(mkdtempSync(join(tmpdir(), 'kubeletadm-etcd-')), 'etcd-of-the-machine');
   copyFileSync(etcd, older);

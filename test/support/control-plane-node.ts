@@ -7,11 +7,11 @@ import type { ControlPlaneNode } from '../../src/kubeadm/control-plane/model.ts'
 import { CA_MOUNT_DIRS, type HostCaDirectory } from '../../src/kubeadm/control-plane/paths.ts';
 import { planPatches } from '../../src/kubelet/patch-files.ts';
 
-/** The hosts the recordings were made on. */
+/** The hosts on which the recordings were made. */
 export const DEBIAN_CA_DIRECTORIES: readonly HostCaDirectory[] = CA_MOUNT_DIRS.filter((path) => !path.startsWith('/etc/pki/'));
 
 /**
- * The control-plane node that a configuration file describes, on a host of which nothing but the directories of its authorities counts.
+ * The control-plane node of a configuration file, on a host of which only the CA directories matter.
  * @throws when the file has problems
  */
 export function controlPlaneNode(input: string, changes: Partial<ControlPlaneNode> = {}): ControlPlaneNode {

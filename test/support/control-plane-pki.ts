@@ -11,10 +11,10 @@ import { type FakeClock, fakeClock } from './fake-clock.ts';
 import { type FakeHost, fakeHost } from './fake-host.ts';
 import { recordingReporter } from './recording-reporter.ts';
 
-/** When the certificates of these tests are made. */
+/** The creation time of the certificates in these tests. */
 export const NOW = new Date('2030-01-01T00:00:00Z');
 
-/** A node of a cluster with small keys, as far as its certificates go. */
+/** A cluster node with small keys, limited to its certificates. */
 export function pkiNode(cluster: ClusterConfiguration = {}, node: Partial<Omit<PkiConfiguration, 'cluster'>> = {}): PkiConfiguration {
   return {
     cluster: applyClusterDefaults({ kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', ...cluster }),
@@ -24,7 +24,7 @@ export function pkiNode(cluster: ClusterConfiguration = {}, node: Partial<Omit<P
   };
 }
 
-/** All of init. */
+/** The complete configuration of init. */
 export function pkiOptions(node: PkiConfiguration, some: Partial<PkiOptions> = {}): PkiOptions {
   return {
     node,
@@ -43,7 +43,7 @@ export function pkiContext(host: FakeHost = fakeHost(), clock: FakeClock = fakeC
 
 export const PKI_PHASES = [...certsPhases, ...kubeconfigPhases];
 
-/** Makes on a host what is missing, as init does. */
+/** Creates the missing certificates on a host, like init. */
 export async function makePki(context: PhaseContext, options: PkiOptions): Promise<PreparedPki> {
   const prepared = await preparePki(context, options);
   await applyPhases(PKI_PHASES, context, prepared, await planPhases(PKI_PHASES, context, prepared));

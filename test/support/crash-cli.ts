@@ -1,4 +1,7 @@
-/** Runs a command line and kills this very process (SIGKILL) after the n-th change of a host or the cluster: `crash-cli.ts N ARGV...`. */
+/**
+ * Runs a command line and kills its own process (SIGKILL) after the n-th change of a host or the cluster:
+ * `crash-cli.ts N ARGV...`.
+ */
 import { runCli } from '../../src/cli/run.ts';
 import type { Services } from '../../src/cli/services.ts';
 import type { Host } from '../../src/host/host.ts';
@@ -12,7 +15,7 @@ function changed(): void {
   if (++changes === Number(limit)) process.kill(process.pid, 'SIGKILL');
 }
 
-/** Performs operations one by one, so that the process can die between any two. */
+/** Performs operations one by one, so that the process can be killed between any two. */
 function countingHost(host: Host): Host {
   return {
     name: host.name,

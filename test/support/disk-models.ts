@@ -13,8 +13,9 @@ import {
 import { join } from 'node:path';
 
 /**
- * What may be on a disk after a power cut: `all`: everything that was done; `names`: all names, but only the content that was flushed (a rename without a flush
- * leaves an empty file); `flushed`: nothing but what was flushed, names with their directory and content with its file.
+ * Content of a disk after a power cut: `all`: every change; `names`: all names, but only flushed content (a
+ * rename without a flush leaves an empty file); `flushed`: only flushed data, names with their directory and
+ * content with its file.
  */
 export type DiskModel = 'all' | 'names' | 'flushed';
 
@@ -27,23 +28,26 @@ interface Entry {
   readonly changedAt: string;
 }
 
-/** What a host's disk holds for sure while its shell runs, told from copies that were made before each of its calls. */
+/**
+ * The data that is certainly on a host's disk while its shell runs, derived from copies made before each of
+ * its calls.
+ */
 export class FlushedDisk {
-  /** Where the content of an inode is, as it was flushed last. */
+  /** The path of the last flushed content, by inode. */
   readonly #contents = new Map<string, { readonly changedAt: string; readonly copy: string }>();
-  /** Names in a directory, by its inode, as they were flushed last. */
+  /** The last flushed names in a directory, by its inode. */
   readonly #names = new Map<string, ReadonlyMap<string, Entry>>();
   readonly #modes = new Map<string, number>();
 
-  /** Everything there is flushed. */
+  /** Marks the complete copy as flushed. */
   flushAll(copy: string): void {
     for (const path of listOf(copy).keys()) this.#flush(copy, path);
   }
 
   /**
-   * A call of `sync` was done.
-   * @param copy made just before it, with its `.list`
-   * @param root the host's directory, which stands before each path
+   * Records a finished call of `sync`.
+   * @param copy made just before the call, with its `.list`
+   * @param root the host's directory, which prefixes each path
    */
   sync(copy: string, root: string, words: readonly string[]): void {
     const paths = words.filter((word) => word !== '--');
@@ -64,7 +68,7 @@ export class FlushedDisk {
     this.#names.set(own.inode, new Map(names.map(([other, entry]) => [other.slice(path.length + 1), entry])));
   }
 
-  /** Makes a directory of what is left of the host when the power is cut at this copy. */
+  /** Creates a directory with the remaining data of the host when the power is cut at this copy. */
   afterPowerCut(copy: string, model: DiskModel, target: string): void {
     if (model === 'flushed') {
       this.#build((listOf(copy).get('.') as Entry).inode, target, copy);
@@ -91,7 +95,7 @@ export class FlushedDisk {
   }
 }
 
-/** A link's target goes to the disk with its name. */
+/** A link's target is flushed with its name. */
 function linkOf(copy: string, inode: string): string {
   const path = [...listOf(copy)].find(([, entry]) => entry.inode === inode)?.[0];
   return path === undefined ? 'gone' : readlinkSync(join(copy, path));

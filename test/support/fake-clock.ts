@@ -1,16 +1,16 @@
 import type { Clock } from '../../src/base/clock.ts';
 
-/** A clock that stands still until somebody sleeps. */
+/** A clock that advances only during sleeps. */
 export interface FakeClock extends Clock {
-  /** Milliseconds since the clock was made. */
+  /** Milliseconds since the clock was created. */
   readonly elapsedMs: number;
-  /** Does something when that many milliseconds have passed, in the midst of a sleep. */
+  /** Runs an action when that many milliseconds have passed, during a sleep. */
   at(elapsedMs: number, action: () => void): void;
-  /** Lets time pass without anybody sleeping. */
+  /** Advances the time without a sleep. */
   advance(ms: number): void;
 }
 
-/** A clock for tests: sleeping takes no time, but moves it on. */
+/** A clock for tests: a sleep returns immediately and advances the clock. */
 export function fakeClock(start: Date = new Date('2030-01-01T00:00:00Z')): FakeClock {
   let elapsedMs = 0;
   let planned: { readonly atMs: number; readonly action: () => void }[] = [];
@@ -33,7 +33,7 @@ export function fakeClock(start: Date = new Date('2030-01-01T00:00:00Z')): FakeC
     sleep: async (ms, signal) => {
       signal?.throwIfAborted();
       advance(ms);
-      // A turn of the event loop, so that loops with a fake clock can be aborted.
+      // One turn of the event loop, so that loops with a fake clock can be aborted.
       await new Promise((resolve) => setImmediate(resolve));
       signal?.throwIfAborted();
     },

@@ -18,13 +18,13 @@ import { createStore, type Store } from '../../src/lab/api-server/store.ts';
 import { openWatch } from '../../src/lab/api-server/watch.ts';
 
 export interface FakeClusterOptions {
-  /** What exists besides the namespaces and roles of every cluster. */
+  /** Objects in addition to the namespaces and roles of every cluster. */
   readonly objects?: readonly KubeObject[];
-  /** Who the caller is; default an admin. */
+  /** The caller's user; default an administrator. */
   readonly user?: { readonly name: string; readonly groups: readonly string[] };
   readonly now?: () => Date;
   readonly gitVersion?: string;
-  /** Keeps `spec.configSource` of Nodes, as API servers up to 1.21; default false. */
+  /** Keeps `spec.configSource` of Nodes, like API servers up to 1.21; default false. */
   readonly dynamicKubeletConfig?: boolean;
   /** Another client of the same objects: its store is used. */
   readonly sharedWith?: FakeCluster;
@@ -34,22 +34,22 @@ export interface FakeClusterOptions {
 export interface FakeCluster extends Cluster {
   readonly store: Store;
   readonly proxies: Map<string, NodeProxy>;
-  /** What was called, as `get ConfigMap kube-system/x`. */
+  /** The calls, as `get ConfigMap kube-system/x`. */
   readonly calls: readonly string[];
-  /** What stands in for the kubelet of a node behind `nodes/NAME/proxy`. */
+  /** Simulates the kubelet of a node behind `nodes/NAME/proxy`. */
   proxyNode(name: string, proxy: NodeProxy): void;
-  /** Makes the next call whose text contains this fail with the error. */
+  /** Makes the next call whose text contains this string fail with the error. */
   failNext(call: string, error: Error): void;
   /** Sends a bookmark to every watch. */
   bookmark(): void;
-  /** Ends every watch, as a server that stops. */
+  /** Ends every watch, like a server that stops. */
   endWatches(): void;
 }
 
 const SERVER = 'https://cluster.test:6443';
 const ADMIN = userOf('kubernetes-admin', ['system:masters']);
 
-/** A cluster with its system namespaces and roles, and nothing else. */
+/** A cluster with its system namespaces and roles only. */
 export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
   const { now = () => new Date(), gitVersion = 'v1.36.2', dynamicKubeletConfig = false, sharedWith } = options;
   const store = sharedWith?.store ?? createStore();

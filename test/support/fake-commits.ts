@@ -6,13 +6,15 @@ import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 
-/** The lock of a fake host and the change that waits there for its confirmation, as far as the engine can tell them from real ones. */
+/**
+ * The lock of a fake host and its pending change, as far as the engine can distinguish them from real ones.
+ */
 export interface FakeCommits {
-  /** Whose lock it is; tests may set it. */
+  /** The holder of the lock; tests may set it. */
   lock: LockHolder | null;
-  /** Does an operation of a confirmed commit; false: it is none. */
+  /** Performs an operation of a confirmed commit; false: another kind of operation. */
   execute(operation: Operation): boolean;
-  /** The host takes back what waits: its time is over, or it was restarted. */
+  /** The host reverts the pending change: its timer expired, or the host was restarted. */
   fire(why: string): void;
 }
 

@@ -19,57 +19,69 @@ import type { CommandOperation, Operation, RunCommand } from '../../src/host/pla
 import { type FakeCommits, fakeCommits } from './fake-commits.ts';
 import { type FakeSystemd, type FakeUnit, fakeSystemd } from './fake-units.ts';
 
-/** A command's answer: given, or worked out from its words and its standard input. */
+/** A command's answer: fixed, or computed from its arguments and its standard input. */
 export type FakeCommand = Partial<CommandFact> | ((argv: readonly string[], stdin: string) => Partial<CommandFact>);
 
 export interface FakeHostOptions {
   readonly name?: string;
-  /** By path: text for a file of root with mode 0644, or anything else. */
+  /** By path: a string for a file of root with mode 0644, or any other entry. */
   readonly files?: Readonly<Record<string, string | FileFact>>;
-  /** By the words of the command with blanks between, or by its program alone. What is neither here nor systemd's makes the host fail loudly. */
+  /**
+   * By the space-separated words of the command, or by its program alone. A command that is neither here nor
+   * systemd's fails loudly.
+   */
   readonly commands?: Readonly<Record<string, FakeCommand>>;
   /** Units of systemd by name without `.service`; null for a host without systemd. */
   readonly units?: Readonly<Record<string, FakeUnit>> | null;
-  /** The answer to a GET made on the host. Default: nobody listens. */
+  /** The answer to a GET from the host. Default: connection refused. */
   readonly http?: (url: string) => HttpFact;
-  /** What is mounted, by path. */
+  /** Mounts, by path. */
   readonly mounts?: readonly string[];
   /** Called for each program of queries, before it is answered. */
   readonly onAsk?: () => void;
 }
 
-/** A host in memory: it does what operations say and answers questions from what is there. */
+/** A host in memory: it performs operations and answers queries from its state. */
 export interface FakeHost extends Host {
-  /** All that is on it, by path; directories that were made along the way too. */
+  /** All entries by path, including implicitly created directories. */
   readonly files: Map<string, FileFact>;
   readonly units: Map<string, FakeUnit>;
   readonly mounts: Set<string>;
   readonly commits: FakeCommits;
-  /** Every operation that was done, in order, over all programs. */
+  /** Every performed operation, in order, over all programs. */
   readonly performed: readonly Operation[];
-  /** Every fact query that was answered, in order, over all round trips. */
+  /** Every answered fact query, in order, over all round trips. */
   readonly queries: readonly FactQuery[];
-  /** How many round trips were made: questions and programs. */
+  /** Number of round trips: queries and programs. */
   readonly roundTrips: number;
   readonly isClosed: boolean;
-  /** What a GET on the host gives from now on. */
+  /** Sets the answer to a GET on the host. */
   http: (url: string) => HttpFact;
-  /** The text of a file; an error when there is none. */
+  /** The text of a file; throws when the file does not exist. */
   text(path: string): string;
-  /** All regular files by path, as text: what a run leaves behind. */
+  /** All regular files by path, as text: the files that a run leaves behind. */
   texts(): Readonly<Record<string, string>>;
-  /** The free space of the file system below a path, in bytes; null: enough. A file needs whole blocks, and its new content beside the old. */
+  /**
+   * The free space of the file system below a path, in bytes; null: enough. A file needs whole blocks, and
+   * space for old and new content.
+   */
   disk: { readonly under: string; free: number } | null;
-  /** Makes the n-th operation from now (0 is the next; those that fail count) fail before it has an effect. Default: HOST_OPERATION_FAILED. */
+  /**
+   * Makes the n-th operation from now (0 is the next; failed ones count) fail before it has an effect.
+   * Default: HOST_OPERATION_FAILED.
+   */
   failAt(n: number, error?: AppError): void;
-  /** Breaks the connection right after the n-th operation from now was done: it had its effect, nobody heard of it. */
+  /**
+   * Breaks the connection right after the n-th operation from now: the operation had its effect, but its
+   * result is lost.
+   */
   loseConnectionAfter(n: number): void;
 }
 
 /** A host for tests, without processes and disks. */
 export function fakeHost(options: FakeHostOptions = {}): FakeHost {
   const { name = 'node1', commands = {} } = options;
-  // Each thing that happens takes a second.
+  // Each operation takes a second.
   const state = { roundTrips: 0, isClosed: false, seconds: 0 };
   const files = new Map<string, FileFact>();
   const units = new Map(Object.entries(options.units ?? {}));
@@ -263,7 +275,7 @@ function runCommand(
   throw new Error(`the fake host ${host} knows no command ${JSON.stringify(argv)}`);
 }
 
-/** What tells systemd, OpenRC and neither apart. */
+/** The fact by which systemd, OpenRC and neither are distinguished. */
 function lookUp(argv: readonly string[], systemd: FakeSystemd | null): CommandFact | null {
   if (argv[0] !== 'sh' || argv[1] !== '-c' || argv.length !== 3) return null;
   if (argv[2] === 'command -v systemctl') return systemd === null ? missing() : { exitCode: 0, stdout: '/usr/bin/systemctl\n', stderr: '' };

@@ -2,15 +2,15 @@ import type { CommandFact } from '../../src/host/facts/query.ts';
 import type { UnitState } from '../../src/host/facts/unit.ts';
 import { UNIT_DIRECTORIES } from '../../src/host/systemd/kubelet-unit-paths.ts';
 
-/** A unit of a fake host, with what happens when it is started. */
+/** A unit of a fake host, with the effect of its start. */
 export interface FakeUnit {
-  /** What systemd would show; tests may change it at any time. */
+  /** The properties that systemd would show; tests may change them at any time. */
   state: UnitState;
   /** Lines of its journal. */
   journal: string;
-  /** How often it was started or restarted. */
+  /** Number of starts and restarts. */
   starts: number;
-  /** What a start leads to. Default: it runs. */
+  /** The result of a start. Default: it runs. */
   onStart: (unit: FakeUnit) => void;
 }
 
@@ -41,7 +41,7 @@ export function runs(unit: FakeUnit): void {
   unit.state = { ...unit.state, activeState: 'active', subState: 'running', execMainStatus: 0 };
 }
 
-/** The unit died again: one restart more, and waiting for the next. */
+/** The unit crashed again: one restart more, and the next one is scheduled. */
 export function crashes(unit: FakeUnit, journalLine: string, exitCode = 1): void {
   const { restarts } = unit.state;
   unit.state = {
@@ -55,22 +55,22 @@ export function crashes(unit: FakeUnit, journalLine: string, exitCode = 1): void
   unit.journal += `Started kubelet.service - kubelet: The Kubernetes Node Agent.\n${journalLine}\nkubelet.service: Failed with result 'exit-code'.\n`;
 }
 
-/** A systemd that knows these units, over the files of a host. */
+/** A systemd with these units, over the files of a host. */
 export interface FakeSystemd {
   readonly units: Map<string, FakeUnit>;
-  /** The answer to a command of systemd's, or null when it is none. */
+  /** The answer to a systemd command, or null for any other command. */
   run(argv: readonly string[]): CommandFact | null;
   /** A file changed: units may need a reload. */
   fileChanged(path: string): void;
 }
 
-/** Units this program may write. */
+/** Units that the program may write. */
 const OWN_UNITS = ['kubelet', 'kubeletadm-agent'];
 
 const OK: CommandFact = { exitCode: 0, stdout: '', stderr: '' };
 
 /**
- * @param exists whether there is a file at a path: a unit that nobody defined is loaded from its file on daemon-reload
+ * @param exists whether a path exists: an undefined unit is loaded from its file on daemon-reload
  * @param now Unix seconds of the host's clock
  */
 export function fakeSystemd(units: Map<string, FakeUnit>, exists: (path: string) => boolean, now: () => number): FakeSystemd {
@@ -138,7 +138,7 @@ export function fakeSystemd(units: Map<string, FakeUnit>, exists: (path: string)
   };
 }
 
-/** As systemctl prints it in UTC. */
+/** The time as systemctl prints it in UTC. */
 function systemdTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   const [day, time] = date.toISOString().split(/[T.]/);

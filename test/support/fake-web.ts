@@ -2,15 +2,15 @@ import { onAbort } from '../../src/base/abort.ts';
 import type { Web, WebRequest } from '../../src/kube/web.ts';
 import type { PeerCertificate, WebAnswer, WebFailure, WebFailureCause } from '../../src/kube/web-answer.ts';
 
-/** What a server answers with; the rest is filled in. `silence` never answers. */
+/** The answer of a server; missing members have defaults. `silence` never answers. */
 export type FakeReply = (Partial<WebAnswer> & { readonly issue?: undefined }) | { readonly issue: WebFailureCause } | 'silence';
 
 export interface FakeServer {
-  /** PEM of the authority that signed its certificate; absent: one nobody knows. */
+  /** PEM of the CA that signed its certificate; absent: an unknown CA. */
   readonly authority?: string;
-  /** PEM of its certificate, for those who know it. */
+  /** PEM of its certificate, for clients that pin it. */
   readonly certificate?: string;
-  /** What its certificate is for; default: whatever it is asked as. */
+  /** The names in its certificate; default: the requested name. */
   readonly names?: readonly string[];
   readonly notBefore?: Date;
   readonly notAfter?: Date;
@@ -24,12 +24,12 @@ export interface FakeWeb extends Web {
 export interface FakeWebOptions {
   /** By origin, e.g. `https://10.0.0.1:6443`. */
   readonly servers: Readonly<Record<string, FakeServer>>;
-  /** PEM of the authorities of this machine. */
+  /** PEM of the CAs of the local host. */
   readonly machine?: readonly string[];
   readonly now?: () => Date;
 }
 
-/** A web of servers that only are told of. Certificates are judged as Node judges them. */
+/** A web of described servers. Certificates are validated like in Node.js. */
 export function fakeWeb({ servers, machine = [], now = () => new Date() }: FakeWebOptions): FakeWeb {
   const requests: WebRequest[] = [];
   return {

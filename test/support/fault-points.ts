@@ -7,29 +7,33 @@ import { findProgram } from './shells.ts';
 const CHANGING = ['mv', 'rm', 'ln', 'cp', 'mkdir', 'rmdir', 'chmod', 'chown', 'cat', 'sync', 'sed', 'date'];
 
 /**
- * A host in a directory whose shell can be stopped just before any of the programs it changes things with. systemctl is a stand-in: the kubelet is a file that says
- * which set of files it was started with, the timer one that is there while it runs.
+ * A host in a directory whose shell can be stopped just before any program that changes the host. systemctl
+ * is a stand-in: the kubelet is a file with the set of files it was started with, the timer is a file that
+ * exists while it runs.
  */
 export interface FaultyHost {
   readonly root: string;
-  /** What the shell called, in order: `mv -f -- a b`. */
+  /** The calls of the shell, in order: `mv -f -- a b`. */
   calls(): readonly string[];
-  /** Runs a shell; `before`: all of it is killed just before this call, counted from 1. True: it came to its end. */
+  /**
+   * Runs a shell; `before`: its process group is killed just before this call, counted from 1. True: the
+   * shell finished.
+   */
   run(shell: readonly [string, ...string[]], argv: readonly string[], options?: FaultOptions): Promise<boolean>;
-  /** Lets a program go on that waits because of `pauseBefore`. */
+  /** Lets a program continue that waits because of `pauseBefore`. */
   resume(): void;
   /** Whether a program waits because of `pauseBefore`. */
   isPaused(): boolean;
-  /** How often a program asked for the lock that keeps writers and the revert apart. */
+  /** The number of attempts to take the lock that separates writers from the revert. */
   lockAttempts(): number;
   /** Whether the timer runs. */
   timerRuns(): boolean;
-  /** What the kubelet was started with; null: it does not run. */
+  /** The configuration that the kubelet was started with; null: it does not run. */
   kubeletHas(): string | null;
   startKubelet(): void;
-  /** Brings timer and kubelet to what they were when a snapshot was made: `DIRECTORY/N`. */
+  /** Restores timer and kubelet as of a snapshot: `DIRECTORY/N`. */
   restore(snapshot: string): void;
-  /** What a reboot takes. */
+  /** Removes everything that a reboot clears. */
   powerOff(): void;
 }
 
@@ -39,11 +43,14 @@ export interface FaultOptions {
   /** The shell waits before this call, counted from 1, until `resume`. */
   readonly pauseBefore?: number;
   readonly onStdout?: (text: string) => void;
-  /** A directory that gets, before each call, a copy of the host's root, a list of it with inodes, and what `restore` takes; all by the number of the call. */
+  /**
+   * A directory for snapshots before each call, by its number: a copy of the host's root, a list of it with
+   * inodes, and the input of `restore`.
+   */
   readonly snapshots?: string;
 }
 
-/** @param kubeletFiles what the kubelet reads when it starts */
+/** @param kubeletFiles files that the kubelet reads at startup */
 export function faultyHost(root: string, state: string, kubeletFiles: readonly string[]): FaultyHost {
   const bin = join(state, 'bin');
   mkdirSync(bin, { recursive: true });
@@ -94,7 +101,7 @@ esac
       put('pause', `${pauseBefore}\n`);
       put('snapshots', snapshots === undefined ? '' : `${snapshots}\n`);
       const [program, ...first] = shell;
-      // No HOME: start-up files of whoever runs the tests are none of ours.
+      // No HOME: start-up files of the user who runs the tests must not apply.
       const env = { HOME: '/nonexistent', PATH: `${bin}:${process.env.PATH}`, KUBELETADM_ROOT: root, SHELL_UNDER_TEST: program };
       const child = spawn(program, [...first, ...argv], { env, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
       child.stdout.setEncoding('utf8').on('data', (text: string) => onStdout?.(text));

@@ -6,7 +6,7 @@ import { pathOf } from '../../src/cli/refused-line.ts';
 
 /** The help of one command. */
 export interface CommandHelp {
-  /** Without the program: `fleet plan`; empty for the program. */
+  /** Without the program name: `fleet plan`; empty for the program. */
   readonly path: string;
   readonly command: Command;
   /** As printed. */

@@ -4,19 +4,19 @@ import { execa } from 'execa';
 import { parse } from 'yaml';
 import { describeCertificate } from '../../src/x509/describe-certificate.ts';
 
-/** A directory that kubeadm takes for the root of a host (`--rootfs`). Nothing can be started there. */
+/** A directory that serves kubeadm as the root of a host (`--rootfs`). No program can be started in it. */
 export interface KubeadmHost {
   readonly root: string;
-  /** Writes a file as the host sees it. */
+  /** Writes a file by its path on the host. */
   put(path: string, text: string | Buffer): void;
   /**
-   * Runs kubeadm there. This process goes on: it may be who reads what the API server says.
-   * @returns what kubeadm said when it refuses; null: it did what was asked
+   * Runs kubeadm with that root, without blocking this process, which may be the API server.
+   * @returns the output of kubeadm when it fails; null: success
    */
   kubeadm(...args: readonly string[]): Promise<string | null>;
 }
 
-/** Makes such a directory, with the directories of authorities that another host has. */
+/** Creates such a directory, with the CA directories of another host. */
 export function kubeadmHost(kubeadm: string, root: string, caDirectories: readonly string[]): KubeadmHost {
   rmSync(root, { recursive: true, force: true });
   for (const path of ['/tmp', '/etc', '/proc', ...caDirectories]) mkdirSync(join(root, path), { recursive: true });
@@ -36,14 +36,19 @@ export function kubeadmHost(kubeadm: string, root: string, caDirectories: readon
   };
 }
 
-/** The files that a run left below a directory, by their paths on the host, in a form in which two runs can be compared. */
+/**
+ * The files that a run left below a directory, by their paths on the host, in a form that is comparable
+ * between runs.
+ */
 export function filesLeft(root: string): ReadonlyMap<string, unknown> {
   const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const paths = entries.map((entry) => join(entry.parentPath, entry.name)).sort();
   return new Map(paths.map((path) => [`/${relative(root, path)}`, comparable(path)]));
 }
 
-/** A key is another one each time: only who may read it counts. Certificates and kubeconfigs are what they say. */
+/**
+ * Keys differ in each run: only their mode is compared. Certificates and kubeconfigs are compared by content.
+ */
 function comparable(path: string): object {
   const text = readFileSync(path, 'utf8');
   const mode = `0${(statSync(path).mode & 0o777).toString(8)}`;
@@ -53,7 +58,7 @@ function comparable(path: string): object {
   return { mode, content: path.endsWith('.yaml') ? parse(text) : text };
 }
 
-/** Of what is there for a moment the length counts. */
+/** Of temporary values only the length is compared. */
 function describe(pem: string): object {
   const { notBefore, notAfter, ...rest } = describeCertificate(pem);
   return { ...rest, validHours: Math.round((Date.parse(notAfter) - Date.parse(notBefore)) / 3_600_000) };

@@ -7,7 +7,7 @@ import { kubeletConfiguration } from './kubeadm-inputs/kubelet.ts';
 import { initConfiguration } from './kubeadm-inputs/node.ts';
 import { patches } from './kubeadm-inputs/patches.ts';
 
-/** What is given to `kubeadm init`: documents, and the files of a directory of patches. */
+/** Input of `kubeadm init`: documents, and the files of a directory of patches. */
 export interface InitInput {
   readonly documents: readonly object[];
   readonly patches: Readonly<Record<string, string>>;
@@ -15,11 +15,11 @@ export interface InitInput {
 
 const V1BETA4 = 'kubeadm.k8s.io/v1beta4';
 
-/** The same in the form of v1beta3, without what that did not have. */
+/** The same input in v1beta3, without fields that v1beta3 lacks. */
 function asV1beta3(document: object): object {
   const { kind, apiServer, featureGates, ...rest } = older(document) as Readonly<Record<string, object | undefined>>;
   const cluster = {
-    // What it has in place of encryptionAlgorithm; RSA keys take long.
+    // The v1beta3 form of encryptionAlgorithm; RSA keys are slow to generate.
     featureGates: { PublicKeysECDSA: true, ...featureGates },
     apiServer: { ...apiServer, timeoutForControlPlane: '4m20s' },
   };
@@ -43,7 +43,7 @@ function older(value: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** Configurations of all that a control plane is made from; in one of five something is wrong. */
+/** Configurations of all parts of a control plane; one in five has a flaw. */
 export const initInputs: Arbitrary<InitInput> = fc
   .record({
     init: initConfiguration,

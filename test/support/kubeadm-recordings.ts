@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
 
-/** What kubeadm 1.36.2 wrote for an input, and the input, to be given with `--config`. */
+/** The output of kubeadm 1.36.2 for an input, and the input for `--config`. */
 export interface InitRecording {
   readonly name: string;
   readonly input: string;
@@ -12,13 +12,13 @@ export interface InitRecording {
 }
 
 export interface InitExpectation {
-  /** By path; absent where the recording is of the kubelet's files alone. */
+  /** By path; absent when the recording contains only the kubelet's files. */
   readonly files?: Readonly<Record<string, string>>;
   readonly kubeletFiles: Readonly<Record<string, string>>;
-  /** Of each certificate, by its path below the directory of certificates. */
+  /** Each certificate by its path below the certificate directory. */
   readonly pki?: Readonly<Record<string, object>>;
   readonly kubeconfigs?: Readonly<Record<string, object>>;
-  /** Where the whole of them was not recorded: the objects of the kubelet's configuration. */
+  /** Recordings with a subset of objects: the objects of the kubelet's configuration. */
   readonly objects?: readonly KubeObject[];
   readonly apiActions?: readonly RecordedAction[];
 }
@@ -26,11 +26,11 @@ export interface InitExpectation {
 export interface RecordedAction {
   readonly action: 'CREATE' | 'PATCH' | 'UPDATE';
   readonly resource: string;
-  /** Absent where nothing but a name was sent. */
+  /** Absent when only a name was sent. */
   readonly object?: KubeObject;
 }
 
-/** Those of the repository, and what they were taken from where the machine has it. */
+/** The recordings of the repository, and their sources if they exist on the local host. */
 const FOLDERS = [
   fileURLToPath(new URL('../fixtures/kubeadm-1.36.2/init', import.meta.url)),
   fileURLToPath(new URL('../../../shared/data/kubeadm-golden', import.meta.url)),

@@ -10,37 +10,43 @@ import { untilTrue } from './until-true.ts';
 const HOSTS_SH = fileURLToPath(new URL('../lab/hosts.sh', import.meta.url));
 const STAND_IN = fileURLToPath(new URL('../lab/stand-in-kubelet.py', import.meta.url));
 
-/** Real hosts on this machine: systemd, sshd, a network of their own. */
+/** Real hosts as containers on the local host, with systemd, sshd and a separate network. */
 export interface LabHosts {
   readonly sshConfig: string;
   readonly names: readonly string[];
-  /** Runs a shell line on a host as root; its output. Throws when it fails. */
+  /** Runs a shell line on a host as root and returns its output. Throws when it fails. */
   run(host: string, command: string): string;
-  /** The same without holding up this process, which may be the API server the host waits for. Rejects when it fails or takes longer than five seconds. */
+  /**
+   * The same without blocking this process, which may be the API server of the host. Rejects on failure or
+   * after five seconds.
+   */
   query(host: string, command: string): Promise<string>;
   /** Deletes and recreates a host. */
   reset(host: string): void;
-  /** Pulls the plug and boots again. */
+  /** Powers a host off and boots it again. */
   powerCycle(host: string): void;
-  /** Has the host reboot in an orderly way, a moment later. */
+  /** Reboots the host cleanly, a moment later. */
   reboot(host: string): void;
-  /** Waits until a host that was rebooted has booted again. */
+  /** Waits until a rebooted host has booted. */
   booted(host: string): Promise<void>;
-  /** Puts a file there, readable and executable by all. */
+  /** Copies a file to the host, readable and executable for all. */
   put(host: string, path: string, content: string | Buffer): void;
-  /** Gives containerd of a host an image. */
+  /** Imports an image into containerd on a host. */
   importImage(host: string, archive: Buffer): void;
-  /** Its address on the network of the hosts. */
+  /** The host's address on the lab network. */
   address(host: string): string;
-  /** Takes a host off its network, or puts it back. */
+  /** Disconnects a host from its network, or reconnects it. */
   network(host: string, state: 'up' | 'down'): void;
-  /** A port of this machine's loopback address is on theirs as well: an API server here has one address everywhere. */
+  /**
+   * Makes a port of the local loopback address available on the hosts' loopback: an API server then has one
+   * address everywhere.
+   */
   expose(port: number): void;
   /** Ends the hosts. */
   close(): void;
 }
 
-/** Why lab hosts can't be had here; null when they can. */
+/** The reason why lab hosts are not available; null when they are. */
 export function whyNoLabHosts(): string | null {
   if (process.platform !== 'linux') return 'lab hosts need Linux';
   if (process.getuid?.() !== 0) return 'lab hosts need root';
@@ -51,9 +57,10 @@ export function whyNoLabHosts(): string | null {
 }
 
 /**
- * Boots hosts with a kubelet installed the way a package would, nothing configured. Takes seconds; the first time on a machine a minute.
- * @param kubelet a real one, which gets containerd and a pod network of its own; default: the stand-in
- * @param kind hosts of another kind than others that this checkout may have
+ * Boots hosts with a kubelet installed like by a package, without any configuration. Takes seconds; the first
+ * time a minute.
+ * @param kubelet a real one, which gets containerd and a pod network; default: the stand-in
+ * @param kind separates these hosts from others of the same checkout
  */
 export function startLabHosts(count: number, kubelet: string | null = null, kind = kubelet === null ? '' : 'real'): LabHosts {
   const own = ownLab(kind);
@@ -65,7 +72,7 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 900_000,
     });
-  // A run that was broken off leaves its hosts as they were.
+  // An aborted run may have left its hosts running.
   hostsSh('down');
   hostsSh('up', String(count));
   const sshConfig = join(directory, 'ssh_config');
@@ -101,7 +108,7 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
     powerCycle: (host) => {
       hostsSh('kill', host);
       hostsSh('start', host);
-      // The socket was in a place that a boot empties.
+      // The socket was in a directory that a boot clears.
       if (kubelet === null) run(host, `mkdir -p /var/run/containerd${STAND_IN_RUNTIME}`);
     },
     reboot: (host) => void run(host, ': >/run/lab/boot; systemd-run -q --on-active=1 systemctl reboot'),
@@ -132,7 +139,10 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
   };
 }
 
-/** Names and addresses of a lab that belongs to this checkout, so that tests of two checkouts run side by side. */
+/**
+ * Names and addresses of a lab that belongs to this checkout, so that tests of two checkouts can run in
+ * parallel.
+ */
 function ownLab(kind: string): {
   readonly LAB_DIR: string;
   readonly LAB_NAME: string;
@@ -151,7 +161,7 @@ function ownLab(kind: string): {
   };
 }
 
-/** What the kubelet package brings. */
+/** The files of the kubelet package. */
 const INSTALL = `
 systemctl disable -q --now kubelet 2>/dev/null
 rm -rf /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service* /usr/lib/systemd/system/kubelet.service.d
@@ -172,7 +182,7 @@ sysctl -qw net.ipv4.ip_forward=1 || true
 systemctl daemon-reload
 `;
 
-/** A socket where the container runtime's would be. */
+/** A socket in place of the container runtime's. */
 const STAND_IN_RUNTIME = `
 python3 -c 'import socket,os
 p="/var/run/containerd/containerd.sock"
@@ -180,7 +190,7 @@ os.path.exists(p) and os.remove(p)
 socket.socket(socket.AF_UNIX).bind(p)'
 `;
 
-/** With it a Node gets Ready. */
+/** The pod network: without it a Node does not become Ready. */
 const POD_NETWORK = `
 mkdir -p /etc/cni/net.d
 cat > /etc/cni/net.d/10-lab.conflist <<'X'

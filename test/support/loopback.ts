@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 
-/** Starts a server on a free port of 127.0.0.1 and gives the port. */
+/** Starts a server on a free port of 127.0.0.1 and returns the port. */
 export function listenOnLoopback(server: Server): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -12,7 +12,7 @@ export function listenOnLoopback(server: Server): Promise<number> {
   });
 }
 
-/** A port of the loopback that was free a moment ago. */
+/** A loopback port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const port = await listenOnLoopback(server);
@@ -25,7 +25,7 @@ export interface TcpServer {
   stop(): Promise<void>;
 }
 
-/** A server that does to each connection what it is told to. */
+/** A server that handles each connection with the given function. */
 export async function startTcpServer(serve: (socket: Socket) => void): Promise<TcpServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

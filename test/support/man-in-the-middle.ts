@@ -7,24 +7,24 @@ import { listenOnLoopback } from './loopback.ts';
 export interface ManInTheMiddle {
   /** `127.0.0.1:port` */
   readonly endpoint: string;
-  /** Everything it was sent, as text: request lines and headers. */
+  /** All received data, as text: request lines and headers. */
   readonly received: readonly string[];
   close(): Promise<void>;
 }
 
 export interface Attack {
-  /** Signs the certificate it shows. */
+  /** Signs the presented certificate. */
   readonly authority: CertificateAuthority;
-  /** The API server it relays to. */
+  /** The API server to which requests are relayed. */
   readonly upstream: string;
-  /** Changes objects on their way back. */
+  /** Changes the returned objects. */
   readonly change?: (object: JsonObject) => JsonObject;
   /** Answers in place of the API server. */
   readonly answer?: { readonly status: number; readonly headers: Readonly<Record<string, string>> };
   readonly tls?: Pick<TLSSocketOptions, 'minVersion'> & { readonly maxVersion?: 'TLSv1.1'; readonly ciphers?: string };
 }
 
-/** Stands between a client and an API server, with a certificate of its own for the right address. */
+/** Sits between a client and an API server, with its own certificate for the right address. */
 export async function startManInTheMiddle({ authority, upstream, change, answer, tls }: Attack): Promise<ManInTheMiddle> {
   const { certPem, keyPem } = await authority.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
   const received: string[] = [];

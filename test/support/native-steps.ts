@@ -3,7 +3,7 @@ import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { type ConfigIdentity, formatIdentity } from '../../src/kubelet/config-source.ts';
 
-/** What an administrator does with one Node and the ConfigMaps of one namespace. */
+/** Actions of an administrator on one Node and the ConfigMaps of one namespace. */
 export interface NativeSteps {
   /** Creates or replaces a ConfigMap. */
   put(name: string, data: Readonly<Record<string, string>>, change?: JsonObject): Promise<KubeObject>;
@@ -12,9 +12,9 @@ export interface NativeSteps {
   reset(): Promise<void>;
   node(): Promise<KubeObject>;
   spec(): Promise<JsonObject>;
-  /** `status.config` as it is. */
+  /** `status.config`, unchanged. */
   status(): Promise<unknown>;
-  /** What the kubelet said of its restarts. */
+  /** The kubelet's Events about its restarts. */
   events(): Promise<readonly string[]>;
   /** A version of a ConfigMap in the JSON of a status. */
   at(object: KubeObject, key?: string): JsonObject;
@@ -27,7 +27,7 @@ export interface NativeStepsOptions {
   readonly namespace: string;
 }
 
-/** The steps of an administrator, at any API server. */
+/** The actions of an administrator, with any API server. */
 export function nativeSteps({ admin, nodeName, namespace }: NativeStepsOptions): NativeSteps {
   const nodeRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });

@@ -3,7 +3,10 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { NativeSteps } from './native-steps.ts';
 
-/** A Node with a kubelet that reads its configuration from the API server, the stand-in or a real one, and what can happen to it. */
+/**
+ * A Node with a kubelet that reads its configuration from the API server, simulated or real, and the actions
+ * on it.
+ */
 export interface NativeSubject extends NativeSteps {
   readonly nodeName: string;
   readonly admin: Pick<Cluster, 'get' | 'list' | 'create' | 'update' | 'patch' | 'delete'>;
@@ -14,48 +17,51 @@ export interface NativeSubject extends NativeSteps {
   readonly directory: string;
   readonly kubelet: SubjectKubelet;
   readonly store: SubjectStore;
-  /** A number for the stand-in, which does anything in no time, and one for a real kubelet. */
+  /**
+   * The number of repetitions: one for the simulated kubelet, which needs no time, and one for a real
+   * kubelet.
+   */
   rounds(standIn: number, real: number): number;
-  /** Seconds of a machine that is busy for one of the stand-in's. */
+  /** Factor on time limits: seconds of a busy host per second of the simulated kubelet. */
   readonly patience: number;
   /** Seconds. */
   now(): number;
   pass(seconds: number): Promise<void>;
-  /** Makes what is assigned, and was synced, older than a trial is long, and lets the kubelet notice. */
+  /** Makes the synced assignment older than a trial, and waits until the kubelet has noticed that. */
   passTrial(): Promise<void>;
-  /** Makes `meta/assigned` as old as that. */
+  /** Sets the age of `meta/assigned`. */
   backdate(minutes: number): Promise<void>;
-  /** Another API server for the same objects, whose gate is off. */
+  /** Another API server for the same objects, with the gate off. */
   withoutGate(): Promise<Pick<Cluster, 'get' | 'patch'>>;
-  /** The API server does not answer this kubelet, or does again. */
+  /** Makes the API server unreachable for this kubelet, or reachable again. */
   loseApiServer(isLost: boolean): Promise<void>;
-  /** The API server answers 500 when this kubelet writes its status, or takes it again. */
+  /** Makes the API server answer 500 when this kubelet writes its status, or accept it again. */
   refuseReports(isRefused: boolean): Promise<void>;
 }
 
 export interface SubjectKubelet {
-  /** By hand: what systemd counts begins anew. */
+  /** A manual start: systemd's counters start over. */
   start(): Promise<void>;
   stop(): Promise<void>;
   process(): Promise<SubjectProcess>;
   configz(): Promise<JsonObject | null>;
-  /** The lines of `/metrics` that are about this. */
+  /** The lines of `/metrics` about dynamic configuration. */
   metrics(): Promise<string>;
-  /** What it said since it was started by hand. */
+  /** The log since the last manual start. */
   log(): Promise<string>;
 }
 
-/** Since it was started by hand. */
+/** Since the last manual start. */
 export interface SubjectProcess {
   readonly state: 'stopped' | 'running' | 'waiting';
-  /** How often systemd started it again. */
+  /** The number of restarts by systemd. */
   readonly restarts: number;
   readonly exitCodes: readonly number[];
 }
 
 /** Files of its host, by absolute paths. */
 export interface SubjectStore {
-  /** Null: there is none. */
+  /** Null: the file does not exist. */
   read(path: string): Promise<string | null>;
   write(path: string, text: string): Promise<void>;
   makeDirectory(path: string): Promise<void>;
@@ -66,16 +72,16 @@ export interface SubjectStore {
   modifiedAt(path: string): Promise<number>;
 }
 
-/** What can be looked at; all of it at one time. */
+/** Observable state; all of it at one time. */
 export interface Observed {
   readonly status?: unknown;
-  /** `maxPods` of the configuration that runs; null: none runs. */
+  /** `maxPods` of the running configuration; null: no kubelet runs. */
   readonly pods?: unknown;
   readonly restarts?: unknown;
   readonly exitCodes?: unknown;
   readonly state?: unknown;
   readonly lastEvent?: unknown;
-  /** `meta/assigned` as it is. */
+  /** `meta/assigned`, unchanged. */
   readonly assigned?: unknown;
   readonly lastKnownGood?: unknown;
   readonly metrics?: unknown;
@@ -95,15 +101,15 @@ const LOOKS: { readonly [K in keyof Required<Observed>]: (subject: NativeSubject
   log: ({ kubelet }) => kubelet.log(),
 };
 
-/** Notice, restart, first report. */
+/** Seconds for notice, restart and first report. */
 const SETTLED = 30;
 
-/** Lets time pass until it looks like that, which it has to within seconds. */
+/** Lets time pass until the state matches; fails when it does not match within the given seconds. */
 export function comesTo(subject: NativeSubject, expected: Observed, withinSeconds?: number): Promise<void> {
   return becomes(subject, () => inspect(subject, expected), expected, withinSeconds);
 }
 
-/** Lets time pass until an answer is that, which it has to be within seconds. */
+/** Lets time pass until the answer matches; fails when it does not match within the given seconds. */
 export async function becomes(
   subject: NativeSubject,
   query: () => Promise<unknown>,
@@ -119,13 +125,15 @@ export async function becomes(
   }
 }
 
-/** Lets time pass, and looks: it is still like that. */
+/** Lets time pass, and checks that the state still matches. */
 export async function stays(subject: NativeSubject, expected: Observed, seconds: number): Promise<void> {
   await subject.pass(seconds);
   expect(await inspect(subject, expected)).toEqual(expected);
 }
 
-/** What can be seen, as far as it is what is expected and one further: every look costs a real host something. */
+/**
+ * Reads the state up to the first member that does not match: every read costs a round trip to a real host.
+ */
 async function inspect(subject: NativeSubject, at: Observed): Promise<Observed> {
   const seen: Record<string, unknown> = {};
   for (const name of Object.keys(at) as (keyof Observed)[]) {
@@ -135,7 +143,7 @@ async function inspect(subject: NativeSubject, at: Observed): Promise<Observed> 
   return seen;
 }
 
-/** As `toEqual`, without what it costs to tell of a difference. */
+/** Like `toEqual`, without the cost of formatting a difference. */
 function fits(answer: unknown, expected: unknown): boolean {
   return (expect.objectContaining({ answer: expected }) as { asymmetricMatch(other: unknown): boolean }).asymmetricMatch({ answer });
 }

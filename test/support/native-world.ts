@@ -10,16 +10,16 @@ import { NativeKubelet, type NativeKubeletOptions } from './native-config/native
 import { type NativeSteps, nativeSteps } from './native-steps.ts';
 
 export const GOOD = payload('maxPods: 77');
-/** Not readable. */
+/** Unreadable. */
 export const BAD = '{0xdeadbeef}';
-/** Readable and refused. */
+/** Readable and rejected. */
 export const INVALID = payload('kubeAPIQPS: -1');
-/** Taken, and the kubelet then dies. */
+/** Accepted, and the kubelet then crashes. */
 export const CRASHING = payload('tlsCertFile: /nonexistent/tls.crt');
 
-/** Taken, and the kubelet dies before it looks at its assignment. */
+/** Accepted, and the kubelet crashes before it reads its assignment. */
 export const DYING_EARLY = payload("evictionHard: {memory.available: '100 pounds'}");
-/** Taken, and then the kubelet's own flag is refused. */
+/** Accepted, and then the kubelet rejects its own flag. */
 export const TURNING_OFF = payload('featureGates: {DynamicKubeletConfig: false}');
 
 /** A KubeletConfiguration with these lines. */
@@ -30,24 +30,24 @@ export function payload(...lines: readonly string[]): string {
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
 const NODE_USER = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
 
-/** A Node, an API server that keeps configSource, and the stand-in for its kubelet 1.21, all on one clock. */
+/** A Node, an API server that keeps configSource, and a simulated kubelet 1.21, all on one clock. */
 export interface NativeWorld extends NativeSteps {
   readonly admin: FakeCluster;
-  /** As the kubelet is. */
+  /** With the kubelet's credentials. */
   readonly asNode: FakeCluster;
   readonly kubelet: NativeKubelet;
   readonly directory: string;
-  /** Time passes, and the kubelet lives on. */
+  /** Advances the time; the kubelet keeps running. */
   pass(seconds: number): Promise<void>;
-  /** Sleeping lets the kubelet live on. */
+  /** A clock whose sleeps let the kubelet run. */
   readonly clock: Clock;
-  /** Makes `meta/assigned` as old as that. */
+  /** Sets the age of `meta/assigned`. */
   backdate(minutes: number): void;
   meta(file: 'assigned' | 'lastKnownGood'): string;
   close(): void;
 }
 
-/** What is changed: options of the kubelet, and whether it runs already. */
+/** Options of the kubelet, and whether it already runs. */
 export interface NativeWorldOptions extends Partial<NativeKubeletOptions> {
   readonly stopped?: boolean;
   readonly keepsSource?: boolean;
@@ -56,7 +56,7 @@ export interface NativeWorldOptions extends Partial<NativeKubeletOptions> {
 
 const START = Date.parse('2030-01-01T00:00:00Z');
 
-/** Makes one; the kubelet runs with local configuration and has reported so. */
+/** Creates such a world; the kubelet runs with its local configuration and has reported that. */
 export async function nativeWorld(options: NativeWorldOptions = {}): Promise<NativeWorld> {
   const { stopped = false, keepsSource = true, kubeletVersion = 'v1.21.0', ...kubeletOptions } = options;
   const root = mkdtempSync(join(tmpdir(), 'native-config-'));

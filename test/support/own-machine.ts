@@ -5,31 +5,34 @@ import { basename, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import type { Dial } from '../../src/kube/dial.ts';
 
-/** A root tree with a network and processes of its own: paths and ports that are fixed clash with nothing on this machine. */
+/**
+ * A root tree with a separate network and processes: fixed paths and ports do not conflict with the local
+ * host.
+ */
 export interface OwnMachine {
   /** Starts a program of `programs` by its name. */
   start(argv: readonly string[]): OwnProcess;
   /** Connects to an address of its network. */
   readonly dial: Dial;
-  /** Ends all that runs there. */
+  /** Ends all its processes. */
   close(): Promise<void>;
 }
 
 export interface OwnProcess {
-  /** The last it said. */
+  /** The last lines of output. */
   output(): string;
   alive(): boolean;
 }
 
-/** Why there can't be one; null when there can. */
+/** The reason why such a tree is not available; null when it is. */
 export function whyNoOwnMachine(): string | null {
   if (process.platform !== 'linux') return 'namespaces need Linux';
   if (process.getuid?.() !== 0) return 'namespaces need root';
-  if (spawnSync('ip', ['-V']).status !== 0) return 'there is no ip (iproute2)';
+  if (spawnSync('ip', ['-V']).status !== 0) return 'ip (iproute2) is not installed';
   return spawnSync('unshare', ['--mount', '--net', '--pid', '--fork', 'true']).status === 0 ? null : 'namespaces may not be made here';
 }
 
-/** $1: the root tree; $2: an address; further: programs, which come to be in /run/programs. */
+/** $1: the root tree; $2: an address; further: programs, which are mounted in /run/programs. */
 const SETUP = `set -e
 root=$1 address=$2; shift 2
 mount --make-rprivate /
@@ -44,13 +47,14 @@ echo ready
 exec sleep infinity
 `;
 
-/** Carries bytes between standard streams and an address. */
+/** Copies bytes between the standard streams and an address. */
 const PIPE = `const s = require('node:net').connect(Number(process.argv[2]), process.argv[1]);
 process.stdin.pipe(s); s.pipe(process.stdout); s.on('error', () => process.exit(1)); s.on('close', () => process.exit(0));`;
 
 /**
- * @param root a directory that becomes the root of the programs; system directories of this machine are seen in it
- * @param address one that the machine has, besides its loopback addresses
+ * @param root a directory that becomes the root of the programs; system directories of the local host are
+ *   mounted in it
+ * @param address an address in addition to the loopback addresses
  */
 export async function startOwnMachine(root: string, address: string, programs: readonly string[]): Promise<OwnMachine> {
   mkdirSync(join(root, 'etc'), { recursive: true });
@@ -61,12 +65,12 @@ export async function startOwnMachine(root: string, address: string, programs: r
   });
   const reported = keepOutput(holder);
   await Promise.race([once(holder.stdout as NodeJS.EventEmitter, 'data'), once(holder, 'exit')]);
-  if (!reported().includes('ready')) throw new Error(`the machine does not start: ${reported()}`);
+  if (!reported().includes('ready')) throw new Error(`the tree does not start: ${reported()}`);
   const pid = readFileSync(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8').trim();
   const known = new Set(programs.map((program) => basename(program)));
   return {
     start: ([name = '', ...args]) => {
-      if (!known.has(name)) throw new Error(`there is no ${name}`);
+      if (!known.has(name)) throw new Error(`unknown program ${name}`);
       const inside = ['--target', pid, '--mount', '--net', '--pid', 'chroot', root, 'env', '-i', 'PATH=/run/programs', name, ...args];
       const child = spawn('nsenter', inside, { stdio: ['ignore', 'pipe', 'pipe'] });
       return { output: keepOutput(child), alive: () => child.exitCode === null && child.signalCode === null };
@@ -76,7 +80,7 @@ export async function startOwnMachine(root: string, address: string, programs: r
       const child = spawn('nsenter', inside, { stdio: ['pipe', 'pipe', 'ignore'] });
       child.stdin.on('error', () => undefined);
       const stream = Duplex.from({ writable: child.stdin, readable: child.stdout });
-      // Whoever uses it hears of it too.
+      // The user of the connection receives the error, too.
       stream.on('error', () => undefined);
       return stream;
     },

@@ -6,37 +6,37 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** What a Debian package is made of. */
+/** The content of a Debian package. */
 export interface TestPackage {
   readonly name: string;
   readonly version: string;
   readonly depends?: string;
-  /** Content by path on the host; all are executable but units. */
+  /** Content by path on the host; all files except units are executable. */
   readonly files: Readonly<Record<string, string | Buffer>>;
 }
 
-/** A flat repository for apt, signed with a key of its own, on a port of this machine's loopback address. */
+/** A flat repository for apt, signed with its own key, on a port of the local loopback address. */
 export interface PackageRepository {
   readonly port: number;
   /** Path of its public key, and that key's fingerprint. */
   readonly key: string;
   readonly fingerprint: string;
-  /** The directory that is served: packages are in `deb/`. */
+  /** The served directory: packages are in `deb/`. */
   readonly directory: string;
-  /** Paths that were asked for. */
+  /** The requested paths. */
   readonly asked: readonly string[];
-  /** Takes another set of packages, signed anew. */
+  /** Publishes another set of packages with a new signature. */
   publish(packages: readonly TestPackage[]): void;
   close(): Promise<void>;
 }
 
-/** Why no repository can be made here; null when one can. */
+/** The reason why no repository can be created; null when one can. */
 export function whyNoRepository(): string | null {
   const missing = ['dpkg-deb', 'gpg'].filter((program) => spawnSync(program, ['--version']).status !== 0);
-  return missing.length === 0 ? null : `there is no ${missing.join(' and no ')}`;
+  return missing.length === 0 ? null : `missing: ${missing.join(', ')}`;
 }
 
-/** Makes a repository and serves it. */
+/** Creates a repository and serves it. */
 export async function startRepository(packages: readonly TestPackage[]): Promise<PackageRepository> {
   const root = mkdtempSync(join(tmpdir(), 'ka-repository-'));
   const directory = join(root, 'www');

@@ -11,35 +11,42 @@ import {
 import type { Socket } from 'node:net';
 import { startTcpServer } from './loopback.ts';
 
-/** What the server sends behind its half of the key exchange, in the same TCP segment and before the client can have asked for it. */
+/**
+ * Packets that the server sends right after its half of the key exchange, in the same TCP segment and before
+ * the client can have requested them.
+ */
 export type EarlyPacket = 'service-accept' | 'userauth-success' | 'userauth-failure' | 'password-change' | 'channel-open' | 'disconnect';
 
 export interface RawSshServerOptions {
   readonly early?: readonly EarlyPacket[];
   /** Sends the first early packet in clear text before the key exchange. */
   readonly beforeKeyExchange?: boolean;
-  /** Signs with another key than the one it shows: it does not own that key. */
+  /** Signs with another key than the presented one, which it does not own. */
   readonly signsWithAnotherKey?: boolean;
   /**
-   * Logs everybody in and runs each command as one that has closed its output long before it ends, with this exit code. The exit code is sent only on a channel
-   * that the client has not closed, as with many servers.
+   * Accepts every login and runs each command as one that closed its output long before it exits with this
+   * code. The exit code is sent only on a channel that the client has not closed, like with many servers.
    */
   readonly lateExitCode?: number;
-  /** Does not announce which signatures it takes (EXT_INFO), accepts every key that is offered, and refuses every signature. */
+  /**
+   * Does not announce accepted signatures (EXT_INFO), accepts every offered key, and rejects every signature.
+   */
   readonly acceptsKeys?: boolean;
-  /** Logs everybody in and begins another key exchange, with another host key, when a session is requested. */
+  /**
+   * Accepts every login and starts another key exchange, with another host key, when a session is requested.
+   */
   readonly changesKey?: boolean;
 }
 
 export interface RawSshServer {
   readonly port: number;
-  /** Type and key, as known_hosts has it. */
+  /** Type and key, in the format of known_hosts. */
   readonly hostKey: string;
   /** Connections so far. */
   connections(): number;
-  /** All bytes of clients as they came over the wire. */
+  /** All bytes from clients as received. */
   wire(): Buffer;
-  /** Payloads of the packets of clients, decrypted where the keys are those of this connection. */
+  /** Payloads of client packets, decrypted if they use the keys of this connection. */
   payloads(): readonly Buffer[];
   stop(): Promise<void>;
 }
@@ -53,7 +60,7 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 const string = (value: string | Buffer): Buffer => Buffer.concat([uint32(Buffer.byteLength(value)), Buffer.from(value as string)]);
-/** A positive number: without zeros in front but the one that keeps it positive. */
+/** A positive number: without leading zeros except the one that keeps it positive. */
 const mpint = (bytes: Buffer): Buffer => {
   const from = bytes.findIndex((byte) => byte !== 0);
   const digits = bytes.subarray(from < 0 ? bytes.length : from);
@@ -71,8 +78,9 @@ const EARLY: Readonly<Record<EarlyPacket, Buffer>> = {
 const EXT_INFO = Buffer.concat([Buffer.of(MESSAGE.extInfo), uint32(1), string('server-sig-algs'), string('ssh-ed25519')]);
 
 /**
- * Starts an SSH server on raw sockets that sends what no library would: packets of the login in one segment with KEX_ECDH_REPLY and NEWKEYS, as an attacker in
- * the middle could to make a client proceed before it has verified the host key. Curve25519, Ed25519 and AES-GCM only.
+ * Starts an SSH server on raw sockets that sends packets no library would send: packets of the login in one
+ * segment with KEX_ECDH_REPLY and NEWKEYS, as an attacker in the middle could to make a client proceed before
+ * it has verified the host key. Curve25519, Ed25519 and AES-GCM only.
  */
 export async function startRawSshServer(options: RawSshServerOptions): Promise<RawSshServer> {
   const hostKey = generateKeyPairSync('ed25519');
@@ -179,7 +187,7 @@ function acceptKeys(send: (...packets: readonly Buffer[]) => void): (payload: Bu
     5: () => send(EARLY['service-accept']),
     50: (payload) => {
       const query = payload.indexOf('publickey\u0000', 0, 'latin1');
-      // An accepted key is sent back as it came: algorithm and key.
+      // An accepted key is sent back unchanged: algorithm and key.
       send(query < 0 ? refusal : Buffer.concat([Buffer.of(60), payload.subarray(query + 'publickey'.length + 1)]));
     },
   };
@@ -201,7 +209,7 @@ function changeKey(
   return (payload) => answers[payload[0] ?? 0]?.(payload);
 }
 
-/** One session of a client that is let in at once; see {@link RawSshServerOptions.lateExitCode}. */
+/** One session of a client that is logged in immediately; see {@link RawSshServerOptions.lateExitCode}. */
 function lateExit(exitCode: number, send: (...packets: readonly Buffer[]) => void): (payload: Buffer) => void {
   let channel: Buffer = Buffer.alloc(0);
   let isClosed = false;
@@ -221,7 +229,7 @@ function lateExit(exitCode: number, send: (...packets: readonly Buffer[]) => voi
       send(packet(99), packet(94, string(`${mark}\n`)), packet(95, uint32(1), string(`${mark} 1\n`)), packet(96));
     },
     96: askAlive,
-    // Whatever the client does about the end of the output it has done by its second answer.
+    // By its second answer the client has handled the end of the output.
     100: () => {
       if (++alive === 1) return askAlive();
       if (!isClosed) send(packet(98, string('exit-status'), Buffer.of(0), uint32(exitCode)));
@@ -316,7 +324,7 @@ function opener(exchange: Exchange): Opener {
   };
 }
 
-/** The first packet, encrypted where `open` is given; null while it is not whole. */
+/** The first packet, encrypted if `open` is given; null while it is incomplete. */
 function takePacket(bytes: Buffer, open: Opener | null): { readonly payload: Buffer; readonly bytes: number } | null {
   if (bytes.length < 5) return null;
   const length = bytes.readUInt32BE(0);

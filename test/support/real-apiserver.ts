@@ -11,7 +11,7 @@ import { Secret } from '../../src/base/text/secret.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
 
-/** The programs of a real control plane on this machine. */
+/** The binaries of a real control plane on the local host. */
 export interface RealBinaries {
   readonly etcd: string;
   readonly apiserver: string;
@@ -27,27 +27,30 @@ export interface RealApiServer {
   adminKubeconfig(): string;
   kubeconfigFor(user: string, groups?: readonly string[], validity?: Validity): Promise<string>;
   kubeconfigWithToken(token: string): string;
-  /** Stops the API server and starts it again on the same address with the same data. */
+  /** Restarts the API server on the same address with the same data. */
   restart(options?: { readonly whileDown?: () => Promise<void> | void }): Promise<void>;
-  /** Starts another API server for the same objects, with more flags. It ends with this one. @returns its address, and a kubeconfig for it */
-  beside(flags: readonly string[]): Promise<{ readonly url: string; readonly adminKubeconfig: string }>;
+  /**
+   * Starts another API server for the same objects, with additional flags. Both end together. @returns its
+   * address, and a kubeconfig for it
+   */
+  startAnother(flags: readonly string[]): Promise<{ readonly url: string; readonly adminKubeconfig: string }>;
   close(): Promise<void>;
 }
 
-/** Minor versions of Kubernetes, both included. */
+/** Minor versions of Kubernetes, both inclusive. */
 export interface MinorRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** Those whose kubelets are configured from the API server by themselves, and all after them. */
+/** The minor versions whose kubelets support dynamic configuration, and all later ones. */
 export const DYNAMIC_MINORS: MinorRange = { from: 11, to: 23 };
 const LATER_MINORS: MinorRange = { from: 24, to: 999 };
 
 /**
- * Where the binaries are: in the folder that KUBEBUILDER_ASSETS names; etcd may also be on the PATH.
- * @param minors what a test is for
- * @returns the reason, in words, when something is missing
+ * Locates the binaries: in the folder KUBEBUILDER_ASSETS; etcd may also be on the PATH.
+ * @param minors the versions that a test supports
+ * @returns the reason, as a sentence, when something is missing
  */
 export function findRealBinaries(minors: MinorRange = LATER_MINORS): RealBinaries | string {
   const { KUBEBUILDER_ASSETS: folder, PATH = '' } = process.env;
@@ -55,8 +58,8 @@ export function findRealBinaries(minors: MinorRange = LATER_MINORS): RealBinarie
   const find = (name: string, folders: readonly string[]) => folders.map((each) => join(each, name)).find(existsSync);
   const apiserver = find('kube-apiserver', [folder]);
   const etcd = find('etcd', [folder, ...PATH.split(delimiter)]);
-  if (!apiserver) return `there is no kube-apiserver in ${folder} (KUBEBUILDER_ASSETS)`;
-  if (!etcd) return `there is no etcd in ${folder} (KUBEBUILDER_ASSETS) nor on the PATH`;
+  if (!apiserver) return `kube-apiserver not found in ${folder} (KUBEBUILDER_ASSETS)`;
+  if (!etcd) return `etcd not found in ${folder} (KUBEBUILDER_ASSETS) nor on the PATH`;
   const minor = minorOf(apiserver);
   if (minor !== null && (minor < minors.from || minor > minors.to)) return `${apiserver} is of 1.${minor} (KUBEBUILDER_ASSETS)`;
   const more = (name: string) => find(name, [folder]) ?? null;
@@ -68,19 +71,19 @@ function minorOf(program: string): number | null {
   return version === null ? null : Number(version[1]);
 }
 
-/** Why there is no control plane with its controllers; null when there is. */
+/** The reason why a control plane with its controllers is not available; null when it is. */
 export function whyNoControlPlane(minors?: MinorRange): string | null {
   const binaries = findRealBinaries(minors);
   if (typeof binaries === 'string') return binaries;
-  return binaries.controllerManager === null ? `there is no kube-controller-manager in ${folderOf(binaries)} (KUBEBUILDER_ASSETS)` : null;
+  return binaries.controllerManager === null ? `kube-controller-manager not found in ${folderOf(binaries)} (KUBEBUILDER_ASSETS)` : null;
 }
 
-/** Why there is no control plane and a kubelet; null when there are. */
+/** The reason why a control plane and a kubelet are not available; null when they are. */
 export function whyNoKubelet(minors?: MinorRange): string | null {
   const binaries = findRealBinaries(minors);
   if (typeof binaries === 'string') return binaries;
   return (
-    whyNoControlPlane(minors) ?? (binaries.kubelet === null ? `there is no kubelet in ${folderOf(binaries)} (KUBEBUILDER_ASSETS)` : null)
+    whyNoControlPlane(minors) ?? (binaries.kubelet === null ? `kubelet not found in ${folderOf(binaries)} (KUBEBUILDER_ASSETS)` : null)
   );
 }
 
@@ -88,7 +91,10 @@ function folderOf({ apiserver }: RealBinaries): string {
   return dirname(apiserver);
 }
 
-/** Starts etcd and kube-apiserver on free ports of the loopback address, with Node and RBAC authorizers, NodeRestriction and bootstrap tokens. */
+/**
+ * Starts etcd and kube-apiserver on free ports of the loopback address, with Node and RBAC authorizers,
+ * NodeRestriction and bootstrap tokens.
+ */
 export async function startRealApiServer(
   binaries: RealBinaries,
   options: { readonly withControllerManager?: boolean } = {},
@@ -168,7 +174,7 @@ export async function startRealApiServer(
         await whileDown?.();
         server = await startServer();
       },
-      beside: async (flags) => {
+      startAnother: async (flags) => {
         const [other] = await freePorts(1);
         await startServer(other, flags);
         const address = `https://127.0.0.1:${other}`;
@@ -236,7 +242,7 @@ function controllerManagerArgs(path: (name: string) => string, port: number | un
 }
 
 interface Running {
-  /** The last it said; for messages. */
+  /** The last lines of output, for messages. */
   output(): string;
   alive(): boolean;
   stop(): Promise<void>;
@@ -288,7 +294,7 @@ function readyz(url: string, ca: string): Promise<number> {
   });
 }
 
-/** Ports nobody listens on now, all different. */
+/** Distinct ports that are free now. */
 async function freePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, () => {

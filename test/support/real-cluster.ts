@@ -5,7 +5,7 @@ import type { Cluster } from '../../src/kube/cluster.ts';
 import { type LabHosts, startLabHosts } from './lab-hosts.ts';
 import { findRealBinaries, startRealApiServer } from './real-apiserver.ts';
 
-/** A control plane of Kubernetes itself on this machine, and hosts with its kubelet that reach it. */
+/** A real control plane on the local host, and lab hosts with real kubelets that reach it. */
 export interface RealCluster {
   readonly cluster: Cluster;
   readonly lab: LabHosts;
@@ -13,16 +13,16 @@ export interface RealCluster {
 }
 
 /**
- * @param hosts how many; they are new
- * @param directory gets `admin.conf`, the kubeconfig of an administrator, and `init.yaml`
- * @param config what is in `init.yaml`
- * @throws Error where `whyNoKubelet` or `whyNoLabHosts` has a reason
+ * @param hosts number of hosts; all are new
+ * @param directory receives `admin.conf`, the kubeconfig of an administrator, and `init.yaml`
+ * @param config content of `init.yaml`
+ * @throws Error when `whyNoKubelet` or `whyNoLabHosts` returns a reason
  */
 export async function startRealCluster(hosts: number, directory: string, config: string): Promise<RealCluster> {
   const binaries = findRealBinaries();
   if (typeof binaries === 'string') throw new Error(binaries);
   const { kubelet } = binaries;
-  if (kubelet === null) throw new Error('there is no kubelet');
+  if (kubelet === null) throw new Error('kubelet not found');
   const api = await startRealApiServer(binaries, { withControllerManager: true });
   const text = api.adminKubeconfig();
   writeFileSync(join(directory, 'admin.conf'), text, { mode: 0o600 });

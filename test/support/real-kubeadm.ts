@@ -8,7 +8,7 @@ import { describeCertificate } from '../../src/x509/describe-certificate.ts';
 import type { InitInput } from './kubeadm-inputs.ts';
 import type { InitExpectation, RecordedAction } from './kubeadm-recordings.ts';
 
-/** What `kubeadm init --dry-run` makes of an input, as in the recordings. */
+/** The result of `kubeadm init --dry-run` for an input, in the form of the recordings. */
 export interface DryRun {
   readonly exitCode: number;
   readonly expected: InitExpectation;
@@ -29,7 +29,7 @@ export function writeInput(directory: string, { documents, patches }: InitInput)
 /** Runs the real kubeadm. */
 export async function kubeadmDryRun(kubeadm: string, config: string): Promise<DryRun> {
   const output = mkdtempSync(join(tmpdir(), 'kubeletadm-kubeadm-'));
-  // Its preflight waits a quarter of a minute for an external etcd. Where the file leaves out phases, that is one of them.
+  // Its preflight waits 15 seconds for an external etcd. Files with skipPhases already list the preflight.
   const without = readFileSync(config, 'utf8').includes('skipPhases') ? [] : ['--skip-phases', 'preflight'];
   try {
     const { exitCode, stdout, stderr } = await execa(kubeadm, ['init', '--config', config, '--dry-run', ...without], {
@@ -51,7 +51,7 @@ export function kubeadmVersion(kubeadm: string): string {
 
 const KUBELET_FILES = new Set(['config.yaml', 'instance-config.yaml', 'kubeadm-flags.env']);
 
-/** The files of a dry run lie all in one directory. */
+/** All files of a dry run are in one directory. */
 function readFiles(output: string): InitExpectation {
   const read = (name: string): string => readFileSync(join(output, name), 'utf8');
   const names = readdirSync(output, { recursive: true, encoding: 'utf8' });
@@ -84,7 +84,7 @@ function describeKubeconfig(text: string): object {
   return { server, cluster, user, currentContext: config['current-context'], clientCertificate: describe(certificate) };
 }
 
-/** The objects that are sent, in order: each is shown below its action. */
+/** The sent objects, in order: each is shown below its action. */
 function readActions(text: string): readonly RecordedAction[] {
   const lines = text.split('\n');
   return lines.flatMap((line, i): RecordedAction[] => {

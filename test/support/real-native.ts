@@ -13,14 +13,17 @@ import { becomes, comesTo, type NativeSubject, type SubjectKubelet, type Subject
 import { payload } from './native-world.ts';
 import { type RealApiServer, type RealBinaries, startRealApiServer } from './real-apiserver.ts';
 
-/** A control plane and hosts with kubelets up to 1.23, all real. */
+/** A real control plane and hosts with real kubelets up to 1.23. */
 export interface RealNativeLab {
   readonly api: RealApiServer;
   readonly admin: Cluster;
   readonly hosts: LabHosts;
   /** The kubeconfig of an administrator, for another API server with the same objects and the gate off. */
   withoutGate(): Promise<string>;
-  /** Lends a host to one test, with a kubelet that runs its local configuration and, unless it is off, has reported so. */
+  /**
+   * Lends a host to one test, with a kubelet that runs its local configuration and, unless the feature is
+   * off, has reported that.
+   */
   lend<T>(options: RealSubjectOptions, use: (subject: RealSubject) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -37,7 +40,10 @@ export interface RealSubject extends NativeSubject {
 
 const DIRECTORY = '/var/lib/kubelet/dynamic';
 const DROP_IN = '/etc/systemd/system/kubelet.service.d/10-test.conf';
-/** What payloads leave out, for every one replaces all of the file. Everybody may ask for its configuration and metrics. */
+/**
+ * Settings that payloads omit, for every payload replaces the whole file. Anonymous access to configz and
+ * metrics is allowed.
+ */
 const FLAGS = [
   '--kubeconfig=/etc/kubernetes/kubelet.conf',
   '--config=/var/lib/kubelet/config.yaml',
@@ -48,7 +54,7 @@ const FLAGS = [
   '--authorization-mode=AlwaysAllow',
 ];
 
-/** Starts them. @param count hosts */
+/** Starts them. @param count number of hosts */
 export async function startRealNative(binaries: RealBinaries, count: number): Promise<RealNativeLab> {
   const api = await startRealApiServer(binaries, { withControllerManager: true });
   const admin = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
@@ -65,7 +71,7 @@ export async function startRealNative(binaries: RealBinaries, count: number): Pr
   let lent = 0;
   let other: Promise<string> | null = null;
   const withoutGate = (): Promise<string> => {
-    other ??= api.beside(['--feature-gates=DynamicKubeletConfig=false']).then(({ adminKubeconfig }) => adminKubeconfig);
+    other ??= api.startAnother(['--feature-gates=DynamicKubeletConfig=false']).then(({ adminKubeconfig }) => adminKubeconfig);
     return other;
   };
   const close = async (): Promise<void> => {
@@ -110,7 +116,7 @@ interface SubjectPlace {
   readonly withoutGate: () => Promise<string>;
 }
 
-/** Has nothing left of the test before. */
+/** Removes all remains of the previous test. */
 async function begin(subject: RealSubject, { restart = 'always', needsNode = false, isOff = false }: RealSubjectOptions): Promise<void> {
   const { admin, nodeName, namespace } = subject;
   const flags = [...FLAGS, ...(isOff ? [] : [`--dynamic-config-dir=${DIRECTORY}`]), ...(needsNode ? ['--register-node=false'] : [])];
@@ -160,7 +166,7 @@ function realSubject({ host, namespace, hosts, admin, api, open, withoutGate }: 
     pass,
     backdate,
     passTrial: async () => {
-      // Its first sync writes the file anew.
+      // The first sync of the kubelet writes the file again.
       const started = async () => Number(await sh('date -d "$(systemctl show kubelet -p ExecMainStartTimestamp --value)" +%s'));
       await becomes(subject, async () => (await store.modifiedAt(assigned)) > (await started()) + 5, true);
       await backdate(11);
@@ -185,7 +191,7 @@ function realSubject({ host, namespace, hosts, admin, api, open, withoutGate }: 
 
 type Shell = (script: string) => Promise<string>;
 
-/** A shell on a host by one connection for all that is asked; it ends by itself. */
+/** A shell on a host over one connection for all commands; it exits when the connection closes. */
 function shellOf({ sshConfig }: LabHosts, host: string): Shell {
   const kept = ['-o', 'ControlMaster=auto', '-o', `ControlPath=${sshConfig}-%C`, '-o', 'ControlPersist=30'];
   return async (script) => {
@@ -214,7 +220,7 @@ function storeOf(sh: Shell): SubjectStore {
 }
 
 function kubeletOf(sh: Shell): SubjectKubelet {
-  /** Of the journal, where the last start by hand was. */
+  /** The journal position of the last manual start. */
   let cursor = '';
   const journal = (): Promise<string> =>
     sh(`journalctl -u kubelet -o cat --no-pager --lines=20000 ${cursor === '' ? '' : `--after-cursor='${cursor}'`}`);
@@ -243,7 +249,7 @@ function kubeletOf(sh: Shell): SubjectKubelet {
 
 const STATES: Readonly<Record<string, SubjectProcess['state']>> = { running: 'running', 'auto-restart': 'waiting', start: 'running' };
 
-/** Nobody listens there: what it is asked about ends in an error 500. */
+/** The port has no listener: a review of credentials through it ends in an error 500. */
 const REFUSING_WEBHOOK = {
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingWebhookConfiguration',

@@ -2,13 +2,13 @@ import type { ReportEvent, Reporter } from '../../src/base/reporter.ts';
 
 export interface RecordingReporter extends Reporter {
   readonly events: readonly ReportEvent[];
-  /** The codes of what was said, in order. */
+  /** The codes of the reported messages, in order. */
   codes(): readonly string[];
   /** The messages of one code, in order. */
   messages(code: string): readonly string[];
 }
 
-/** Keeps everything that is said. */
+/** Keeps all reported messages. */
 export function recordingReporter(): RecordingReporter {
   const events: ReportEvent[] = [];
   return {

@@ -1,20 +1,23 @@
 import { type AST, RegExpParser } from '@eslint-community/regexpp';
 
-/** What a regular expression may cost on a text that it does not match. */
+/** The worst-case cost of a regular expression on a text that does not match. */
 export interface RegexCost {
   readonly growth: 'linear' | 'polynomial' | 'exponential' | 'unknown';
-  /** What has to be repeated in a text for that, or why it can't be told. */
+  /** The repeated part of a worst-case text, or the reason why the cost is unknown. */
   readonly witness: string;
 }
 
 /**
- * How the time grows that a backtracking engine takes for a regular expression, in the length of a text.
+ * Estimates how the running time of a backtracking engine grows with the length of the text.
  *
- * The pattern becomes a graph: a node for each place that reads a character, and one for the search, which begins at every character. It takes exponential time
- * when a node comes back to itself in two ways by the same word, and polynomial time when two loops follow each other and the same word goes round either
- * and from one to the other; each only where what follows can still fail. Look-arounds and word boundaries count as if they held.
- * @see Weber, Seidl: On the degree of ambiguity of finite automata (1991); Wüstholz et al.: Static detection of DoS vulnerabilities in programs that use
- *   regular expressions (2017)
+ * The pattern becomes a graph: one node per position that reads a character, and one for the search, which
+ * starts at every character. Time is exponential when a node reaches itself in two ways by the same word, and
+ * polynomial when two loops follow each other and the same word leads around both loops and from the first to
+ * the second; each only if the rest of the pattern can still fail. Look-arounds and word boundaries are
+ * treated as if they matched.
+ * @see Weber, Seidl: On the degree of ambiguity of finite automata (1991); Wüstholz et al.: Static
+ *   detection of DoS
+ *   vulnerabilities in programs that use regular expressions (2017)
  */
 export function regexCost(pattern: string, flags: string): RegexCost {
   const parsed = new RegExpParser().parseLiteral(`/${pattern || '(?:)'}/${flags}`);
@@ -28,20 +31,29 @@ export function regexCost(pattern: string, flags: string): RegexCost {
 
 class Unsupported extends Error {}
 
-/** More copies of a part than this, as of `{1,2000}`, count as a loop. */
+/** A part with more copies than this, like `{1,2000}`, is treated as a loop. */
 const MAX_COPIES = 300;
 const MAX_NODES = 4000;
 
-/** What may stand before a place, by letter, and last whether it may be the beginning of the text; null: anything. */
+/**
+ * The letters that may precede a position; the last element: whether the position may be the start of the
+ * text; null: anything.
+ */
 type Before = readonly boolean[] | null;
 
-/** A way through a part of a pattern that reads nothing: what has to be before it (`^`), and whether nothing may follow (`$`). */
+/**
+ * A path through a part of a pattern that reads nothing: the required preceding letters (`^`), and whether
+ * the text must end (`$`).
+ */
 interface EmptyWay {
   readonly before: Before;
   readonly end: boolean;
 }
 
-/** A part of a pattern: how it is passed without a character, where it begins to read, where it ends. An entry that is there twice is two ways. */
+/**
+ * A part of a pattern: its paths without a character, its first and its last nodes. A duplicate entry means
+ * two paths.
+ */
 interface Part {
   readonly empty: readonly EmptyWay[];
   readonly first: readonly { readonly node: number; readonly before: Before }[];
@@ -51,16 +63,22 @@ interface Part {
 const NOTHING: Part = { empty: [{ before: null, end: false }], first: [], last: [] };
 
 class Automaton {
-  /** Characters stand for all that the pattern does not tell apart; of each node those it reads. */
+  /**
+   * One representative character per class of characters that the pattern distinguishes; for each node those
+   * that it reads.
+   */
   readonly letters: readonly string[];
   readonly reads: (readonly boolean[])[] = [];
-  /** Of each node those that may follow, as often as there are ways. */
+  /** The successors of each node, one entry per path. */
   readonly next: number[][] = [];
-  /** Accepts whatever follows, at the end of the text, or at the end of a line. */
+  /** Whether a node accepts with any following text, at the end of the text, or at the end of a line. */
   readonly accepts: ('always' | 'at end' | 'at line end' | null)[] = [];
-  /** Those in a loop that takes as little as it can. */
+  /** The nodes in a lazy loop. */
   readonly lazy = new Set<number>();
-  /** The search, which reads any character and begins anew: a node for all letters behind which the same can begin. */
+  /**
+   * The search, which reads any character and restarts: one node per class of letters after which the same
+   * matches can start.
+   */
   readonly searches: readonly number[];
   readonly start: number;
   readonly #flags: AST.Flags;
@@ -167,14 +185,14 @@ class Automaton {
       case 'word':
         return NOTHING;
       case 'lookahead':
-        // What is looked at is read and leads nowhere; the rest of the pattern begins beside it.
+        // A look-around reads its text and leads nowhere; the rest of the pattern starts next to it.
         return { ...NOTHING, first: this.#alternatives(assertion.alternatives).first };
       default:
         return { ...NOTHING, empty: [{ before: this.#behind(assertion), end: false }] };
     }
   }
 
-  /** Single characters that may stand before, or may not. */
+  /** Single characters that must or must not precede. */
   #behind({ alternatives, negate }: AST.LookbehindAssertion): Before {
     const sets = alternatives.map(({ elements: [element, ...more] }) =>
       element === undefined || more.length > 0 ? undefined : this.#sets.get(element.raw),
@@ -194,7 +212,7 @@ class Automaton {
     return part;
   }
 
-  /** The last way round reads something: an empty one ends a loop. */
+  /** The last iteration reads something: an empty one ends a loop. */
   #loop(part: Part, isOptional: boolean): Part {
     this.#link(part, part);
     return isOptional ? optional({ ...part, empty: [] }) : part;
@@ -206,7 +224,7 @@ class Automaton {
     const { empty: right } = b;
     return {
       empty: few(left.flatMap((one) => right.map((two) => ({ before: both(one.before, two.before), end: one.end || two.end })))),
-      // Behind `$` nothing is read but a newline, where lines count.
+      // After `$` only a newline is read, with the flag m.
       first: [
         ...a.first,
         ...left
@@ -250,7 +268,7 @@ function both(a: Before, b: Before): Before {
   return a.map((may, i) => may && b[i] === true);
 }
 
-/** Two ways of a kind are as bad as more. */
+/** More than two paths of a kind are as bad as two. */
 function few(routes: readonly EmptyWay[]): readonly EmptyWay[] {
   const keys = routes.map((route) => JSON.stringify(route));
   return routes.filter((_, i) => keys.slice(0, i).filter((key) => key === keys[i]).length < 2);
@@ -268,7 +286,10 @@ function charactersOf(node: AST.Pattern | AST.Assertion): readonly (AST.Characte
   return found;
 }
 
-/** Characters among which are all kinds that a pattern tells apart: ASCII, some beyond it, and those at the borders of its ranges. */
+/**
+ * One character of every class that a pattern distinguishes: ASCII, some others, and the limits of its
+ * ranges.
+ */
 function lettersOf(pattern: AST.Pattern): readonly string[] {
   const codes = new Set([
     ...Array.from({ length: 128 }, (_, code) => code),
@@ -293,18 +314,18 @@ function lettersOf(pattern: AST.Pattern): readonly string[] {
 function costOf(automaton: Automaton): RegexCost {
   const { reads, next, letters, searches, start, lazy, accepts } = automaton;
   const certain = certainNodes(automaton);
-  // Where it matches at its first place whatever the text is, it is not searched for.
+  // A pattern that always matches at the first position is not searched.
   const ignored = new Set(certain.has(start) ? searches : []);
   const follow: Follow = (node, letter) => {
     const routes = (next[node] ?? []).filter((to) => reads[to]?.[letter] === true);
-    // A match ends everything.
+    // A match ends the search.
     return routes.some((to) => accepts[to] === 'always') ? [] : routes;
   };
   const loops = loopsOf(next, reads).map((loop) => loop.filter((node) => !ignored.has(node)));
   const failing = loops
     .map((loop) => loop.filter((node) => !certain.has(node) && !searches.includes(node)))
     .filter((loop) => loop.length > 0);
-  // A loop that takes as little as it can tries what follows again and again, though it ends well.
+  // A lazy loop tries the rest of the pattern repeatedly, even if it finally matches.
   const trying = loops.map((loop) => loop.filter((node) => !certain.has(node) || lazy.has(node))).filter((loop) => loop.length > 0);
   for (const loop of failing) {
     const word = twoWaysRound(loop, follow, letters.length);
@@ -323,7 +344,7 @@ function text(word: readonly number[], letters: readonly string[]): string {
   return JSON.stringify(word.map((letter) => letters[letter]).join(''));
 }
 
-/** Nodes from which the pattern matches, whatever follows: nothing is tried again behind them. */
+/** Nodes from which the pattern always matches: the engine never backtracks from them. */
 function certainNodes({ next, reads, accepts, letters, isNewline, searches }: Automaton): ReadonlySet<number> {
   const certain = new Set(next.keys());
   for (let size = -1; size !== certain.size; ) {
@@ -344,7 +365,7 @@ function certainNodes({ next, reads, accepts, letters, isNewline, searches }: Au
   return certain;
 }
 
-/** The strongly connected components that have a way round. */
+/** The strongly connected components with a cycle. */
 function loopsOf(next: readonly (readonly number[])[], reads: readonly (readonly boolean[])[]): readonly (readonly number[])[] {
   const canRead = (node: number): boolean => reads[node]?.includes(true) === true;
   const reach = next.map((_, from) => {
@@ -371,7 +392,7 @@ function loopsOf(next: readonly (readonly number[])[], reads: readonly (readonly
 
 type Follow = (node: number, letter: number) => readonly number[];
 
-/** A word by which a node of a loop comes back to itself in two ways; null: there is none. */
+/** A word by which a node of a loop reaches itself in two ways; null: none. */
 function twoWaysRound(loop: readonly number[], follow: Follow, letters: number): readonly number[] | null {
   const inside = new Set(loop);
   for (const node of loop)
@@ -396,7 +417,7 @@ function pairs(state: readonly number[], letter: number, follow: Follow, inside:
   return a.flatMap((left) => b.map((right) => [left, right]));
 }
 
-/** A word that goes round in one loop, round in another, and from the one to the other; null: there is none. */
+/** A word around one loop, around another, and from the first to the second; null: none. */
 function fromLoopToLoop(one: readonly number[], two: readonly number[], follow: Follow, letters: number): readonly number[] | null {
   const [first, second] = [new Set(one), new Set(two)];
   for (const p of one)
@@ -430,12 +451,12 @@ function wordFrom(
 
 interface SearchOptions {
   readonly isGoal: (state: readonly number[], parted: boolean) => boolean;
-  /** Whether a state is one that has to be on the way. */
+  /** Whether a state is a required intermediate state. */
   readonly parts: (state: readonly number[]) => boolean;
   readonly letters: number;
 }
 
-/** The shortest word from a state to the goal, by at least one letter. */
+/** The shortest word from a state to the goal, at least one letter long. */
 function search(
   from: readonly number[],
   step: (state: readonly number[], letter: number) => readonly (readonly number[])[],

@@ -5,10 +5,10 @@ import type { LabHosts } from './lab-hosts.ts';
 const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
 /**
- * Does what a kubelet does at the API server, for the stand-in kubelets of lab hosts, which cannot reach it: once one
- * runs with a kubelet.conf, it gets a client certificate of the cluster and a Ready Node. The Node is deleted when the
- * host has no kubelet.conf any more.
- * @returns what ends it
+ * Registers Nodes in place of the stand-in kubelets of lab hosts, which cannot reach the API server: once one
+ * runs with a kubelet.conf, it gets a client certificate of the cluster and a Ready Node. The Node is deleted
+ * when the host has no kubelet.conf.
+ * @returns a function that stops the registration
  */
 export function registerNodes(lab: LabHosts, cluster: Cluster, authority: CertificateAuthority): () => Promise<void> {
   let ended = false;
@@ -29,7 +29,7 @@ export function registerNodes(lab: LabHosts, cluster: Cluster, authority: Certif
   };
   const loop = (async () => {
     while (!ended) {
-      // A host that is being reset does not answer: it is asked again.
+      // A host that is being reset does not answer: it is queried again.
       for (const host of lab.names) await visit(host).catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }

@@ -1,14 +1,15 @@
 import { appendFileSync } from 'node:fs';
 
 /**
- * Notes that tests are left out because this machine lacks something; `npm test` lists it at its end.
- * @param what needs it, e.g. `lab hosts`
- * @param why what is missing; null when nothing is
- * @returns true when they must be skipped
+ * Records that tests are skipped because the local host lacks a requirement; `npm test` lists them at its
+ * end.
+ * @param what the skipped tests, e.g. `lab hosts`
+ * @param reason the missing requirement; null when none is missing
+ * @returns true when the tests must be skipped
  */
-export function requirement(what: string, why: string | null): boolean {
-  if (why === null) return false;
-  const line = `skipped: ${what}: ${why}`;
+export function requirement(what: string, reason: string | null): boolean {
+  if (reason === null) return false;
+  const line = `skipped: ${what}: ${reason}`;
   const list = process.env.KUBELETADM_TEST_SKIPS;
   if (list === undefined) console.warn(line);
   else appendFileSync(list, `${line}\n`);

@@ -20,7 +20,7 @@ export interface CliOptions {
 
 const ONE_KEY = issuerOfOneKey();
 
-/** Runs a command line in this process, with the real adapters, and gives what it printed. */
+/** Runs a command line in this process, with the real adapters, and returns its output. */
 export async function runCommand(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const stdout = new Sink();
   const stderr = new Sink();
@@ -31,7 +31,7 @@ export async function runCommand(argv: readonly string[], options: CliOptions = 
     stderr,
     signal: options.signal ?? new AbortController().signal,
   });
-  // Nothing of a dry run is used: RSA keys take a while.
+  // A dry run uses nothing of this; RSA keys are slow to generate.
   const issuer = argv.includes('--dry-run') ? { certificateIssuer: async () => ONE_KEY } : {};
   const code = await runCli(argv, { ...services, ...issuer, ...options.services?.(services) }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };

@@ -1,6 +1,9 @@
-/** A TypeScript source, read without a compiler: enough to find its imports and regular expressions. */
+/** A TypeScript source, read without a compiler: its imports and regular expressions. */
 export interface ScannedSource {
-  /** The text with comments and the insides of strings, templates and regular expressions blanked; places stay the same. */
+  /**
+   * The text with comments and the content of strings, templates and regular expressions replaced by spaces;
+   * positions are unchanged.
+   */
   readonly code: string;
   readonly imports: readonly SourceImport[];
   readonly regexes: readonly RegexLiteral[];
@@ -10,9 +13,9 @@ export interface ScannedSource {
 export interface SourceImport {
   readonly specifier: string;
   readonly line: number;
-  /** `import type` and `export type`: gone when the program runs. */
+  /** `import type` and `export type`: removed at runtime. */
   readonly typeOnly: boolean;
-  /** What stands between the keyword and `from`: `{ a, b }`. Empty for `import()` and `import 'x'`. */
+  /** The text between the keyword and `from`: `{ a, b }`. Empty for `import()` and `import 'x'`. */
   readonly clause: string;
 }
 
@@ -47,7 +50,7 @@ function findImports(text: string, code: string, lineOf: (offset: number) => num
   return found;
 }
 
-/** Characters after which a slash begins a regular expression, and words that do the same. */
+/** Characters and words after which a slash starts a regular expression. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|void|delete|await|yield))$/;
 
 function blankOut(text: string) {

@@ -10,7 +10,10 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import { type CliResult, runCommand } from './run-cli.ts';
 
-/** An API server with its Service default/kubernetes and the signer for serving certificates: the double or real components. */
+/**
+ * An API server with its Service default/kubernetes and the signer for serving certificates: the double or
+ * real components.
+ */
 export interface SigningApiServer {
   adminKubeconfig(): string;
   kubeconfigFor(user: string, groups?: readonly string[]): Promise<string>;
@@ -27,7 +30,10 @@ apiServer: {certSANs: [api-internal.cluster.example]}
 networking: {serviceSubnet: 10.96.0.0/16, podSubnet: 10.244.0.0/16, dnsDomain: cluster.local}
 `;
 
-/** A name or an address the node writes into its own status and asks for, and the code `csr approve` refuses it with. */
+/**
+ * A SAN that the node writes into its own status and requests, and the error code with which `csr approve`
+ * rejects it.
+ */
 const ATTACKS: readonly (readonly [name: string, type: string, san: string, code: string])[] = [
   ['svc', 'InternalDNS', 'kubernetes.default.svc', 'CSR_RESERVED_NAME'],
   ['endpoint', 'ExternalDNS', 'api.cluster.example', 'CSR_RESERVED_NAME'],
@@ -40,7 +46,7 @@ const ATTACKS: readonly (readonly [name: string, type: string, san: string, code
   ['foreign', 'ExternalDNS', 'registry.example.com', 'CSR_FOREIGN_NAME'],
 ];
 
-/** A node that writes names of others into its own Node and asks for serving certificates with them. */
+/** A node that writes other hosts' names into its own Node and requests serving certificates for them. */
 export function servingCsrAttack(name: string, start: () => Promise<SigningApiServer>): void {
   describe(name, { timeout: 120_000 }, () => {
     const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-csr-attack-'));
@@ -103,7 +109,7 @@ export function servingCsrAttack(name: string, start: () => Promise<SigningApiSe
       rmSync(directory, { recursive: true, force: true });
     });
 
-    it.each([[['--all']], [['--all', '--trust-node-status']]])('approves no name of others with %s', async (flags) => {
+    it.each([[['--all']], [['--all', '--trust-node-status']]])('approves no SAN of another host with %s', async (flags) => {
       const { code, stdout, stderr } = await csr('approve', ...flags, '--dry-run');
       expect(stdout).not.toContain('attack-');
       for (const [attack, , san, refusal] of ATTACKS)
@@ -114,7 +120,7 @@ export function servingCsrAttack(name: string, start: () => Promise<SigningApiSe
       for (const [attack] of ATTACKS) expect(await conditionsOf(`attack-${attack}`)).toEqual([]);
     });
 
-    it('refuses the own address of a node as soon as another Node has it too', async () => {
+    it("rejects a node's own address once another Node has it, too", async () => {
       await node2.create(await servingCsr('honest-node2', 'node2', ['node2', '10.0.0.12']));
       expect((await csr('approve', 'honest-node2', '--trust-node-status')).stderr).toMatch(
         /honest-node2 is not approved: IP:10\.0\.0\.12 .*status of Node evil.*\[CSR_NAME_OF_ANOTHER_NODE\]/,
@@ -137,7 +143,7 @@ export function servingCsrAttack(name: string, start: () => Promise<SigningApiSe
       expect(subjectAltName).toBe('DNS:cp1, IP Address:10.0.0.11');
     });
 
-    it('knows the addresses of Services and of API servers without kubeadm-config', async () => {
+    it('knows the addresses of Services and API servers without kubeadm-config', async () => {
       await admin.delete({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' });
       const { stderr, code } = await csr('approve', 'attack-service-ip', 'attack-control-plane', '--trust-node-status');
       expect(stderr).toMatch(/attack-service-ip is not approved: IP:10\.96\.0\.1 .*\[CSR_RESERVED_NAME\]/);

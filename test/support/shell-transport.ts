@@ -2,18 +2,21 @@ import { spawn } from 'node:child_process';
 import type { RunOptions, RunResult, Transport } from '../../src/host/transport.ts';
 
 export interface ShellOptions {
-  /** What stands in for `/bin/sh`: a program and its first arguments. */
+  /** Replaces `/bin/sh`: a program and its first arguments. */
   readonly shell: readonly [string, ...string[]];
   /** The name it is called by; bash is a POSIX shell when called `sh`. */
   readonly argv0?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly uid?: number;
   readonly gid?: number;
-  /** Sends only so much of what is to be sent, as a connection that breaks. */
+  /** Sends only this much of the input, like a connection that breaks. */
   readonly cutStdinAt?: number;
 }
 
-/** Runs what is meant for `/bin/sh` in another shell, environment or user of this machine. Nothing else may be run. */
+/**
+ * Runs programs for `/bin/sh` in another shell, environment or user of the local host. Rejects any other
+ * command.
+ */
 export function shellTransport({ shell, argv0, env, uid, gid, cutStdinAt }: ShellOptions): Transport {
   const [program, ...first] = shell;
   return {
@@ -22,7 +25,7 @@ export function shellTransport({ shell, argv0, env, uid, gid, cutStdinAt }: Shel
       if (argv[0] !== '/bin/sh') throw new Error(`not a shell: ${argv[0]}`);
       const child = spawn(program, [...first, ...argv.slice(1)], {
         ...(argv0 === undefined ? {} : { argv0 }),
-        // No HOME: start-up files of whoever runs the tests are none of ours.
+        // No HOME: start-up files of the user who runs the tests must not apply.
         env: { PATH: process.env.PATH, HOME: '/nonexistent', ...env },
         ...(uid === undefined ? {} : { uid }),
         ...(gid === undefined ? {} : { gid }),

@@ -4,15 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ShellOptions } from './shell-transport.ts';
 
-/** A POSIX shell of this machine; `missing` says why it cannot be tried. */
+/** A POSIX shell of the local host; `missing` is the reason why it cannot be tested. */
 export interface Shell {
   readonly name: string;
   readonly missing: string | null;
-  /** @param directory a directory for what the shell needs */
+  /** @param directory a directory for files of the shell */
   options(directory: string): ShellOptions;
 }
 
-/** The shells a host may have as `/bin/sh`: dash (Debian), bash (RHEL), mksh (no printf of its own), busybox with nothing but its own tools (Alpine, small images). */
+/**
+ * Shells that hosts have as `/bin/sh`: dash (Debian), bash (RHEL), mksh (no builtin printf), busybox with
+ * only its own tools (Alpine, small images).
+ */
 export const SHELLS: readonly Shell[] = [
   { name: 'dash', missing: missing('/bin/dash'), options: () => ({ shell: ['/bin/dash'] }) },
   { name: 'bash as sh', missing: missing('/bin/bash'), options: () => ({ shell: ['/bin/bash'], argv0: 'sh' }) },
@@ -31,7 +34,10 @@ export const SHELLS: readonly Shell[] = [
   },
 ];
 
-/** Why stand-ins in PATH do not see what a shell calls; null when they do. The busybox of some packages runs its own programs, whatever PATH says. */
+/**
+ * The reason why stand-ins in PATH do not see the programs that a shell runs; null when they do. Some
+ * packages of busybox run their own applets, whatever PATH contains.
+ */
 export function whyNotWatched(shell: Shell): string | null {
   if (shell.missing !== null) return shell.missing;
   const directory = mkdtempSync(join(tmpdir(), 'ka-shell-'));
@@ -50,10 +56,10 @@ function busyboxPath(): string {
 }
 
 function missing(path: string): string | null {
-  return existsSync(path) ? null : `there is no ${path}`;
+  return existsSync(path) ? null : `${path} does not exist`;
 }
 
-/** A directory for PATH with these programs of this machine and no others; those that are not there are left out. */
+/** A directory for PATH with these local programs and no others; missing programs are skipped. */
 export function onlyPrograms(directory: string, names: readonly string[]): string {
   mkdirSync(directory, { recursive: true });
   for (const name of names) {
@@ -63,7 +69,7 @@ export function onlyPrograms(directory: string, names: readonly string[]): strin
   return directory;
 }
 
-/** Where a program is; null when this machine does not have it. */
+/** The path of a program; null when the local host lacks it. */
 export function findProgram(name: string): string | null {
   const found = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].map((folder) => join(folder, name));
   return found.find((path) => existsSync(path)) ?? null;

@@ -1,14 +1,17 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What the proxy does: who may use it, and where it leads to; a number is the reply of RFC 1928 with which it refuses. */
+/**
+ * The proxy's behaviour: its credentials and its target; a number is the reply of RFC 1928 with which it
+ * rejects requests.
+ */
 export interface SocksRules {
   readonly login?: string;
   readonly to: number | { readonly port: number };
-  /** Where somebody asked to go. */
+  /** The requested targets. */
   readonly asked: string[];
 }
 
-/** A proxy of SOCKS version 5 by RFC 1928 and RFC 1929, as far as names and IPv4 addresses go. Not listening yet. */
+/** A SOCKS version 5 proxy by RFC 1928 and RFC 1929, for names and IPv4 addresses. Not listening yet. */
 export function socksProxy({ login, to, asked }: SocksRules): Server {
   return createServer(async (client) => {
     client.on('error', () => undefined);

@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ScannedSource, scanSource } from './scan-source.ts';
 
-/** Where the repository is. */
+/** The directory of the repository. */
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
 export interface SourceFile extends ScannedSource {
-  /** Below the repository, with `/`: `src/base/errors.ts`. */
+  /** Relative to the repository, with `/`: `src/base/errors.ts`. */
   readonly path: string;
 }
 
@@ -20,12 +20,12 @@ export function sourceFiles(folder: string): readonly SourceFile[] {
     .map((path) => ({ path, ...scanSource(readFileSync(join(REPOSITORY, path), 'utf8')) }));
 }
 
-/** The path a relative import leads to, or null for a package. */
+/** The path of a relative import, or null for a package. */
 export function resolveImport(from: string, specifier: string): string | null {
   return specifier.startsWith('.') ? join(dirname(from), specifier) : null;
 }
 
-/** Every text file that belongs to the repository, by path; what is installed or built is left out. */
+/** Every text file of the repository, by path; installed and built files are excluded. */
 export function repositoryTexts(): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   const visit = (folder: string): void => {

@@ -6,30 +6,33 @@ import { newSshKey } from '../../src/lab/hosts/ssh-key.ts';
 import { listenOnLoopback } from './loopback.ts';
 
 export interface SshServerOptions {
-  /** Password that lets anyone in. */
+  /** Password that every user may log in with. */
   readonly password?: string;
   readonly methods?: readonly ('password' | 'keyboard-interactive')[];
-  /** Asked one after the other; the first hidden one wants the password. Default: one hidden question. */
+  /** Prompts in order; the first hidden one requests the password. Default: one hidden prompt. */
   readonly queries?: readonly { readonly prompt: string; readonly echo: boolean }[];
-  /** Wants a new password in place of an answer. */
+  /** Requests a new password in place of an answer. */
   readonly passwordExpired?: boolean;
   /** Program and arguments before the command. Default `/bin/sh -c`. */
   readonly loginShell?: readonly [string, ...string[]];
-  /** Sessions at a time on a connection. */
+  /** Maximum number of simultaneous sessions on a connection. */
   readonly maxSessions?: number;
 }
 
 export interface SshServer {
   readonly port: number;
-  /** Type and key, as known_hosts has it. */
+  /** Type and key, in the format of known_hosts. */
   readonly hostKey: string;
-  /** The answers to keyboard-interactive questions, in order. */
+  /** The answers to keyboard-interactive prompts, in order. */
   readonly answers: readonly string[];
   dropConnections(): void;
   stop(): Promise<void>;
 }
 
-/** An SSH server inside the test: logs in by password, runs commands with the local shell as the user of the test. */
+/**
+ * An SSH server inside the test: accepts a password, runs commands with the local shell as the user of the
+ * test.
+ */
 export async function startSshServer(options: SshServerOptions = {}): Promise<SshServer> {
   const { password = 'secret' } = options;
   const keys = newSshKey('test');
@@ -93,7 +96,7 @@ function serveSessions({ loginShell = ['/bin/sh', '-c'], maxSessions = 100 }: Ss
 }
 
 function serveCommand(channel: ssh2.ServerChannel, [program = '', ...args]: readonly string[]): void {
-  // A process group of its own, as every SSH server gives it.
+  // A separate process group, like in every SSH server.
   const child = spawn(program, args, { detached: true });
   channel.pipe(child.stdin);
   const outputSent = relayOutput(child, channel);

@@ -4,13 +4,13 @@ import type { SshTarget } from '../../src/ssh/target.ts';
 
 export interface TargetInput extends Partial<SshTarget> {
   readonly port: number;
-  /** Gets the known_hosts file. */
+  /** The directory for the known_hosts file. */
   readonly directory: string;
   /** Types and keys known for 127.0.0.1 and this port. */
   readonly known?: readonly string[];
 }
 
-/** A target on the loopback that looks at nothing outside of the test's directory. */
+/** A target on the loopback that reads no file outside of the test's directory. */
 export function sshTargetFor(input: TargetInput): SshTarget {
   const { directory, known, ...rest } = input;
   const file = join(directory, `known_hosts_${rest.name ?? rest.port}`);

@@ -7,21 +7,21 @@ import { untilTrue } from './until-true.ts';
 
 const SSHD = '/usr/sbin/sshd';
 
-/** Why tests with a real OpenSSH server cannot run here; null where they can. */
+/** The reason why tests with a real OpenSSH server cannot run; null where they can. */
 export const sshdMissing: string | null = existsSync(SSHD) ? null : `${SSHD} is not installed (package openssh-server)`;
 
 export interface Sshd {
   readonly port: number;
   readonly user: string;
-  /** Holds the client's keys; gone after `stop`. */
+  /** Contains the client's keys; removed by `stop`. */
   readonly directory: string;
-  /** A private key the server accepts. */
+  /** A private key that the server accepts. */
   readonly identityFile: string;
-  /** The server's public key of a type, as known_hosts has it: type and key. */
+  /** The server's public key of a type, in the format of known_hosts: type and key. */
   hostKey(type: HostKeyType): string;
-  /** Ends all connections the hard way and goes on listening. */
+  /** Kills all connections and keeps listening. */
   dropConnections(): void;
-  /** Everything it logged so far. */
+  /** The complete log so far. */
   log(): string;
   stop(): Promise<void>;
 }
@@ -29,8 +29,9 @@ export interface Sshd {
 export type HostKeyType = 'ed25519' | 'ecdsa' | 'rsa';
 
 /**
- * Starts an OpenSSH server of its own on a free port of the loopback: own host keys, own configuration, no PAM, log-in as the user of the test.
- * @param options.config lines that go before the others, so that they win
+ * Starts an OpenSSH server on a free port of the loopback with new host keys and its own configuration,
+ * without PAM; the user of the test can log in.
+ * @param options.config lines that precede the others and therefore win
  */
 export async function startSshd(
   options: { readonly hostKeys?: readonly HostKeyType[]; readonly config?: readonly string[] } = {},
@@ -39,7 +40,7 @@ export async function startSshd(
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-sshd-'));
   const user = userInfo().username;
   const identityFile = join(directory, 'id_ed25519');
-  // Compiled into sshd; distributions make it when the service starts.
+  // A compiled-in path of sshd; distributions create it when the service starts.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
   for (const type of hostKeys) generateKey(join(directory, `host_${type}`), type);
   generateKey(identityFile, 'ed25519');
@@ -90,7 +91,7 @@ export async function startSshd(
   };
 }
 
-/** Makes a key pair with ssh-keygen: `path` and `path.pub`. */
+/** Generates a key pair with ssh-keygen: `path` and `path.pub`. */
 export function generateKey(path: string, type: HostKeyType, passphrase = ''): void {
   execFileSync('ssh-keygen', ['-q', '-t', type, '-N', passphrase, '-C', 'test', '-f', path]);
 }
@@ -106,7 +107,10 @@ function untilListening(child: ChildProcess): Promise<() => string> {
   });
 }
 
-/** All processes below one, by /proc, parents first: sshd gives each connection one or two of its own, and they are not to tell how their commands ended. */
+/**
+ * All descendants of a process by /proc, parents first: sshd has one or two processes per connection, which
+ * must not report the exit of their commands.
+ */
 function descendants(root: number): number[] {
   const children = readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
@@ -123,7 +127,10 @@ function parentOf(pid: string): number | null {
   }
 }
 
-/** Processes of this user that sessions of a server on this port started, also those that outlived their session. */
+/**
+ * Processes of this user that were started by sessions of a server on this port, including those that
+ * outlived it.
+ */
 export function sessionProcesses(port: number): number[] {
   const names = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
   return names
@@ -143,6 +150,6 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Gone in the meantime.
+    // The process has exited meanwhile.
   }
 }

@@ -7,24 +7,24 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { CONFIG_SOURCE_ANNOTATION, parseSourceAnnotation } from '../../src/kubelet/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
-/** What a kubelet does with payloads that hold a word, by seconds since it was given one. */
+/** The kubelet's observations for payloads that contain a word, by seconds since the payload was applied. */
 export type Behaviour = (seconds: number, node: string) => Partial<Observation>;
 
-/** Nodes whose agents decide by the real state machine, on kubelets that do as they are told. All on one clock. */
+/** Nodes whose agents decide with the real state machine, on scripted kubelets. All on one clock. */
 export interface AgentFleet {
   readonly cluster: FakeCluster;
-  /** Sleeping lets the agents live on. */
+  /** A clock whose sleeps let the agents run. */
   readonly clock: Clock;
   readonly elapsedSeconds: number;
   /** By a word of the payload. */
   readonly behaviours: Map<string, Behaviour>;
-  /** At a second of the clock. */
+  /** Actions by second of the clock. */
   readonly plan: Map<number, () => void | Promise<void>>;
-  /** How often each kubelet was restarted. */
+  /** The number of restarts of each kubelet. */
   readonly restarts: Map<string, number>;
-  /** Most nodes that were at the same time in the first seconds after a restart, or down. */
+  /** The maximum number of nodes that were restarting or down at the same time. */
   mostUnavailable(): number;
-  /** The name of the ConfigMap each kubelet runs; `local`. */
+  /** The name of the ConfigMap that each kubelet runs; `local`. */
   runs(): Readonly<Record<string, string>>;
   setReady(node: string, isReady: boolean): Promise<void>;
   pass(seconds: number): Promise<void>;
@@ -41,7 +41,7 @@ interface Agent {
 const START = Date.parse('2030-01-01T00:00:00Z');
 const RESTART_SECONDS = 2;
 
-/** Makes a fleet; each node has reported that it runs its local configuration. */
+/** Creates a fleet; each node has reported that it runs its local configuration. */
 export async function agentFleet(
   names: readonly string[],
   { trialSeconds = 600 }: { readonly trialSeconds?: number } = {},
@@ -97,7 +97,7 @@ export async function agentFleet(
     const { source } = parseSourceAnnotation(node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
     if (source === null) send(agent, { kind: 'unassigned' });
     else {
-      // The name says what is in it: it stands for the hash.
+      // The name is unique per content, so it replaces the hash.
       const identity = { ...source, uid: `uid-${source.name}`, resourceVersion: '1' };
       const isKnown = agent.state.phase !== 'local' && agent.state.assigned.hash === source.name;
       if (!isKnown) send(agent, { kind: 'assigned', candidate: { identity, hash: source.name, changes: [] }, refusal: null, retry: null });
@@ -116,7 +116,7 @@ export async function agentFleet(
     for (let i = 0; i < seconds; i++) {
       time += 1000;
       await plan.get((time - START) / 1000)?.();
-      // An agent lives on without the API server; a stand-in does so a second later.
+      // A real agent continues without the API server; this one continues a second later.
       for (const agent of agents) await live(agent).catch(() => undefined);
       const isAway = ({ isReady, since }: Agent): boolean => !isReady || time - since < RESTART_SECONDS * 1000;
       most = Math.max(most, agents.filter(isAway).length);

@@ -5,12 +5,12 @@ import type { NativeSubject } from './native-subject.ts';
 import { type NativeWorldOptions, nativeWorld } from './native-world.ts';
 
 export interface StandInSubject extends NativeSubject {
-  /** What the kubelet reads is another thing than what is there. */
+  /** Replaces the objects that the kubelet reads by others. */
   serveInstead(change: (object: KubeObject) => KubeObject): void;
   close(): void;
 }
 
-/** The stand-in, on its clock. */
+/** The simulated kubelet, on its clock. */
 export async function standInSubject(options: NativeWorldOptions = {}): Promise<StandInSubject> {
   const world = await nativeWorld(options);
   const { kubelet, admin, asNode, directory } = world;

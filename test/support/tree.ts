@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Every file below a directory by path: mode and content. What a run makes anew each time (keys, certificates) is left to `mask`. */
+/**
+ * Every file below a directory by path: mode and content. `mask` replaces parts that every run generates
+ * (keys, certificates).
+ */
 export function readTree(
   directory: string,
   mask: (path: string, content: string) => string = (_, content) => content,

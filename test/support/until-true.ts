@@ -1,6 +1,6 @@
 /**
- * Waits for something outside of this process: asks again and again, a few milliseconds apart.
- * @throws Error when it is not so after `timeoutMs`
+ * Waits for a condition outside of this process, polling every few milliseconds.
+ * @throws Error when the condition does not hold within `timeoutMs`
  */
 export async function untilTrue(condition: () => boolean | Promise<boolean>, timeoutMs = 15_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;

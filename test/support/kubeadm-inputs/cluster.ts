@@ -136,7 +136,7 @@ const networking = fc.oneof(
   }),
 );
 
-/** ClusterConfiguration as v1beta4 has it. Few RSA keys: they take long. */
+/** ClusterConfiguration in v1beta4. Few RSA keys: they are slow to generate. */
 export const clusterConfiguration = partial({
   kubernetesVersion: fc.constantFrom(
     'v1.36.2',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 const of = (kind: string, path: string, ...values: readonly unknown[]) => values.map((value) => ({ kind, path: path.split('.'), value }));
 const TOKEN = 'abcdef.0123456789abcdef';
 
-/** What kubeadm refuses: a value, and where it is put. */
+/** Values that kubeadm rejects, each with its field. */
 const FLAWS = [
   ...of('ClusterConfiguration', 'apiServer.certSANs', ['bücher.example'], ['a_b.example'], ['*.*.example'], ['https://x'], [''], ['-a']),
   ...of('ClusterConfiguration', 'etcd', { local: { dataDir: 'relative' } }, { local: {}, external: { endpoints: ['https://x'] } }),
@@ -78,10 +78,10 @@ const FLAWS = [
   ...of('InitConfiguration', 'timeouts.discovery', '5 minutes', 5),
 ] as const;
 
-/** One thing that is wrong, or nothing: mostly nothing. */
+/** One flaw or none: mostly none. */
 export const flaw = fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.constantFrom(...FLAWS) });
 
-/** The document with the flaw in it, where it is of that kind. */
+/** The document with the flaw, if the flaw is for its kind. */
 export function withFlaw(document: object, wrong: (typeof FLAWS)[number] | null): object {
   const { kind } = document as { kind?: string };
   return wrong !== null && wrong.kind === kind ? put(document, wrong.path, wrong.value) : document;

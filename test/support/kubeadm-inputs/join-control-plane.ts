@@ -6,18 +6,18 @@ import { kubeletConfiguration } from './kubelet.ts';
 import { localAPIEndpoint, nodeRegistration, timeouts } from './node.ts';
 import { patches } from './patches.ts';
 
-/** What a cluster was made of, and what is given to `kubeadm join` on one more control plane. */
+/** A cluster's configuration, and the input of `kubeadm join` for an additional control plane. */
 export interface JoinPlaneInput {
   readonly cluster: Readonly<Record<string, unknown>>;
-  /** Its configuration for all kubelets. */
+  /** The cluster's configuration for all kubelets. */
   readonly kubelet: Readonly<Record<string, unknown>>;
-  /** Without how the cluster is found and the certificates are opened. */
+  /** Without discovery and certificate key. */
   readonly join: Readonly<Record<string, unknown>>;
   readonly localAPIEndpoint: unknown;
   readonly patches: Readonly<Record<string, string>>;
 }
 
-/** Credentials that an upload of certificates holds: each in a file of its own. */
+/** Credentials in an upload of certificates, each in a separate file. */
 const externalEtcd = fc.record({
   endpoints: fc.constantFrom(['https://10.0.0.1:2379'], ['https://10.0.0.1:2379', 'https://[fd00::2]:2379']),
   caFile: fc.constantFrom('/etc/etcd/ca.crt', '/srv/etcd/ca.crt', '/etc/kubernetes/pki/etcd/ca.crt'),
@@ -25,7 +25,7 @@ const externalEtcd = fc.record({
   keyFile: fc.constantFrom('/etc/etcd/pki/client.key', '/etc/kubernetes/pki/apiserver-etcd-client.key'),
 });
 
-/** Clusters, and control planes that join them. Not every one of these clusters is one that kubeadm makes. */
+/** Clusters, and control planes that join them. kubeadm would not create all of these clusters. */
 export const joinPlaneInputs: Arbitrary<JoinPlaneInput> = fc
   .record({
     cluster: clusterConfiguration,
@@ -37,13 +37,13 @@ export const joinPlaneInputs: Arbitrary<JoinPlaneInput> = fc
   })
   .map(({ cluster, external, controlPlaneEndpoint, kubelet, declared, files }) => {
     const { etcd, featureGates, ...rest } = cluster as { etcd?: { local?: unknown }; featureGates?: object };
-    // kubeadm makes users for it, which a directory has not.
+    // kubeadm creates users for this gate, which is impossible in a directory.
     const { RootlessControlPlane: _, ...gates } = { RootlessControlPlane: false, ...featureGates };
     const local = etcd?.local === undefined ? undefined : { local: etcd.local };
     const chosen = external === undefined ? local : { external };
     const { localAPIEndpoint: endpoint, ...join } = declared;
     return {
-      // Authorities that have ended sign nothing; RSA keys take long.
+      // Expired CAs cannot sign; RSA keys are slow to generate.
       cluster: {
         ...rest,
         caCertificateValidityPeriod: '87600h',

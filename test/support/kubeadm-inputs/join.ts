@@ -4,15 +4,15 @@ import { kubeletConfiguration } from './kubelet.ts';
 import { nodeRegistration } from './node.ts';
 import { patches } from './patches.ts';
 
-/** What is given to `kubeadm join`, and what the cluster says. */
+/** Input of `kubeadm join`, and the content of the cluster. */
 export interface JoinInput {
-  /** Without its discovery, which is that of the API server at hand. */
+  /** Without discovery, which depends on the API server of the test. */
   readonly document: object;
   readonly discovery: 'token' | 'other token' | 'file';
   readonly patches: Readonly<Record<string, string>>;
-  /** Of `kubelet-config`. */
+  /** Content of `kubelet-config`. */
   readonly kubelet: object;
-  /** Of `kubeadm-config`. */
+  /** Content of `kubeadm-config`. */
   readonly cluster: object;
 }
 
@@ -29,7 +29,7 @@ const cluster = partial({
   featureGates: maybe(fc.constantFrom({ NodeLocalCRISocket: false }, { NodeLocalCRISocket: true }), 1),
 });
 
-/** Workers that join, of all sorts. */
+/** Joining workers of all kinds. */
 export const joinInputs: fc.Arbitrary<JoinInput> = fc
   .record({
     node: nodeRegistration,
@@ -53,7 +53,10 @@ export const joinInputs: fc.Arbitrary<JoinInput> = fc
     cluster: { apiVersion: V1BETA4, kind: 'ClusterConfiguration', ...settings },
   }));
 
-/** With the path of systemd-resolved the first node's, which is not there, would be taken for this one's: that is corrected, unlike by kubeadm. */
+/**
+ * Avoids the path of systemd-resolved: unlike kubeadm, kubeletadm corrects it on a node where it does not
+ * exist.
+ */
 export function resolvConfOf({ resolvConf }: Readonly<Record<string, unknown>>): object {
   return resolvConf === '/run/systemd/resolve/resolv.conf' ? { resolvConf: '/srv/resolv.conf' } : {};
 }

@@ -4,7 +4,7 @@ import { logging } from './kubelet.ts';
 
 const syncPeriods = { syncPeriod: maybe(duration), minSyncPeriod: maybe(duration) };
 
-/** A KubeProxyConfiguration: all of it. */
+/** A KubeProxyConfiguration with any of its fields. */
 export const kubeProxyConfiguration = someOf(
   {
     mode: fc.constantFrom('ipvs', 'nftables', 'iptables', ''),

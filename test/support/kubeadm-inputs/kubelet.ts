@@ -27,7 +27,10 @@ export const logging = partial({
   ),
 });
 
-/** A KubeletConfiguration: members of every type, by their type; whether the kubelet likes the values is no matter of kubeadm. */
+/**
+ * A KubeletConfiguration: members of every type; kubeadm does not check whether the kubelet accepts the
+ * values.
+ */
 export const kubeletConfiguration = someOf(
   {
     ...all('syncFrequency fileCheckFrequency httpCheckFrequency streamingConnectionIdleTimeout nodeStatusUpdateFrequency', duration),

@@ -37,7 +37,7 @@ const kubeletExtraArgs = fc.constantFrom(
   [{ name: 'cert-dir', value: '/srv/kubelet-pki' }],
 );
 
-/** Of a node named otherwise than this machine. */
+/** A node name that differs from the local host's name. */
 export const nodeRegistration = partial({
   name: fc.constantFrom('cp-1', 'cp-2.example.org', 'CP-3', '1.2.3'),
   criSocket: fc.constantFrom('unix:///run/x.sock', 'unix:///var/run/crio/crio.sock', '/run/y.sock', 'unix:/run/z.sock'),
@@ -65,7 +65,7 @@ export const timeouts = maybe(
   }),
 );
 
-/** InitConfiguration as v1beta4 has it, of a node named otherwise than this machine. */
+/** InitConfiguration in v1beta4, with a node name that differs from the local host's name. */
 export const initConfiguration = partial({
   bootstrapTokens: tokens,
   localAPIEndpoint,

@@ -57,7 +57,7 @@ const ALL = {
   kubeletconfiguration: kubeletPatches,
 };
 
-/** A file of a directory of patches: every target with every type. */
+/** A file of a patch directory: every target with every type. */
 const patchFile = fc.oneof(
   ...Object.entries(ALL).flatMap(([target, texts]) =>
     (['strategic', 'merge', 'json'] as const).map((type) =>
@@ -69,7 +69,7 @@ const patchFile = fc.oneof(
   ),
 );
 
-/** The files of a directory of patches, or none. */
+/** The files of a patch directory, or none. */
 export const patches = fc.oneof(
   { weight: 2, arbitrary: fc.constant<{ name: string; text: string }[]>([]) },
   { weight: 3, arbitrary: fc.array(patchFile, { minLength: 1, maxLength: 4 }) },

@@ -19,29 +19,32 @@ import { FatalStoreError, StoreOnDisk } from './store-on-disk.ts';
 
 export interface NativeKubeletOptions {
   readonly nodeName: string;
-  /** `--dynamic-config-dir`, a directory of this machine. */
+  /** `--dynamic-config-dir`, a directory of the local host. */
   readonly dynamicConfigDir: string;
-  /** `--config`, a file of this machine. */
+  /** `--config`, a file of the local host. */
   readonly configFile: string;
   readonly minor: Minor;
   readonly catalogue: Catalogue;
-  /** As the node: what its credentials let it do. */
+  /** A client with the node's credentials. */
   readonly cluster: Pick<Cluster, 'get' | 'patch' | 'create'>;
   /** Unix milliseconds. */
   readonly startedAt: number;
   /** `Restart=` of its unit; default `always`. */
   readonly restart?: 'always' | 'on-failure' | 'no';
-  /** `RestartSec=`; default 1 s. */
+  /** `RestartSec=` in milliseconds; default 1 s. */
   readonly restartMs?: number;
-  /** From the start of the process to its loops; default 5 s. */
+  /** Milliseconds from the start of the process to its loops; default 5 s. */
   readonly startupMs?: number;
-  /** What the kubelet dies of with a configuration that it takes, and how long after its loops began; null: it runs. */
+  /**
+   * The crash that an accepted configuration causes, and its delay after the start of the loops; null: the
+   * kubelet runs.
+   */
   readonly crash?: (config: JsonObject) => { readonly afterMs: number; readonly why: string } | null;
-  /** From 0 to 1: how much of the jitter a period has. Default: random. */
+  /** From 0 to 1: the share of the jitter in a period. Default: random. */
   readonly jitter?: () => number;
 }
 
-/** The end of a process. */
+/** The exit of a process. */
 export interface KubeletExit {
   readonly at: number;
   readonly code: number;
@@ -50,14 +53,14 @@ export interface KubeletExit {
 
 const TRIAL_MS = 10 * 60_000;
 const PERIOD_MS = 10_000;
-/** For a request to go out and come back. */
+/** Duration of a request and its answer. */
 const ROUND_TRIP_MS = 50;
 const GATE = 'DynamicKubeletConfig';
 
 /**
- * The dynamic configuration of a kubelet 1.11 to 1.23, faults included: what it reads and writes, in which order and when, and what systemd makes of
- * its exits. It lives on a clock that is moved on with `runUntil`.
- * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig (1.21), and records of a real one
+ * The dynamic configuration of a kubelet 1.11 to 1.23 with its defects: which files it reads and writes, when
+ * and in which order, and how systemd reacts to its exits. Its clock is advanced with `runUntil`.
+ * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig (1.21), and recordings of a real kubelet
  */
 export class NativeKubelet {
   readonly #options: NativeKubeletOptions;
@@ -66,12 +69,12 @@ export class NativeKubelet {
   #timers: { readonly at: number; readonly order: number; readonly run: () => void | Promise<void> }[] = [];
   #order = 0;
   #state: 'stopped' | 'running' | 'waiting' = 'stopped';
-  /** How often systemd has started it again by itself. */
+  /** The number of restarts by systemd. */
   restarts = 0;
   readonly exits: KubeletExit[] = [];
   readonly log: string[] = [];
 
-  // Of the process.
+  // State of the process.
   #config: JsonObject = {};
   #status: ConfigStatus = LOCAL_STATUS;
   #syncError: string | null = null;
@@ -93,12 +96,12 @@ export class NativeKubelet {
     return this.#state;
   }
 
-  /** What `/configz` shows; null while no process has read its configuration. */
+  /** The content of `/configz`; null while no process has read its configuration. */
   get configz(): JsonObject | null {
     return this.#state === 'running' ? this.#config : null;
   }
 
-  /** The lines of `/metrics` that are about this. */
+  /** The lines of `/metrics` about dynamic configuration. */
   get metrics(): string {
     return this.#metrics;
   }
@@ -113,7 +116,7 @@ export class NativeKubelet {
     this.#state = 'stopped';
   }
 
-  /** Lets everything happen that is due until then. */
+  /** Runs everything that is due until then. */
   async runUntil(time: number): Promise<void> {
     for (;;) {
       const next = this.#timers.filter(({ at }) => at <= time).sort((a, b) => a.at - b.at || a.order - b.order)[0];
@@ -148,7 +151,7 @@ export class NativeKubelet {
     this.#metrics = '';
     try {
       this.#config = this.#choose();
-      // It judges the age of a file before anything of the configuration was tried.
+      // The kubelet checks the age of the file before it tries the configuration.
       if (this.#onTrial) this.#startTrial();
       refuseGateOff(this.#config);
     } catch (error) {
@@ -232,7 +235,10 @@ export class NativeKubelet {
     this.log.push('I "Kubelet config controller updated last-known-good config to new checkpointStore"');
   }
 
-  /** What the informers would have brought by now. Nothing comes while the API server does not answer, or refuses. */
+  /**
+   * Delivers pending changes to the informers. They receive nothing while the API server does not answer, or
+   * rejects requests.
+   */
   async #refresh(): Promise<void> {
     const node = await this.#read({ apiVersion: 'v1', kind: 'Node', name: this.#options.nodeName });
     if (node !== undefined) {
@@ -291,7 +297,7 @@ export class NativeKubelet {
       await this.#leave(`Kubelet restarting to use ${sourceText(identity)}, KubeletConfigKey: ${identity.kubeletConfigKey}`);
       return;
     }
-    // Also where nothing changed: a report that was lost goes out again with the first sync after a start.
+    // Also without a change: a lost report is sent again with the first sync after a start.
     this.#syncError = null;
     this.#statusIsSet = true;
   }
@@ -307,7 +313,7 @@ export class NativeKubelet {
     return found;
   }
 
-  /** Writes checkpoint and `meta/assigned`, which it does on every sync; gives what was assigned before. */
+  /** Writes checkpoint and `meta/assigned`, like every sync; returns the previous assignment. */
   #save(identity: ConfigIdentity, configMap: KubeObject): ConfigIdentity | null {
     try {
       if (!this.#store.hasCheckpoint(identity)) this.#store.saveCheckpoint(identity, stringsOf(configMap.data));
@@ -323,7 +329,7 @@ export class NativeKubelet {
     return identityIn(this.#store.assigned());
   }
 
-  /** An event, which may get lost, and the end of the process. */
+  /** Sends an event, which may get lost, and exits. */
   async #leave(message: string): Promise<void> {
     const { nodeName, cluster } = this.#options;
     const at = timestamp(new Date(this.#now));
@@ -363,7 +369,7 @@ export class NativeKubelet {
     const status = { ...this.#status, error: this.#syncError ?? this.#status.error };
     this.#metrics = nativeMetrics(status);
     const patch = statusPatch(memberOf(node, 'status').config, formatConfigStatus(status));
-    // One that fails is not sent again until something sets the status.
+    // A failed patch is not sent again until the status is set again.
     await cluster.patch(ref, 'strategic', patch, { subresource: 'status' }).catch((error: Error) => this.log.push(`E ${error.message}`));
   }
 
@@ -382,13 +388,13 @@ export class NativeKubelet {
   }
 }
 
-/** The gate counts after the payload was chosen, too, and there is no way back from that. */
+/** The gate is checked after the payload was chosen, too; the kubelet then has no fallback. */
 function refuseGateOff(config: JsonObject): void {
   if (memberOf(config, 'featureGates')[GATE] === false)
     throw new Error(`the ${GATE} feature gate must be enabled in order to use the --dynamic-config-dir flag`);
 }
 
-/** What a sync reports; the message is for the log. */
+/** The error reported by a sync; the message is for the log. */
 class SyncError extends Error {
   readonly text: string;
 
@@ -403,7 +409,7 @@ function identityIn(file: MetaFile): ConfigIdentity | null {
   return file.kind === 'local' ? null : file.identity;
 }
 
-/** As it is in messages. */
+/** The source as it appears in messages. */
 function sourceText({ namespace, name, uid, resourceVersion }: ConfigIdentity): string {
   return `/api/v1/namespaces/${namespace}/configmaps/${name}, UID: ${uid}, ResourceVersion: ${resourceVersion}`;
 }

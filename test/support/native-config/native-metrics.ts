@@ -1,6 +1,6 @@
 import type { ConfigIdentity, ConfigStatus } from '../../../src/kubelet/config-source.ts';
 
-/** The four gauges of a kubelet with dynamic configuration, as `/metrics` shows them. */
+/** The four gauges of a kubelet with dynamic configuration, as in `/metrics`. */
 export function nativeMetrics({ assigned, active, lastKnownGood, error }: ConfigStatus): string {
   const gauge = (name: string, identity: ConfigIdentity | null): string => `kubelet_node_config_${name}{${labels(identity)}} 1\n`;
   return [

@@ -9,10 +9,13 @@ import {
 } from '../../../src/dynamic/native-store.ts';
 import type { ConfigIdentity } from '../../../src/kubelet/config-source.ts';
 
-/** What the kubelet says when it refuses to go on: it leaves with exit code 1. */
+/** The error with which the kubelet exits with code 1. */
 export class FatalStoreError extends Error {}
 
-/** The store of a kubelet's dynamic configuration in a real directory, written as kubelets 1.11 to 1.23 do. Times of files are those of its clock. */
+/**
+ * The store of a kubelet's dynamic configuration in a real directory, as written by kubelets 1.11 to 1.23.
+ * File times follow the kubelet's clock.
+ */
 export class StoreOnDisk {
   readonly #directory: string;
   readonly #now: () => number;
@@ -22,7 +25,7 @@ export class StoreOnDisk {
     this.#now = now;
   }
 
-  /** Makes what is missing. @throws FatalStoreError when a meta file is something else */
+  /** Creates missing parts. @throws FatalStoreError when a meta file is not a regular file */
   ensure(): void {
     const { meta, assigned, lastKnownGood, checkpoints } = nativeStorePaths(this.#directory);
     for (const directory of [meta, checkpoints]) mkdirSync(directory, { recursive: true, mode: 0o755 });
@@ -48,7 +51,7 @@ export class StoreOnDisk {
     this.#replace(nativeStorePaths(this.#directory).lastKnownGood, identity);
   }
 
-  /** Milliseconds since `meta/assigned` was written: what a trial is measured by. */
+  /** Milliseconds since `meta/assigned` was written: the age of a trial. */
   assignedAgeMs(): number {
     return this.#now() - statSync(nativeStorePaths(this.#directory).assigned).mtimeMs;
   }
@@ -57,12 +60,12 @@ export class StoreOnDisk {
     return existsSync(nativeCheckpointDirectory(this.#directory, identity));
   }
 
-  /** The path of a payload, whether it is there or not. */
+  /** The path of a payload, existing or not. */
   payloadFile(identity: ConfigIdentity): string {
     return join(nativeCheckpointDirectory(this.#directory, identity), identity.kubeletConfigKey);
   }
 
-  /** @throws Error when a key is no file name; nothing is written then */
+  /** @throws Error when a key is not a valid file name; nothing is written then */
   saveCheckpoint(identity: ConfigIdentity, data: Readonly<Record<string, string>>): void {
     for (const key of Object.keys(data)) refuseFileKey(key);
     const directory = nativeCheckpointDirectory(this.#directory, identity);

@@ -8,7 +8,7 @@ const source = (change: JsonObject): JsonObject => ({
   configMap: { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', ...change },
 });
 
-/** What an API server refuses, and says. */
+/** Assignments that the API server rejects, with its message. */
 const REFUSED: readonly (readonly [number, JsonObject, string])[] = [
   [2, {}, 'exactly one reference subfield must be non-nil'],
   [3, source({ namespace: '' }), 'configMap.namespace: Required value'],
@@ -21,9 +21,9 @@ const REFUSED: readonly (readonly [number, JsonObject, string])[] = [
   [10, source({ kubeletConfigKey: '../qux' }), 'configMap.kubeletConfigKey: Invalid value'],
 ];
 
-/** Of `spec.configSource`, from one to another. */
+/** Changes of `spec.configSource`. */
 export const ASSIGNMENTS: readonly NativeScenario[] = [
-  scenario([1], 'to nil from anything is local', async (s) => {
+  scenario([1], 'to nil from any source: the local configuration', async (s) => {
     for (const text of [GOOD, BAD, INVALID]) {
       await s.put('a', { kubelet: text });
       await s.assign('a');
@@ -34,14 +34,14 @@ export const ASSIGNMENTS: readonly NativeScenario[] = [
   }),
 
   ...REFUSED.map(([number, configSource, text]) =>
-    scenario([number], `${JSON.stringify(configSource)} is refused, and the node goes on`, async (s) => {
+    scenario([number], `${JSON.stringify(configSource)} is rejected, and the node is unaffected`, async (s) => {
       await expect(s.admin.patch(nodeRef(s), 'merge', { spec: { configSource } })).rejects.toThrow(text);
       expect(await s.spec()).not.toHaveProperty('configSource');
       await stays(s, { status: {}, restarts: 0 }, 3);
     }),
   ),
 
-  scenario([11], 'nil to good is a trial, within 12 s and a start', async (s) => {
+  scenario([11], 'nil to good: a trial within 12 s and one start', async (s) => {
     const a = await s.put('a', { kubelet: GOOD });
     await s.assign('a');
     const { uid, resourceVersion } = a.metadata;
@@ -58,11 +58,11 @@ export const ASSIGNMENTS: readonly NativeScenario[] = [
 
   ...(
     [
-      [12, 'not readable', BAD, E1],
-      [13, 'not valid', INVALID, E2],
+      [12, 'an unreadable payload', BAD, E1],
+      [13, 'an invalid payload', INVALID, E2],
     ] as const
   ).map(([number, what, text, error]) =>
-    scenario([number], `to one that is ${what} falls back to local, also in a trial`, async (s) => {
+    scenario([number], `to ${what}: falls back to local, also in a trial`, async (s) => {
       const a = await s.put('a', { kubelet: GOOD });
       const b = await s.put('b', { kubelet: text });
       await fallsBack(s, s.at(b), error);
@@ -72,7 +72,7 @@ export const ASSIGNMENTS: readonly NativeScenario[] = [
     }),
   ),
 
-  scenario([14], 'from a bad one to a good one, the error is gone', async (s) => {
+  scenario([14], 'from bad to good: the error disappears', async (s) => {
     const a = await s.put('a', { kubelet: GOOD });
     for (const text of [BAD, INVALID]) {
       await s.put('b', { kubelet: text });
@@ -83,7 +83,7 @@ export const ASSIGNMENTS: readonly NativeScenario[] = [
   }),
 ];
 
-/** ConfigMap `b` is assigned, and refused. */
+/** Assigns ConfigMap `b`, which the kubelet rejects. */
 async function fallsBack(s: NativeSubject, assigned: JsonObject, error: string): Promise<void> {
   await s.assign('b');
   await comesTo(s, { status: { assigned, error }, pods: 110, metrics: expect.stringContaining('kubelet_node_config_error 1\n') });

@@ -7,7 +7,7 @@ import { E1, E2, E4, E5, type NativeScenario, nodeRef, scenario, standInScenario
 
 const moreThan = (few: number): unknown => expect.toSatisfy((count: unknown) => Number(count) > few);
 
-/** What becomes local, and the error. */
+/** Payloads that are replaced by the local configuration, with the error. */
 const UNUSABLE: readonly (readonly [number, string, JsonObject, string])[] = [
   [32, 'no such key', { data: { other: GOOD } }, E1],
   [32, 'an empty value', { data: { kubelet: '' } }, E1],
@@ -21,7 +21,7 @@ const UNUSABLE: readonly (readonly [number, string, JsonObject, string])[] = [
   [35, 'an unknown feature gate', { data: { kubelet: payload('featureGates: {NoSuchGate: true}') } }, E2],
 ];
 
-/** What is taken, and the pods it has. */
+/** Payloads that are accepted, with their maxPods. */
 const USABLE: readonly (readonly [number, string, string, number])[] = [
   [34, 'an unknown field', payload('maxPods: 77', 'bogus: 1'), 77],
   [34, 'a field given twice', payload('maxPods: 70', 'maxPods: 77'), 77],
@@ -29,10 +29,10 @@ const USABLE: readonly (readonly [number, string, string, number])[] = [
   [36, 'nothing but the header', payload(), 110],
 ];
 
-/** What can be wrong with a payload, and is not. */
+/** Payloads with and without defects. */
 export const PAYLOADS: readonly NativeScenario[] = [
   ...UNUSABLE.map(([number, what, change, error]) =>
-    scenario([number], `${what} is not taken`, async (s) => {
+    scenario([number], `${what} is rejected`, async (s) => {
       const { data, ...more } = change;
       const a = await s.put('a', data as Record<string, string>, more);
       await s.assign('a');
@@ -41,13 +41,13 @@ export const PAYLOADS: readonly NativeScenario[] = [
   ),
 
   ...USABLE.map(([number, what, text, pods]) =>
-    scenario([number], `${what} is taken`, async (s) => {
+    scenario([number], `${what} is accepted`, async (s) => {
       await takes(s, await s.put('a', { kubelet: text }));
       await comesTo(s, { pods });
     }),
   ),
 
-  scenario([37], 'a file beside the payload', async (s) => {
+  scenario([37], 'another file next to the payload', async (s) => {
     const a = await s.put('a', { kubelet: payload('resolvConf: resolv.conf'), 'resolv.conf': 'nameserver 10.0.0.1\n' });
     await takes(s, a);
     const path = `${nativeCheckpointDirectory(s.directory, s.identity(a))}/resolv.conf`;
@@ -61,7 +61,7 @@ export const PAYLOADS: readonly NativeScenario[] = [
       ['ends the kubelet before its loops begin', DYING_EARLY],
     ] as const
   ).map(([what, text]) =>
-    scenario([], `a payload that ${what} loops for ever, and becomes last known good`, async (s) => {
+    scenario([], `a payload that ${what} causes a crash loop, and becomes last known good`, async (s) => {
       await s.put('a', { kubelet: text });
       await s.assign('a');
       await comesTo(s, { restarts: moreThan(4) }, 60);
@@ -90,16 +90,16 @@ const CORRUPT: readonly (readonly [string, string])[] = [
 const NO_CHECKPOINT = 'failed to determine a valid configuration, error: no checkpoint for source /api/v1/namespaces/';
 const UNSAVABLE = ['', 'foo/bar', '/bar', '.', '..', 'k'.repeat(256)];
 
-/** What goes wrong on the way, and what it leaves. */
+/** Failures during a change, and their effects. */
 export const FAILURES: readonly NativeScenario[] = [
-  scenario([30], 'a missing ConfigMap leaves local, and is taken when it comes', async (s) => {
+  scenario([30], 'a missing ConfigMap keeps local, and is used once it exists', async (s) => {
     await s.assign('a');
     await comesTo(s, { status: { error: E4 }, restarts: 0 });
     const a = await s.put('a', { kubelet: GOOD });
     await comesTo(s, { status: { assigned: s.at(a), active: s.at(a) } });
   }),
 
-  scenario([31], 'its error outlives the reset, until a restart', async (s) => {
+  scenario([31], 'the error of a missing ConfigMap outlives the reset, until a restart', async (s) => {
     await s.assign('a');
     await comesTo(s, { status: { error: E4 } });
     await s.reset();
@@ -108,7 +108,7 @@ export const FAILURES: readonly NativeScenario[] = [
     await comesTo(s, { status: {} });
   }),
 
-  scenario([38], 'starts from disk while the API server is away, and the trial does not begin anew', async (s) => {
+  scenario([38], 'starts from disk while the API server is down, and the trial does not start over', async (s) => {
     await takes(s, await s.put('a', { kubelet: GOOD }));
     await s.pass(15);
     const { assigned } = nativeStorePaths(s.directory);
@@ -121,7 +121,7 @@ export const FAILURES: readonly NativeScenario[] = [
     await s.loseApiServer(false);
   }),
 
-  scenario([39], 'age of a file is what promotes, so a crash loop becomes last known good', async (s) => {
+  scenario([39], 'the age of a file promotes it, so a crash loop becomes last known good', async (s) => {
     const a = await withLastKnownGood(s, GOOD);
     const reported = await s.status();
     const crash = await s.put('c', { kubelet: CRASHING });
@@ -133,14 +133,14 @@ export const FAILURES: readonly NativeScenario[] = [
     await comesTo(s, { lastKnownGood: expect.stringContaining('name: c\n') });
     await s.reset();
     await stays(s, { assigned: expect.stringContaining(`uid: ${crash.metadata.uid}`), status: reported }, s.rounds(120, 30));
-    // The cure.
+    // The repair.
     await s.kubelet.stop();
     await s.store.remove(nativeStorePaths(s.directory).root);
     await s.kubelet.start();
     await comesTo(s, { status: {}, pods: 110 });
   }),
 
-  scenario([40], 'a reset restarts only where something was assigned', async (s) => {
+  scenario([40], 'a reset restarts only a kubelet with an assignment', async (s) => {
     const leftover = { namespace: 'kube-system', name: 'old', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' };
     await s.kubelet.stop();
     await s.store.write(nativeStorePaths(s.directory).lastKnownGood, renderMetaFile(leftover));
@@ -151,7 +151,7 @@ export const FAILURES: readonly NativeScenario[] = [
   }),
 
   ...CORRUPT.map(([what, text]) =>
-    scenario([41], `a meta file with ${what} loops for ever`, async (s) => {
+    scenario([41], `a meta file with ${what} causes a crash loop`, async (s) => {
       await s.kubelet.stop();
       await s.store.write(nativeStorePaths(s.directory).assigned, text);
       await s.kubelet.start();
@@ -161,7 +161,7 @@ export const FAILURES: readonly NativeScenario[] = [
     }),
   ),
 
-  scenario([41], 'a directory in place of a meta file loops for ever', async (s) => {
+  scenario([41], 'a directory in place of a meta file causes a crash loop', async (s) => {
     const { assigned } = nativeStorePaths(s.directory);
     await s.kubelet.stop();
     await s.store.remove(assigned);
@@ -172,7 +172,7 @@ export const FAILURES: readonly NativeScenario[] = [
     expect(new Set(exitCodes)).toEqual(new Set([1]));
   }),
 
-  scenario([42], 'a bad one, and a last known good whose checkpoint is gone', async (s) => {
+  scenario([42], 'a bad configuration, and a last known good one without checkpoint', async (s) => {
     const a = await withLastKnownGood(s, GOOD);
     await s.store.remove(nativeCheckpointDirectory(s.directory, s.identity(a)));
     await s.put('b', { kubelet: BAD });
@@ -187,7 +187,7 @@ export const FAILURES: readonly NativeScenario[] = [
     await s.kubelet.stop();
     await s.store.write(nativeStorePaths(s.directory).assigned, META('a', ''));
     await s.kubelet.start();
-    // An API server refuses a status without a uid, and it is not sent again.
+    // An API server rejects a status without a uid, and the kubelet does not send it again.
     await comesTo(s, { metrics: expect.stringContaining('kubelet_node_config_error 1\n') });
     const log = await s.kubelet.log();
     expect(log).toContain(`reason="${E1}"`);
@@ -195,7 +195,7 @@ export const FAILURES: readonly NativeScenario[] = [
     await stays(s, { status: {} }, 0);
   }),
 
-  scenario([44], 'a lost checkpoint comes back by itself, and counts after one more restart', async (s) => {
+  scenario([44], 'a lost checkpoint is restored automatically, and used after one more restart', async (s) => {
     const a = await s.put('a', { kubelet: GOOD });
     await takes(s, a);
     const directory = nativeCheckpointDirectory(s.directory, s.identity(a));
@@ -219,7 +219,7 @@ export const FAILURES: readonly NativeScenario[] = [
     }),
   ),
 
-  scenario([46], 'a report that is lost, and with the first sync again, is not sent any more', async (s) => {
+  scenario([46], 'a report that is lost twice, also with the first sync, is not sent again', async (s) => {
     const a = await s.put('a', { kubelet: GOOD });
     await s.refuseReports(true);
     await s.assign('a');
@@ -231,7 +231,7 @@ export const FAILURES: readonly NativeScenario[] = [
     await comesTo(s, { status: { assigned: s.at(a), active: s.at(a), lastKnownGood: s.at(a) } });
   }),
 
-  scenario([46], 'a report that is lost goes out again with the first sync', async (s) => {
+  scenario([46], 'a lost report is sent again with the first sync', async (s) => {
     const a = await s.put('a', { kubelet: GOOD });
     await s.refuseReports(true);
     await s.assign('a');
@@ -244,7 +244,7 @@ export const FAILURES: readonly NativeScenario[] = [
 
   scenario(
     [47, 48],
-    'no Node at the start; a Node made anew without a source is a reset',
+    'no Node at the start; a recreated Node without a source is a reset',
     async (s) => {
       const a = await s.put('a', { kubelet: GOOD });
       await takes(s, a);
@@ -258,7 +258,7 @@ export const FAILURES: readonly NativeScenario[] = [
     { needsNode: true },
   ),
 
-  scenario([48], 'a Node deleted under a kubelet that runs is nothing, made anew without a source it is a reset', async (s) => {
+  scenario([48], 'a Node deleted under a running kubelet has no effect, recreated without a source it is a reset', async (s) => {
     await takes(s, await s.put('a', { kubelet: GOOD }));
     await s.pass(15);
     await s.admin.delete(nodeRef(s));
@@ -269,7 +269,7 @@ export const FAILURES: readonly NativeScenario[] = [
 
   scenario(
     [49],
-    'exit code 0 and one event a change; a unit that restarts on failure alone stays down',
+    'exit code 0 and one event per change; a unit with Restart=on-failure stays down',
     async (s) => {
       await s.put('a', { kubelet: GOOD });
       await s.assign('a');

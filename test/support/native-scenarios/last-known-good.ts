@@ -4,9 +4,9 @@ import { comesTo, stays } from '../native-subject.ts';
 import { BAD, GOOD, INVALID, payload } from '../native-world.ts';
 import { E1, E2, E4, type NativeScenario, scenario, standInScenario, takes, withLastKnownGood } from './scenario.ts';
 
-/** Of what it falls back to. */
+/** Scenarios of the configuration to which a kubelet falls back. */
 export const LAST_KNOWN_GOOD: readonly NativeScenario[] = [
-  scenario([15, 16, 17], 'last known good after ten minutes, then a bad one, then back', async (s) => {
+  scenario([15, 16, 17], 'last known good after ten minutes, then a bad configuration, then back', async (s) => {
     const a = await withLastKnownGood(s, GOOD);
     const good = { assigned: s.at(a), active: s.at(a), lastKnownGood: s.at(a) };
     await stays(s, { status: good, restarts: 1 }, 0);
@@ -26,7 +26,7 @@ export const LAST_KNOWN_GOOD: readonly NativeScenario[] = [
     expect(await s.store.list(`${s.directory}/store/checkpoints/${a.metadata.uid}`)).toEqual([a.metadata.resourceVersion]);
   }),
 
-  scenario([19], 'it moves on to another, without a restart', async (s) => {
+  scenario([19], 'another configuration becomes last known good, without a restart', async (s) => {
     const a = await withLastKnownGood(s, GOOD);
     const b = await s.put('b', { kubelet: payload('maxPods: 88') });
     await s.assign('b');
@@ -35,7 +35,7 @@ export const LAST_KNOWN_GOOD: readonly NativeScenario[] = [
     await comesTo(s, { status: { assigned: s.at(b), active: s.at(b), lastKnownGood: s.at(b) }, restarts: 2 });
   }),
 
-  scenario([20], 'change after change between two, each converges', async (s) => {
+  scenario([20], 'repeated changes between two configurations, each converges', async (s) => {
     const two = [await s.put('a', { kubelet: GOOD }), await s.put('b', { kubelet: payload('maxPods: 88') })];
     const rounds = s.rounds(100, 4);
     for (let i = 0; i < rounds; i++) await takes(s, two[i % 2] as KubeObject);
@@ -43,9 +43,9 @@ export const LAST_KNOWN_GOOD: readonly NativeScenario[] = [
   }),
 ];
 
-/** Of a ConfigMap that is changed under its name. */
+/** Scenarios of a ConfigMap that changes under the same name. */
 export const IN_PLACE: readonly NativeScenario[] = [
-  scenario([21], 'in place to bad, good and invalid, with rising versions', async (s) => {
+  scenario([21], 'in place to bad, good and invalid, with increasing versions', async (s) => {
     await takes(s, await s.put('a', { kubelet: GOOD }));
     for (const [text, error] of [
       [BAD, E1],
@@ -58,7 +58,7 @@ export const IN_PLACE: readonly NativeScenario[] = [
     }
   }),
 
-  scenario([22, 23], 'in place with a last known good, to a bad one and back', async (s) => {
+  scenario([22, 23], 'in place with a last known good configuration, to bad and back', async (s) => {
     const a = await withLastKnownGood(s, GOOD);
     const second = await s.put('a', { kubelet: BAD });
     await comesTo(s, { status: { assigned: s.at(second), active: s.at(a), lastKnownGood: s.at(a), error: E1 } });
@@ -68,7 +68,7 @@ export const IN_PLACE: readonly NativeScenario[] = [
 
   standInScenario(
     [24],
-    'is noticed by a kubelet that has been idle',
+    'in place on a kubelet that has been idle',
     'a real one would have to idle for longer than ten minutes',
     async (s) => {
       await withLastKnownGood(s, GOOD);
@@ -78,7 +78,7 @@ export const IN_PLACE: readonly NativeScenario[] = [
     },
   ),
 
-  scenario([25, 26], 'nothing changed does nothing; a label restarts', async (s) => {
+  scenario([25, 26], 'an update without changes has no effect; a changed label restarts', async (s) => {
     await takes(s, await s.put('a', { kubelet: GOOD }));
     await s.put('a', { kubelet: GOOD });
     await stays(s, { restarts: 1 }, 30);
@@ -93,7 +93,7 @@ export const IN_PLACE: readonly NativeScenario[] = [
       ['good', GOOD, null],
     ] as const
   ).map(([what, text, error]) =>
-    scenario([27, 28, 29], `goes on while it is gone, then takes what comes, which is ${what}`, async (s) => {
+    scenario([27, 28, 29], `keeps running while the ConfigMap is deleted, then uses the new one, which is ${what}`, async (s) => {
       const first = await s.put('a', { kubelet: GOOD });
       await takes(s, first);
       await s.remove('a');

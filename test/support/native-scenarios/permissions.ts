@@ -4,9 +4,9 @@ import { becomes } from '../native-subject.ts';
 import { GOOD } from '../native-world.ts';
 import { type NativeScenario, nodeRef, scenario } from './scenario.ts';
 
-/** Who may do what, and which API servers keep it. */
+/** Permissions, and API servers that drop the field. */
 export const PERMISSIONS: readonly NativeScenario[] = [
-  scenario([50, 52], 'a node may not set its source, and may clear it', async (s) => {
+  scenario([50, 52], 'a node may not set its source, but may clear it', async (s) => {
     const configSource = { configMap: { namespace: s.namespace, name: 'a', kubeletConfigKey: 'kubelet' } };
     await expect(s.asNode.patch(nodeRef(s), 'merge', { spec: { configSource } })).rejects.toThrow(
       `node "${s.nodeName}" is not allowed to update configSource to a new non-nil configSource`,
@@ -16,7 +16,7 @@ export const PERMISSIONS: readonly NativeScenario[] = [
     expect(await s.spec()).not.toHaveProperty('configSource');
   }),
 
-  scenario([51], 'it reads the ConfigMap only while it is assigned', async (s) => {
+  scenario([51], 'a node may read the ConfigMap only while it is assigned', async (s) => {
     const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: s.namespace, name: 'a' };
     await s.put('a', { kubelet: GOOD });
     const read = () =>
@@ -32,14 +32,14 @@ export const PERMISSIONS: readonly NativeScenario[] = [
     await becomes(s, read, refused);
   }),
 
-  scenario([53], 'a server without the gate drops the field and says yes', async (s) => {
+  scenario([53], 'a server without the gate drops the field and accepts the patch', async (s) => {
     const without = await s.withoutGate();
     const configSource = { configMap: { namespace: s.namespace, name: 'a', kubeletConfigKey: 'kubelet' } };
     expect((await without.patch(nodeRef(s), 'merge', { spec: { configSource } })).spec ?? {}).not.toHaveProperty('configSource');
     expect(await s.spec()).not.toHaveProperty('configSource');
   }),
 
-  scenario([54], 'such a server still lets a stored source be changed and removed', async (s) => {
+  scenario([54], 'a server without the gate still allows changes and removal of a stored source', async (s) => {
     await s.assign('a');
     const without = await s.withoutGate();
     const change = async (configSource: JsonObject | null) =>

@@ -8,25 +8,28 @@ export const E2 = CONFIG_ERRORS.VALIDATION_FAILED.text;
 export const E4 = CONFIG_ERRORS.DOWNLOAD_FAILED.text;
 export const E5 = CONFIG_ERRORS.SYNC_INTERNAL_FAILURE.text;
 
-/** How the kubelet of a scenario is started. */
+/** Options of the kubelet in a scenario. */
 export interface SubjectOptions {
   /** `Restart=` of its unit; default `always`. */
   readonly restart?: 'always' | 'on-failure';
-  /** It does not make its Node itself. */
+  /** The kubelet does not create its Node. */
   readonly needsNode?: boolean;
 }
 
 interface Reported {
-  /** Of the feature's record of scenarios; none: it has no number there. */
+  /** Numbers in the feature's list of scenarios; empty: not in the list. */
   readonly numbers: readonly number[];
   readonly title: string;
   readonly options: SubjectOptions;
 }
 
-/** Something a kubelet 1.11 to 1.23 does, whichever it is. It begins with a kubelet that runs its local configuration and has reported so. */
+/**
+ * A behaviour of kubelets 1.11 to 1.23, simulated or real. It starts with a kubelet that runs and has
+ * reported its local configuration.
+ */
 export type NativeScenario =
   | (Reported & { readonly notReal: null; readonly run: (subject: NativeSubject) => Promise<void> })
-  /** What a real one can't be brought to here, and why. */
+  /** The reason why a real kubelet cannot show it in tests. */
   | (Reported & { readonly notReal: string; readonly run: (subject: StandInSubject) => Promise<void> });
 
 export function scenario(
@@ -54,14 +57,14 @@ export function scenarioTitle({ numbers, title }: NativeScenario): string {
 
 export const nodeRef = ({ nodeName: name }: NativeSubject) => ({ apiVersion: 'v1', kind: 'Node', name });
 
-/** Assigns what is there, and lets the kubelet come up with it. */
+/** Assigns the existing ConfigMap, and waits until the kubelet runs with it. */
 export async function takes(subject: NativeSubject, object: KubeObject, key?: string): Promise<void> {
   await subject.assign(object.metadata.name, key);
   const at = subject.at(object, key);
   await comesTo(subject, { status: { assigned: at, active: at } });
 }
 
-/** With ConfigMap `a` good, and running for long enough. */
+/** With ConfigMap `a` as the last known good configuration. */
 export async function withLastKnownGood(subject: NativeSubject, text: string): Promise<KubeObject> {
   const a = await subject.put('a', { kubelet: text });
   await takes(subject, a);
