@@ -64,7 +64,7 @@ export function adviseKubeadmDefaults(config: JsonObject, input: KubeadmDefaults
 
 function recommended(field: string, value: Json, given: Json): Warning {
   const message = `The recommended value for "${field}" in "KubeletConfiguration" is: ${formatGo(value)}; the provided value is: ${formatGo(given)}`;
-  return { code: 'KUBELET_RECOMHINTED_VALUE', field, message };
+  return { code: 'KUBELET_RECOMMENDED_VALUE', field, message };
 }
 
 function sameText(a: Json | undefined, b: Json): boolean {

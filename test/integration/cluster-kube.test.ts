@@ -356,7 +356,7 @@ describe('credentials', () => {
       'the credential plugin "echo": it failed. Run it by hand: it must print an ExecCredential.',
     ],
     ['hangs', 'sleep', ['2'], 'the credential plugin "sleep": no response within 0.2 s. Run it by hand: it must print an ExecCredential.'],
-  ])('come from a plugin that %s', async (_, command, args, why) => {
+  ])('come from a plugin that %s', async (_, command, args, reason) => {
     const cluster = clusterOf(kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command, args } }), {
       credentialTimeoutMs: 200,
     });

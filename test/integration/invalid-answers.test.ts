@@ -73,7 +73,7 @@ describe.each(COMMANDS)('%j reports', (argv, path) => {
     const { code, stdout, stderr } = await runCommand([...argv, '--kubeconfig', kubeconfig]);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`: ${url} answered ${path}`);
-    expect(stderr).toContain(` with an invalid Kubernetes object: ${why}`);
+    expect(stderr).toContain(` with an invalid Kubernetes object: ${reason}`);
     expect(stderr).toMatch(/\. Check the server address in the kubeconfig: .*\. \[CLUSTER_ANSWER_INVALID\]\n$/);
     // A command that changes a cluster prints the cluster's name first.
     const problems = stderr
@@ -119,7 +119,7 @@ describe('config diff cluster reports', () => {
     const { code, stdout, stderr } = await runCommand(['config', 'diff', 'cluster', kubelet, '--kubeconfig', kubeconfig]);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`: ${url} answered GET /api/v1/namespaces/kube-system/configmaps/kube`);
-    expect(stderr).toContain(` with an invalid Kubernetes object: ${why}`);
+    expect(stderr).toContain(` with an invalid Kubernetes object: ${reason}`);
     expect(stderr).toMatch(/\[CLUSTER_ANSWER_INVALID\]\n$/);
   });
 });
@@ -129,7 +129,7 @@ describe('API server client', () => {
   const ref = { apiVersion: 'v1', kind: 'Node', name: 'x' };
   const invalid = (method: string, reason: string) => ({
     code: 'CLUSTER_ANSWER_INVALID',
-    message: expect.stringMatching(new RegExp(`answered ${method} /api/v1/nodes\\S* with an invalid Kubernetes object: ${why}`)),
+    message: expect.stringMatching(new RegExp(`answered ${method} /api/v1/nodes\\S* with an invalid Kubernetes object: ${reason}`)),
   });
   let cluster: Cluster;
   beforeAll(() => {

@@ -71,8 +71,8 @@ const put = (path: string, text: string): void => {
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'ka-kubeconfig-'));
-  authority = await createAuthority();
-  api = await startApiServer({ ca: authority, controllers: ['bootstrap-signer'] });
+  ca = await createAuthority();
+  api = await startApiServer({ ca, controllers: ['bootstrap-signer'] });
   const token = { token: new Secret(TOKEN.full), usages: ['signing', 'authentication'], groups: [String(BOOTSTRAP_GROUP.name)] };
   api.put(
     ...parseAllDocuments(readFileSync(CLUSTER, 'utf8')).flatMap((document) => (document.toJS() as KubeObject | null) ?? []),

@@ -46,7 +46,7 @@ export function adviseKubeProxy(written: JsonObject, input: KubeProxyDefaultsInp
     if (isUnset(given) || given === value) return [];
     const field = path.join('.');
     const message = `The recommended value for "${field}" in "KubeProxyConfiguration" is: ${value}; the provided value is: ${String(given)}`;
-    return [{ code: 'KUBE_PROXY_RECOMHINTED_VALUE', field, message }];
+    return [{ code: 'KUBE_PROXY_RECOMMENDED_VALUE', field, message }];
   });
 }
 
