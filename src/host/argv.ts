@@ -10,7 +10,7 @@ export const MAX_ARGUMENT_BYTES = 131_071;
  */
 export function checkArgv(argv: readonly string[], host: string): readonly [string, ...string[]] {
   const [program, ...args] = argv;
-  if (!program) throw new RangeError('a command needs a program');
+  if (!program) throw new RangeError('a command needs a program name');
   if (argv.some((word) => word.includes('\0'))) throw new RangeError(`an argument of ${program} holds a NUL character`);
   const bytes = Math.max(...argv.map((word) => Buffer.byteLength(word)));
   if (bytes > MAX_ARGUMENT_BYTES) throw hostCommandTooLong({ host, command: program, bytes, maxBytes: MAX_ARGUMENT_BYTES });

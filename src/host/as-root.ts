@@ -137,7 +137,7 @@ async function runFirstCommand(
   }
   throw hostConnectionLost({
     host,
-    why: `id -u did not say who we are there, but "${printable(reported.replace(`${WAY} unknown `, ''), 80)}"`,
+    why: `cannot determine the remote user: id -u printed "${printable(reported.replace(`${WAY} unknown `, ''), 80)}"`,
   });
 }
 
@@ -188,21 +188,20 @@ interface Refusal {
 const REFUSALS: readonly Refusal[] = [
   {
     pattern: /incorrect password attempt|Sorry, try again|no password was provided/i,
-    error: (host) =>
-      hostSudoPassword({ host, why: 'sudo does not accept the password', hint: 'Give the password of the user you connect as' }),
+    error: (host) => hostSudoPassword({ host, why: 'sudo rejected the password', hint: 'Pass the password of the SSH user' }),
   },
   {
     pattern: /a password is required|a terminal is required/,
     error: (host) =>
       hostSudoPassword({
         host,
-        why: 'sudo asks for a password',
-        hint: 'Give the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
+        why: 'sudo requires a password',
+        hint: 'Pass the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
       }),
   },
   {
     pattern: /must have a tty/,
-    error: (host) => hostNoSudo({ host, why: 'sudo wants a terminal', hint: 'Remove requiretty for this user from the sudoers file' }),
+    error: (host) => hostNoSudo({ host, why: 'sudo requires a terminal', hint: 'Remove requiretty for this user from the sudoers file' }),
   },
   { pattern: /not in the sudoers file|not allowed to|may not run sudo/i, error: (host, line) => hostNoSudo({ host, why: line }) },
 ];
@@ -219,7 +218,7 @@ function sudoFailure(host: string, result: RunResult): AppError {
 }
 
 function noSudo(host: string, cause?: unknown): AppError {
-  return hostNoSudo({ host, why: 'there is no sudo', hint: 'Connect as root, or install sudo', cause });
+  return hostNoSudo({ host, why: 'sudo is not installed', hint: 'Connect as root, or install sudo', cause });
 }
 
 function decode(bytes: Uint8Array): string {

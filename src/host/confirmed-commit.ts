@@ -163,7 +163,12 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       if (unproven === undefined)
         reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'confirmed over a new connection' });
       else
-        reporter.report({ level: 'warning', code: 'COMMIT_NOT_IN_FORCE', ...about, message: `the files stay, not confirmed: ${unproven}` });
+        reporter.report({
+          level: 'warning',
+          code: 'COMMIT_NOT_IN_FORCE',
+          ...about,
+          message: `the files are kept, but not in force: ${unproven}`,
+        });
     },
     rollBack: async (error) => {
       writer.arm(null);
@@ -173,7 +178,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
         return gone !== null && isReverted(gone.record, id) ? commitReverted(host.name, gone.record) : error;
       }
       if (error instanceof CommitGoneError && isReverted(error.record, id)) return commitReverted(host.name, error.record);
-      const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program broke off';
+      const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program was aborted';
       reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: REPORTS_ROLLBACK });
       try {
         const gone = await persist(() => revertOnce(printable(why, 400)), end + GRACE_MS);
@@ -199,7 +204,7 @@ const REPORTS_ROLLBACK = 'rolling back to the previous files';
 const IS_RUNNING: Operation = {
   kind: 'run',
   argv: ['systemctl', 'is-active', '--quiet', 'kubelet'],
-  what: 'the last look at the kubelet: systemctl is-active kubelet',
+  what: 'final kubelet check: systemctl is-active kubelet',
 };
 
 function isOurs(record: CommitRecord, id: string): boolean {

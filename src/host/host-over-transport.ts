@@ -132,7 +132,7 @@ const CHANGE_TIMEOUT_MS = 120_000;
 /** More than this on a stream, and the host is not answering us. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are staged into a directory', error: 'not asked' };
+const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not run: files are staged into a directory', error: 'not run' };
 
 function isAboutRunningSystem(question: FactQuery): boolean {
   return question.kind === 'command' || question.kind === 'http' || (question.kind === 'file' && question.path.startsWith('/proc/'));
@@ -291,13 +291,15 @@ function brokenOff(host: string, exitCode: number | null, stderr: string): AppEr
   if (exitCode === null || exitCode > 128) {
     const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
     const message = `${signal} killed the shell program`;
-    const hint = 'See whether the host is shutting down, then run the same command again';
+    const hint = 'Check whether the host is shutting down, then rerun the command';
     return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, hint }, { detail: stderr });
   }
-  const why = lastLine(stderr) || `it ended with exit code ${exitCode}`;
+  const why = lastLine(stderr) || `exited with code ${exitCode}`;
   const hint =
-    exitCode === INCOMPLETE_EXIT ? 'None of it was run. Run the same command again' : 'The host needs /bin/sh and coreutils (or busybox)';
-  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program broke off: ${why}`, hint }, { detail: stderr });
+    exitCode === INCOMPLETE_EXIT
+      ? 'No part of the program was run. Rerun the command'
+      : 'The host needs /bin/sh and coreutils (or busybox)';
+  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program was aborted: ${why}`, hint }, { detail: stderr });
 }
 
 function cannotRead(host: string, path: string, stderr: string): AppError {
@@ -308,13 +310,13 @@ const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   {
     pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
     code: 'HOST_NO_SPACE',
-    hint: 'Free some space, then run the same command again',
+    hint: 'Free disk space, then rerun the command',
   },
-  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount it writable, then run the same command again' },
+  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount the file system read-write, then rerun the command' },
   {
     pattern: /Permission denied|Operation not permitted/i,
     code: 'HOST_PERMISSION_DENIED',
-    hint: 'Run as root, or let the SSH user use sudo',
+    hint: 'Run as root, or allow the SSH user to use sudo',
   },
 ];
 
@@ -346,8 +348,8 @@ function failed(host: string, what: string, stderr: string): AppError {
   const problem: Problem = {
     host,
     code: known?.code ?? 'HOST_OPERATION_FAILED',
-    message: `${what}: ${lastLine(stderr) || 'failed without a message'}`,
-    hint: known?.hint ?? 'Fix the cause, then run the same command again',
+    message: `${what}: ${lastLine(stderr) || 'failed without an error message'}`,
+    hint: known?.hint ?? 'Fix the cause, then rerun the command',
   };
   return new AppError(problem, { detail: stderr });
 }

@@ -25,14 +25,14 @@ function hostError(
 export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
-    hint: input.hint ?? 'Check address, port, network and firewall, and that the SSH server runs',
+    hint: input.hint ?? 'Check address, port, network and firewall, and that the SSH server is running',
   });
 }
 
 /** The SSH server opens no connections for us. */
 export function hostForwardRefused(input: HostProblem & { reported: string }): AppError {
   return hostError('HOST_FORWARD_REFUSED', input, {
-    message: `the SSH server of the host opens no TCP connections for us: ${input.reported}`,
+    message: `the SSH server of the host refuses TCP forwarding: ${input.reported}`,
     hint: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
   });
 }
@@ -44,8 +44,8 @@ export function hostKeyMismatch(
   const { knownAs, shown, known, entry } = input;
   return hostError('HOST_KEY_MISMATCH', input, {
     position: { file: entry.file, line: entry.line, column: 1 },
-    message: `the host key has changed: ${knownAs} shows ${shown}, this line has ${known}`,
-    hint: `Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R '${knownAs}' -f ${entry.file}`,
+    message: `the host key has changed: ${knownAs} shows ${shown}, the known_hosts entry has ${known}`,
+    hint: `The connection may be intercepted. If the host was reinstalled, remove the old key: ssh-keygen -R '${knownAs}' -f ${entry.file}`,
   });
 }
 
@@ -59,7 +59,7 @@ export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: st
   });
 }
 
-const REVOKED_HINT = 'Do not connect. Give the host a new key, or find out who answers in its place';
+const REVOKED_HINT = 'Do not connect. Give the host a new key, or check whether another host answers at this address';
 
 /** The host showed an RSA key that is shorter than OpenSSH or RequiredRSASize allows. */
 export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: string; bits: number; minimalBits: number }): AppError {
@@ -73,18 +73,21 @@ export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: s
 /** @param input.hint what to do, since that depends on how the host is reached */
 export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; hint: string }): AppError {
   const { knownAs, shown, files, hint } = input;
-  const where = files.length === 0 ? 'no known_hosts file is configured' : `it is not in ${files.join(', ')}`;
+  const where = files.length === 0 ? 'no known_hosts file is configured' : `the key is not in ${files.join(', ')}`;
   return hostError('HOST_KEY_UNKNOWN', input, { message: `unknown host key: ${knownAs} shows ${shown}, and ${where}`, hint });
 }
 
 /** The system's ssh does not trust the host's key. @param input.said its own line */
 export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; reported: string }): AppError {
-  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.reported)}"`, hint: KEY_REFUSALS[input.code] });
+  return hostError(input.code, input, {
+    message: `${input.why}: ssh reported "${printable(input.reported)}"`,
+    hint: KEY_REFUSALS[input.code],
+  });
 }
 
 const KEY_REFUSALS = {
-  HOST_KEY_UNKNOWN: "Compare the key's fingerprint with the host's own, connect once with ssh, or accept new keys with --ssh-accept-new",
-  HOST_KEY_MISMATCH: 'Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R',
+  HOST_KEY_UNKNOWN: 'Compare the fingerprint with the key of the host and connect once with ssh, or accept new keys with --ssh-accept-new',
+  HOST_KEY_MISMATCH: 'The connection may be intercepted. If the host was reinstalled, remove the old key with ssh-keygen -R',
   HOST_KEY_REVOKED: REVOKED_HINT,
 } as const;
 
@@ -102,28 +105,27 @@ export function hostAuthFailed(
   const { user, address, tried, skipped, accepts, why } = input;
   const clauses = [
     ...(why === undefined ? [] : [why]),
-    tried.length === 0 ? 'there was nothing to try' : `tried ${tried.join(', ')}`,
+    tried.length === 0 ? 'no authentication method was available' : `tried ${tried.join(', ')}`,
     ...(skipped.length === 0 ? [] : [`skipped ${skipped.join(', ')}`]),
     ...(accepts.length === 0 ? [] : [`the host accepts ${accepts.join(', ')}`]),
   ];
   return hostError('HOST_AUTH_FAILED', input, {
-    message: `${address} does not let user ${user} in: ${clauses.join('; ')}`,
+    message: `${address} rejected user ${user}: ${clauses.join('; ')}`,
     hint:
       tried.length === 0
-        ? 'Name a private key with IdentityFile in ssh_config, or add one to the SSH agent'
-        : `Add the public half of a key to authorized_keys of ${user} on the host, or name the right user and key in ssh_config`,
+        ? 'Set IdentityFile in ssh_config, or add a private key to the SSH agent'
+        : `Add the public key to authorized_keys of ${user} on the host, or set the correct user and key in ssh_config`,
   });
 }
 
 /** Hint for a connection that is not made in time. */
-export const CONNECT_TIMEOUT_HINT =
-  'Check the load of the host and the network to it, or give it more time: --connect-timeout or ssh.connectTimeout';
+export const CONNECT_TIMEOUT_HINT = 'Check the load of the host and the network to it, or increase --connect-timeout or ssh.connectTimeout';
 
 /** @param input.what what took too long, e.g. `no answer to systemctl restart kubelet` */
 export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; hint?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
-    hint: input.hint ?? 'Check the load and the journal of the host, or give it more time: --command-timeout or ssh.commandTimeout',
+    hint: input.hint ?? 'Check the load and the journal of the host, or increase --command-timeout or ssh.commandTimeout',
   });
 }
 
@@ -131,7 +133,7 @@ export function hostTimeout(input: HostProblem & { what: string; timeoutMs: numb
 export function hostConnectionLost(input: HostProblem & { why: string }): AppError {
   return hostError('HOST_CONNECTION_LOST', input, {
     message: `the connection was lost: ${input.why}`,
-    hint: 'What ran there may have had its effect or not. Run the same command again',
+    hint: 'The interrupted command may or may not have taken effect. Rerun the command',
   });
 }
 
@@ -141,7 +143,7 @@ export function hostOutputTooLarge(
 ): AppError {
   return hostError('HOST_OUTPUT_TOO_LARGE', input, {
     message: `${input.command} wrote more than ${input.maxOutputBytes} bytes to ${input.stream} and was stopped`,
-    hint: 'Check what this program is on the host',
+    hint: 'Check this program on the host',
   });
 }
 
@@ -156,16 +158,16 @@ export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: n
 /** @param input.why default: it is not there or not executable */
 export function hostCommandNotFound(input: HostProblem & { command: string; why?: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
-    message: `cannot start ${input.command}: ${input.why ?? 'there is no such program, or it is not executable'}`,
-    hint: 'Install it on the host, or add its directory to PATH',
+    message: `cannot start ${input.command}: ${input.why ?? 'the program does not exist or is not executable'}`,
+    hint: 'Install the program on the host, or add its directory to PATH',
   });
 }
 
 /** Longer than the kernel takes; what is that long belongs on stdin. */
 export function hostCommandTooLong(input: HostProblem & { command: string; bytes: number; maxBytes: number }): AppError {
   return hostError('HOST_COMMAND_TOO_LONG', input, {
-    message: `cannot start ${input.command}: an argument has ${input.bytes} bytes, Linux takes ${input.maxBytes}`,
-    hint: 'Send it on stdin or in a file',
+    message: `cannot start ${input.command}: an argument has ${input.bytes} bytes; the Linux limit is ${input.maxBytes}`,
+    hint: 'Pass the value on stdin or in a file',
   });
 }
 
@@ -173,21 +175,21 @@ export function hostCommandTooLong(input: HostProblem & { command: string; bytes
 export function hostNoShell(input: HostProblem & { user: string; reported: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `the login shell of ${input.user} did not start /bin/sh${input.reported === '' ? '' : `: "${input.reported}"`}`,
-    hint: `Give ${input.user} a shell that runs commands, or connect as another user`,
+    hint: `Set a login shell for ${input.user} that can run commands, or connect as another user`,
   });
 }
 
 /** Root is needed and sudo cannot give it: it is not there, or the user may not use it. */
 export function hostNoSudo(input: HostProblem & { why: string; hint?: string }): AppError {
   return hostError('HOST_NO_SUDO', input, {
-    message: `cannot become root: ${input.why}`,
+    message: `privilege escalation failed: ${input.why}`,
     hint: input.hint ?? 'Connect as root, or allow this user to use sudo for all commands',
   });
 }
 
 /** Sudo wants a password and has none, or it got a wrong one. */
 export function hostSudoPassword(input: HostProblem & { why: string; hint: string }): AppError {
-  return hostError('HOST_SUDO_PASSWORD', input, { message: `cannot become root: ${input.why}`, hint: input.hint });
+  return hostError('HOST_SUDO_PASSWORD', input, { message: `privilege escalation failed: ${input.why}`, hint: input.hint });
 }
 
 /** The known_hosts file cannot be read: it may say anything, so no key can be trusted. */
@@ -248,7 +250,7 @@ export function localCommandFailed(
   { exitCode, stderr }: { readonly exitCode: number | null; readonly stderr: string },
 ): AppError {
   const [why = ''] = stderr.trim().split(/\n\s*\n/);
-  const end = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
+  const end = exitCode === null ? 'was killed by a signal' : `exited with code ${exitCode}`;
   const message = `${argv.join(' ')} ${end}${why === '' ? '' : `: ${printable(why, 300)}`}`;
   return new AppError({ code: 'LOCAL_COMMAND_FAILED', message }, { exitCode: 2, detail: stderr });
 }

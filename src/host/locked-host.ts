@@ -169,7 +169,7 @@ export function lockedHost(first: Host, options: WriterOptions, clock: Clock): W
 
 /** A host that is connected to anew is connected to in the same way. */
 function dialFrom({ dial, name }: Host, ...args: Parameters<Dial>): ReturnType<Dial> {
-  if (dial === undefined) throw new Error(`${name} was connected to in another way before`);
+  if (dial === undefined) throw new Error(`cannot reconnect to ${name}`);
   return dial(...args);
 }
 

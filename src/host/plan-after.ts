@@ -21,7 +21,7 @@ export interface StepsInOrder {
 export async function planAfter(context: PhaseContext, { first, then, thenPhases }: StepsInOrder): Promise<PlannedWorkflow> {
   const before = await first(context);
   if (before.refusals.length > 0 || !hasChanges(before.host)) return together(before, await then(context));
-  const reason = `${changedPhases(before.host).join(', ')} ${changedPhases(before.host).length === 1 ? 'comes' : 'come'} first`;
+  const reason = `waits for ${changedPhases(before.host).join(', ')}`;
   const waiting = thenPhases.map((phase): NamedPhasePlan => ({ phase, plan: { changes: [], deferred: reason } }));
   return {
     host: { ...before.host, phases: [...before.host.phases, ...waiting] },

@@ -54,9 +54,9 @@ function answerOf(url: string | null) {
 }
 
 function describe(unit: string, state: UnitState | null, ready: HttpFact | null): string {
-  if (state?.activeState !== 'active') return `${unit} is ${state?.activeState ?? 'not there'}`;
-  if (ready === null) return `${unit} is up`;
-  return `${unit} is up, and ${'status' in ready ? `answers ${ready.status}: ${printable(ready.body.trim(), 200)}` : `does not answer: ${ready.error}`}`;
+  if (state?.activeState !== 'active') return `${unit} is ${state?.activeState ?? 'not installed'}`;
+  if (ready === null) return `${unit} is active`;
+  return `${unit} is active, but its health check ${'status' in ready ? `returned ${ready.status}: ${printable(ready.body.trim(), 200)}` : `failed: ${ready.error}`}`;
 }
 
 async function lastWord({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, unit: string, seconds: number): Promise<string> {

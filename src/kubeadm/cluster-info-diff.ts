@@ -16,7 +16,7 @@ export function diffClusterInfo(
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
   if (found === null) {
     return {
-      change: { kind: 'create-object', object: desired, reason: 'it is missing' },
+      change: { kind: 'create-object', object: desired, reason: 'does not exist' },
       warnings: declared ? [] : loopbackWarnings(desired),
     };
   }
@@ -25,13 +25,13 @@ export function diffClusterInfo(
   const [existing, ours] = [clusterOf(before), clusterOf(after)];
   const sameAuthority = existing['certificate-authority-data'] === ours['certificate-authority-data'];
   if (sameAuthority && typeof existing.server === 'string' && !declared) {
-    const message = `ConfigMap kube-public/cluster-info sends joining nodes to ${existing.server}, not to ${String(ours.server)}: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload`;
+    const message = `ConfigMap kube-public/cluster-info names the server ${existing.server}, not ${String(ours.server)}; the ConfigMap is kept. Set controlPlaneEndpoint, or replace the ConfigMap with --force-upload`;
     return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
   }
   // Signatures of the old text would only mislead: the signer makes them anew.
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
   const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(desired) } };
-  const reason = sameAuthority ? 'it names another address' : 'it names another certificate authority';
+  const reason = sameAuthority ? 'its server address differs' : 'its CA differs';
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: declared ? [] : loopbackWarnings(desired) };
 }
 
@@ -41,7 +41,7 @@ function loopbackWarnings(clusterInfo: KubeObject): readonly Warning[] {
   const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[|\]$/g, '') : '';
   const address = parseIp(host);
   if (host !== 'localhost' && !(address !== null && isLoopback(address))) return [];
-  const message = `joining nodes are sent to ${server}, which other hosts cannot reach. Declare controlPlaneEndpoint (--control-plane-endpoint)`;
+  const message = `kube-public/cluster-info names the server ${server}, a loopback address that joining nodes cannot reach. Set controlPlaneEndpoint (--control-plane-endpoint)`;
   return [{ code: 'CLUSTER_INFO_LOOPBACK', message }];
 }
 

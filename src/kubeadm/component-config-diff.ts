@@ -16,13 +16,13 @@ export function diffComponentConfig(
   desired: KubeObject,
   { force, keptCode }: { readonly force: boolean; readonly keptCode: string },
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
-  if (found === null) return { change: { kind: 'create-object', object: desired, reason: 'it is missing' }, warnings: [] };
+  if (found === null) return { change: { kind: 'create-object', object: desired, reason: 'does not exist' }, warnings: [] };
   const [before, after] = [dataOf(found), dataOf(desired)];
   const differing = Object.keys(after).filter((key) => !sameYaml(before[key] ?? '', after[key] ?? ''));
   if (differing.length === 0) return { change: null, warnings: [] };
   if (!isGenerated(found) && !force)
     return { change: null, warnings: [{ code: keptCode, message: keptMessage(found, desired, differing) }] };
-  const reason = isGenerated(found) ? 'it was generated from other settings' : 'it differs, and --force-upload was given';
+  const reason = isGenerated(found) ? 'it was generated from different settings' : 'it differs, and --force-upload was given';
   const annotations = { ...unsignedAnnotations(found), ...desired.metadata.annotations };
   const object = { ...found, metadata: { ...found.metadata, annotations }, data: { ...before, ...after } };
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: [] };
@@ -37,5 +37,5 @@ function keptMessage(found: KubeObject, desired: KubeObject, keys: readonly stri
       after: `${label} as it would be uploaded`,
     });
   });
-  return `${describeRef(refOf(found))} was not generated or was edited by hand: it is kept. Replace it with --force-upload; the difference:\n${diffs.join('')}`;
+  return `${describeRef(refOf(found))} was written or edited by hand and is kept. To replace it, use --force-upload. Difference:\n${diffs.join('')}`;
 }

@@ -66,29 +66,30 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   const certificate = pem === null ? null : readCertificate(pem);
   const claimed = certificate === null ? null : nodeOfSubject(certificate);
   const unproven = (cause: WhyUnproven['cause'], why: string): UnprovenNode => ({ kind: 'unproven', cause, why, claimed });
-  if (pem === null) return unproven('missing', `it has no kubelet client certificate${source === null ? '' : ` in ${where}`}`);
+  if (pem === null) return unproven('missing', `the host has no kubelet client certificate${source === null ? '' : ` in ${where}`}`);
   const its = `the kubelet client certificate in ${where}`;
   if (certificate === null) return unproven('missing', `${its} is damaged`);
-  if (claimed === null) return unproven('missing', `${its} is not for a user system:node:NAME in the group system:nodes`);
+  if (claimed === null) return unproven('missing', `${its} does not authenticate a user system:node:NAME in the group system:nodes`);
   if (rules.authorities.length === 0)
-    return unproven('no-ca', `${its} cannot be verified: neither the cluster nor the kubeconfig has a CA for client certificates`);
+    return unproven('no-ca', `${its} cannot be verified: neither the cluster nor the kubeconfig contains a CA for client certificates`);
   const now = rules.now.getTime();
   const isOver = ({ notAfter }: CertificateContent): boolean => rules.acceptsExpired !== true && notAfter.getTime() < now;
   const isEarly = ({ notBefore }: CertificateContent): boolean => notBefore.getTime() > now + CLOCK_SKEW_MS;
   const issuers = rules.authorities.filter((authority) => !isOver(authority) && !isEarly(authority));
   if (!issuers.some((authority) => leadsTo(certificate, [], authority)))
-    return unproven('untrusted', `${its} names ${claimed} and is not signed by the cluster's CA`);
+    return unproven('untrusted', `${its} names ${claimed} but is not signed by the cluster CA`);
   if (isEarly(certificate)) return unproven('expired', `${its} is not valid before ${certificate.notBefore.toISOString()}`);
   if (isOver(certificate)) return unproven('expired', `${its} expired on ${certificate.notAfter.toISOString()}`);
-  if (!certificate.extKeyUsage.includes('TLS Web Client Authentication')) return unproven('untrusted', `${its} is not for clients`);
+  if (!certificate.extKeyUsage.includes('TLS Web Client Authentication'))
+    return unproven('untrusted', `${its} does not allow client authentication`);
   if (signature === null && /openssl.{1,255}(?:not installed|not found)/.test((errorOutput ?? '').slice(0, 1000)))
     return unproven(
       'no-openssl',
-      'openssl is not installed on the host, which shows with it that it holds the key of its kubelet client certificate',
+      'openssl is not installed on the host, so the host cannot prove possession of the private key of its kubelet client certificate',
     );
   if (signature !== null && isSignedBy(certificate, rules.challenge, signature)) return { kind: 'proven', nodeName: claimed };
   const reported = signature === null && errorOutput !== null ? ` (${printable(errorOutput)})` : '';
-  return unproven('no-key', `${its} names ${claimed}, and the host does not hold the private key of that certificate${reported}`);
+  return unproven('no-key', `${its} names ${claimed}, but the host does not hold its private key${reported}`);
 }
 
 function nodeOfSubject({ subject }: CertificateContent): string | null {

@@ -150,7 +150,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
         [`ABCDEF.${SECRET}`],
         '<bootstrap-token>: this is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]',
       ],
-      [['--ttl', '-1h'], '--ttl: "-1h0m0s" is negative. A token that never expires has 0s. [CONFIG_OUT_OF_RANGE]'],
+      [['--ttl', '-1h'], '--ttl: "-1h0m0s" is negative. For a token that never expires, use 0s. [CONFIG_OUT_OF_RANGE]'],
       [['--ttl', 'long'], '--ttl: "long" is not a duration such as 24h or 90s [CONFIG_INVALID_FLAG]'],
       [['--usages', 'signing,foo'], '--usages: "foo" is not a usage of tokens. Write signing or authentication. [CONFIG_INVALID_VALUE]'],
       [
@@ -197,7 +197,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       });
       const { code, stdout, stderr } = await token('list');
       expect([code, stdout.split('\n').length]).toEqual([0, 3]);
-      expect(stderr).toBe('warning: Secret bootstrap-token-zzzzzz holds no bootstrap token [TOKEN_SECRET_INVALID]\n');
+      expect(stderr).toBe('warning: Secret bootstrap-token-zzzzzz contains no valid bootstrap token [TOKEN_SECRET_INVALID]\n');
     });
 
     it('says the token nowhere but on standard output, however much it tells', async () => {

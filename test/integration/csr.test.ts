@@ -95,7 +95,7 @@ describe('csr', { timeout: 120_000 }, () => {
     await admin.create({ ...CSR, metadata: { name: 'evil' }, spec });
     const { code, stdout, stderr } = await csr('approve', 'evil', '--trust-node-status');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toContain('evil is not approved: the requester is kubernetes-admin, and the certificate is for system:node:node2.');
+    expect(stderr).toContain('evil is not approved: the requester is kubernetes-admin, but the certificate is for system:node:node2.');
     expect(stderr).toMatch(/evil is not approved: DNS:api.example.org is not the name of Node node2.*\[CSR_FOREIGN_NAME\]/);
     expect(await stateOf('evil')).toEqual({});
     await admin.delete({ ...CSR, name: 'evil' });
@@ -181,7 +181,7 @@ describe('csr', { timeout: 120_000 }, () => {
   });
 
   it('has nothing to approve then', async () => {
-    expect(await csr('approve', '--all')).toMatchObject({ code: 0, stdout: 'No certificate signing request is pending.\n' });
+    expect(await csr('approve', '--all')).toMatchObject({ code: 0, stdout: 'No CSR is pending.\n' });
     expect((await csr('approve', 'nobody')).stderr).toContain('the CSR nobody of a kubelet does not exist');
     expect((await csr('approve')).code).toBe(2);
   });

@@ -726,7 +726,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           detail: 'the reason\n',
         });
         await expect(onSystem().perform([{ ...run('sh', '-c', 'exit 4'), what: 'the task' } as Operation])).rejects.toMatchObject({
-          message: expect.stringContaining('local: the task failed: failed without a message'),
+          message: expect.stringContaining('local: the task failed: failed without an error message'),
         });
       });
     });
@@ -841,15 +841,15 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       });
 
       it.each([
-        ['dies at once', 'exit 9', 'it ended with exit code 9'],
+        ['dies at once', 'exit 9', 'exited with code 9'],
         ['dies with a word', 'echo "no memory" >&2; exit 9', 'no memory'],
-        ['breaks off', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'it ended with exit code 0'],
+        ['breaks off', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'exited with code 0'],
       ])('says so when the shell %s', async (_, script, why) => {
         const dying = hostOver(shellTransport({ ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] }), {
           rootDir: root,
           nonce,
         });
-        const message = expect.stringContaining(`local: the shell program broke off: ${why}`);
+        const message = expect.stringContaining(`local: the shell program was aborted: ${why}`);
         await expect(dying.perform([write('/1'), write('/2'), write('/3'), write('/4'), write('/5')])).rejects.toMatchObject({
           code: 'HOST_PROGRAM_BROKEN',
           message,

@@ -256,7 +256,9 @@ describeSshd('SSH to OpenSSH', () => {
     it('says that there is nothing to try, and what the host accepts', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: ['/nonexistent/id'] })));
       expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED' });
-      expect(problem.message).toContain(`does not let user ${sshd.user} in: there was nothing to try; the host accepts publickey`);
+      expect(problem.message).toContain(
+        `does not let user ${sshd.user} in: no authentication method was available; the host accepts publickey`,
+      );
     });
 
     it('names the keys it tried', async () => {
@@ -588,7 +590,7 @@ describe('SSH by password', () => {
 
   it('says that it has none to give', async () => {
     const { target } = await serve({ methods: ['password'] });
-    expect((await problemOf(transportTo(target))).message).toContain('there was nothing to try; the host accepts password');
+    expect((await problemOf(transportTo(target))).message).toContain('no authentication method was available; the host accepts password');
   });
 
   it('gives the password to the hidden question alone', async () => {

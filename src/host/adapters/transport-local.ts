@@ -18,7 +18,7 @@ export function localTransport(options: { readonly name?: string } = {}): Transp
   const name = options.name ?? 'localhost';
   const running = new Set<AbortController>();
   let isClosed = false;
-  const closed = (): Error => hostConnectionLost({ host: name, why: 'it was closed' });
+  const closed = (): Error => hostConnectionLost({ host: name, why: 'the transport was closed' });
   return {
     name,
     run: async (argv, runOptions = {}) => {
@@ -58,7 +58,7 @@ async function run(
     ...(stdin === undefined ? { stdin: 'ignore' as const } : { input: stdin }),
   });
   if (onStdout) child.stdout.on('data', (chunk: Uint8Array) => stop.signal.aborted || orStop(stop, () => onStdout(chunk)));
-  const timer = setTimeout(() => stop.abort(hostTimeout({ host: name, what: `${program} did not end`, timeoutMs })), timeoutMs);
+  const timer = setTimeout(() => stop.abort(hostTimeout({ host: name, what: `${program} did not exit`, timeoutMs })), timeoutMs);
   const forget = onAbort(options.signal, (reason) => stop.abort(reason));
   try {
     const result = await Promise.race([child, stopped(child, stop.signal)]);

@@ -28,7 +28,7 @@ export class CommitGoneError extends AppError {
 
 const HINTS: Readonly<Partial<Record<CommitRecord['state'] | 'none', string>>> = {
   armed: 'kubeletadm fleet confirm keeps the change, kubeletadm fleet revert rolls the host back now',
-  reverting: 'Run the same command again in a moment',
+  reverting: 'Wait a moment, then rerun the command',
 };
 
 /** A change that waits, or was taken back, in words; for null that there is none. */
@@ -47,7 +47,7 @@ export function describeCommit(record: CommitRecord | null): string {
 
 /** Whose change it is, and of when. */
 export function describeChangeOf({ owner, armedAt }: CommitRecord): string {
-  return `the change of ${owner || 'somebody'} of ${utc(armedAt)}`;
+  return `the change of ${owner || 'an unknown owner'} of ${utc(armedAt)}`;
 }
 
 /** Unix seconds as people write them. */
@@ -77,7 +77,7 @@ export function commitNotArmed(host: string, phase: string): AppError {
     host,
     code: 'COMMIT_NOT_ARMED',
     message: `${phase}: nothing was changed on the host`,
-    hint: 'Run the same command again',
+    hint: 'Rerun the command',
   });
 }
 
@@ -90,5 +90,10 @@ export function commitUnknown(host: string, secondsLeft: number, isAsked: boolea
   const message = isAsked
     ? `the host did not answer the confirmation and is unreachable: the change may have been confirmed; otherwise the host rolls back automatically ${when}`
     : `change not confirmed and host unreachable: the host rolls back automatically ${when}`;
-  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, hint: 'Look at it with kubeletadm fleet drift when it answers again' });
+  return new AppError({
+    host,
+    code: 'COMMIT_UNCONFIRMED',
+    message,
+    hint: 'When the host is reachable again, check it with kubeletadm fleet drift',
+  });
 }

@@ -61,10 +61,10 @@ for i in $all; do
   n=1; until drop "$i"; do [ $n -lt 5 ] || { left="$left $i"; break; }; n=$((n+1)); sleep 1; done
 done
 [ "$2" = 0 ] || exit 0
-[ -z "$left" ] || { echo "these pods stay:$left" >&2; exit 1; }
+[ -z "$left" ] || { echo "cannot remove these Pods:$left" >&2; exit 1; }
 i=0
 while n=$(pod_processes); [ "$n" != 0 ]; do
-  i=$((i+1)); [ $i -lt 10 ] || { echo "$n processes of pods still run" >&2; exit 1; }; sleep 1
+  i=$((i+1)); [ $i -lt 10 ] || { echo "$n Pod processes are still running" >&2; exit 1; }; sleep 1
 done`;
   return words(script, criSocket, mayStay ? '1' : '0');
 }

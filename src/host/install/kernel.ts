@@ -41,9 +41,11 @@ done; true`;
 export function planModules(modules: readonly string[], { file, loaded }: ModuleFacts): PhasePlan {
   const changes: readonly HostChange[] = [
     ...ownFile(file, MODULES_FILE, modules.map((name) => `${name}\n`).join('')),
-    ...modules.flatMap((module): HostChange[] => (loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'it is not loaded' }])),
+    ...modules.flatMap((module): HostChange[] => (loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'not loaded' }])),
   ];
-  return changes.length > 0 ? { changes } : { changes, noop: modules.length === 0 ? 'none is declared' : `${modules.join(', ')}: loaded` };
+  return changes.length > 0
+    ? { changes }
+    : { changes, noop: modules.length === 0 ? 'no kernel modules are declared' : `${modules.join(', ')}: loaded` };
 }
 
 /** Written where something is declared; taken away where nothing is any more. */
@@ -54,7 +56,7 @@ function ownFile(found: FileFact | null, path: string, content: string): readonl
   }
   if (found === null) return [];
   const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-  return [{ kind: 'remove-file', path, before, reason: 'nothing is declared any more' }];
+  return [{ kind: 'remove-file', path, before, reason: 'no longer declared' }];
 }
 
 export interface SysctlFacts {
@@ -92,10 +94,12 @@ export function planSysctls(declared: Readonly<Record<string, string>>, { file, 
     ...entries.flatMap(([name, value]): HostChange[] => {
       const now = values.get(name) ?? null;
       if (now !== null && words(now) === words(value)) return [];
-      return [{ kind: 'set-sysctl', name, value, reason: now === null ? 'it is not there yet' : `it is ${words(now)}` }];
+      return [{ kind: 'set-sysctl', name, value, reason: now === null ? 'not set yet' : `the current value is ${words(now)}` }];
     }),
   ];
-  return changes.length > 0 ? { changes } : { changes, noop: entries.length === 0 ? 'none is declared' : 'all have the values declared' };
+  return changes.length > 0
+    ? { changes }
+    : { changes, noop: entries.length === 0 ? 'no kernel parameters are declared' : 'all parameters have the declared values' };
 }
 
 /** The kernel puts tabs between numbers. */
@@ -134,14 +138,14 @@ export function planSwapOff({ fstab, active }: SwapFacts): PhasePlan {
     fstab === null || content === text ? null : diffFile(fstab, { path: FSTAB, content, mode: fstab.mode, owner: fstab.owner });
   const changes: readonly HostChange[] = [
     ...(change === null ? [] : [change]),
-    ...(active.length === 0 ? [] : [{ kind: 'turn-off-swap', reason: `${active.join(', ')}: swapped to` } as const]),
+    ...(active.length === 0 ? [] : [{ kind: 'turn-off-swap', reason: `${active.join(', ')}: active` } as const]),
   ];
   const named = new Set(text.split('\n').flatMap((line) => (/^\s*#/.test(line) ? [] : (line.trim().split(/\s+/)[0] ?? []))));
   // A UUID or a label in fstab may be any of them.
   const others = [...named].some((name) => name.includes('=')) ? [] : active.filter((name) => !named.has(name));
   const warnings = others.map((name) => ({
     code: 'SWAP_COMES_BACK',
-    message: `swap on ${name} does not come from ${FSTAB}: look at systemctl list-units --type swap, or it is there again after a boot`,
+    message: `swap on ${name} is not configured in ${FSTAB} and may be enabled again at boot: check systemctl list-units --type swap`,
   }));
-  return { changes, ...(changes.length > 0 ? {} : { noop: 'there is no swap' }), ...(warnings.length === 0 ? {} : { warnings }) };
+  return { changes, ...(changes.length > 0 ? {} : { noop: 'swap is off' }), ...(warnings.length === 0 ? {} : { warnings }) };
 }

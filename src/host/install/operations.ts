@@ -27,9 +27,9 @@ const DOWNLOAD = `path=$1 url=$2 sum=$3 mode=$4; mkdir -p "\${path%/*}" && part=
 trap 'rm -f "$part"' EXIT
 if command -v curl >/dev/null; then curl -fsSL --retry 3 -o "$part" -- "$url"
 elif command -v wget >/dev/null; then wget -q -O "$part" -- "$url"
-else echo 'there is neither curl nor wget' >&2; false; fi || exit 1
+else echo 'neither curl nor wget is installed' >&2; false; fi || exit 1
 got=$(sha256sum "$part") || exit 1; got=\${got%% *}
-[ "$got" = "$sum" ] || { echo "its SHA-256 is $got, and $sum is declared" >&2; exit 1; }
+[ "$got" = "$sum" ] || { echo "its SHA-256 is $got, but $sum is declared" >&2; exit 1; }
 chmod "$mode" "$part" && chown root:root "$part" || exit 1
 sync "$part" 2>/dev/null; mv -f "$part" "$path"`;
 

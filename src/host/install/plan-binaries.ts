@@ -89,17 +89,17 @@ export function planBinaries(
   const desired = filesToInstall(install, facts);
   const changes: HostChange[] = desired.flatMap((file) => placeFile(file, facts, { content: contents.get(file.name) ?? null, host }));
   if (desired.some(({ path, isArchive }) => isArchive || /\/systemd\//.test(path)))
-    changes.push({ kind: 'daemon-reload', reason: 'units may have come' });
+    changes.push({ kind: 'daemon-reload', reason: 'unit files may have changed' });
   for (const unit of install.units) {
     const state = facts.units.get(unit);
-    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'it is to run after a boot' });
-    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'it is not running' });
+    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'not enabled at boot' });
+    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'not running' });
   }
   const kubelet = desired.some(({ path }) => path.endsWith('/kubelet'));
   if (kubelet && facts.units.get('kubelet')?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its program is another one' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its binary changed' });
   const names = install.files.map(({ name }) => name).join(', ');
-  return changes.length > 0 ? { changes } : { changes, noop: `${names}: as declared` };
+  return changes.length > 0 ? { changes } : { changes, noop: `${names}: unchanged` };
 }
 
 function placeFile(
@@ -110,10 +110,10 @@ function placeFile(
   const { name, source, sha256, mode, path, isArchive } = file;
   const at = isArchive ? `${ARCHIVES}/${name}` : path;
   const known = isArchive ? unpacked.get(name) !== '' : sums.has(path);
-  const reason = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'it is another one') : 'it is missing';
+  const reason = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'its SHA-256 differs') : 'does not exist';
   if (content !== null && content.sha256 !== sha256) {
-    const message = `${source} has the SHA-256 ${content.sha256}, and ${sha256} is declared`;
-    throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Fix sha256, or get the right file' }, { exitCode: 3 });
+    const message = `${source} has the SHA-256 ${content.sha256}, but ${sha256} is declared`;
+    throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Correct sha256, or provide the right file' }, { exitCode: 3 });
   }
   const arrives: HostChange =
     isUrl(source) || content === null
@@ -123,7 +123,7 @@ function placeFile(
   return [
     arrives,
     { kind: 'extract-archive', path: at, to: path, reason },
-    { kind: 'remove-file', path: at, before: null, reason: 'it is unpacked' },
+    { kind: 'remove-file', path: at, before: null, reason: 'the archive is unpacked' },
     {
       kind: 'write-file',
       path: notePath(file),
@@ -132,7 +132,7 @@ function placeFile(
       owner: 'root:root',
       action: known ? 'update' : 'create',
       before: known ? { content: `${unpacked.get(name)}\n`, mode: 0o644, owner: 'root:root' } : null,
-      reason: 'so that it is known what was unpacked',
+      reason: 'records the unpacked archive',
     },
   ];
 }

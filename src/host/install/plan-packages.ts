@@ -40,13 +40,13 @@ export function planPackages(install: PackageInstall, situation: PackageSituatio
   const { packages, host } = situation;
   const { manager, installed } = packages;
   if (manager === null) {
-    const hint = 'Declare install: binaries for it, or none';
-    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: there is neither apt-get nor dnf nor yum', hint);
+    const hint = 'Use install: binaries for this host, or remove install';
+    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: none of apt-get, dnf and yum is installed', hint);
   }
   const before = installed.get(HELD_PACKAGE);
   if (before !== undefined && isNewerMinor(before, install.version)) {
-    const message = `kubelet ${before} is installed, and ${install.version} is declared: kubelets are not downgraded to an older minor version`;
-    throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare that version, or reset the host and remove the package');
+    const message = `kubelet ${before} is installed, but ${install.version} is declared: a downgrade to an older minor version is not supported`;
+    throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare the installed version, or reset the host and remove the package');
   }
   const isDesired = (name: string): boolean => {
     const version = installed.get(name);
@@ -93,7 +93,7 @@ function installChange(
   const reason =
     before === undefined || !missing.includes(HELD_PACKAGE)
       ? `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not installed`
-      : `kubelet ${before} is installed, and ${version} is declared`;
+      : `kubelet ${before} is installed, but ${version} is declared`;
   return {
     kind: 'install-packages',
     manager,
@@ -106,7 +106,7 @@ function installChange(
 /** With dnf it is the description of the repository that keeps them. */
 function holdChanges(manager: PackageManager, { held }: PackageFacts, missing: readonly string[]): readonly HostChange[] {
   if (manager !== 'apt' || (held.has(HELD_PACKAGE) && !missing.includes(HELD_PACKAGE))) return [];
-  return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], reason: 'an upgrade of the system must not take it to another version' }];
+  return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], reason: 'system upgrades must not change its version' }];
 }
 
 function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { kubelet, runtime: state }: PackageSituation) {
@@ -114,11 +114,11 @@ function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { 
   if (runtime !== null) {
     const unit = runtimeUnit(runtime);
     const isNew = missing.includes(runtime);
-    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'it is to run after a boot' });
-    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'it is not running' });
+    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'not enabled at boot' });
+    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'not running' });
   }
   if (missing.includes(HELD_PACKAGE) && kubelet?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package is another one' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package changed' });
   return changes;
 }
 
@@ -128,7 +128,7 @@ export function validateInstalled(install: PackageInstall, { installed }: Packag
     const version = installed.get(name);
     if (version === undefined) return `${name} is not installed`;
     if (name === HELD_PACKAGE && !isVersion(version, install.version))
-      return `${name} ${version} is installed, not ${minorOf(version) === minorOf(install.version) ? install.version : `${install.version}: is that the right repository?`}`;
+      return `${name} ${version} is installed, not ${minorOf(version) === minorOf(install.version) ? install.version : `${install.version}: check the repository`}`;
   }
   return null;
 }

@@ -7,9 +7,9 @@ import { readPublicKeys } from './openpgp.ts';
  */
 export function validateKeyFile(text: string, pins: readonly string[], now: Date): string | null {
   const keys = readPublicKeys(text);
-  if (keys === null) return 'it is no file of OpenPGP public keys in ASCII armour';
+  if (keys === null) return 'not a file of ASCII-armored OpenPGP public keys';
   const foreign = keys.find(({ fingerprint }) => !pins.includes(fingerprint));
-  if (foreign !== undefined) return `it holds the key ${foreign.fingerprint}, and ${pins.join(', ')} is expected`;
+  if (foreign !== undefined) return `contains the key ${foreign.fingerprint}; expected only ${pins.join(', ')}`;
   const [first] = keys;
   if (keys.some(({ expiresAt }) => expiresAt === null || expiresAt > now)) return null;
   return `the key ${first?.fingerprint} expired on ${first?.expiresAt?.toISOString().slice(0, 10)}`;

@@ -240,7 +240,7 @@ export function applyTokenDefaults(tokens: readonly BootstrapToken[], freshToken
   const fresh = [...freshTokens];
   return (tokens.length === 0 ? [{ description: DEFAULT_TOKEN_DESCRIPTION }] : tokens).map((written: BootstrapToken) => {
     const token = written.token ?? fresh.shift();
-    if (!token) throw new Error('there are fewer fresh tokens than countMissingTokens says');
+    if (!token) throw new Error('fewer fresh tokens than countMissingTokens returns');
     const usages = written.usages?.length ? written.usages : DEFAULT_TOKEN_USAGES;
     const groups = written.groups?.length ? written.groups : DEFAULT_TOKEN_GROUPS;
     // With `expires` kubeadm would add a ttl too, and then refuse the pair.

@@ -28,9 +28,9 @@ export function parseSubnets(subnets: string): readonly Cidr[] | null {
 
 function serviceIpAt(serviceSubnet: string, index: number): string {
   const [first] = parseSubnets(serviceSubnet) ?? [];
-  if (!first) throw unusable(`the service subnet ${quoteValue(serviceSubnet)} is not a CIDR, nor two with a comma between`);
+  if (!first) throw unusable(`the service subnet ${quoteValue(serviceSubnet)} is neither a CIDR nor two comma-separated CIDRs`);
   const address = addressAt(first, index);
-  if (!address) throw unusable(`the service subnet ${formatCidr(first)} is too small for an address at place ${index}`);
+  if (!address) throw unusable(`the service subnet ${formatCidr(first)} is too small: it has no address number ${index}`);
   return formatIp(address);
 }
 

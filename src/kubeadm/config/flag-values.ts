@@ -32,7 +32,7 @@ export const boolean: FlagReader<boolean> = (value) => {
 
 /** A decimal number; the range is judged with the model. */
 export const integer: FlagReader<number> = (value) =>
-  /^[-+]?[0-9]{1,10}$/.test(String(value)) ? Number(value) : invalidFlag(String(value), 'a whole number');
+  /^[-+]?[0-9]{1,10}$/.test(String(value)) ? Number(value) : invalidFlag(String(value), 'an integer');
 
 /** A duration in Go's syntax; `0` needs no unit. */
 export const duration: FlagReader<DurationText> = (value) => {

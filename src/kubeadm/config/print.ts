@@ -76,11 +76,11 @@ function componentDocuments(
   { componentConfigs = [], kubeletConfiguration }: PrintOptions,
 ): readonly (JsonObject | string)[] {
   if (action !== 'init' && componentConfigs.length > 0) {
-    throw usageError('--component-configs goes with init-defaults only');
+    throw usageError('--component-configs is supported only for init-defaults');
   }
   return componentConfigs.map((kind) => {
     if (kind === 'KubeProxyConfiguration') return kubeProxyConfiguration(null, { advertiseAddress: '1.2.3.4' });
     if (kind === 'KubeletConfiguration' && kubeletConfiguration !== undefined) return kubeletConfiguration;
-    throw usageError(`--component-configs: there is no ${JSON.stringify(kind)}`, `Known are ${COMPONENTS.join(' and ')}`);
+    throw usageError(`--component-configs: unknown kind ${JSON.stringify(kind)}`, `Supported kinds: ${COMPONENTS.join(', ')}`);
   });
 }

@@ -50,7 +50,7 @@ function question(name: string | null | undefined): string | undefined {
 function otherVersion({ kind, version, parents, name }: UnknownField): string | undefined {
   if (version === 'v1beta4') return MOVED.get([kind, ...parents, name].join('.'));
   return fieldsAt('v1beta4', kind, parents)?.includes(name)
-    ? 'It came with kubeadm.k8s.io/v1beta4: write that apiVersion, or run config migrate'
+    ? 'The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or run kubeletadm config migrate'
     : undefined;
 }
 
@@ -59,11 +59,13 @@ function elsewhere({ kind, version, name }: UnknownField): string | undefined {
   const here = places.filter((place) => place.kind === kind);
   const [nearest] = here.length > 0 ? here : places;
   if (!nearest) return undefined;
-  return nearest.kind === kind ? `Did you mean ${nearest.path}?` : `It belongs in ${nearest.kind}, as ${nearest.path}`;
+  return nearest.kind === kind ? `Did you mean ${nearest.path}?` : `The field belongs to ${nearest.kind}: ${nearest.path}`;
 }
 
 function header({ parents, name }: UnknownField): string | undefined {
-  return parents.length === 0 && /^(metadata|spec|status)$/.test(name) ? 'Configuration documents have none: leave it out' : undefined;
+  return parents.length === 0 && /^(metadata|spec|status)$/.test(name)
+    ? 'Configuration documents have no such field: remove it'
+    : undefined;
 }
 
 function fieldsAt(version: SchemaVersion, kind: ModelKind, parents: readonly string[]): readonly string[] | null {

@@ -61,10 +61,7 @@ function* featureGateFindings({ featureGates = {} }: ClusterConfiguration): Iter
     if (name === 'NodeLocalCRISocket' && !on)
       yield {
         path: at,
-        problem: deprecatedFeatureGate(
-          name,
-          "Leave it out: the runtime's socket then goes from the kubelet's flags into instance-config.yaml",
-        ),
+        problem: deprecatedFeatureGate(name, 'Remove it: the CRI socket is then set in instance-config.yaml instead of a kubelet flag'),
       };
   }
 }
@@ -89,8 +86,7 @@ function* localEtcdFindings(path: string, local: LocalEtcd): Iterable<Finding> {
 function* externalEtcdFindings(path: string, external: ExternalEtcd): Iterable<Finding> {
   const { endpoints = [], httpEndpoints = [], caFile, certFile, keyFile } = external;
   const needsHttps = [caFile, certFile, keyFile].some((file) => file !== undefined);
-  if (endpoints.length === 0)
-    yield { path: `${path}.endpoints`, problem: requiredWith('an endpoint', 'of an external etcd'), missing: true };
+  if (endpoints.length === 0) yield { path: `${path}.endpoints`, problem: requiredWith('an endpoint', 'for external etcd'), missing: true };
   yield* each(`${path}.endpoints`, endpoints, (url) => rules.etcdUrl(url, needsHttps));
   yield* each(`${path}.httpEndpoints`, httpEndpoints, (url) => rules.etcdUrl(url, false));
   if ((certFile === undefined) !== (keyFile === undefined)) {

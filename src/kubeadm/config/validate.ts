@@ -32,7 +32,7 @@ function* tokenFindings(path: string, token: BootstrapToken): Iterable<Finding> 
   yield* each(`${path}.usages`, usages, rules.tokenUsage);
   yield* each(`${path}.groups`, groups, rules.tokenGroup);
   if (usages.length > 0 && usages.every((usage) => usage === 'signing')) yield { path: `${path}.usages`, problem: signingAlone() };
-  yield* one(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'A token that never expires has 0s'));
+  yield* one(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'For a token that never expires, use 0s'));
   if (ttl !== undefined && expires !== undefined) yield { path: `${path}.expires`, problem: mutuallyExclusive('ttl', 'expires') };
 }
 

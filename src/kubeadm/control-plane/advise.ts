@@ -15,7 +15,7 @@ export function adviseControlPlane(node: ControlPlaneNode): readonly Warning[] {
 
 function adviseRootless({ cluster }: ControlPlaneNode): readonly Warning[] {
   if (cluster.featureGates?.RootlessControlPlane !== true) return [];
-  const message = 'the feature gate RootlessControlPlane is on, but no users are made for the components: they run as root';
+  const message = 'the feature gate RootlessControlPlane is enabled but not implemented: the components run as root';
   return [{ code: 'ROOTLESS_NOT_DONE', field: 'featureGates.RootlessControlPlane', message }];
 }
 
@@ -31,11 +31,11 @@ function adviseAuthorization({ cluster }: ControlPlaneNode): readonly Warning[] 
   const lacking = ['Node', 'RBAC'].filter((mode) => !modes.includes(mode) && !modes.includes('AlwaysAllow'));
   const warnings: Warning[] = [];
   if (unknown.length > 0) {
-    const message = `kube-apiserver does not know the authorization mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}, and does not start with it`;
+    const message = `kube-apiserver fails at startup: unknown authorization mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}`;
     warnings.push({ code: 'AUTHORIZATION_MODE_UNKNOWN', field, message });
   }
   if (lacking.length > 0) {
-    const message = `authorization-mode is ${given}, without ${lacking.join(' and ')}: what nodes and components may do has to come from elsewhere`;
+    const message = `authorization-mode is ${given}, without ${lacking.join(' and ')}: nodes and components need their permissions from another authorizer`;
     warnings.push({ code: 'AUTHORIZATION_MODE_DIFFERS', field, message });
   }
   return warnings;
@@ -45,7 +45,7 @@ function adviseDataDir({ cluster }: ControlPlaneNode): readonly Warning[] {
   const { local } = cluster.etcd;
   const given = argValue(local?.extraArgs, 'data-dir');
   if (local === undefined || given === undefined || given === local.dataDir) return [];
-  const message = `etcd is told to keep its data in ${given}, but ${local.dataDir ?? ''} is the directory of the host that it gets: what it keeps elsewhere is gone with its container. Set etcd.local.dataDir`;
+  const message = `the etcd argument data-dir is ${given}, but the Pod mounts only the host directory ${local.dataDir ?? ''}: the data is lost with the container. Set etcd.local.dataDir`;
   return [{ code: 'ETCD_DATA_DIR', field: 'etcd.local.extraArgs.data-dir', message }];
 }
 
@@ -61,7 +61,7 @@ function adviseMounts(node: ControlPlaneNode): readonly Warning[] {
       repeated(volumeMounts.map(({ mountPath = '' }) => mountPath)),
     );
     return twice.map((path): Warning => {
-      const message = `two volumes are mounted at ${path} in ${name}: the kubelet will not start it. Give the extra volume the name of the one it is to replace`;
+      const message = `two volumes are mounted at ${path} in ${name}: the kubelet rejects the Pod. Give the extra volume the name of the volume that it replaces`;
       return { code: 'MOUNTED_TWICE', message };
     });
   });
@@ -79,7 +79,7 @@ function adviseNetworks({ cluster, localAPIEndpoint: { advertiseAddress } }: Con
     const found = address === null ? undefined : subnets.find((subnet) => cidrContains(subnet, address));
     if (found === undefined) return [];
     const who = name === 'podSubnet' ? 'pods' : 'services';
-    const message = `the address of this node, ${advertiseAddress}, is one of those for ${who} (${formatCidr(found)}): it will not be reached. Give them another network`;
+    const message = `the node address ${advertiseAddress} is in the subnet of ${who} (${formatCidr(found)}) and would be unreachable. Choose another subnet`;
     return [{ code: 'NODE_IN_SUBNET', field: `networking.${name}`, message }];
   });
 }

@@ -21,18 +21,18 @@ export interface EtcdFailure {
 /** What is wrong with credentials by themselves, whoever they are shown to; null: nothing. */
 export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdFailure | null {
   const authorities = readCertificateChain(caPem);
-  const replaced = { hint: `Put the authority of the etcd cluster into ${files.ca}` };
-  if (authorities === null) return { why: `${files.ca} holds no certificate`, ...replaced };
+  const replaced = { hint: `Put the CA of the etcd cluster into ${files.ca}` };
+  if (authorities === null) return { why: `${files.ca} contains no certificate`, ...replaced };
   const expired = authorities.find(({ notAfter }) => notAfter <= now);
   if (expired !== undefined) return { why: `${files.ca} expired on ${expired.notAfter.toISOString()}`, ...replaced };
-  const renewed = { hint: 'Renew it on the host: certs renew etcd-healthcheck-client' };
+  const renewed = { hint: 'Renew the certificate on the host: kubeletadm certs renew etcd-healthcheck-client' };
   const certificate = readCertificate(certificatePem);
-  if (certificate === null) return { why: `${files.certificate} holds no certificate`, ...renewed };
+  if (certificate === null) return { why: `${files.certificate} contains no certificate`, ...renewed };
   const key = readPrivateKey(keyPem);
-  if (key === null) return { why: `${files.key} holds no private key`, ...renewed };
-  if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} is not the key of ${files.certificate}`, ...renewed };
+  if (key === null) return { why: `${files.key} contains no private key`, ...renewed };
+  if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} does not match ${files.certificate}`, ...renewed };
   if (certificate.notAfter <= now) return { why: `${files.certificate} expired on ${certificate.notAfter.toISOString()}`, ...renewed };
   if (!authorities.some((authority) => leadsTo(certificate, [], authority)))
-    return { why: `${files.certificate} is not signed by ${files.ca}`, ...renewed };
+    return { why: `${files.certificate} is not signed by the CA in ${files.ca}`, ...renewed };
   return null;
 }

@@ -22,10 +22,10 @@ export function clocksDiffer({ local, remote }: ClockReading): boolean {
 
 /** `this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-01T02:00:00Z, 2h0m0s later` */
 export function describeClocks({ local, remote }: ClockReading): string {
-  const ours = `this machine's clock says ${formatRfc3339(local)}`;
+  const ours = `the local clock shows ${formatRfc3339(local)}`;
   if (remote === null) return ours;
   // Of the seconds that are shown: the header Date has no fractions.
   const seconds = Math.floor(remote.getTime() / 1000) - Math.floor(local.getTime() / 1000);
   const apart = formatGoDuration(BigInt(Math.abs(seconds)) * 1_000_000_000n);
-  return `${ours}, that of the API server ${formatRfc3339(remote)}${seconds === 0 ? '' : `, ${apart} ${seconds > 0 ? 'later' : 'earlier'}`}`;
+  return `${ours}, the clock of the API server ${formatRfc3339(remote)}${seconds === 0 ? '' : `, ${apart} ${seconds > 0 ? 'ahead' : 'behind'}`}`;
 }

@@ -25,11 +25,12 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
     throw new AppError(clusterInfoInvalid(endpoint, why), { exitCode: 3 });
   };
   if (!cluster.server.startsWith('https://')) refuse(`its server ${JSON.stringify(cluster.server)} is not an https address`);
-  if (cluster.insecureSkipTlsVerify) refuse('it says insecure-skip-tls-verify');
-  if (cluster.caData === undefined) return refuse(cluster.caFile === undefined ? 'it has no CA' : 'it names a file in place of a CA');
+  if (cluster.insecureSkipTlsVerify) refuse('it sets insecure-skip-tls-verify');
+  if (cluster.caData === undefined)
+    return refuse(cluster.caFile === undefined ? 'it contains no CA' : 'it refers to a CA file instead of embedding the CA');
   const caPem = decodeDataField(cluster.caData);
   const certificates = parseCertificates(caPem);
-  if (certificates === null || certificates.length === 0) return refuse('its certificate-authority-data holds no certificates');
+  if (certificates === null || certificates.length === 0) return refuse('its certificate-authority-data contains no certificates');
   return { server: cluster.server, caPem, certificates };
 }
 

@@ -33,7 +33,7 @@ export function explain(name: string, options: ExplainOptions): Explanation {
 
 function unknownFlag(name: string, { flags }: Catalogue): AppError {
   const guess = closestName(flagKey(name), flags.keys());
-  return unknown(`no kubelet has a flag --${flagKey(name)}`, guess === null ? null : `--${guess}`);
+  return unknown(`no kubelet version has the flag --${flagKey(name)}`, guess === null ? null : `--${guess}`);
 }
 
 /** The error for a name that is no field, flag or gate of any minor, with a guess. */
@@ -44,7 +44,7 @@ export function unknownName(name: string, { fields, gates, flags }: Catalogue): 
   const isOf = (path: string): boolean => lastName(path) === closestName(last, paths.map(lastName));
   const guess =
     closestName(name, paths) ?? namesake ?? closestName(name, gates.keys()) ?? closestName(name, flags.keys()) ?? paths.find(isOf) ?? null;
-  return unknown(`no kubelet has a field, a flag or a feature gate ${name}`, guess);
+  return unknown(`no kubelet version has a field, flag or feature gate ${name}`, guess);
 }
 
 function lastName(path: string): string {
@@ -52,6 +52,6 @@ function lastName(path: string): string {
 }
 
 function unknown(message: string, guess: string | null): AppError {
-  const hint = guess === null ? 'kubeletadm config explain lists the fields' : `Did you mean ${guess}?`;
+  const hint = guess === null ? 'To list the fields, run kubeletadm config explain' : `Did you mean ${guess}?`;
   return new AppError({ code: 'EXPLAIN_UNKNOWN_NAME', message, hint }, { exitCode: 2 });
 }

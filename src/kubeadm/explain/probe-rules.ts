@@ -52,5 +52,5 @@ function ruleOf({ code, message }: Problem, of: string): readonly string[] {
     .replace(/: -?[0-9][^ ]{0,64} is (?:not|more) .*$/s, '');
   if (rule.startsWith('"') || rule.includes(WORD)) return [];
   const whole = rule.startsWith('must ') ? `${of}${rule}` : rule;
-  return [isStartupRule(code) ? `${whole}; else it does not start` : whole];
+  return [isStartupRule(code) ? `${whole}; otherwise the kubelet fails at startup` : whole];
 }

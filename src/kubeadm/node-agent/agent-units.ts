@@ -21,7 +21,7 @@ export const KEEPS_DROP_IN_DIRECTORY = `# ${DROP_IN_DIRECTORY} existed before.`;
  * starts with the local configuration, whether there is an agent or not.
  */
 export function renderPointerDropIn(directory: string): string {
-  return `# Written by kubeletadm: which configuration the kubelet reads, where the agent says so.
+  return `# Written by kubeletadm: makes the kubelet read the configuration selected by the agent.
 [Service]
 EnvironmentFile=-${pointerFile(directory)}
 `;

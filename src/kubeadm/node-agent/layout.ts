@@ -74,7 +74,7 @@ export function formerTokenFile(directory: string): string {
 
 /** The text of the pointer. The path holds the hash, so that the command line of a kubelet says what it runs. */
 export function formatPointer(directory: string, hash: string): string {
-  return `# Written by kubeletadm agent. Remove it and restart the kubelet for the local configuration.
+  return `# Written by kubeletadm agent. To return to the local configuration, remove this file and restart the kubelet.
 KUBELET_CONFIG_ARGS=--config=${checkpointDirectory(directory, hash)}/${PAYLOAD_FILE}
 `;
 }

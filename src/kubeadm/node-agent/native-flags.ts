@@ -30,7 +30,7 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
-    return { kind: 'impossible', why: 'there is no unit kubelet.service with an ExecStart', hint: 'Run init or join first' };
+    return { kind: 'impossible', why: 'kubelet.service has no ExecStart, or does not exist', hint: 'Run kubeletadm init or join first' };
   const directives = own.unitFiles.flatMap(({ text }) => parseUnitFile(text ?? ''));
   // A kubelet that changes its configuration leaves with exit code 0.
   const restarts = unitValues(directives, 'Service', 'Restart').at(-1) === 'always';
@@ -47,8 +47,8 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
   const shadow = lastFlag(found, 'dynamic-config-dir')?.source ?? 'another drop-in';
   return {
     kind: 'impossible',
-    why: `${shadow} starts the kubelet otherwise`,
-    hint: 'Take that out, or rename it to come before 20-kubeletadm',
+    why: `${shadow} overrides these flags`,
+    hint: 'Remove that drop-in, or rename it so that it sorts before 20-kubeletadm',
   };
 }
 

@@ -107,7 +107,7 @@ export function decodeNodeSettings(text: string, file: string): NodeSettings {
   const { documents, problems } = parseSource(text, file);
   const root = documents[0]?.root ?? null;
   if (problems.length > 0 || root === null)
-    throw invalid(file, problems.length > 0 ? problems.map(({ message }) => message) : ['it is empty']);
+    throw invalid(file, problems.length > 0 ? problems.map(({ message }) => message) : ['the file is empty']);
   const read = SCHEMA.safeParse(sourceToJson(root));
   if (!read.success) throw invalid(file, read.error.issues.map(describeIssue));
   const { apiVersion: _, kind: __, ...memory } = read.data;
@@ -119,7 +119,7 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 }
 
 function invalid(file: string, reasons: readonly string[]): AppError {
-  const hint = 'Delete the file and give the overlays, patches and settings of this node again';
+  const hint = 'Delete the file and pass the overlays, patches and settings of this node again';
   const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${file}: ${why}`, hint }));
   return new AppError(problems, { exitCode: 3 });
 }

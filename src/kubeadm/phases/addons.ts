@@ -25,7 +25,7 @@ export interface AddonKubeProxyInput extends AddonInput<KubeProxyObjects> {
   readonly warnings: readonly Warning[];
 }
 
-const NO_CLUSTER = 'needs the API server, up after wait-control-plane';
+const NO_CLUSTER = 'waits for the API server, which is available after wait-control-plane';
 
 /** Deploys the DNS of the cluster. kubeadm 1.36: init phase addon/coredns. */
 export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>({
@@ -38,9 +38,9 @@ export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>(
     return found && (Object.fromEntries(names.map((name, i) => [name, found[i] ?? null])) as FoundCoredns);
   },
   plan: (found, { objects, forceUpload }) => {
-    if (objects === null) return { changes: [], noop: 'it is left out (dns.disabled)' };
+    if (objects === null) return { changes: [], noop: 'skipped: dns.disabled is set' };
     if (found === null) return { changes: [], deferred: NO_CLUSTER };
-    return planOf(diffCoredns(found, objects, { force: forceUpload }), 'CoreDNS is as wanted');
+    return planOf(diffCoredns(found, objects, { force: forceUpload }), 'CoreDNS is unchanged');
   },
 });
 
@@ -50,7 +50,7 @@ export const addonKubeProxy = definePhase<AddonKubeProxyInput, readonly (KubeObj
   short: 'Deploy kube-proxy',
   observe: async (context, input) => (input.objects === null ? null : findAddon(context, input, listOf(input.objects))),
   plan: (found, { objects, warnings, forceUpload }) => {
-    if (objects === null) return { changes: [], noop: 'it is left out (proxy.disabled)' };
+    if (objects === null) return { changes: [], noop: 'skipped: proxy.disabled is set' };
     if (found === null) return { changes: [], deferred: NO_CLUSTER };
     const [configMap = null, daemonSet = null, serviceAccount = null, ...rbac] = found;
     const config = diffComponentConfig(configMap, objects.configMap, { force: forceUpload, keptCode: 'KUBE_PROXY_CONFIG_KEPT' });
@@ -60,7 +60,7 @@ export const addonKubeProxy = definePhase<AddonKubeProxyInput, readonly (KubeObj
       diffObject(serviceAccount, objects.serviceAccount),
       ...objects.rbac.flatMap((object, i) => diffRbac(rbac[i] ?? null, object)),
     ].filter((change) => change !== null);
-    return planOf({ changes, warnings: [...warnings, ...config.warnings] }, 'kube-proxy is as wanted');
+    return planOf({ changes, warnings: [...warnings, ...config.warnings] }, 'kube-proxy is unchanged');
   },
 });
 
@@ -80,5 +80,5 @@ async function findAddon(
 
 function planOf({ changes, warnings }: Required<Pick<PhasePlan, 'changes' | 'warnings'>>, current: string): PhasePlan {
   if (changes.length > 0) return { changes, warnings };
-  return { changes, warnings, noop: warnings.length > 0 ? 'it is kept as it is' : current };
+  return { changes, warnings, noop: warnings.length > 0 ? 'the existing objects are kept' : current };
 }

@@ -33,13 +33,13 @@ export const agentFormerAccount = definePhase<FormerAccountInput | null, Facts>(
   },
   plan: ({ objects, files }, input) => {
     if (input === null) return { changes: [] };
-    const reason = 'the agent uses the credential of the kubelet';
+    const reason = 'the agent uses the kubelet credential';
     const changes = [
       ...objects.map((ref) => ({ kind: 'delete-object', ref, reason }) as const),
       // A token has no place in a plan or a journal.
       ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ];
-    return changes.length === 0 ? { changes, noop: 'earlier versions left nothing' } : { changes };
+    return changes.length === 0 ? { changes, noop: 'no account of an earlier version exists' } : { changes };
   },
 });
 

@@ -32,8 +32,8 @@ interface Facts {
   readonly dropIns: readonly string[] | null;
 }
 
-const NOTHING = 'nothing of the agent is on the host';
-const REASON = 'the agent is gone';
+const NOTHING = 'the agent is not installed';
+const REASON = 'the agent is removed';
 
 /** Takes off a host what the agent kept there, its program and, last, its unit, which says where they are. Nothing of it is needed once the kubelet runs its own configuration again. */
 export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
@@ -110,7 +110,7 @@ function removals(
       ? [{ kind: 'remove-directory', path: programDirectory, reason } as const]
       : own.map((name) => ({ kind: 'remove-file', path: `${programDirectory}/${name}`, before: null, reason }) as const)),
     ...(!keepsDropInDirectory && dropIns?.every((name) => ownDropIns.includes(name)) === true
-      ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, reason: 'nothing else is in it' } as const]
+      ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, reason: 'the directory is empty' } as const]
       : []),
     ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ...(files.includes(AGENT_UNIT) ? [RELOAD] : []),

@@ -44,7 +44,7 @@ export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | nul
       ...annotate(facts.node, input.namespace),
     ];
     return changes.length === 0
-      ? { changes, noop: `the kubelet of ${input.nodeName} has the rights its agent needs, and no others` }
+      ? { changes, noop: `the kubelet of ${input.nodeName} has exactly the rights that its agent needs` }
       : { changes };
   },
 });
@@ -54,7 +54,7 @@ export function createNamespace(name: string): ObjectChange {
   return {
     kind: 'create-object',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-    reason: 'node configurations are kept there',
+    reason: 'namespace of the node configurations',
   };
 }
 
@@ -66,7 +66,7 @@ export function namespaceRef(name: string): ObjectRef {
 function annotate(node: KubeObject | null, namespace: string): readonly ClusterChange[] {
   if (node === null || node.metadata.annotations?.[NAMESPACE_ANNOTATION] === namespace) return [];
   const patch = { metadata: { annotations: { [NAMESPACE_ANNOTATION]: namespace } } };
-  return [{ kind: 'patch-object', ref: refOf(node), patch, reason: 'its agent reads ConfigMaps of this namespace' }];
+  return [{ kind: 'patch-object', ref: refOf(node), patch, reason: 'the agent reads ConfigMaps of this namespace' }];
 }
 
 export interface RightsRemovalInput {
@@ -96,9 +96,9 @@ export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRi
   },
   plan: ({ found, mayDelete }, input) => {
     if (input === null) return { changes: [] };
-    if (!mayDelete) return { changes: [], noop: 'the rights of its agent, if any, are deleted with the Node' };
-    const changes = found.map((ref) => ({ kind: 'delete-object', ref, reason: 'its agent is removed' }) as const);
-    return changes.length === 0 ? { changes, noop: 'its agent has no rights' } : { changes };
+    if (!mayDelete) return { changes: [], noop: 'the RBAC objects of the agent, if any, are deleted with the Node' };
+    const changes = found.map((ref) => ({ kind: 'delete-object', ref, reason: 'the agent is removed' }) as const);
+    return changes.length === 0 ? { changes, noop: 'the agent has no RBAC objects' } : { changes };
   },
 });
 

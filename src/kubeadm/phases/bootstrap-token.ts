@@ -54,7 +54,7 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
     return { tokens: foundTokens, rbac, clusterInfo };
   },
   plan: (found, { tokens, apiServer, replaceAddress, now }) => {
-    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     const info = apiServer === null ? null : diffClusterInfo(found.clusterInfo, clusterInfoMap(apiServer), replaceAddress);
     const rbac = RBAC.map((object, i) => diffRbac(found.rbac[i] ?? null, object));
     const changes = [
@@ -65,7 +65,9 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
     ].filter((change) => change !== null);
     const deferred = apiServer === null ? { deferred: 'cluster-info needs the address and the CA of the API server (--kubeconfig)' } : {};
     const noop =
-      changes.length > 0 || apiServer === null ? {} : { noop: 'bootstrap tokens, cluster-info and the RBAC of joining nodes are current' };
+      changes.length > 0 || apiServer === null
+        ? {}
+        : { noop: 'bootstrap tokens, cluster-info and the RBAC rules for joining nodes are unchanged' };
     return { changes, warnings: info?.warnings ?? [], ...deferred, ...noop };
   },
 });

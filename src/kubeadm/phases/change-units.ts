@@ -87,7 +87,7 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
   const writes = input.files.map((file) => diffFile(facts.files.get(file.path) ?? null, file)).filter((change) => change !== null);
   const removals = input.removed.flatMap((path): readonly HostChange[] => {
     const found = facts.files.get(path) ?? null;
-    return found === null ? [] : [{ kind: 'remove-file', path, before: beforeOf(found), reason: 'it is not wanted any more' }];
+    return found === null ? [] : [{ kind: 'remove-file', path, before: beforeOf(found), reason: 'no longer needed' }];
   });
   const isChanged = writes.length + removals.length > 0;
   const stops = input.stopped !== null && isUpNow(facts.stopped);
@@ -95,7 +95,7 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
   const needsReload =
     isChanged || facts.kubelet.unit?.needsReload === true || (input.running !== null && facts.running?.needsReload === true);
   const changes: readonly HostChange[] = [
-    ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, reason: 'it is not wanted any more' } as const] : []),
+    ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, reason: 'no longer needed' } as const] : []),
     ...writes,
     ...removals,
     ...(needsReload ? [{ kind: 'daemon-reload', reason: 'unit files changed' } as const] : []),
@@ -103,16 +103,16 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
     ...(restarts ? [{ kind: 'restart-unit', unit: KUBELET, reason: input.kubelet.reason } as const] : []),
     ...planConfirmation(facts),
   ];
-  return changes.length === 0 ? { changes, noop: 'all is as wanted' } : { changes };
+  return changes.length === 0 ? { changes, noop: 'the units are unchanged' } : { changes };
 }
 
 function planRunning({ running }: Facts, input: ChangeUnitsInput, writes: readonly HostChange[]): readonly HostChange[] {
   const { running: unit } = input;
   if (unit === null) return [];
-  const enable = running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, reason: 'it would not start at boot' } as const];
+  const enable = running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, reason: 'not enabled at boot' } as const];
   const reason =
     running?.activeState !== 'active'
-      ? 'it does not run'
+      ? 'not running'
       : writes.length > 0
         ? 'its files changed'
         : running.needsReload

@@ -40,9 +40,9 @@ export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
     }
   },
   plan: (found) => {
-    if (found === 'waiting') return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
+    if (found === 'waiting') return { changes: [], deferred: 'waits for the API server, which is available after wait-control-plane' };
     const changes = diffRbac(found.binding, BINDING);
-    return changes.length > 0 ? { changes } : { changes, noop: 'ClusterRoleBinding kubeadm:cluster-admins is there' };
+    return changes.length > 0 ? { changes } : { changes, noop: 'ClusterRoleBinding kubeadm:cluster-admins exists' };
   },
   verify: async (context, input, found) => {
     if (found !== 'waiting') await waitUntilAdministrator(context, input);
@@ -69,8 +69,7 @@ async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, tim
 }
 
 function notAdministrator(host: string, timeoutMs: number): AppError {
-  const message = `${NAME}: the API server does not know admin.conf for an administrator's after ${Math.round(timeoutMs / 1000)}s`;
-  const hint =
-    'Look at ClusterRoleBinding kubeadm:cluster-admins and at the subject of the certificate in admin.conf, then run the same command again';
+  const message = `${NAME}: the user of admin.conf is not a cluster-admin after ${Math.round(timeoutMs / 1000)}s`;
+  const hint = 'Check ClusterRoleBinding kubeadm:cluster-admins and the subject of the certificate in admin.conf, then rerun the command';
   return new AppError({ host, code: 'ADMIN_NOT_BOUND', message, hint });
 }

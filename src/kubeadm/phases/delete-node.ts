@@ -29,10 +29,10 @@ export const deleteNode = definePhase<DeleteNodeInput, Facts>({
     return { node: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }), unit };
   },
   plan: ({ node, unit }, { nodeName, noop }) => {
-    if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is left (--delete-node deletes it)' };
-    if (node === null) return { changes: [], noop: `there is no Node ${nodeName}` };
+    if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is kept (--delete-node deletes it)' };
+    if (node === null) return { changes: [], noop: `Node ${nodeName} does not exist` };
     const runs = unit !== null && unit.activeState !== 'inactive' && unit.loadState !== 'not-found';
-    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its Node is deleted' }] : [];
+    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'the Node is deleted' }] : [];
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     return { changes: [...stop, { kind: 'delete-object', ref, reason: '--delete-node was given' }] };
   },

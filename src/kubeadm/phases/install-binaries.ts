@@ -34,7 +34,7 @@ export const installBinaries = definePhase<InstallBinariesInput, Situation>({
   verify: async ({ host, signal }, { install }) => {
     const [left] = filesToInstall(install, await observe(host, binaryFacts(install), signal));
     if (left === undefined) return;
-    const message = `install-binaries: ${left.path} is not what is declared`;
-    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, hint: 'See who else writes there' });
+    const message = `install-binaries: ${left.path} still differs from the declared file`;
+    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, hint: 'Check which other process writes this file' });
   },
 });

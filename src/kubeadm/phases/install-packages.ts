@@ -29,7 +29,7 @@ export const installPackages = definePhase<InstallPackagesInput, PackageSituatio
   verify: async ({ host, signal }, { install }) => {
     const why = validateInstalled(install, await observe(host, packageFacts(declaredPackages(install)), signal));
     if (why === null) return;
-    const hint = 'Look at the repository that is declared, and at the log of the package manager';
+    const hint = 'Check the declared repository and the log of the package manager';
     throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message: `install-packages: ${why}`, hint });
   },
 });
@@ -65,7 +65,7 @@ async function keysOf(
     const text = await readKey(source);
     const why = validateKeyFile(text, repository.keyFingerprints, now);
     if (why === null) return [repository.name, text];
-    const hint = 'Nothing was installed. Find out whose key that is before you pin it with keyFingerprints';
+    const hint = 'Nothing was installed. Verify the owner of the key before pinning it with keyFingerprints';
     throw new AppError({ host: host.name, code: 'INSTALL_KEY_REFUSED', message: `${source}: ${why}`, hint }, { exitCode: 3 });
   };
   return new Map(await Promise.all(install.repositories.map(keyOf)));

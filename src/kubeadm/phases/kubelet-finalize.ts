@@ -48,13 +48,13 @@ function pemPath(certDir: string): string {
 function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinalizeInput): PhasePlan {
   const pem = pemPath(certDir);
   const conf = files.get(KUBELET_CONF) ?? null;
-  if (conf?.content === undefined) return { changes: [], deferred: `${KUBELET_CONF} is made before` };
+  if (conf?.content === undefined) return { changes: [], deferred: `waits for ${KUBELET_CONF}` };
   if ((files.get(pem) ?? null) === null)
     return rotates
-      ? { changes: [], deferred: `the kubelet writes ${pem} once it runs` }
-      : { changes: [], noop: `there is no ${pem}: the kubelet does not renew its certificate` };
+      ? { changes: [], deferred: `waits until the kubelet has written ${pem}` }
+      : { changes: [], noop: `${pem} does not exist: the kubelet does not rotate its certificate` };
   const { cluster, user } = resolveContext(parseKubeconfig(conf.content, KUBELET_CONF));
-  if (user?.certFile === pem && user.keyFile === pem) return { changes: [], noop: `${KUBELET_CONF} names the certificate that is renewed` };
+  if (user?.certFile === pem && user.keyFile === pem) return { changes: [], noop: `${KUBELET_CONF} refers to the rotated certificate` };
   const content = new SensitiveText([
     clientCertificateFileKubeconfig({
       clusterName: cluster.name,
@@ -67,7 +67,7 @@ function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinal
   ]);
   const before = { content: conf.content, mode: conf.mode, owner: conf.owner };
   const { mode, owner } = conf;
-  const reason = 'the kubelet renews the certificate in its own file';
+  const reason = 'the kubelet rotates the certificate in a separate file';
   return {
     changes: [
       { kind: 'write-file', path: KUBELET_CONF, content, mode, owner, action: 'update', before, reason },

@@ -138,7 +138,7 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
   const reported = warnings.length === 0 ? {} : { warnings };
   return changes.length === 0
-    ? { changes, noop: 'the files are as wanted and the kubelet is healthy', ...reported }
+    ? { changes, noop: 'the files are unchanged and the kubelet is healthy', ...reported }
     : { changes, ...reported };
 }
 
@@ -155,22 +155,19 @@ function planBackup(writes: readonly HostChange[], directory: string | undefined
     const path = `${directory}/${change.path.replace(/^.*\//, '')}`;
     const { content, owner } = change.before;
     return [
-      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, reason: 'a copy of what is replaced' },
+      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, reason: 'backup of the replaced file' },
     ];
   });
   if (copies.length === 0) return [];
-  return [
-    { kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', reason: 'for copies of what is replaced' },
-    ...copies,
-  ];
+  return [{ kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', reason: 'for backups of replaced files' }, ...copies];
 }
 
 function planWithoutSystemd(init: KubeletStartFacts['init'], changes: readonly Change[]): PhasePlan {
   const where =
     init === 'openrc'
-      ? 'the host uses OpenRC: restart the kubelet there'
-      : 'systemd does not run there: the kubelet is started when the host boots with these files';
-  return { changes, deferred: where, ...(changes.length === 0 ? { noop: 'the files are as wanted' } : {}) };
+      ? 'the host uses OpenRC: restart the kubelet manually (rc-service kubelet restart)'
+      : 'systemd does not run on the host: the kubelet starts when the host boots with these files';
+  return { changes, deferred: where, ...(changes.length === 0 ? { noop: 'the files are unchanged' } : {}) };
 }
 
 function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: readonly HostChange[]): readonly HostChange[] {
@@ -183,7 +180,7 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
     });
   }
   if (unit === null || unit.unitFileState === 'disabled' || unit.loadState === 'not-found') {
-    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'it would not start at boot' });
+    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'not enabled at boot' });
   }
   const reason = whyRestart(facts, writes);
   if (reason !== null) changes.push({ kind: 'restart-unit', unit: UNIT, reason });
@@ -193,8 +190,8 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
 function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostChange[]): string | null {
   const changed = writes.flatMap((change) => (change.kind === 'write-file' ? [change.path] : []));
   if (changed.length > 0) return `${changed.join(', ')} changed`;
-  if (health.unit?.activeState !== 'active') return `it is ${health.unit?.activeState ?? 'not running'}`;
-  if (!isHealthy(health)) return 'it does not answer healthz';
+  if (health.unit?.activeState !== 'active') return `the kubelet is ${health.unit?.activeState ?? 'not running'}`;
+  if (!isHealthy(health)) return 'healthz is not ok';
   if (health.unit.needsReload) return 'its unit files changed since it started';
   // A run that was killed between writing and restarting, or somebody's edit: the kubelet that runs has not read these files.
   const { startedAt } = health.unit;

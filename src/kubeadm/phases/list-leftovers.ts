@@ -11,7 +11,7 @@ export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
   observe: ({ host, signal }) => observe(host, leftovers, signal),
   plan: (found) => {
     const names = found.map(({ what }) => what).join('; ');
-    return { changes: [], noop: found.length === 0 ? 'nothing is left' : `these are left as they are: ${names}` };
+    return { changes: [], noop: found.length === 0 ? 'no leftovers' : `left on the host: ${names}` };
   },
   verify: async ({ host, reporter }, _, found) => {
     for (const { what, hint } of found)
@@ -20,7 +20,7 @@ export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
         code: 'LEFT_BEHIND',
         host: host.name,
         phase: NAME,
-        message: `left: ${what}; to remove it: ${hint}`,
+        message: `left on the host: ${what}; to remove: ${hint}`,
       });
   },
 });

@@ -37,11 +37,11 @@ function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
       return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent';
     },
     plan: (found, { nodeName, taints, check }) => {
-      if (found === null) return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
-      if (found === 'absent') return { changes: [], deferred: `marks Node ${nodeName} once its kubelet has registered it` };
+      if (found === null) return { changes: [], deferred: 'waits for the API server, which is available after wait-control-plane' };
+      if (found === 'absent') return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
       const marks = { labels: LABELS, taints };
       const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, marks);
-      if (diff === null) return { changes: [], noop: `Node ${nodeName} is marked as a control plane` };
+      if (diff === null) return { changes: [], noop: `Node ${nodeName} has the control plane labels and taints` };
       if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
       const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
       return { changes: [{ kind: 'mark-node', ref, patch: diff.patch, marks, isRecorded: false, reason: `${diff.missing} is missing` }] };

@@ -89,13 +89,13 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
   if (!hasMarks(input) && !pending) return withWarnings({ changes: [], noop: 'no labels or taints were declared' }, warnings);
   if (found === null)
     return admin === null
-      ? { changes: [], noop: 'the kubelet registers with its labels and taints' }
-      : { changes: [], deferred: `gives Node ${nodeName} its labels and taints once it is there` };
-  if (!pending) return withWarnings({ changes: [], noop: `Node ${nodeName} has its labels and taints` }, warnings);
+      ? { changes: [], noop: 'the kubelet sets its labels and taints at registration' }
+      : { changes: [], deferred: `sets the labels and taints after Node ${nodeName} is registered` };
+  if (!pending) return withWarnings({ changes: [], noop: `the labels and taints of Node ${nodeName} are unchanged` }, warnings);
   const diff = diffNodeMarks(found.node, input, found.record?.applied ?? null);
   if (admin === null) {
     const missing = diff === null ? [] : [unmarked(nodeName, diff.missing)];
-    return { changes: [], noop: `Node ${nodeName} is left as it is`, warnings: [...missing, ...warnings] };
+    return { changes: [], noop: `Node ${nodeName} is unchanged`, warnings: [...missing, ...warnings] };
   }
   if (isUnchecked(input.check)) return { changes: [], deferred: waitsForCheck(nodeName) };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
@@ -109,8 +109,9 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
 
 /** What could not be compared is to be applied: applying it fails with the missing right, or succeeds where the right was granted meanwhile. */
 function planUnread({ refused }: RefusedNode, { nodeName, saved, labels, taints, check }: MarkNodeInput): PhasePlan {
-  const reason = `its labels and taints could not be compared: ${refused.problems[0]?.message ?? refused.message}`;
-  if (isUnchecked(check)) return { changes: [], deferred: `marks Node ${nodeName} when the credentials may read it: ${reason}` };
+  const reason = `cannot compare its labels and taints: ${refused.problems[0]?.message ?? refused.message}`;
+  if (isUnchecked(check))
+    return { changes: [], deferred: `sets the labels and taints once the credentials may read Node ${nodeName}: ${reason}` };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   const patch = diffNodeMarks(null, { labels, taints })?.patch ?? {};
   return { changes: [{ kind: 'mark-node', ref, patch, marks: { labels, taints }, isRecorded: saved !== null, reason }] };
@@ -140,12 +141,12 @@ function reasonOf(diff: NodeMarksDiff | null): string {
 }
 
 function notRemoved(nodeName: string, kept: string): Warning {
-  const why = `${NODE_SETTINGS_PATH} of the host names them, but no record in namespace ${MARKS_NAMESPACE} says that this program set them`;
-  const message = `Node ${nodeName} keeps marks that are no longer declared: ${kept}. ${why}. Check each of them before removing it with kubectl`;
+  const why = `${NODE_SETTINGS_PATH} on the host lists them, but no record in namespace ${MARKS_NAMESPACE} shows that kubeletadm set them`;
+  const message = `Node ${nodeName} keeps labels or taints that are no longer declared: ${kept}. ${why}. Check each one before removing it with kubectl`;
   return { code: 'NODE_MARKS_NOT_REMOVED', message };
 }
 
 function unmarked(nodeName: string, missing: string): Warning {
-  const message = `Node ${nodeName} has no ${missing}: its kubelet cannot add it to the registered Node. Give the credentials of an administrator with --kubeconfig`;
+  const message = `Node ${nodeName} lacks ${missing}: the kubelet cannot add it to a registered Node. Pass an administrator kubeconfig with --kubeconfig`;
   return { code: 'NODE_NOT_MARKED', message };
 }

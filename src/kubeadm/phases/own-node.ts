@@ -20,5 +20,5 @@ export function isUnchecked(check: OwnNodeCheck | null): boolean {
 
 /** Why a change waits, for the plan. */
 export function waitsForCheck(nodeName: string): string {
-  return `changes Node ${nodeName} once the host has proved to be that Node`;
+  return `changes Node ${nodeName} after the host has proved to be this Node`;
 }

@@ -13,9 +13,9 @@ export const createPassingToken = definePhase<PassingTokenInput, KubeObject | nu
   short: 'Create a temporary bootstrap token',
   observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
   plan: (found, { secret }) => {
-    if (secret === null) return { changes: [], noop: 'no token is to be made' };
-    if (found !== null) return { changes: [], noop: 'the token is there' };
-    return { changes: [{ kind: 'create-object', object: secret, reason: 'the kubelet bootstraps itself by it' }] };
+    if (secret === null) return { changes: [], noop: 'no temporary token is needed' };
+    if (found !== null) return { changes: [], noop: 'the token exists' };
+    return { changes: [{ kind: 'create-object', object: secret, reason: 'for the TLS bootstrap of the kubelet' }] };
   },
 });
 
@@ -26,8 +26,8 @@ export const deletePassingToken = definePhase<PassingTokenInput, KubeObject | nu
   tidiesUp: true,
   observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
   plan: (found, { secret }) => {
-    if (secret === null) return { changes: [], noop: 'no token was made' };
-    if (found === null) return { changes: [], deferred: 'deletes the token when the kubelet has its certificate' };
-    return { changes: [{ kind: 'delete-object', ref: refOf(secret), reason: 'it was for this run alone' }] };
+    if (secret === null) return { changes: [], noop: 'no temporary token was created' };
+    if (found === null) return { changes: [], deferred: 'deletes the token after the kubelet has its certificate' };
+    return { changes: [{ kind: 'delete-object', ref: refOf(secret), reason: 'the token was created for this run only' }] };
   },
 });

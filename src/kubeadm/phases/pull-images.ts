@@ -29,10 +29,13 @@ export const pullImages = definePhase<PullImagesInput, Found>({
     if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };
     if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
     if (found === null)
-      return { changes: [], noop: 'neither crictl nor ctr can ask the container runtime: the kubelet pulls images as it starts pods' };
+      return {
+        changes: [],
+        noop: 'neither crictl nor ctr can query the container runtime: the kubelet pulls the images when it starts the Pods',
+      };
     const missing = policy === 'Always' ? images : images.filter((image) => !found.has(fullImageName(image)));
-    if (missing.length === 0) return { changes: [], noop: 'the images are there' };
-    const reason = policy === 'Always' ? 'imagePullPolicy is Always' : 'it is missing';
+    if (missing.length === 0) return { changes: [], noop: 'the images exist on the host' };
+    const reason = policy === 'Always' ? 'imagePullPolicy is Always' : 'not on the host';
     return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, reason }) as const) };
   },
 });

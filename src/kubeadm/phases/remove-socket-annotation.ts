@@ -29,10 +29,10 @@ export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, K
     }
   },
   plan: (node, { nodeName, check }) => {
-    if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no annotation of the CRI socket` };
+    if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no CRI socket annotation` };
     if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     const patch = { metadata: { annotations: { [ANNOTATION]: null } } };
-    return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the socket is in instance-config.yaml' }] };
+    return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the CRI socket is set in instance-config.yaml' }] };
   },
 });

@@ -23,7 +23,7 @@ function saveNodeSettings(parent: string) {
     plan: (found, { memory, mayChown }) => {
       const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(memory), mode: 0o600, owner: 'root:root' };
       const change = diffFile(found, desired, { mayChown });
-      return change === null ? { changes: [], noop: 'what was declared for this node is remembered' } : { changes: [change] };
+      return change === null ? { changes: [], noop: 'the stored node settings are unchanged' } : { changes: [change] };
     },
   });
 }

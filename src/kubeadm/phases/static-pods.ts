@@ -7,7 +7,7 @@ import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
 
 /** Writes the manifest of a static pod, which the kubelet then starts; that of an older one it stops first. kubeadm 1.36: the phase of this name. */
 function staticPodPhase(name: string, what: string): Phase<WriteFilesInput> {
-  return writeFilesPhase(name, `Write the static Pod manifest of ${what}`, 'its manifest is as wanted');
+  return writeFilesPhase(name, `Write the static Pod manifest of ${what}`, 'the manifest is unchanged');
 }
 
 /** kubeadm 1.36: init phase etcd/local. */
@@ -22,7 +22,7 @@ export const controlPlaneScheduler = staticPodPhase('control-plane/scheduler', '
 export const controlPlanePrepare = writeFilesPhase(
   'control-plane-prepare/control-plane',
   'Write the static Pod manifests of the control plane',
-  'their manifests are as wanted',
+  'the manifests are unchanged',
 );
 
 /**

@@ -60,14 +60,16 @@ export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
     return { certs, owner: await ownerOf(cluster, certs), rbac: await findObjects(cluster, RBAC) };
   },
   plan: (found, input) => {
-    if (input === null) return { changes: [], noop: 'it was not asked for (--upload-certs)' };
+    if (input === null) return { changes: [], noop: 'not requested (--upload-certs)' };
     if (found === null) return { changes: [], deferred: 'needs the API server' };
     const reason = reasonToUpload(found, input);
     const changes = [
       ...(reason === null ? [] : uploads(found, input, reason)),
       ...RBAC.flatMap((object, i) => diffRbac(found.rbac[i] ?? null, object)),
     ];
-    return changes.length > 0 ? { changes } : { changes, noop: 'the certificates are there, and the key opens them' };
+    return changes.length > 0
+      ? { changes }
+      : { changes, noop: 'the uploaded certificates are current and the certificate key decrypts them' };
   },
   verify: async ({ cluster }, input) => {
     if (input !== null && cluster !== null) input.show(input.key);
@@ -81,8 +83,8 @@ async function ownerOf(cluster: Cluster, certs: KubeObject | null): Promise<Kube
 
 /** Why the certificates are uploaded; null when those that are there will do. */
 function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: UploadCertsInput): string | null {
-  if (certs === null) return 'it is missing';
-  if (keyIsNew) return 'there is a new certificate key';
+  if (certs === null) return 'does not exist';
+  if (keyIsNew) return 'a new certificate key was generated';
   const data = (certs.data ?? {}) as Readonly<Record<string, string>>;
   const isCurrent = files.every(({ entry, text }) => {
     const bytes = Buffer.from(data[entry] ?? '', 'base64');
@@ -90,10 +92,10 @@ function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: 
     const opened = decryptWithCertificateKey(bytes, key);
     return opened !== null && revealText(opened) === revealText(text);
   });
-  if (!isCurrent) return 'it holds something else, or for another certificate key';
+  if (!isCurrent) return 'it differs, or is encrypted with another certificate key';
   const token = owner === null ? null : readTokenSecret(owner);
   const left = token === null || typeof token === 'string' ? null : remainingMs(token, now);
-  return left === null || left >= USABLE_MS ? null : 'it ends soon';
+  return left === null || left >= USABLE_MS ? null : 'it expires soon';
 }
 
 function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput, reason: string): readonly ClusterChange[] {
@@ -109,5 +111,5 @@ function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput,
     certs === null
       ? { kind: 'create-object', object: { ...type, metadata: { name, namespace }, data }, owner, reason }
       : { kind: 'update-object', object: { ...certs, data }, before: certs, owner, reason };
-  return [{ kind: 'create-object', object: life, reason: 'the certificates end with it, in two hours' }, write];
+  return [{ kind: 'create-object', object: life, reason: 'the uploaded certificates expire with it, in two hours' }, write];
 }

@@ -31,7 +31,7 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
     return findObjects(cluster, desired);
   },
   plan: (found, { clusterConfiguration, understood }) => {
-    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     if (clusterConfiguration === null) return { changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' };
     const [role, binding] = kubeadmConfigRbac();
     const [foundMap = null, foundRole = null, foundBinding = null] = found;
@@ -40,16 +40,16 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
       ...diffRbac(foundRole, role),
       ...diffRbac(foundBinding, binding),
     ];
-    return { changes, ...(changes.length > 0 ? {} : { noop: 'ConfigMap kube-system/kubeadm-config and its RBAC are current' }) };
+    return { changes, ...(changes.length > 0 ? {} : { noop: 'ConfigMap kube-system/kubeadm-config and its RBAC rules are unchanged' }) };
   },
 });
 
 /** What others put beside the ClusterConfiguration stays. */
 function diffConfigMap(found: KubeObject | null, desired: JsonObject, understood: JsonObject | null): readonly ClusterChange[] {
-  if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(desired), reason: 'it is missing' }];
+  if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(desired), reason: 'does not exist' }];
   const existing = readYaml(dataOf(found)[CLUSTER_CONFIGURATION_KEY] ?? '');
   const after = isJsonObject(existing) && understood !== null ? overlayChanges(existing, understood, desired) : desired;
   if (jsonEqual(existing, after)) return [];
   const object = { ...found, data: { ...dataOf(found), ...dataOf(kubeadmConfigMap(after)) } };
-  return [{ kind: 'update-object', object, before: found, reason: 'other settings were declared' }];
+  return [{ kind: 'update-object', object, before: found, reason: 'the declared settings differ' }];
 }

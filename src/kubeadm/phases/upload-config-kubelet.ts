@@ -38,7 +38,7 @@ export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, Found>(
     return { configMap, role, binding };
   },
   plan: (found, input) => {
-    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     return planUpload(found, input);
   },
 });
@@ -57,8 +57,8 @@ function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput):
       : {
           noop:
             warnings.length > 0
-              ? `ConfigMap kube-system/${name} is kept as it is`
-              : `ConfigMap kube-system/${name} and its RBAC are current`,
+              ? `ConfigMap kube-system/${name} is kept`
+              : `ConfigMap kube-system/${name} and its RBAC rules are unchanged`,
         };
   return { changes, warnings, ...noop };
 }

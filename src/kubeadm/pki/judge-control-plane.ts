@@ -32,7 +32,7 @@ export function validateControlPlane(
   const others = authorities
     .filter(({ name }) => name !== 'ca')
     .map(({ name, crt, certificate }) =>
-      verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isAuthority ? [] : ['it is no authority'])),
+      verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isAuthority ? [] : ['not a CA certificate'])),
     );
   return [...verdicts, ...others];
 }
@@ -45,7 +45,7 @@ function verdictOf(
   issues: (read: CertificateContent) => readonly string[],
 ): CertificateVerdict {
   if (certificate === null || certificate === 'unreadable') {
-    const notes = [certificate === null ? 'it is missing' : 'it holds no certificate'];
+    const notes = [certificate === null ? 'does not exist' : 'contains no certificate'];
     return { role, path, subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null, state: 'error', notes };
   }
   const { notBefore, notAfter } = certificate;
@@ -62,13 +62,13 @@ function verdictOf(
 function keyIssues({ x509 }: CertificateContent, path: string | null, found: ControlPlaneCertificates['found']): readonly string[] {
   if (path === null) return [];
   const text = found(path);
-  if (text === null) return ['its private key is missing'];
+  if (text === null) return ['its private key does not exist'];
   const key = readPrivateKey(text);
-  if (key === null) return ['its private key can not be read'];
-  return x509.checkPrivateKey(key) ? [] : ['the private key with it is another one'];
+  if (key === null) return ['its private key cannot be read'];
+  return x509.checkPrivateKey(key) ? [] : ['the private key does not match the certificate'];
 }
 
 function issuerIssues(certificate: CertificateContent, authority: CertificateContent | 'unreadable' | null): readonly string[] {
   if (authority === null || authority === 'unreadable' || leadsTo(certificate, [], authority)) return [];
-  return [`it was not issued by the authority on this host (${formatName(authority.subject)})`];
+  return [`not issued by the CA on this host (${formatName(authority.subject)})`];
 }

@@ -62,26 +62,26 @@ export function validateCertificates(found: NodeCertificates, options: Validatio
 }
 
 function unreadable({ role, path, pem }: FoundCertificate): CertificateVerdict {
-  const note = pem === null ? 'it is missing' : 'it holds no certificate';
+  const note = pem === null ? 'does not exist' : 'contains no certificate';
   const nothing = { subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null };
   return { role, path, ...nothing, state: 'error', notes: [note] };
 }
 
 /** What is wrong with the times of a certificate, as clauses. */
 export function timeIssues(notBefore: Date, notAfter: Date, now: Date, withinMs: number): readonly string[] {
-  if (notAfter < now) return [`it expired on ${notAfter.toISOString()}`];
-  if (notBefore > now) return [`it is valid only from ${notBefore.toISOString()}: is the clock of the host right?`];
-  return notAfter.getTime() - now.getTime() < withinMs ? [`it expires on ${notAfter.toISOString()}`] : [];
+  if (notAfter < now) return [`expired on ${notAfter.toISOString()}`];
+  if (notBefore > now) return [`not valid before ${notBefore.toISOString()}: check the clock of the host`];
+  return notAfter.getTime() - now.getTime() < withinMs ? [`expires on ${notAfter.toISOString()}`] : [];
 }
 
 function keyIssues(read: X509Certificate, { key }: FoundCertificate): readonly string[] {
   if (key === undefined) return [];
-  if (key === null) return ['its private key is missing'];
+  if (key === null) return ['its private key does not exist'];
   try {
     const pem = privateKeyBlock(key.reveal())?.pem ?? '';
-    return read.checkPrivateKey(createPrivateKey(pem)) ? [] : ['the private key with it is another one'];
+    return read.checkPrivateKey(createPrivateKey(pem)) ? [] : ['the private key does not match the certificate'];
   } catch {
-    return ['its private key can not be read'];
+    return ['its private key cannot be read'];
   }
 }
 
@@ -91,27 +91,26 @@ function nameIssues(read: X509Certificate, { role }: FoundCertificate): readonly
     const parts = read.subject.split('\n');
     const isNode = parts.some((part) => part.startsWith('CN=system:node:')) && parts.includes('O=system:nodes');
     return [
-      ...(isNode ? [] : [`its subject is ${oneLine(read.subject)}, not that of a node`]),
-      ...(purposes === undefined || purposes.includes(CLIENT_AUTH) ? [] : ['it is not for clients']),
+      ...(isNode ? [] : [`its subject is ${oneLine(read.subject)}, not a node's`]),
+      ...(purposes === undefined || purposes.includes(CLIENT_AUTH) ? [] : ['it does not allow client authentication']),
     ];
   }
-  if (role === 'serving') return purposes === undefined || purposes.includes(SERVER_AUTH) ? [] : ['it is not for servers'];
-  return read.ca ? [] : ['it is no authority'];
+  if (role === 'serving')
+    return purposes === undefined || purposes.includes(SERVER_AUTH) ? [] : ['it does not allow server authentication'];
+  return read.ca ? [] : ['not a CA certificate'];
 }
 
 /** The client certificate has to be of the cluster's authority, or the API server refuses it; so has a serving one that is not the kubelet's own. */
 function issuerIssues(read: X509Certificate, { role }: FoundCertificate, authorities: readonly X509Certificate[]): readonly string[] {
   if ((role !== 'client' && role !== 'serving') || authorities.length === 0 || isSelfIssued(read, role)) return [];
   const isIssued = authorities.some((authority) => read.checkIssued(authority) && read.verify(authority.publicKey));
-  return isIssued
-    ? []
-    : [`it was not issued by the cluster's authority on this host (${authorities.map(({ subject }) => oneLine(subject)).join('; ')})`];
+  return isIssued ? [] : [`not issued by the cluster CA on this host (${authorities.map(({ subject }) => oneLine(subject)).join('; ')})`];
 }
 
 function overdue({ role }: FoundCertificate, notBefore: Date, notAfter: Date, now: Date): readonly string[] {
   if (role !== 'client') return [];
   const used = (now.getTime() - notBefore.getTime()) / (notAfter.getTime() - notBefore.getTime());
-  return used < OVERDUE ? [] : [`${Math.floor(used * 100)}% of its time are over, and the kubelet has not renewed it`];
+  return used < OVERDUE ? [] : [`${Math.floor(used * 100)}% of its lifetime has passed, but the kubelet has not renewed it`];
 }
 
 function selfSigned(read: X509Certificate, { role }: FoundCertificate): readonly string[] {

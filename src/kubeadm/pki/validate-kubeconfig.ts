@@ -46,15 +46,15 @@ export function validateKubeconfig(existing: ExistingKubeconfig): Verdict {
   const target = readTarget(text, path);
   if (typeof target === 'string') return refuse(target);
   const trusted = trustedBy(target, existing);
-  if (trusted === null) return refuse('it holds no certificate of a certificate authority');
+  if (trusted === null) return refuse('it contains no CA certificate');
   if (!existing.authorities.some((authority) => isSameCertificate(authority, trusted))) {
-    const why = `it is of another cluster: it trusts ${formatName(trusted.subject)}, which is not the authority in ${existing.caPath}`;
+    const why = `it belongs to another cluster: it trusts the CA ${formatName(trusted.subject)}, not the CA in ${existing.caPath}`;
     return { ...refuse(why), isForeign: true };
   }
   const problem = validateClient(target, existing);
   if (problem !== null) return { problems: [problem], warnings: [] };
   if (target.cluster.server === expected.server) return { problems: [], warnings: [] };
-  const message = `${path} is of ${target.cluster.server}, not of ${expected.server}: it is left as it is`;
+  const message = `${path} uses the server ${target.cluster.server}, not ${expected.server}; the file is kept`;
   return { problems: [], warnings: [{ code: 'PKI_OTHER_SERVER', message }] };
 }
 
@@ -62,7 +62,7 @@ function readTarget(text: string, path: string): KubeconfigTarget | string {
   try {
     return resolveContext(parseKubeconfig(text, path));
   } catch (error) {
-    if (isAppError(error)) return error.problems[0]?.message ?? 'it cannot be read';
+    if (isAppError(error)) return error.problems[0]?.message ?? 'cannot be read';
     throw error;
   }
 }
@@ -81,19 +81,19 @@ function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig
   if (chain === null) return pkiKubeconfigUnusable(path, 'its client certificate cannot be read');
   const [client, ...between] = chain;
   if (!authorities.some((authority) => leadsTo(client, between, authority))) {
-    return pkiKubeconfigUnusable(path, `its client certificate is not signed by the authority in ${existing.caPath}`);
+    return pkiKubeconfigUnusable(path, `its client certificate is not signed by the CA in ${existing.caPath}`);
   }
   if (now > client.notAfter) {
-    const renew = definition.name === 'kubelet' ? '' : `Renew it with certs renew ${definition.file}, or `;
+    const renew = definition.name === 'kubelet' ? '' : `Renew it with kubeletadm certs renew ${definition.file}, or `;
     return pkiExpired(
       `the client certificate in ${path}`,
       client.notAfter,
-      `${renew}${renew === '' ? 'Remove' : 'remove'} the file to have it made anew`,
+      `${renew}${renew === '' ? 'Remove' : 'remove'} the file; it is then generated again`,
     );
   }
   const name = client.subject.find(({ type }) => type === 'CN')?.value;
   return definition.name === 'kubelet' && name !== expected.user
-    ? pkiKubeconfigUnusable(path, `it is of ${name}, and this node is ${expected.user}`)
+    ? pkiKubeconfigUnusable(path, `it is for ${name}, but this node is ${expected.user}`)
     : null;
 }
 

@@ -210,8 +210,8 @@ function validateExisting(one: OneCertificate, existing: Existing): void {
   const isAuthority = definition.authority === null;
   if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotAuthority(crt, formatName(certificate.subject)));
   const renew = isAuthority
-    ? 'All that it signed has to be made anew with another one'
-    : `Renew it with certs renew ${definition.name}, or remove ${crt} and ${key} to have them made anew`;
+    ? 'Replace the CA; all certificates it signed must then be generated again'
+    : `Renew it with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key}; both are then generated again`;
   if (desired.now > certificate.notAfter) notes.problems.push(pkiExpired(crt, certificate.notAfter, renew));
   if (desired.now < certificate.notBefore) notes.problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
   if (keyText !== null) validateKey({ crt, key, certificate, keyText, isAuthority }, notes);
@@ -251,7 +251,7 @@ function validateKey({ crt, key, certificate, keyText, isAuthority }: ExistingKe
   const read = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
   else if (!certificate.x509.checkPrivateKey(read)) {
-    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Put the key of this authority there') : pkiKeyMismatch(crt, key));
+    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Replace it with the key of this CA') : pkiKeyMismatch(crt, key));
   }
 }
 
@@ -275,7 +275,7 @@ function warnOfShortAuthority(one: {
   // Of one that ended already it is said what is wrong with it.
   if (end === undefined || end < desired.now || end.getTime() >= desired.now.getTime() + termsOf(desired.node.cluster, desired.now).validMs)
     return;
-  const message = `${authority.crt} ends on ${formatRfc3339(end)}, before the certificate ${made} that it signs: from then on neither is good`;
+  const message = `${authority.crt} expires on ${formatRfc3339(end)}, before the certificate ${made} that it signs: neither is valid after that date`;
   notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
 }
 
@@ -297,7 +297,7 @@ function validateServiceAccount(
   const read: KeyObject | null = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
   if (pubText === null) return makes ? 'publish' : 'leave';
-  if (read !== null && !publicKeyFits(pubText, read)) problems.push(pkiKeyMismatch(pub, key, `Remove ${pub} to have it made anew`));
+  if (read !== null && !publicKeyFits(pubText, read)) problems.push(pkiKeyMismatch(pub, key, `Remove ${pub}; it is then generated again`));
   return 'keep';
 }
 

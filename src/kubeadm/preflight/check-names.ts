@@ -58,7 +58,7 @@ export function unknownCheck(name: string): { readonly message: string; readonly
   if (lower === 'all' || FIXED_NAMES.some((known) => known.toLowerCase() === lower)) return null;
   if (NAME_PREFIXES.some((prefix) => lower.startsWith(`${prefix.toLowerCase()}-`) && lower.length > prefix.length + 1)) return null;
   const likely = likelyName(name);
-  const hint = likely === null ? `The names are all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;
+  const hint = likely === null ? `Valid names: all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;
   return { message: `no preflight check has the name ${JSON.stringify(name)}`, hint };
 }
 

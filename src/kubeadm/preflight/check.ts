@@ -23,7 +23,7 @@ export interface PreflightVerdict {
 export function validateFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
   const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
   const problems = findings.filter(isError).map(({ id, message, hint }): Problem => {
-    const route = `${hint === undefined ? '' : `${hint}. `}To go on all the same: --ignore-preflight-errors=${id}`;
+    const route = `${hint === undefined ? '' : `${hint}. `}To continue anyway, use --ignore-preflight-errors=${id}`;
     return { host, code: id, message: `preflight: ${message}`, hint: route };
   });
   return { errors: problems, warnings: findings.filter((finding) => !isError(finding)) };

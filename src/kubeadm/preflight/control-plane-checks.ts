@@ -51,24 +51,21 @@ const size: Check = ({ host: { size: found } }) => [
     ? null
     : error(
         'NumCPU',
-        `the host has ${found.cpus} CPU${found.cpus === 1 ? '' : 's'}, a control plane needs ${CPUS}`,
-        'Give it more, or take another host',
+        `the host has ${found.cpus} CPU${found.cpus === 1 ? '' : 's'}; a control plane needs ${CPUS}`,
+        'Add CPUs, or use another host',
       ),
   found.memoryBytes === null || found.memoryBytes >= MEMORY_MB * 1024 * 1024
     ? null
     : error(
         'Mem',
-        `the host has ${Math.floor(found.memoryBytes / 1024 / 1024)} MB of memory, a control plane needs ${MEMORY_MB}`,
-        'Give it more, or take another host',
+        `the host has ${Math.floor(found.memoryBytes / 1024 / 1024)} MB of memory; a control plane needs ${MEMORY_MB}`,
+        'Add memory, or use another host',
       ),
 ];
 
 const firewall: Check = ({ host, bindPort }) => [
   host.firewalldActive
-    ? warning(
-        'Firewalld',
-        `firewalld is active: it has to let ports ${bindPort} and 10250 through, and those of etcd between control planes`,
-      )
+    ? warning('Firewalld', `firewalld is active: open ports ${bindPort} and 10250, and 2379-2380 (etcd) between control planes`)
     : null,
 ];
 
@@ -91,8 +88,8 @@ const ports: Check = (input) =>
       ? null
       : error(
           `Port-${port}`,
-          `port ${port} is in use, which ${name} needs`,
-          `Stop the process that listens there (ss -ltnp 'sport = :${port}'), or run reset first`,
+          `port ${port}, which ${name} needs, is in use`,
+          `Stop the process that listens on it (ss -ltnp 'sport = :${port}'), or run kubeletadm reset first`,
         ),
   );
 
@@ -102,10 +99,8 @@ const manifests: Check = (input) =>
     if (found === null || isOurs(input, name)) return null;
     const isDesired = input.manifests.some((desired) => desired.path === path);
     if (!isDesired && name !== 'etcd') return null;
-    const message = isDesired
-      ? `${path} is there and says something else than what is wanted now`
-      : `${path} is there, and etcd is to be external`;
-    return error(`FileAvailable-${path.replaceAll('/', '-')}`, message, 'Run reset first to make the control plane anew');
+    const message = isDesired ? `${path} exists and differs from the desired manifest` : `${path} exists, but external etcd is configured`;
+    return error(`FileAvailable-${path.replaceAll('/', '-')}`, message, 'Run kubeletadm reset first');
   });
 
 const etcdData: Check = (input) => {
@@ -114,8 +109,8 @@ const etcdData: Check = (input) => {
   return [
     error(
       `DirAvailable-${etcdDataDir.replaceAll('/', '-')}`,
-      `${etcdDataDir} is not empty: it holds the data of another etcd`,
-      `Run reset first, or remove what is in it (rm -r ${etcdDataDir}/*)`,
+      `${etcdDataDir} is not empty: it contains the data of another etcd member`,
+      `Run kubeletadm reset first, or remove its content (rm -r ${etcdDataDir}/*)`,
     ),
   ];
 };
@@ -132,7 +127,7 @@ const address: Check = ({ addresses, advertiseAddress }) => [
     ? null
     : warning(
         'AdvertiseAddress',
-        `the API server is to be advertised at ${advertiseAddress}, which is not an address of this host (it has ${addresses.join(', ') || 'none'})`,
+        `the advertise address ${advertiseAddress} is not an address of this host (its addresses: ${addresses.join(', ') || 'none'})`,
       ),
 ];
 
@@ -148,8 +143,8 @@ const clock: Check = ({ host, now }) => {
     return [
       error(
         'HostClock',
-        `the clock of the host is ${inMinutes(behind)} behind: certificates made now would not be valid there yet`,
-        'Set it right (timedatectl set-ntp true)',
+        `the clock of the host is ${inMinutes(behind)} behind: new certificates would not be valid on the host yet`,
+        'Synchronize the clock (timedatectl set-ntp true)',
       ),
     ];
   return -behind >= CLOCK_AHEAD_SECONDS ? [warning('HostClock', `the clock of the host is ${inMinutes(-behind)} ahead`)] : [];

@@ -11,7 +11,7 @@ export function httpProxyWarning(server: string, env: ProxyEnvironment): Warning
   try {
     const proxy = proxyFor(new URL(server), env);
     if (proxy === null) return null;
-    const message = `the API server ${server} is reached through the proxy ${showProxy(proxy)}: if that is not meant, name it in NO_PROXY`;
+    const message = `the API server ${server} is reached through the proxy ${showProxy(proxy)}. If this is not intended, add the API server to NO_PROXY`;
     return { code: 'HTTPProxy', message };
   } catch {
     return null;

@@ -13,12 +13,10 @@ export function kubeletConfigAccepted(acceptance: KubeletAcceptance, version: st
       return [];
     case 'refused': {
       if (acceptance.isHost) return [];
-      const message = `kubelet ${version} would not start with this configuration: ${acceptance.cause}`;
+      const message = `kubelet ${version} would fail at startup with this configuration: ${acceptance.cause}`;
       return [{ id: ID, severity: 'error', message, hint: acceptance.hint }];
     }
     case 'unknown':
-      return [
-        { id: ID, severity: 'warning', message: `kubelet ${version} could not be asked about this configuration: ${acceptance.why}` },
-      ];
+      return [{ id: ID, severity: 'warning', message: `kubelet ${version} could not validate this configuration: ${acceptance.why}` }];
   }
 }

@@ -32,14 +32,16 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
   const inFile = `KUBELET_EXTRA_ARGS in ${hostFile}`;
   const unknown = host.flags.flatMap((flag) => {
     const problem = unknownFlag(flag, minor, catalogue);
-    return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.hint ?? 'Take it out'}`)];
+    return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.hint ?? 'Remove the flag'}`)];
   });
-  const others = host.others.map((word) => finding(`${inFile}: "${word}" is no flag, and the kubelet takes no arguments`, 'Take it out'));
+  const others = host.others.map((word) =>
+    finding(`${inFile}: "${word}" is not a flag, and the kubelet takes no arguments`, 'Remove the word'),
+  );
   const names = host.flags.filter(({ name, value }) => name === 'hostname-override' && value !== nodeName);
   const contradicted = names.map(({ value }) =>
     finding(
       `${inFile}: hostname-override is ${value}, but the node's name is ${nodeName}`,
-      `Take it out, and name the node with --node-name ${value}`,
+      `Remove the flag, and set the node name with --node-name ${value}`,
     ),
   );
   return [...unknown, ...others, ...contradicted, ...labels(flags, 'node-labels'), ...labels(host.flags, inFile)];

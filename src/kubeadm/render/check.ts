@@ -9,20 +9,20 @@ import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 export function checkFlagsEnv(path: string, text: string, flagNames: readonly string[]): void {
   const words = readFlagsEnv(text);
   if (words.length !== flagNames.length || !flagNames.every((name, i) => words[i]?.startsWith(`--${name}=`)))
-    throw checkFailed(path, `it reads back as ${words.length} words`);
+    throw checkFailed(path, `parsed as ${words.length} words`);
 }
 
 /** Re-reads a unit file: the directives that must be there, in this order, are there. */
 export function checkUnitFile(path: string, text: string, desired: readonly Pick<UnitDirective, 'name' | 'value'>[]): void {
   const found = parseUnitFile(text).filter((directive) => desired.some((one) => one.name === directive.name));
   const same = found.length === desired.length && desired.every((one, i) => found[i]?.name === one.name && found[i]?.value === one.value);
-  if (!same) throw checkFailed(path, 'its directives read back differently');
+  if (!same) throw checkFailed(path, 'the parsed directives differ');
 }
 
 function checkFailed(path: string, why: string): AppError {
   return new AppError({
     code: 'RENDER_CHECK_FAILED',
-    message: `${path} was rendered wrongly: ${why}`,
-    hint: 'Nothing was written; please report it',
+    message: `internal error: ${path} was rendered incorrectly: ${why}`,
+    hint: 'Nothing was written. Please report this bug',
   });
 }

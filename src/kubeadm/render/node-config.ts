@@ -78,13 +78,13 @@ function layer(input: NodeConfigInput): NodeConfig {
   const encoded = keepRotationOff(known.config, encodeKubeletConfiguration(known.config, { minor, catalogue }));
   const withDefaults = addLayer(withDeclared, encoded, () => ({
     layer: 'kubelet default',
-    source: 'unset, the kubelet fills in its default',
+    source: 'unset: kubelet default',
   }));
   const withPatches = input.patches.reduce(addPatch, withDefaults);
   const withInstance = input.instanceConfig ? addInstanceConfig(withPatches, input) : withPatches;
   const layered = input.settings.reduce(setField('set'), withInstance);
   const dropped = known.dropped.map(
-    ({ path, why }): Warning => ({ code: 'KUBELET_FIELD_UNKNOWN', field: path, message: `${path} is left out on this node: ${why}` }),
+    ({ path, why }): Warning => ({ code: 'KUBELET_FIELD_UNKNOWN', field: path, message: `${path} is omitted on this node: ${why}` }),
   );
   return { layered, warnings: [...detected.warnings, ...dropped] };
 }
@@ -151,11 +151,11 @@ function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeCo
   const warning = (message: string): Detected => ({ settings: [], warnings: [{ code: 'RESOLV_CONF', field: 'resolvConf', message }] });
   if (resolvedActive)
     return warning(
-      `systemd-resolved is active on this host, but resolvConf is ${String(given)}: pods may not resolve names. ${RESOLVED_FILE} would be right`,
+      `systemd-resolved is active on this host, but resolvConf is ${String(given)}: DNS may fail in Pods. Set resolvConf to ${RESOLVED_FILE}`,
     );
   if (!clusterIsDeclared) return setting(DEFAULT_RESOLV_CONF, 'systemd-resolved is not active');
   return warning(
-    `systemd-resolved is not active on this host, but resolvConf is its file ${RESOLVED_FILE}: pods may not resolve names. ${DEFAULT_RESOLV_CONF} would be right`,
+    `systemd-resolved is not active on this host, but resolvConf is ${RESOLVED_FILE}: DNS may fail in Pods. Set resolvConf to ${DEFAULT_RESOLV_CONF}`,
   );
 }
 
@@ -166,7 +166,7 @@ function detectCgroupDriver({ cluster, clusterIsDeclared, runtimeCgroupDriver }:
   if (origin?.layer === 'cluster' && clusterIsDeclared) return { settings: [], warnings: [] };
   const { driver, source } = runtimeCgroupDriver;
   const differs = origin?.layer === 'cluster' && cluster.config.cgroupDriver !== driver;
-  const message = `the cluster says cgroupDriver: ${String(cluster.config.cgroupDriver)}, but this host's runtime uses ${driver} (${source}): this node gets ${driver}`;
+  const message = `the cluster configuration sets cgroupDriver: ${String(cluster.config.cgroupDriver)}, but the container runtime of this host uses ${driver} (${source}); this node uses ${driver}`;
   return {
     settings: [{ path: ['cgroupDriver'], value: driver, source }],
     warnings: differs ? [{ code: 'CGROUP_DRIVER_DIFFERS', field: 'cgroupDriver', message }] : [],

@@ -58,8 +58,8 @@ function hideSecrets(value: unknown, secrets: Secret[]): unknown {
   if (Array.isArray(value)) return value.map((item) => hideSecrets(item, secrets));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hideSecrets(item, secrets)]));
-  if (value === undefined) throw new Error('a template got a value that is not there');
-  if (typeof value === 'string' && value.includes('⟦')) throw new Error('a value holds the marker that stands for secrets: ⟦');
+  if (value === undefined) throw new Error('a template got an undefined value');
+  if (typeof value === 'string' && value.includes('⟦')) throw new Error('a value contains the marker reserved for secrets: ⟦');
   return value;
 }
 
@@ -71,16 +71,16 @@ function encodeInLine(text: string): string {
 
 /** A path in a unit file: `%` doubled, nothing that systemd would split. */
 function encodeUnitWord(text: string): string {
-  if (!/^[^\s"'\\;$]+$/.test(text)) throw new Error(`not a word a unit file can hold: ${text}`);
+  if (!/^[^\s"'\\;$]+$/.test(text)) throw new Error(`not a valid word of a unit file: ${text}`);
   return text.replaceAll('%', '%%');
 }
 
 function requireText(value: unknown, helper: string): string {
-  if (typeof value !== 'string') throw new Error(`${helper} got ${typeof value} in place of text`);
+  if (typeof value !== 'string') throw new Error(`${helper} got ${typeof value} instead of a string`);
   return value;
 }
 
 function requireList(value: unknown, helper: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${helper} got ${typeof value} in place of a list`);
+  if (!Array.isArray(value)) throw new Error(`${helper} got ${typeof value} instead of a list`);
   return value;
 }

@@ -67,17 +67,17 @@ function designDropIn(
   if (sameUnitFile(content, ours) || differsInBinaryOnly(content, ours)) return { files: [], warnings, refusal: null };
   const missing = missingParts(content);
   if (missing.length === 0) {
-    const message = `${path} differs from kubeadm's drop-in but starts the kubelet the same way: it is kept`;
+    const message = `${path} differs from the kubeadm drop-in but starts the kubelet in the same way; the file is kept`;
     return { files: [], warnings: [...warnings, { code: 'DROPIN_DIFFERS', message }], refusal: null };
   }
-  const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and hides it'}`;
+  const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and overrides it'}`;
   return { files: [desired(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
 }
 
 function hiddenDropIns(path: string, content: string, candidates: readonly string[], input: UnitFilesInput): readonly Warning[] {
   return candidates
     .filter((other) => other !== path && !sameUnitFile(input.found.get(other)?.content ?? '', content))
-    .map((other) => ({ code: 'DROPIN_MASKED', message: `${path} hides ${other}, which differs: systemd never reads the latter` }));
+    .map((other) => ({ code: 'DROPIN_MASKED', message: `${path} overrides ${other}, which differs and is ignored by systemd` }));
 }
 
 /** What the drop-in must do for kubeadm and us to steer the kubelet through it. */

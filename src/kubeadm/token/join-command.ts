@@ -23,7 +23,7 @@ export function joinCommand(
 ): SensitiveText {
   const pins = caPinsOf(apiServer.caPem);
   if (pins === null) {
-    const message = `the certificate authority of ${apiServer.server} holds no certificate that can be read`;
+    const message = `the CA data of ${apiServer.server} contains no readable certificate`;
     throw new AppError(
       { code: 'CA_CERTIFICATE_INVALID', message, hint: 'Check certificate-authority-data in the kubeconfig' },
       { exitCode: 2 },

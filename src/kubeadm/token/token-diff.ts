@@ -13,7 +13,7 @@ export function diffToken(
   desired: KubeObject,
   options: { readonly exactEnd: boolean; readonly now: Date },
 ): ClusterChange | null {
-  if (found === null) return { kind: 'create-object', object: desired, reason: 'it is missing' };
+  if (found === null) return { kind: 'create-object', object: desired, reason: 'does not exist' };
   const reason = differenceOf(readTokenSecret(found), readTokenSecret(desired) as StoredToken, options);
   return reason === null ? null : { kind: 'update-object', object: { ...found, data: desired.data ?? {} }, before: found, reason };
 }
@@ -23,7 +23,7 @@ function differenceOf(
   desired: StoredToken,
   { exactEnd, now }: { readonly exactEnd: boolean; readonly now: Date },
 ): string | null {
-  if (typeof found === 'string') return 'what is there is no bootstrap token';
+  if (typeof found === 'string') return 'the existing Secret is not a bootstrap token';
   const left = remainingMs(found, now);
   if (left !== null && left <= 0) return 'it has expired';
   const sameEnd = exactEnd ? found.expires === desired.expires : (found.expires === null) === (desired.expires === null);
@@ -34,5 +34,5 @@ function differenceOf(
     ...(found.description === desired.description ? [] : ['description']),
     ...(sameEnd ? [] : ['expiration']),
   ];
-  return different.length === 0 ? null : `of another ${different.join(', ')}`;
+  return different.length === 0 ? null : `differs in ${different.join(', ')}`;
 }

@@ -47,7 +47,7 @@ export function tokenSecretRef(id: string): ObjectRef {
  */
 export function tokenSecret(written: CompleteToken, now: Date): KubeObject {
   const parts = partsOfToken(written.token);
-  if (parts === null) throw new Error('this is no bootstrap token');
+  if (parts === null) throw new Error('not a valid bootstrap token');
   const expiration = expirationOf(written, now);
   const data: Readonly<Record<string, string>> = {
     'token-id': parts.id,
@@ -79,11 +79,11 @@ export function readTokenSecret(secret: KubeObject): StoredToken | string {
   const data = decodeData(secret);
   const id = data.get('token-id') ?? '';
   if (id === '') return `Secret ${name} has no token-id`;
-  if (name !== `bootstrap-token-${id}`) return `Secret ${name} holds the token of another id`;
+  if (name !== `bootstrap-token-${id}`) return `Secret ${name} contains the token of another id`;
   const token = new Secret(`${id}.${data.get('token-secret') ?? ''}`);
-  if (partsOfToken(token) === null) return `Secret ${name} holds no bootstrap token`;
+  if (partsOfToken(token) === null) return `Secret ${name} contains no valid bootstrap token`;
   const expires = data.get('expiration') || null;
-  if (expires !== null && normaliseRfc3339(expires) === null) return `Secret ${name} has an expiration that is no time`;
+  if (expires !== null && normaliseRfc3339(expires) === null) return `Secret ${name} has an invalid expiration`;
   const usages = [...data].filter(([key, value]) => key.startsWith(USAGE) && value === 'true').map(([key]) => key.slice(USAGE.length));
   const groups = data.get('auth-extra-groups') ?? '';
   return {

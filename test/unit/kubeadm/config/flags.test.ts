@@ -141,9 +141,9 @@ describe('flags of init', () => {
     [
       'negative token-ttl',
       { 'token-ttl': '-1h' },
-      ['--token-ttl: "-1h0m0s" is negative. A token that never expires has 0s. [CONFIG_OUT_OF_RANGE]'],
+      ['--token-ttl: "-1h0m0s" is negative. For a token that never expires, use 0s. [CONFIG_OUT_OF_RANGE]'],
     ],
-    ['port', { 'apiserver-bind-port': 'https' }, ['--apiserver-bind-port: "https" is not a whole number [CONFIG_INVALID_FLAG]']],
+    ['port', { 'apiserver-bind-port': 'https' }, ['--apiserver-bind-port: "https" is not an integer [CONFIG_INVALID_FLAG]']],
     [
       'port out of range',
       { 'apiserver-bind-port': 70000 },
@@ -168,7 +168,7 @@ describe('flags of init', () => {
       [
         '--service-cidr: "10.0.0.0" is not a CIDR, nor two with a comma between. Write an address and the length of its prefix, such as 10.244.0.0/16. [CONFIG_INVALID_CIDR]',
         '--pod-network-cidr: "10.0.0.0/30" has 4 addresses, fewer than 14 [CONFIG_INVALID_SUBNET]',
-        '--pod-network-cidr: "10.0.0.0/30" is smaller than the part each node gets (/24). Write a prefix of /24 or shorter. [CONFIG_INVALID_SUBNET]',
+        '--pod-network-cidr: "10.0.0.0/30" is smaller than a node CIDR (/24). Use a prefix of /24 or shorter. [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
