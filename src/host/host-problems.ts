@@ -2,7 +2,9 @@ import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { MAX_FILE_BYTES } from './facts/query.ts';
 
-/** A host that could not be reached, or that did not do what was asked. All have exit code 1: fix it, run again. */
+/**
+ * A host that is unreachable or failed to execute a request. All have exit code 1: fix the cause and rerun.
+ */
 interface HostProblem {
   /** Inventory name. */
   readonly host: string;
@@ -21,7 +23,10 @@ function hostError(
   );
 }
 
-/** @param input.address where we tried to connect to, e.g. `10.0.0.7:22`; `why` a clause such as `connection refused` */
+/**
+ * @param input.address the address of the connection, e.g. `10.0.0.7:22`; `why` is a clause such as
+ * `connection refused`
+ */
 export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
@@ -29,7 +34,7 @@ export function hostUnreachable(input: HostProblem & { address: string; why: str
   });
 }
 
-/** The SSH server opens no connections for us. */
+/** The SSH server refuses TCP forwarding. */
 export function hostForwardRefused(input: HostProblem & { reported: string }): AppError {
   return hostError('HOST_FORWARD_REFUSED', input, {
     message: `the SSH server of the host refuses TCP forwarding: ${input.reported}`,
@@ -37,7 +42,7 @@ export function hostForwardRefused(input: HostProblem & { reported: string }): A
   });
 }
 
-/** The host showed another key than the one we know. `entry` is the line that knows better. */
+/** The host key differs from the known one. `entry` is the position of the known key. */
 export function hostKeyMismatch(
   input: HostProblem & { knownAs: string; shown: string; known: string; entry: { file: string; line: number } },
 ): AppError {
@@ -49,7 +54,7 @@ export function hostKeyMismatch(
   });
 }
 
-/** The host showed a key that a line of known_hosts or of RevokedHostKeys revokes. */
+/** The host key is revoked by a line of known_hosts or RevokedHostKeys. */
 export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: string; entry: { file: string; line: number } }): AppError {
   const { knownAs, shown, entry } = input;
   return hostError('HOST_KEY_REVOKED', input, {
@@ -61,7 +66,7 @@ export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: st
 
 const REVOKED_HINT = 'Do not connect. Give the host a new key, or check whether another host answers at this address';
 
-/** The host showed an RSA key that is shorter than OpenSSH or RequiredRSASize allows. */
+/** The RSA host key is shorter than OpenSSH or RequiredRSASize allows. */
 export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: string; bits: number; minimalBits: number }): AppError {
   const { knownAs, shown, bits, minimalBits } = input;
   return hostError('HOST_KEY_WEAK', input, {
@@ -70,14 +75,14 @@ export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: s
   });
 }
 
-/** @param input.hint what to do, since that depends on how the host is reached */
+/** @param input.hint depends on how the host is reached */
 export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; hint: string }): AppError {
   const { knownAs, shown, files, hint } = input;
   const where = files.length === 0 ? 'no known_hosts file is configured' : `the key is not in ${files.join(', ')}`;
   return hostError('HOST_KEY_UNKNOWN', input, { message: `unknown host key: ${knownAs} shows ${shown}, and ${where}`, hint });
 }
 
-/** The system's ssh does not trust the host's key. @param input.said its own line */
+/** The system ssh rejects the host key. @param input.reported its output line */
 export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; reported: string }): AppError {
   return hostError(input.code, input, {
     message: `${input.why}: ssh reported "${printable(input.reported)}"`,
@@ -91,7 +96,10 @@ const KEY_REFUSALS = {
   HOST_KEY_REVOKED: REVOKED_HINT,
 } as const;
 
-/** @param input.tried clauses, one a method; `skipped` likewise; `accepts` what the host said it accepts */
+/**
+ * @param input.tried clauses, one per method; `skipped` likewise; `accepts` lists the methods that the host
+ * accepts
+ */
 export function hostAuthFailed(
   input: HostProblem & {
     user: string;
@@ -118,10 +126,10 @@ export function hostAuthFailed(
   });
 }
 
-/** Hint for a connection that is not made in time. */
+/** Hint for a connection timeout. */
 export const CONNECT_TIMEOUT_HINT = 'Check the load of the host and the network to it, or increase --connect-timeout or ssh.connectTimeout';
 
-/** @param input.what what took too long, e.g. `no answer to systemctl restart kubelet` */
+/** @param input.what the operation that timed out, e.g. `no answer to systemctl restart kubelet` */
 export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; hint?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
@@ -129,7 +137,7 @@ export function hostTimeout(input: HostProblem & { what: string; timeoutMs: numb
   });
 }
 
-/** The connection ended while a command ran or was about to: whether it took effect is not known. */
+/** The connection was lost during or just before a command: its effect is unknown. */
 export function hostConnectionLost(input: HostProblem & { why: string }): AppError {
   return hostError('HOST_CONNECTION_LOST', input, {
     message: `the connection was lost: ${input.why}`,
@@ -137,7 +145,7 @@ export function hostConnectionLost(input: HostProblem & { why: string }): AppErr
   });
 }
 
-/** @param input.command the program's name; its arguments may be secret */
+/** @param input.command name of the program; its arguments may be secret */
 export function hostOutputTooLarge(
   input: HostProblem & { command: string; stream: 'stdout' | 'stderr'; maxOutputBytes: number },
 ): AppError {
@@ -147,7 +155,7 @@ export function hostOutputTooLarge(
   });
 }
 
-/** A file of a host that is larger than any that is read there; nothing of it was used. */
+/** A file of a host that exceeds the size limit; nothing of it was used. */
 export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
   return hostError('HOST_ANSWER_TOO_LARGE', input, {
     message: `${input.path} has ${input.bytes} bytes, more than ${MAX_FILE_BYTES}`,
@@ -155,7 +163,7 @@ export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: n
   });
 }
 
-/** @param input.why default: it is not there or not executable */
+/** @param input.why default: does not exist or is not executable */
 export function hostCommandNotFound(input: HostProblem & { command: string; why?: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `cannot start ${input.command}: ${input.why ?? 'the program does not exist or is not executable'}`,
@@ -163,7 +171,7 @@ export function hostCommandNotFound(input: HostProblem & { command: string; why?
   });
 }
 
-/** Longer than the kernel takes; what is that long belongs on stdin. */
+/** Longer than the kernel's limit; long values must be passed on stdin. */
 export function hostCommandTooLong(input: HostProblem & { command: string; bytes: number; maxBytes: number }): AppError {
   return hostError('HOST_COMMAND_TOO_LONG', input, {
     message: `cannot start ${input.command}: an argument has ${input.bytes} bytes; the Linux limit is ${input.maxBytes}`,
@@ -171,7 +179,7 @@ export function hostCommandTooLong(input: HostProblem & { command: string; bytes
   });
 }
 
-/** The login shell ended before it started /bin/sh: nologin, a forced command, a broken profile. */
+/** The login shell exited before it started /bin/sh: nologin, a forced command, a broken profile. */
 export function hostNoShell(input: HostProblem & { user: string; reported: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `the login shell of ${input.user} did not start /bin/sh${input.reported === '' ? '' : `: "${input.reported}"`}`,
@@ -179,7 +187,7 @@ export function hostNoShell(input: HostProblem & { user: string; reported: strin
   });
 }
 
-/** Root is needed and sudo cannot give it: it is not there, or the user may not use it. */
+/** Root is required, but sudo is not installed or not permitted. */
 export function hostNoSudo(input: HostProblem & { why: string; hint?: string }): AppError {
   return hostError('HOST_NO_SUDO', input, {
     message: `privilege escalation failed: ${input.why}`,
@@ -187,12 +195,12 @@ export function hostNoSudo(input: HostProblem & { why: string; hint?: string }):
   });
 }
 
-/** Sudo wants a password and has none, or it got a wrong one. */
+/** Sudo requires a password that is missing or wrong. */
 export function hostSudoPassword(input: HostProblem & { why: string; hint: string }): AppError {
   return hostError('HOST_SUDO_PASSWORD', input, { message: `privilege escalation failed: ${input.why}`, hint: input.hint });
 }
 
-/** The known_hosts file cannot be read: it may say anything, so no key can be trusted. */
+/** The known_hosts file cannot be read, so no host key can be trusted. */
 export function knownHostsUnreadable(input: HostProblem & { file: string; why: string }): AppError {
   return hostError('HOST_KEY_UNKNOWN', input, {
     message: `cannot check the host key: cannot read ${input.file}: ${input.why}`,
@@ -200,7 +208,10 @@ export function knownHostsUnreadable(input: HostProblem & { file: string; why: s
   });
 }
 
-/** A file of RevokedHostKeys cannot be used: it may revoke any key, so none can be trusted. @param input.line where it is malformed */
+/**
+ * A file of RevokedHostKeys cannot be used, so no host key can be trusted. @param input.line position of a
+ * syntax error
+ */
 export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number; why: string; hint: string }): AppError {
   const { file, line, why, hint } = input;
   return hostError('HOST_KEY_UNKNOWN', input, {
@@ -210,7 +221,7 @@ export function revokedKeysUnusable(input: HostProblem & { file: string; line?: 
   });
 }
 
-/** An error of a jump host, told as one of the host behind it; other errors as they are. */
+/** Reports an error of a jump host as an error of the host behind it; returns other errors unchanged. */
 export function throughJumpHost(error: unknown, host: string): unknown {
   if (!(error instanceof AppError)) return error;
   const problems = error.problems.map((problem) => ({
@@ -222,7 +233,7 @@ export function throughJumpHost(error: unknown, host: string): unknown {
   return new AppError(problems, { exitCode, ...(detail === undefined ? {} : { detail }), cause: cause ?? error });
 }
 
-/** ssh_config is wrong or asks for something unsupported. Exit code 2: nothing was touched. */
+/** ssh_config is invalid or uses an unsupported option. Exit code 2: nothing was changed. */
 export function sshConfigInvalid(input: {
   file?: string;
   line?: number;
@@ -244,7 +255,7 @@ export function sshConfigInvalid(input: {
   );
 }
 
-/** A program of this machine that did not do what was asked; what it said first is the reason. */
+/** A failed program on the local host; the first paragraph of its stderr is the reason. */
 export function localCommandFailed(
   argv: readonly string[],
   { exitCode, stderr }: { readonly exitCode: number | null; readonly stderr: string },

@@ -6,8 +6,9 @@ import { readYaml, sameYaml } from '../kube/same-yaml.ts';
 import { CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from './cluster-info.ts';
 
 /**
- * What brings cluster-info to what is wanted. One that names another address of the same cluster is kept with a warning: it may be a load balancer's.
- * @param declared the wanted address was declared, so it is meant
+ * The change from the existing cluster-info to the desired one. A server address that differs is kept with a
+ * warning when the CA is the same: it may belong to a load balancer.
+ * @param declared the user declared the desired address, so it replaces the existing one
  */
 export function diffClusterInfo(
   found: KubeObject | null,
@@ -28,14 +29,14 @@ export function diffClusterInfo(
     const message = `ConfigMap kube-public/cluster-info names the server ${existing.server}, not ${String(ours.server)}; the ConfigMap is kept. Set controlPlaneEndpoint, or replace the ConfigMap with --force-upload`;
     return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
   }
-  // Signatures of the old text would only mislead: the signer makes them anew.
+  // The signatures belong to the old content: kube-controller-manager signs the new content.
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
   const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(desired) } };
   const reason = sameAuthority ? 'its server address differs' : 'its CA differs';
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: declared ? [] : loopbackWarnings(desired) };
 }
 
-/** The address of an administrator's tunnel is of no use to nodes. */
+/** Nodes cannot use a loopback address, such as the one of an administrator's tunnel. */
 function loopbackWarnings(clusterInfo: KubeObject): readonly Warning[] {
   const server = String(clusterOf(kubeconfigOf(clusterInfo)).server);
   const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[|\]$/g, '') : '';
@@ -49,7 +50,7 @@ function kubeconfigOf(clusterInfo: KubeObject): string {
   return dataOf(clusterInfo)[CLUSTER_INFO_KUBECONFIG] ?? '';
 }
 
-/** The first cluster of a kubeconfig; empty when the text holds none. */
+/** The first cluster of a kubeconfig; empty when the text contains none. */
 function clusterOf(kubeconfig: string): JsonObject {
   const root = readYaml(kubeconfig);
   const first = isJsonObject(root) && Array.isArray(root.clusters) ? (root.clusters[0] as Json) : null;

@@ -7,9 +7,10 @@ import { dataOf } from './cluster-info.ts';
 import { isGenerated, unsignedAnnotations } from './kubelet-config-map.ts';
 
 /**
- * What brings a ConfigMap with the configuration of a component to what is wanted. One that somebody wrote or edited by hand is kept with a warning that shows
- * the difference, where kubeadm would overwrite it; labels and annotations of others stay.
- * @param options `force`: replace that one too; `keptCode`: code of the warning
+ * The change from the existing ConfigMap of a component configuration to the desired one. A ConfigMap that
+ * was written or edited by hand is kept with a warning that shows the difference, where kubeadm would
+ * overwrite it. Labels and annotations of others are kept.
+ * @param options `force`: replace a ConfigMap edited by hand too; `keptCode`: code of the warning
  */
 export function diffComponentConfig(
   found: KubeObject | null,

@@ -1,19 +1,20 @@
 import { kubeletRequestFailure, type NodeCsr } from './node-csr.ts';
 
-/** Why a kubelet has no client certificate, as far as the cluster tells. */
+/** Why a kubelet has no client certificate, as far as the cluster shows. */
 export interface BootstrapReason {
   readonly why: string;
   readonly hint: string;
-  /** Waiting does not help. */
+  /** Waiting cannot help. */
   readonly final: boolean;
 }
 
 /**
- * Says from a node's requests for a client certificate what it waits for.
+ * Explains from the CSRs of a node what keeps its client certificate from being issued.
  * @param csrs of this node, in any order
- * @param options.said what the kubelet says keeps it from asking
- * @param options.refusedBefore names of those refused before the wait began: they count only where no other came after. One that is refused during the wait counts whatever
- * came after it: a kubelet asks again within seconds
+ * @param options.reported the error that the kubelet logged when it created the CSR
+ * @param options.refusedBefore names of the CSRs rejected before the wait began: each counts only if no
+ *   newer CSR exists. A CSR rejected during the wait always counts, because the kubelet creates another one
+ *   within seconds
  */
 export function explainBootstrap(
   csrs: readonly NodeCsr[],
@@ -61,12 +62,12 @@ export function explainBootstrap(
   }
 }
 
-/** Whether a request was turned down, by who approves or by who signs. */
+/** Whether a CSR was denied by an approver or failed at the signer. */
 export function isRefused({ state }: Pick<NodeCsr, 'state'>): boolean {
   return state.kind === 'denied' || state.kind === 'failed';
 }
 
-/** Whether a kubelet says that the API server does not know whom its credentials are of. */
+/** Whether the kubelet reports that the API server rejected its credentials (401). */
 export function isUnauthorized(reported: string): boolean {
   return /\bUnauthorized\b/.test(reported);
 }

@@ -1,6 +1,6 @@
 import type { Problem } from '../base/errors.ts';
 
-/** Why a host could not prove which Node it is. */
+/** Why a host could not prove its Node. */
 export interface WhyUnproven {
   readonly cause: 'missing' | 'no-ca' | 'untrusted' | 'expired' | 'no-openssl' | 'no-key';
   /** A clause. */
@@ -8,8 +8,8 @@ export interface WhyUnproven {
 }
 
 /**
- * The host did not prove which Node it is, and the operator did not name one.
- * @param nameHint how the operator names it, beginning with a verb
+ * The host did not prove its Node, and the operator did not name one.
+ * @param nameHint how to name the Node; begins with a verb
  */
 export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHint: string): Problem {
   const hint = {
@@ -23,7 +23,7 @@ export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHin
   return { host, code: 'NODE_NOT_PROVEN', message: `cannot determine the Node of this host: ${why}`, hint };
 }
 
-/** The operator named a Node, and the host has a certificate for another. */
+/** The operator named a Node, but the host has a certificate for another Node. */
 export function nodeNameConflict(
   host: string,
   { named, certified, nameHint }: { readonly named: string; readonly certified: string; readonly nameHint: string },
@@ -32,13 +32,13 @@ export function nodeNameConflict(
   return { host, code: 'NODE_NAME_CONFLICT', message, hint: `Check the Node name (${nameHint}) and the host` };
 }
 
-/** Without a machine-id nothing tells a host from another that has the same name. */
+/** Without a machine-id, hosts of the same name cannot be told apart. */
 export function machineIdEmpty(host: string): Problem {
   const message = '/etc/machine-id is empty or does not exist: cannot compare the host with its Node';
   return { host, code: 'MACHINE_ID_EMPTY', message, hint: 'Run systemd-machine-id-setup on the host, then systemctl restart kubelet' };
 }
 
-/** The kubelet has registered its Node without one. */
+/** The Node was registered without a machine-id. */
 export function machineIdMissing(host: string, nodeName: string): Problem {
   const message = `Node ${nodeName} reports no machine-id: cannot compare the host with the Node`;
   return {
@@ -63,7 +63,7 @@ export function nodeOfAnotherHost(
   };
 }
 
-/** The Node that the operator named has other addresses: probably the wrong name, or a clone. */
+/** The Node that the operator named has other addresses: probably a wrong name, or a cloned host. */
 export function nodeAddressMismatch(
   host: string,
   { nodeName, known, own }: { readonly nodeName: string; readonly known: readonly string[]; readonly own: readonly string[] },
@@ -72,7 +72,7 @@ export function nodeAddressMismatch(
   return { host, code: 'NODE_ADDRESS_MISMATCH', message, hint: 'Check the Node name. A cloned host needs its own machine-id' };
 }
 
-/** Two hosts of a run stand for one Node. */
+/** Two hosts of a run claim the same Node. */
 export function nodeClaimedTwice(host: string, { nodeName, other }: { readonly nodeName: string; readonly other: string }): Problem {
   return {
     host,
@@ -82,7 +82,7 @@ export function nodeClaimedTwice(host: string, { nodeName, other }: { readonly n
   };
 }
 
-/** Two hosts of a run are clones, and nothing else tells them apart. */
+/** Two hosts of a run are clones, and only their machine-ids could distinguish them. */
 export function machineIdShared(host: string, other: string): Problem {
   return {
     host,
@@ -92,7 +92,7 @@ export function machineIdShared(host: string, other: string): Problem {
   };
 }
 
-/** A host may have thousands. */
+/** Shows at most eight: a host may have thousands of addresses. */
 function listed(addresses: readonly string[]): string {
   return `${addresses.slice(0, 8).join(', ')}${addresses.length > 8 ? ', …' : ''}`;
 }

@@ -8,22 +8,21 @@ import type { LargeFile } from '../plan/large-file.ts';
 import { type BinaryInstall, type InstalledFile, isUrl } from './model.ts';
 
 export interface BinaryFacts {
-  /** SHA-256 by path, of what is there. */
+  /** SHA-256 by path of the existing files. */
   readonly sums: ReadonlyMap<string, string>;
   readonly modes: ReadonlyMap<string, number>;
-  /** SHA-256 by name, of the archives that were unpacked. */
+  /** SHA-256 by name of the extracted archives. */
   readonly unpacked: ReadonlyMap<string, string>;
   readonly units: ReadonlyMap<string, UnitState | null>;
 }
 
-/** Where archives are while they are unpacked, and what was unpacked is noted. */
+/** Directory for archives during extraction, and for the records of extracted archives. */
 const ARCHIVES = '/var/lib/kubeletadm/archives';
 
 function notePath({ name }: InstalledFile): string {
   return `${ARCHIVES}/${name}.sha256`;
 }
 
-/** What is known of these files and units on a host. */
 export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> {
   const programs = files.filter(({ isArchive }) => !isArchive).map(({ path }) => path);
   const archives = files.filter(({ isArchive }) => isArchive);
@@ -69,7 +68,7 @@ export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> 
   };
 }
 
-/** Those that are missing, or not what is declared. */
+/** The files that do not exist or differ. */
 export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked }: BinaryFacts): readonly InstalledFile[] {
   return files.filter(({ name, path, sha256, mode, isArchive }) =>
     isArchive ? unpacked.get(name) !== sha256 : sums.get(path) !== sha256 || modes.get(path) !== mode,
@@ -77,9 +76,9 @@ export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked
 }
 
 /**
- * The files that are missing or differ, each by its SHA-256, then the units.
- * @param contents of those that are files of this machine, by name
- * @throws AppError INSTALL_CHECKSUM (exit code 3): a file of this machine is not the one declared
+ * Plans the files that do not exist or differ by SHA-256, then the units.
+ * @param contents local files by name
+ * @throws AppError INSTALL_CHECKSUM (exit code 3): a local file differs from the declared one
  */
 export function planBinaries(
   install: BinaryInstall,

@@ -8,7 +8,7 @@ import type { PackageFacts, PackageManager } from './package-facts.ts';
 import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
 import { isNewerMinor, isVersion, minorOf, packageArgument } from './versions.ts';
 
-/** What is on the host, and the keys of the repositories by their names. */
+/** The packages on the host, and the repository keys by repository name. */
 export interface PackageSituation {
   readonly host: string;
   readonly packages: PackageFacts;
@@ -18,22 +18,25 @@ export interface PackageSituation {
   readonly runtime: UnitState | null;
 }
 
-/** The packages that belong to a version of Kubernetes are kept at it. */
+/** Package held at its version, because it belongs to a Kubernetes version. */
 const HELD_PACKAGE = 'kubelet';
 
-/** All packages that are declared. `cri-tools` come with the kubelet: crictl is what people look into a runtime with. */
+/**
+ * All declared packages. `cri-tools` is installed with the kubelet, since crictl is the standard tool to
+ * inspect a runtime.
+ */
 export function declaredPackages({ runtime, extra }: PackageInstall): readonly string[] {
   return [...new Set([HELD_PACKAGE, 'cri-tools', ...(runtime === null ? [] : [runtime]), ...extra])];
 }
 
-/** The unit of a container runtime, by its package. */
+/** The systemd unit of a container runtime package. */
 export function runtimeUnit(runtime: string): string {
   return { 'containerd.io': 'containerd', 'cri-o': 'crio', 'docker-ce': 'docker' }[runtime] ?? runtime;
 }
 
 /**
- * Repositories with their keys, then the packages that are missing or of another version, then the runtime's unit. A kubelet that runs is restarted when its
- * package is another one.
+ * Plans repositories with their keys, then the packages that are not installed or have another version, then
+ * the unit of the runtime. A running kubelet is restarted when its package changes.
  * @throws AppError (exit code 3) PACKAGE_MANAGER_UNKNOWN, INSTALL_DOWNGRADE
  */
 export function planPackages(install: PackageInstall, situation: PackageSituation): PhasePlan {
@@ -103,7 +106,7 @@ function installChange(
   };
 }
 
-/** With dnf it is the description of the repository that keeps them. */
+/** With dnf, the repository file holds the packages. */
 function holdChanges(manager: PackageManager, { held }: PackageFacts, missing: readonly string[]): readonly HostChange[] {
   if (manager !== 'apt' || (held.has(HELD_PACKAGE) && !missing.includes(HELD_PACKAGE))) return [];
   return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], reason: 'system upgrades must not change its version' }];
@@ -122,7 +125,7 @@ function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { 
   return changes;
 }
 
-/** What is installed now is not what was declared; null: it is. */
+/** Why the installed packages differ from the declared ones; null: they match. */
 export function validateInstalled(install: PackageInstall, { installed }: PackageFacts): string | null {
   for (const name of declaredPackages(install)) {
     const version = installed.get(name);

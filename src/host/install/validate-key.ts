@@ -1,9 +1,10 @@
 import { readPublicKeys } from './openpgp.ts';
 
 /**
- * Whether a key file may be trusted with packages: it holds pinned keys and no other, for a single foreign key in it could sign anything.
+ * Whether a key file can be trusted for packages: it must contain only pinned keys, because one foreign key
+ * could sign any package.
  * @param pins fingerprints in upper case
- * @returns why not, as a clause; null: it may
+ * @returns the reason for a rejection, as a clause; null: trusted
  */
 export function validateKeyFile(text: string, pins: readonly string[], now: Date): string | null {
   const keys = readPublicKeys(text);

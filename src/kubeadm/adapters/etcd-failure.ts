@@ -4,15 +4,15 @@ import { type EtcdCredentials, type EtcdFailure, validateEtcdCredentials } from 
 const SERVER_EXPIRED = 'Renew the certificate on its host (kubeletadm certs renew etcd-server), or synchronize the clocks';
 
 /**
- * Explains why a member of etcd could not be asked.
- * @returns `isTls`: its or our certificates are to blame, which waiting does not fix
+ * Explains why an etcd member could not be queried.
+ * @returns `isTls`: the cause is a certificate of either side, so waiting does not help
  */
 export function explainEtcdError(error: unknown, credentials: EtcdCredentials, now: Date): EtcdFailure & { readonly isTls: boolean } {
   const { code = '', message = '' } = error as { readonly code?: string; readonly message?: string };
   const { files } = credentials;
   const plain = explainNetworkError(error);
   const own = validateEtcdCredentials(credentials, now);
-  // Whoever does not like a certificate says so with an alert, or hangs up.
+  // A server that rejects the client certificate sends an alert or closes the connection.
   if (/ALERT/i.test(`${code} ${message}`) || (own !== null && /ECONNRESET|EPIPE/.test(code))) {
     const why = `etcd rejects the client certificate${own === null ? ` ${files.certificate}` : `: ${own.why}`}`;
     return { why, hint: own?.hint ?? 'Make etcd trust the CA that signed the certificate (--trusted-ca-file)', isTls: true };

@@ -6,13 +6,13 @@ import type { KubeObject } from '../../kube/object.ts';
 import { dataOf } from '../cluster-info.ts';
 import { COREDNS_REPLICAS, COREFILE_KEY, type CorednsObjects, isOwnCorefile } from './coredns.ts';
 
-/** The objects of CoreDNS as they were found; null: not there. */
+/** The existing CoreDNS objects; null: does not exist. */
 export type FoundCoredns = { readonly [K in keyof CorednsObjects]: KubeObject | null };
 
 /**
- * What brings CoreDNS to what is wanted. A Corefile that somebody wrote is kept, with a warning that shows the difference; so is the number of replicas there,
- * and the address of the service, which cannot be changed.
- * @param force replace that Corefile too
+ * The change from the existing CoreDNS to the desired one. A Corefile edited by hand is kept with a warning
+ * that shows the difference; the number of replicas and the immutable clusterIP of the Service are kept too.
+ * @param force replace an edited Corefile too
  */
 export function diffCoredns(
   found: FoundCoredns,
@@ -47,7 +47,7 @@ function diffCorefile(found: KubeObject | null, desired: KubeObject, force: bool
   return { change: null, warnings: [{ code: 'COREFILE_KEPT', message }] };
 }
 
-/** Somebody may have scaled it, by hand or by a controller. */
+/** A user or a controller may have scaled the Deployment. */
 function withReplicasOf(found: KubeObject | null, desired: KubeObject): KubeObject {
   const [existing, ours] = [specOf(found), specOf(desired)];
   if (existing.replicas === undefined || ours.replicas !== COREDNS_REPLICAS) return desired;

@@ -7,7 +7,7 @@ import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
 
 export type SchemaVersion = 'v1beta3' | 'v1beta4';
 
-/** Fields of v1beta3 that v1beta4 has elsewhere: where they went. */
+/** Fields of v1beta3 that v1beta4 moved, with the new place. */
 const MOVED: ReadonlyMap<string, string> = new Map([
   [
     'ClusterConfiguration.apiServer.timeoutForControlPlane',
@@ -16,19 +16,18 @@ const MOVED: ReadonlyMap<string, string> = new Map([
   ['JoinConfiguration.discovery.timeout', 'v1beta4 has timeouts.discovery instead'],
 ]);
 
-/** Where an unknown field stands. */
 export interface UnknownField {
   readonly kind: ModelKind;
   readonly version: SchemaVersion;
-  /** Names of the fields above it, list places left out. */
+  /** Names of the parent fields, without list indices. */
   readonly parents: readonly string[];
   readonly name: string;
 }
 
 /**
- * Says what may have been meant by an unknown field: another letter case, a field of the other API version, a slip of the pen, or the same
- * name elsewhere in the documents.
- * @returns a sentence for `hint`, or undefined when there is no likely answer
+ * Suggests the intended field for an unknown one: another letter case, a field of the other API version, a
+ * typo, or the same name elsewhere in the documents.
+ * @returns a sentence for `hint`, or undefined without a likely match
  */
 export function suggestField(field: UnknownField): string | undefined {
   const siblings = fieldsAt(field.version, field.kind, field.parents) ?? [];
@@ -93,7 +92,7 @@ interface Place {
 }
 const indexes = new Map<SchemaVersion, ReadonlyMap<string, readonly Place[]>>();
 
-/** Lower-case field names to where they occur, the shallowest first. */
+/** Positions by lower-case field name, the shallowest first. */
 function fieldIndex(version: SchemaVersion): ReadonlyMap<string, readonly Place[]> {
   const known = indexes.get(version);
   if (known) return known;

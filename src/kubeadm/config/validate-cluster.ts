@@ -15,7 +15,7 @@ import * as rules from './rules.ts';
 import { networkingFindings } from './validate-networking.ts';
 import { argumentFindings, each, one } from './validate-parts.ts';
 
-/** All that is wrong with a ClusterConfiguration. */
+/** All errors of a ClusterConfiguration. */
 export function* clusterFindings(cluster: ClusterConfiguration): Iterable<Finding> {
   const path = 'ClusterConfiguration';
   yield* networkingFindings(cluster);
@@ -43,7 +43,10 @@ function* componentFindings(path: string, component: ControlPlaneComponent): Ite
   }
 }
 
-/** Stricter than kubeadm, which passes them on unseen: a relative path would count from wherever the kubelet was started. */
+/**
+ * Stricter than kubeadm, which does not validate these paths: a relative path would depend on the kubelet's
+ * working directory.
+ */
 function* volumeFindings(path: string, volumes: readonly HostPathMount[]): Iterable<Finding> {
   for (const [i, { hostPath }] of volumes.entries()) yield* one(`${path}[${i}].hostPath`, hostPath, rules.absolutePath);
 }

@@ -14,8 +14,9 @@ const MAX_NODE_MASK_DIFFERENCE = 16;
 const PATH = 'ClusterConfiguration.networking';
 
 /**
- * Judges `networking`, together with the node masks given to the controller manager.
- * @see kubernetes/kubernetes cmd/kubeadm/app/apis/kubeadm/validation ValidateNetworking (1.36); the warning about overlapping networks is ours
+ * Validates `networking`, together with the node mask sizes of the controller manager.
+ * @see kubernetes/kubernetes cmd/kubeadm/app/apis/kubeadm/validation ValidateNetworking (1.36); the warning
+ *   about overlapping networks is additional
  */
 export function* networkingFindings(cluster: ClusterConfiguration): Iterable<Finding> {
   const { serviceSubnet, podSubnet, dnsDomain: domain } = cluster.networking ?? {};
@@ -77,7 +78,7 @@ function* familyAndSizeProblems(text: string, subnets: readonly Cidr[] | null, m
   }
   for (const subnet of subnets) {
     const shown = formatCidr(subnet);
-    // A network of 2^31 addresses and more counts as having none, as it does in Go's net package of Kubernetes.
+    // As in Go's net package of Kubernetes, a network of 2^31 or more addresses counts as having none.
     const addresses = tooLargeToCount(subnet) ? 0 : 2 ** hostBits(subnet);
     if (addresses < minimum) {
       const size = addresses === 0 ? 'is too large' : `has ${addresses} addresses, fewer than ${minimum}`;

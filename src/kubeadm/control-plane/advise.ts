@@ -7,7 +7,8 @@ import { staticPodNames, staticPodOf } from './manifests.ts';
 import type { ControlPlaneNode } from './model.ts';
 
 /**
- * What will not work as it may be meant, where kubeadm says nothing or a word in its log: it is done all the same.
+ * Warnings about settings that may not work as intended, where kubeadm prints nothing or only logs a line.
+ * The settings are applied anyway.
  */
 export function adviseControlPlane(node: ControlPlaneNode): readonly Warning[] {
   return [...adviseRootless(node), ...adviseAuthorization(node), ...adviseDataDir(node), ...adviseMounts(node), ...adviseNetworks(node)];
@@ -21,7 +22,7 @@ function adviseRootless({ cluster }: ControlPlaneNode): readonly Warning[] {
 
 const MODES: ReadonlySet<string> = new Set(['Node', 'RBAC', 'Webhook', 'ABAC', 'AlwaysAllow', 'AlwaysDeny']);
 
-/** @see kubeadm 1.36 phases/controlplane, which warns of modes it does not know and of others than its own */
+/** @see kubeadm 1.36 phases/controlplane, which warns of unknown modes and of missing default modes */
 function adviseAuthorization({ cluster }: ControlPlaneNode): readonly Warning[] {
   const given = argValue(cluster.apiServer.extraArgs, 'authorization-mode');
   if (given === undefined) return [];
@@ -53,7 +54,7 @@ interface Pod {
   readonly spec?: { readonly containers?: readonly { readonly volumeMounts?: readonly { readonly mountPath?: string }[] }[] };
 }
 
-/** A kubelet refuses a Pod in which one path is mounted twice. */
+/** A kubelet rejects a Pod that mounts one path twice. */
 function adviseMounts(node: ControlPlaneNode): readonly Warning[] {
   return staticPodNames(node).flatMap((name) => {
     const { spec } = staticPodOf(node, name) as JsonObject & Pod;
@@ -71,7 +72,10 @@ function repeated(values: readonly string[]): readonly string[] {
   return [...new Set(values.filter((value, i) => values.indexOf(value) !== i))];
 }
 
-/** Addresses of services and pods never leave the nodes as they are: a node that has one of them is not reached any more. */
+/**
+ * Addresses in Service and Pod subnets are translated or routed inside the cluster, so a node with such an
+ * address is unreachable.
+ */
 function adviseNetworks({ cluster, localAPIEndpoint: { advertiseAddress } }: ControlPlaneNode): readonly Warning[] {
   const address = parseIp(advertiseAddress);
   return (['serviceSubnet', 'podSubnet'] as const).flatMap((name) => {

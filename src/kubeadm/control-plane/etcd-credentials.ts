@@ -3,22 +3,22 @@ import { readCertificate, readCertificateChain } from '../../x509/read-certifica
 import { leadsTo } from '../pki/certificate-checks.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
 
-/** What a client of etcd comes with. */
+/** Client credentials for etcd. */
 export interface EtcdCredentials {
   readonly caPem: string;
   readonly certificatePem: string;
   readonly keyPem: Secret;
-  /** Where each of them was read, for messages. */
+  /** Source paths, for messages. */
   readonly files: { readonly ca: string; readonly certificate: string; readonly key: string };
 }
 
-/** Why etcd cannot be asked, as a clause, and what to do. */
+/** Why etcd cannot be queried, as a clause, with a hint. */
 export interface EtcdFailure {
   readonly why: string;
   readonly hint: string;
 }
 
-/** What is wrong with credentials by themselves, whoever they are shown to; null: nothing. */
+/** Validates credentials on their own, independent of the server; null: valid. */
 export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdFailure | null {
   const authorities = readCertificateChain(caPem);
   const replaced = { hint: `Put the CA of the etcd cluster into ${files.ca}` };

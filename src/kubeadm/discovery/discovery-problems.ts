@@ -7,7 +7,7 @@ import type { Certificate } from '../../x509/certificate.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { clocksAgree, clocksDiffer, describeClocks } from './clock-reading.ts';
 
-/** Problems of finding the cluster. Each begins with whom was asked: `discovery: 10.0.0.1:6443: ...`. */
+/** Problems of the discovery. Each begins with the queried endpoint: `discovery: 10.0.0.1:6443: ...`. */
 
 function problem(endpoint: string, code: string, message: string, hint: string): Problem {
   return { code: `DISCOVERY_${code}`, message: `discovery: ${endpoint}: ${message}`, hint };
@@ -16,9 +16,9 @@ function problem(endpoint: string, code: string, message: string, hint: string):
 const NEW_TOKEN = 'Create a new token on a control plane: kubeletadm token create --print-join-command';
 const CHECK_ADDRESS = "Check the API server's address and port (kubeadm's default is 6443)";
 
-// ---- the way there
+// ---- connecting to the server
 
-/** Nothing answers there; it may yet. */
+/** The server is unreachable, possibly only for now. */
 export function unreachable(
   endpoint: string,
   why: string,
@@ -27,7 +27,7 @@ export function unreachable(
   return problem(endpoint, 'UNREACHABLE', why, hint);
 }
 
-/** The proxy of the environment is in the way. */
+/** The proxy of the environment blocks the connection. */
 export function proxyInTheWay(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
   const hint =
     kind === 'login'
@@ -36,19 +36,19 @@ export function proxyInTheWay(endpoint: string, why: string, kind: ProxyRefusal[
   return problem(endpoint, 'PROXY', why, hint);
 }
 
-/** Something answers, and it is no API server. */
+/** The server is not an API server. */
 export function notAnApiServer(endpoint: string, why: string, hint = CHECK_ADDRESS): Problem {
   return problem(endpoint, 'NOT_API_SERVER', why, hint);
 }
 
-/** The two sides do not agree on how to encrypt. */
+/** No common TLS settings. */
 export function tlsFailed(endpoint: string, why: string): Problem {
   return problem(endpoint, 'TLS', why, `${CHECK_ADDRESS}, and any proxy or load balancer in front of it: TLS 1.2 or later is required`);
 }
 
-// ---- the certificate of the server
+// ---- the server certificate
 
-/** Its certificate is of another authority. `authority` says whose was expected. */
+/** The server certificate is from another CA. `authority` names the expected one. */
 export function untrustedServer(endpoint: string, authority: string, peer: PeerCertificate | null): Problem {
   const shown = peer === null ? 'its certificate' : `its certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
   const hint =
@@ -56,14 +56,14 @@ export function untrustedServer(endpoint: string, authority: string, peer: PeerC
   return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${authority}`, hint);
 }
 
-/** Its certificate is for other names. */
+/** The server certificate does not contain the address. */
 export function wrongServerName(endpoint: string, host: string, peer: PeerCertificate | null): Problem {
   const names = peer === null || peer.names.length === 0 ? 'no name at all' : peer.names.map((each) => printable(each)).join(', ');
   const hint = `Use one of these names as the address, or add ${host} to the certificate (apiServer.certSANs)`;
   return problem(endpoint, 'WRONG_NAME', `its certificate is not for ${host} but for ${names}`, hint);
 }
 
-/** Its certificate is not valid at this time; which clock is wrong is said when it can be told. */
+/** The server certificate is not valid at this time; the message shows which clock is wrong, if known. */
 export function serverCertificateTime(
   endpoint: string,
   { peer, when, clock }: { readonly peer: PeerCertificate | null; readonly when: 'expired' | 'early'; readonly clock: ClockReading },
@@ -80,7 +80,7 @@ export function serverCertificateTime(
 
 const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
 
-/** The CA begins to be valid in the future. */
+/** The validity of the CA has not started. */
 export function authorityNotYetValid(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(authority.subject)}) is not valid before ${formatRfc3339(authority.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
@@ -90,21 +90,20 @@ export function authorityNotYetValid(endpoint: string, authority: Certificate, c
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
 }
 
-/** The time of the CA is over. */
 export function authorityExpired(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(authority.subject)}) expired on ${formatRfc3339(authority.notAfter)}: ${describeClocks(clock)}`;
   if (clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
   return problem(endpoint, 'CA_EXPIRED', message, 'Replace the CA of the cluster before nodes join');
 }
 
-/** The clocks are far apart, and nothing has failed for it yet. */
+/** The clocks differ, but no check has failed because of it yet. */
 export function clocksApart(endpoint: string, clock: ClockReading): Problem {
   return problem(endpoint, 'CLOCK_SKEW', describeClocks(clock), `${SET_CLOCKS}: otherwise certificates seem expired or not yet valid`);
 }
 
 // ---- reading cluster-info
 
-/** 401: the API server talks to nobody it does not know. */
+/** 401: the API server does not allow anonymous requests. */
 export function noAnonymousAccess(endpoint: string): Problem {
   const hint = 'Discovery by token needs anonymous access: use --discovery-file with a kubeconfig that contains the CA, or --ca-cert';
   return problem(endpoint, 'NO_ANONYMOUS_ACCESS', 'the API server does not allow anonymous requests (401)', hint);
@@ -122,26 +121,26 @@ export function clusterInfoForbidden(endpoint: string, reported: string): Proble
   );
 }
 
-/** 404: the cluster has no cluster-info. */
+/** 404: cluster-info does not exist. */
 export function noClusterInfo(endpoint: string): Problem {
   const hint = 'Create it (kubeletadm init phase bootstrap-token, or kubeadm init phase bootstrap-token), or use --discovery-file';
   return problem(endpoint, 'NO_CLUSTER_INFO', 'ConfigMap kube-public/cluster-info does not exist', hint);
 }
 
-/** The API server has trouble of its own. */
+/** An internal error of the API server. */
 export function serverFailure(endpoint: string, status: number, reported: string): Problem {
   const hint = 'See the log of the API server, or of the load balancer in front of it';
   return problem(endpoint, 'SERVER_ERROR', `the API server answered ${status}${reported === '' ? '' : `: ${reported}`}`, hint);
 }
 
-/** cluster-info holds no kubeconfig a node could join by. `why` is a clause about the kubeconfig. */
+/** cluster-info contains no kubeconfig that a node can use. `why` is a clause about the kubeconfig. */
 export function clusterInfoInvalid(endpoint: string, why: string): Problem {
   return problem(endpoint, 'CLUSTER_INFO', `the kubeconfig in kube-public/cluster-info is not usable: ${why}`, UPLOAD_AGAIN);
 }
 
 const UPLOAD_AGAIN = 'Recreate it on a control plane: kubeletadm init phase bootstrap-token';
 
-/** cluster-info names several clusters, and none of them is meant. */
+/** cluster-info contains several clusters, and none is selected. */
 export function severalClusters(endpoint: string, names: readonly string[]): Problem {
   const list = names.map((each) => JSON.stringify(each)).join(', ');
   return clusterInfoInvalid(
@@ -150,7 +149,7 @@ export function severalClusters(endpoint: string, names: readonly string[]): Pro
   );
 }
 
-/** The second answer, over verified TLS, is not the first. */
+/** The second response, over verified TLS, differs from the first one. */
 export function clusterInfoChanged(endpoint: string): Problem {
   const message = 'kube-public/cluster-info read over verified TLS differs from the unverified first read';
   return problem(
@@ -163,7 +162,7 @@ export function clusterInfoChanged(endpoint: string): Problem {
 
 // ---- token and pins
 
-/** cluster-info is signed with other tokens, or none. `isKnown`: the API server, verified, lets the token log in. */
+/** cluster-info has no signature of this token. `isKnown`: the verified API server accepts the token. */
 export function noSignature(
   endpoint: string,
   tokenId: string,
@@ -180,7 +179,7 @@ export function noSignature(
   return problem(endpoint, 'NO_SIGNATURE', message, NEW_TOKEN);
 }
 
-/** The signature of the token was there and is not any more. */
+/** The signature of the token was removed. */
 export function signatureGone(endpoint: string, tokenId: string): Problem {
   return problem(
     endpoint,
@@ -190,13 +189,13 @@ export function signatureGone(endpoint: string, tokenId: string): Problem {
   );
 }
 
-/** The API server, itself verified by its pin, does not know the token. */
+/** The API server, verified by its pin, does not accept the token. */
 export function tokenUnknown(endpoint: string, tokenId: string): Problem {
   const message = `the API server does not know the token ${tokenId}, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster`;
   return problem(endpoint, 'TOKEN_UNKNOWN', message, NEW_TOKEN);
 }
 
-/** The signature is not the token's. */
+/** The signature does not match the token. */
 export function wrongSignature(endpoint: string, tokenId: string, state: 'wrong' | 'outdated' | 'unclear'): Problem {
   const about = `the signature of kube-public/cluster-info for the token ${tokenId}`;
   if (state === 'outdated') {
@@ -207,7 +206,7 @@ export function wrongSignature(endpoint: string, tokenId: string, state: 'wrong'
   return problem(endpoint, 'SIGNATURE', message, `Check the token. ${NEW_TOKEN}`);
 }
 
-/** None of the cluster's CAs is pinned. */
+/** No CA of the cluster is pinned. */
 export function pinMismatch(
   endpoint: string,
   expected: readonly string[],
@@ -220,7 +219,7 @@ export function pinMismatch(
   return problem(endpoint, 'PIN_MISMATCH', message, hint);
 }
 
-/** The server is verified and does not accept the token as a login. */
+/** The verified server rejects the token. */
 export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolean): Problem {
   const message = isSigned
     ? `the token ${tokenId} signs kube-public/cluster-info, but the API server rejects it: the token has just expired, lacks the usage authentication, or --enable-bootstrap-token-auth is off`
@@ -230,17 +229,17 @@ export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolea
 
 // ---- discovery by file or URL
 
-/** The document of a URL is not to be had. */
+/** The document of a URL is not available. */
 export function documentUnavailable(url: string, why: string): Problem {
   return problem(url, 'URL', why, 'Check the URL given as --discovery-file: the response must be a kubeconfig');
 }
 
-/** A kubeconfig that would have anybody believed. */
+/** A kubeconfig without verification of the server. */
 export function insecureKubeconfig(file: string, why: string): Problem {
   return problem(file, 'INSECURE', why, 'Set certificate-authority-data to the cluster CA and server to an https address');
 }
 
-/** Neither the kubeconfig nor cluster-info has a CA for the kubelet. */
+/** Neither the kubeconfig nor cluster-info contains a CA for the kubelet. */
 export function noAuthority(file: string): Problem {
   return problem(
     file,
@@ -250,7 +249,7 @@ export function noAuthority(file: string): Problem {
   );
 }
 
-/** What should be a PEM bundle holds no certificates. */
+/** A PEM bundle without certificates. */
 export function noCertificates(file: string): Problem {
   return problem(
     file,
@@ -260,7 +259,7 @@ export function noCertificates(file: string): Problem {
   );
 }
 
-/** A kubeconfig from the web that names files of this machine. */
+/** A downloaded kubeconfig that refers to files of the local host. */
 export function namesLocalFiles(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
@@ -270,7 +269,7 @@ export function namesLocalFiles(file: string, fields: readonly string[]): Proble
   );
 }
 
-/** A kubeconfig from the web that has the local host run programs. */
+/** A downloaded kubeconfig that would run programs on the local host. */
 export function namesPrograms(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
@@ -280,7 +279,7 @@ export function namesPrograms(file: string, fields: readonly string[]): Problem 
   );
 }
 
-/** Nothing for the kubelet to log in with. */
+/** No credentials for the kubelet. */
 export function noCredentials(file: string): Problem {
   return problem(
     file,
@@ -290,7 +289,7 @@ export function noCredentials(file: string): Problem {
   );
 }
 
-/** The API server, verified, does not let the credentials of the file log in. */
+/** The verified API server rejects the credentials of the file. */
 export function credentialsRefused(file: string, why: string): Problem {
   return problem(
     file,
@@ -302,7 +301,7 @@ export function credentialsRefused(file: string, why: string): Problem {
 
 // ---- after discovery
 
-/** cluster-info names another address than the one that answered, and that one does not answer. */
+/** cluster-info names a server other than the one that responded, and that server is unreachable. */
 export function namedServerUnreachable(endpoint: string, server: string, why: string): Problem {
   const message = `kube-public/cluster-info names ${server} as the API server, which does not answer: ${why}`;
   return problem(

@@ -4,24 +4,24 @@ import type { WebFailureCause } from '../../kube/web-answer.ts';
 import type { ClockReading } from './clock-reading.ts';
 import * as problems from './discovery-problems.ts';
 
-/** What is known besides the trouble itself. */
+/** Context of a connection failure. */
 export interface FailureContext {
-  /** Who was asked, for messages. */
+  /** The queried endpoint, for messages. */
   readonly endpoint: string;
-  /** Whose certificate was expected, as a noun: `the pinned CA`. */
+  /** The expected issuer of the server certificate, as a noun: `the pinned CA`. */
   readonly authority: string;
   readonly clock: ClockReading;
 }
 
-/** Why no answer came: `wait` when it may pass by itself, as a server does that is starting up. */
+/** Why the request failed; `wait` when the cause may be temporary, such as a server that is starting. */
 export interface ExplainedFailure {
   readonly kind: 'wait' | 'refuse';
   readonly problem: Problem;
 }
 
 /**
- * Explains why a server did not answer.
- * @see kubeadm 1.36 discovery, which waits for the end of `timeouts.discovery` whatever the trouble is
+ * Explains why a server did not respond.
+ * @see kubeadm 1.36 discovery, which waits until `timeouts.discovery` for any cause
  */
 export function explainFailure(issue: WebFailureCause, { endpoint, authority, clock }: FailureContext): ExplainedFailure {
   const wait = (problem: Problem): ExplainedFailure => ({ kind: 'wait', problem });

@@ -7,16 +7,16 @@ import { type ClusterInfo, readClusterInfo } from './cluster-info.ts';
 import * as problems from './discovery-problems.ts';
 import { explainFailure, type FailureContext } from './explain-failure.ts';
 
-/** What the answer to the question for cluster-info means. */
+/** Meaning of the response to the request for cluster-info. */
 export type ClusterInfoReading =
   | { readonly kind: 'found'; readonly info: ClusterInfo }
-  /** It may pass by itself. */
+  /** The cause may be temporary. */
   | { readonly kind: 'wait'; readonly problem: Problem }
-  /** An API server, and it does not give it to us. */
+  /** An API server that denies access to cluster-info. */
   | { readonly kind: 'denied'; readonly status: 401 | 403 | 404; readonly problem: Problem }
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
-/** Reads the answer to an anonymous GET of cluster-info, whoever gave it. */
+/** Reads the response to an anonymous GET of cluster-info from an untrusted server. */
 export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: FailureContext): ClusterInfoReading {
   const { endpoint } = context;
   if (answer.kind === 'failed') return explainFailure(answer.issue, context);
@@ -40,12 +40,12 @@ export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: F
   );
 }
 
-/** A Status object: an API server, or another component of Kubernetes. */
+/** A Status object: from an API server or another Kubernetes component. */
 function readStatus(status: number, body: JsonObject, endpoint: string): ClusterInfoReading {
   const reported = typeof body.message === 'string' ? printable(body.message) : '';
   if (status === 401) return { kind: 'denied', status, problem: problems.noAnonymousAccess(endpoint) };
   if (status === 403) {
-    // Only who serves no resources speaks of the path.
+    // Only a component that serves no resources mentions the path.
     if (/ cannot get path /.test(reported)) return refuse(problems.notAnApiServer(endpoint, 'the server is another Kubernetes component'));
     return { kind: 'denied', status, problem: problems.clusterInfoForbidden(endpoint, reported) };
   }

@@ -9,9 +9,10 @@ import type { ExplainOptions, Explanation } from './explanation.ts';
 
 /**
  * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.
- * @param name a path such as `logging.vmodule.verbosity` or `evictionHard[memory.available]` (a map is explained by itself), a flag (`--node-ip`) or a gate
- * (`NodeSwap`); the begin of field names (`eviction`) gives a list, an empty text all fields at the top
- * @throws AppError EXPLAIN_UNKNOWN_NAME, with a guess, exit code 2
+ * @param name a path such as `logging.vmodule.verbosity` or `evictionHard[memory.available]` (explains the
+ *   map), a flag (`--node-ip`) or a gate (`NodeSwap`); a prefix of field names (`eviction`) gives a list, an
+ *   empty string all top-level fields
+ * @throws AppError EXPLAIN_UNKNOWN_NAME, with a suggestion, exit code 2
  */
 export function explain(name: string, options: ExplainOptions): Explanation {
   const { catalogue } = options;
@@ -36,7 +37,7 @@ function unknownFlag(name: string, { flags }: Catalogue): AppError {
   return unknown(`no kubelet version has the flag --${flagKey(name)}`, guess === null ? null : `--${guess}`);
 }
 
-/** The error for a name that is no field, flag or gate of any minor, with a guess. */
+/** The error for a name that is no field, flag or gate in any minor version, with a suggestion. */
 export function unknownName(name: string, { fields, gates, flags }: Catalogue): AppError {
   const paths = [...fields.keys()];
   const last = lastName(name);

@@ -16,7 +16,7 @@ import type {
 const INDENT = '    ';
 const WIDTH = 76;
 
-/** An explanation as kubectl explain lays it out. */
+/** Prints an explanation in the layout of kubectl explain. */
 export function renderExplanation(explanation: Explanation): string {
   switch (explanation.kind) {
     case 'Field':
@@ -62,7 +62,7 @@ function renderField(field: FieldExplanation): string {
   ]);
 }
 
-/** The title stands before the first line. */
+/** Puts the title before the first line. */
 function titled(title: string, lines: readonly string[]): [string, string][] {
   return lines.map((line, i) => [i === 0 ? title : '', line]);
 }
@@ -145,7 +145,7 @@ function header(version: string): readonly string[] {
   ]);
 }
 
-/** Nothing where it was always the same. */
+/** Empty if the value never changed. */
 function periodLines<T>(title: string, list: readonly Period<T>[], show: (value: T) => string): readonly string[] {
   if (list.length < 2) return [];
   return ['', title, ...indented(renderTable(list.map((period) => [periodText(period), show(period.value)])))];
@@ -163,7 +163,7 @@ function memberLines(members: readonly Member[]): readonly string[] {
   return ['', 'FIELDS:', ...indented(renderTable(rows))];
 }
 
-/** Names only, indented by level, with what is in force when they are left out. */
+/** Names only, indented by level, with the effective default. */
 function treeRows(members: readonly Member[], level: number): readonly (readonly string[])[] {
   return members.flatMap(({ path, type, default: value, members: under = [] }) => [
     [`${'  '.repeat(level)}${path.slice(path.lastIndexOf('.') + 1)}`, `<${type}>`, value === null ? '' : inlineValue(value)],

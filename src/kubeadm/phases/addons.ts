@@ -10,24 +10,24 @@ import { diffComponentConfig } from '../component-config-diff.ts';
 import { findObjects } from './find-objects.ts';
 
 interface AddonInput<Objects> {
-  /** Null: the addon is left out by the configuration. */
+  /** Null: the addon is disabled in the configuration. */
   readonly objects: Objects | null;
   /** Replace a configuration that was edited by hand. */
   readonly forceUpload: boolean;
-  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  /** Plan as for an empty cluster if none exists (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
 }
 
 export type AddonCorednsInput = AddonInput<CorednsObjects>;
 
 export interface AddonKubeProxyInput extends AddonInput<KubeProxyObjects> {
-  /** Advice about its configuration. */
+  /** Warnings about its configuration. */
   readonly warnings: readonly Warning[];
 }
 
 const NO_CLUSTER = 'waits for the API server, which is available after wait-control-plane';
 
-/** Deploys the DNS of the cluster. kubeadm 1.36: init phase addon/coredns. */
+/** Deploys the cluster DNS. kubeadm 1.36: init phase addon/coredns. */
 export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>({
   name: 'addon/coredns',
   short: 'Deploy CoreDNS',
@@ -68,7 +68,7 @@ function listOf({ configMap, daemonSet, serviceAccount, rbac }: KubeProxyObjects
   return [configMap, daemonSet, serviceAccount, ...rbac];
 }
 
-/** The objects in the cluster; null where there is no cluster. */
+/** The existing objects; null without a cluster. */
 async function findAddon(
   { cluster }: PhaseContext,
   { assumeEmptyCluster }: AddonInput<unknown>,

@@ -12,7 +12,6 @@ import { findObjects } from './find-objects.ts';
 
 export interface AgentRightsInput {
   readonly nodeName: string;
-  /** The namespace of node configurations. */
   readonly namespace: string;
 }
 
@@ -22,7 +21,10 @@ interface Facts {
   readonly rights: readonly { readonly desired: KubeObject; readonly found: KubeObject | null }[];
 }
 
-/** Grants the user of one node's kubelet what the agent beside it needs, and records in the Node which namespace its agent may read. */
+/**
+ * Grants the user of one node's kubelet the permissions that its agent needs, and records the agent's
+ * namespace in the Node.
+ */
 export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | null>({
   name: 'agent-rights',
   short: 'Create the namespace of node configurations and grant the kubelet credential read access',
@@ -49,7 +51,6 @@ export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | nul
   },
 });
 
-/** The change that creates a namespace of node configurations. */
 export function createNamespace(name: string): ObjectChange {
   return {
     kind: 'create-object',
@@ -58,7 +59,6 @@ export function createNamespace(name: string): ObjectChange {
   };
 }
 
-/** Names a Namespace. */
 export function namespaceRef(name: string): ObjectRef {
   return { apiVersion: 'v1', kind: 'Namespace', name };
 }
@@ -71,9 +71,10 @@ function annotate(node: KubeObject | null, namespace: string): readonly ClusterC
 
 export interface RightsRemovalInput {
   readonly nodeName: string;
-  /** The namespace of node configurations. */
   readonly namespace: string;
-  /** The rights are deleted with their Node in any case: credentials that can't delete them are no error. */
+  /**
+   * The RBAC objects are deleted with their Node anyway, so missing permission to delete them is no error.
+   */
   readonly isOptional: boolean;
 }
 
@@ -82,7 +83,7 @@ interface FoundRights {
   readonly mayDelete: boolean;
 }
 
-/** Deletes the rights of one node's agent, and the account that earlier versions made for it. */
+/** Deletes the RBAC objects of one node's agent, and the account that earlier versions created for it. */
 export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRights>({
   name: 'agent-rights',
   short: 'Delete the RBAC rules of the node agent',

@@ -11,9 +11,8 @@ import { bootstrapRbac } from '../bootstrap-rbac.ts';
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
 
 export interface ClusterAdminsInput {
-  /** The API server with admin.conf. */
   readonly reachAsAdmin: (context: PhaseContext) => Promise<Cluster | null>;
-  /** How long it may take to know the binding. */
+  /** Timeout for the binding to take effect. */
   readonly timeoutMs: number;
 }
 
@@ -22,9 +21,9 @@ const NAME = 'wait-control-plane/cluster-admins';
 type Found = { readonly binding: KubeObject | null } | 'waiting';
 
 /**
- * Makes an administrator of who has admin.conf: the API server knows its group only once this binding is there, which super-admin.conf may make.
- * kubeadm 1.36 does it in wait-control-plane, when admin.conf is first used.
- * The phase's cluster is the one of super-admin.conf.
+ * Binds the group of admin.conf to cluster-admin, using super-admin.conf. kubeadm 1.36 does this in
+ * wait-control-plane, when admin.conf is first used.
+ * The phase's cluster uses super-admin.conf.
  */
 export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
   name: NAME,
@@ -34,7 +33,7 @@ export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
     try {
       return { binding: await cluster.get(refOf(BINDING)) };
     } catch (error) {
-      // admin.conf before it counts.
+      // Forbidden: the group of admin.conf is not bound yet.
       if (isAppError(error, 'CLUSTER_FORBIDDEN')) return { binding: null };
       throw error;
     }
@@ -49,7 +48,7 @@ export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
   },
 });
 
-/** An API server that has just started makes its own roles meanwhile, and hears of new bindings a moment later. */
+/** A starting API server creates its own roles first, and applies new bindings with a short delay. */
 async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, timeoutMs }: ClusterAdminsInput): Promise<void> {
   const { clock, signal } = context;
   await waitUntil(

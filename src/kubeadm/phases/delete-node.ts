@@ -5,9 +5,9 @@ import type { Change } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
 
 export interface DeleteNodeInput {
-  /** Null: none is deleted. */
+  /** Null: no Node is deleted. */
   readonly nodeName: string | null;
-  /** Why none is deleted; default: that was not asked for. */
+  /** Why no Node is deleted; default: not requested. */
   readonly noop?: string;
 }
 
@@ -17,7 +17,8 @@ interface Facts {
 }
 
 /**
- * Deletes the Node object. It comes before the files go, while the host still knows its name, and the kubelet is stopped first: nobody makes the Node again.
+ * Deletes the Node. Runs before the files are removed, while the host still has its name; the kubelet is
+ * stopped first, so that it does not register the Node again.
  * kubeadm leaves the Node to the administrator.
  */
 export const deleteNode = definePhase<DeleteNodeInput, Facts>({

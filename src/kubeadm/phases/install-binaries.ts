@@ -8,7 +8,7 @@ import type { LargeFile } from '../../host/plan/large-file.ts';
 export interface InstallBinariesInput {
   readonly install: BinaryInstall;
   /**
-   * A file of this machine; asked for when a host needs it.
+   * A file of the local host; read only when a host needs it.
    * @throws AppError INPUT_UNREADABLE
    */
   readonly readFile: (path: string) => Promise<LargeFile>;
@@ -20,7 +20,7 @@ interface Situation {
   readonly contents: ReadonlyMap<string, LargeFile>;
 }
 
-/** Puts programs and archives on the host, each known by its SHA-256. */
+/** Installs programs and archives, each verified by its SHA-256. */
 export const installBinaries = definePhase<InstallBinariesInput, Situation>({
   name: 'install-binaries',
   short: 'Install binaries from a directory or a URL',

@@ -12,7 +12,7 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 
 export interface KubeletFinalizeInput {
-  /** Where the kubelet keeps its certificates: its flag `cert-dir`, else /var/lib/kubelet/pki. */
+  /** Certificate directory of the kubelet: its flag `cert-dir`, default /var/lib/kubelet/pki. */
   readonly certDir: string;
   /** `rotateCertificates` of its configuration. */
   readonly rotates: boolean;
@@ -27,8 +27,9 @@ interface Facts {
 const NAME = 'kubelet-finalize/enable-client-cert-rotation';
 
 /**
- * Has kubelet.conf of the first control plane name the certificate that the kubelet renews, in place of the one it was made with.
- * kubeadm 1.36: init phase kubelet-finalize/enable-client-cert-rotation, which does not wait for the kubelet to come up again.
+ * Makes kubelet.conf of the first control plane refer to the rotated certificate instead of the initial one.
+ * kubeadm 1.36: init phase kubelet-finalize/enable-client-cert-rotation, which does not wait until the
+ * kubelet is healthy again.
  */
 export const kubeletFinalize = definePhase<KubeletFinalizeInput, Facts>({
   name: NAME,

@@ -4,7 +4,7 @@ import { type Leftover, leftovers } from '../../kubelet/facts/leftovers.ts';
 
 const NAME = 'leftovers';
 
-/** Says what reset leaves on the host, item by item, with what takes it away. */
+/** Lists the items that reset leaves on the host, each with a command to remove it. */
 export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
   name: NAME,
   short: 'List leftovers on the host',

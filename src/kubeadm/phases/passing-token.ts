@@ -2,12 +2,11 @@ import { definePhase } from '../../host/phase.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object-ref.ts';
 
-/** A bootstrap token that lives for one run; null: one was given, or none is needed. */
+/** A bootstrap token for one run only; null: a token was given, or none is needed. */
 export interface PassingTokenInput {
   readonly secret: KubeObject | null;
 }
 
-/** Makes the token of the run known to the API server. */
 export const createPassingToken = definePhase<PassingTokenInput, KubeObject | null>({
   name: 'bootstrap-token',
   short: 'Create a temporary bootstrap token',
@@ -19,7 +18,7 @@ export const createPassingToken = definePhase<PassingTokenInput, KubeObject | nu
   },
 });
 
-/** Takes it away again, also when the run failed. */
+/** Deletes the token, also after a failure. */
 export const deletePassingToken = definePhase<PassingTokenInput, KubeObject | null>({
   name: 'delete-token',
   short: 'Delete the temporary bootstrap token',

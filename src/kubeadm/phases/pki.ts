@@ -3,11 +3,10 @@ import { CERTIFICATES, SERVICE_ACCOUNT } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
 
-/** The files of a control plane's certificates and kubeconfigs that are to be made, as `preparePki` decided. */
+/** The certificate and kubeconfig files to write, as decided by `preparePki`. */
 export interface PkiInput {
   /** By the name of the certificate, and `sa`. */
   readonly certificates: ReadonlyMap<string, WriteFilesInput>;
-  /** By the name of the kubeconfig. */
   readonly kubeconfigs: ReadonlyMap<string, WriteFilesInput>;
 }
 

@@ -7,16 +7,18 @@ const ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
 
 export interface RemoveSocketAnnotationInput {
   readonly nodeName: string;
-  /** Null: the credentials are the node's own, or the Node was known for the host's own when the run was planned. */
+  /** Null: the credentials are the node's own, or the Node was verified when the run was planned. */
   readonly check: OwnNodeCheck | null;
 }
 
-/** Whether a Node has what older kubeadm noted there. */
 export function hasSocketAnnotation(node: KubeObject | null): boolean {
   return node?.metadata.annotations?.[ANNOTATION] !== undefined;
 }
 
-/** Takes off the Node what older kubeadm noted there: the socket is in instance-config.yaml now. kubeadm 1.36: part of upgrade's kubelet-config. */
+/**
+ * Removes the CRI socket annotation of older kubeadm versions from the Node: the socket is in
+ * instance-config.yaml now. kubeadm 1.36: part of upgrade's kubelet-config.
+ */
 export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, KubeObject | null>({
   name: 'kubelet-config/cri-socket-annotation',
   short: 'Remove the CRI socket annotation from the Node',

@@ -10,32 +10,31 @@ import { CERTS_TOKEN_DESCRIPTION, CERTS_TTL, KUBEADM_CERTS, kubeadmCertsRbac } f
 import { readTokenSecret, remainingMs, tokenSecret, tokenSecretRef } from '../token/token-secret.ts';
 import { findObjects } from './find-objects.ts';
 
-/** A file to be handed on. */
 export interface UploadedFile {
-  /** Its name in the Secret. */
+  /** Its key in the Secret. */
   readonly entry: string;
-  /** Null: there is none, its place stays empty. */
+  /** Null: the file does not exist; its value stays empty. */
   readonly text: SensitiveText | null;
-  /** To encrypt it with, once. */
+  /** Nonce for its encryption, used once. */
   readonly nonce: Uint8Array;
 }
 
 export interface UploadCertsInput {
   readonly files: readonly UploadedFile[];
   readonly key: Secret;
-  /** Made for this run: what is there cannot be read with it. */
+  /** The key is new, so existing uploads cannot be decrypted with it. */
   readonly keyIsNew: boolean;
-  /** A new bootstrap token that lets nobody in: the Secret ends with it. */
+  /** A bootstrap token without usages that owns the Secret: the Secret is deleted when it expires. */
   readonly token: Secret;
   readonly now: Date;
   readonly assumeEmptyCluster: boolean;
-  /** Takes the key once certificates are there: it belongs on standard output. */
+  /** Receives the key after the upload; it must be printed on standard output only. */
   readonly show: (key: Secret) => void;
 }
 
 interface Found {
   readonly certs: KubeObject | null;
-  /** The Secret of the token it ends with. */
+  /** The token Secret that owns it. */
   readonly owner: KubeObject | null;
   readonly rbac: readonly (KubeObject | null)[];
 }
@@ -43,11 +42,12 @@ interface Found {
 const RBAC = kubeadmCertsRbac();
 const NOTHING: Found = { certs: null, owner: null, rbac: RBAC.map(() => null) };
 
-/** Certificates that last less than this are uploaded anew: somebody still has to join by them. */
+/** Certificates that expire sooner are uploaded again, so that there is time to join. */
 const USABLE_MS = 600_000;
 
 /**
- * Hands the certificates that all control planes share on to those that join, encrypted, for two hours. With a null input: it was not asked for.
+ * Uploads the certificates shared by control planes, encrypted, for two hours. With a null input: not
+ * requested.
  * kubeadm 1.36: init phase upload-certs
  */
 export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
@@ -81,7 +81,7 @@ async function ownerOf(cluster: Cluster, certs: KubeObject | null): Promise<Kube
   return owner?.kind !== 'Secret' || owner.name === undefined ? null : cluster.get({ ...KUBEADM_CERTS, name: owner.name });
 }
 
-/** Why the certificates are uploaded; null when those that are there will do. */
+/** Why the certificates are uploaded; null when the existing ones are usable. */
 function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: UploadCertsInput): string | null {
   if (certs === null) return 'does not exist';
   if (keyIsNew) return 'a new certificate key was generated';

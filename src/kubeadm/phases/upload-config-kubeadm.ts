@@ -10,17 +10,21 @@ import { CLUSTER_CONFIGURATION_KEY, kubeadmConfigMap, kubeadmConfigRbac } from '
 import { findObjects } from './find-objects.ts';
 
 export interface UploadKubeadmConfigInput {
-  /** The ClusterConfiguration as kubeadm stores it; null when the version of the control plane is not known. */
+  /** The ClusterConfiguration as stored by kubeadm; null when the control plane version is not known. */
   readonly clusterConfiguration: JsonObject | null;
-  /** The one in the cluster in the same form, without what was declared in this run and without what we do not know; null when there is none. */
+  /**
+   * The ClusterConfiguration of the cluster in the same form, without the values declared in this run and
+   * without unknown fields; null when there is none.
+   */
   readonly understood: JsonObject | null;
-  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  /** Plan as for an empty cluster if none exists (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
 }
 
 /**
- * Uploads the ClusterConfiguration with the RBAC that lets nodes read it: joins and upgrades, kubeadm's too, take the settings of the cluster from there.
- * One that is there only gets what was declared. kubeadm 1.36: init phase upload-config/kubeadm (which replaces it).
+ * Uploads the ClusterConfiguration with the RBAC rules that let nodes read it: joins and upgrades, also
+ * kubeadm's, use these settings. In an existing ConfigMap only declared values are changed. kubeadm 1.36:
+ * init phase upload-config/kubeadm (which replaces it).
  */
 export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonly (KubeObject | null)[] | null>({
   name: 'upload-config/kubeadm',
@@ -44,7 +48,7 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
   },
 });
 
-/** What others put beside the ClusterConfiguration stays. */
+/** Other keys of the ConfigMap are kept. */
 function diffConfigMap(found: KubeObject | null, desired: JsonObject, understood: JsonObject | null): readonly ClusterChange[] {
   if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(desired), reason: 'does not exist' }];
   const existing = readYaml(dataOf(found)[CLUSTER_CONFIGURATION_KEY] ?? '');

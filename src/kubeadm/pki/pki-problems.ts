@@ -1,17 +1,15 @@
 import type { Problem } from '../../base/errors.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 
-/** What can be wrong with the certificates, keys and kubeconfigs of a control plane. */
-
 const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${key}; both are then generated again`;
 
-/** A file that holds something else than it should. */
+/** A file with unexpected content. */
 export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
   const kinds = what === 'private key' ? ' (RSA or ECDSA, PEM, not encrypted)' : '';
   return { code: 'PKI_UNREADABLE', message: `${path} contains no ${what}${kinds}`, hint: 'Replace the file with a valid one' };
 }
 
-/** A certificate that may not sign, where an authority must be. */
+/** A certificate without CA:TRUE where a CA certificate is required. */
 export function pkiNotAuthority(path: string, subject: string): Problem {
   return {
     code: 'PKI_NOT_AUTHORITY',
@@ -21,15 +19,15 @@ export function pkiNotAuthority(path: string, subject: string): Problem {
 }
 
 /**
- * A certificate that ended.
- * @param path what ended, e.g. its path
+ * An expired certificate.
+ * @param path the expired object, e.g. its path
  * @param hint a sentence
  */
 export function pkiExpired(path: string, notAfter: Date, hint: string): Problem {
   return { code: 'PKI_EXPIRED', message: `${path} expired on ${formatRfc3339(notAfter)}`, hint };
 }
 
-/** A certificate that begins later than now. */
+/** A certificate whose validity has not started yet. */
 export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Problem {
   return {
     code: 'PKI_NOT_YET_VALID',
@@ -38,7 +36,7 @@ export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Proble
   };
 }
 
-/** A host without any certificate of a control plane. @param crt where that of the API server would be */
+/** A host without control plane certificates. @param crt expected path of the API server certificate */
 export function pkiNoControlPlane(crt: string): Problem {
   return {
     code: 'PKI_NO_CONTROL_PLANE',
@@ -47,12 +45,12 @@ export function pkiNoControlPlane(crt: string): Problem {
   };
 }
 
-/** A private key that is not that of the certificate, or public key, beside it. */
+/** A private key that does not match the certificate or public key. */
 export function pkiKeyMismatch(crt: string, key: string, hint = REMOVE_BOTH(crt, key)): Problem {
   return { code: 'PKI_KEY_MISMATCH', message: `${key} does not match ${crt}`, hint };
 }
 
-/** A certificate, or public key, whose private key is missing. */
+/** A certificate or public key without its private key. */
 export function pkiKeyMissing(crt: string, key: string): Problem {
   return {
     code: 'PKI_KEY_MISSING',
@@ -61,7 +59,7 @@ export function pkiKeyMissing(crt: string, key: string): Problem {
   };
 }
 
-/** A certificate that another authority signed. */
+/** A certificate signed by another CA. */
 export function pkiForeign(crt: string, key: string, issuer: string, ca: string): Problem {
   return {
     code: 'PKI_FOREIGN',
@@ -70,14 +68,14 @@ export function pkiForeign(crt: string, key: string, issuer: string, ca: string)
   };
 }
 
-/** A certificate whose purposes are others than those that are made here. */
+/** A certificate with usages that kubeletadm does not generate. */
 export function pkiUsagesUnknown(crt: string, usages: readonly string[]): Problem {
   const what = usages.length === 0 ? 'has no extended key usage' : `has the extended key usages ${usages.join(', ')}`;
   const message = `${crt} ${what}: cannot generate such a certificate`;
   return { code: 'PKI_USAGES_UNKNOWN', message, hint: 'Renew the certificate with the CA or tool that issued it' };
 }
 
-/** A certificate that lacks names by which its server is called. */
+/** A certificate that lacks required SANs. */
 export function pkiNamesMissing(crt: string, key: string, names: readonly string[]): Problem {
   return {
     code: 'PKI_NAMES_MISSING',
@@ -86,7 +84,7 @@ export function pkiNamesMissing(crt: string, key: string, names: readonly string
   };
 }
 
-/** The key of an authority is elsewhere: what it would sign must be there. */
+/** With an external CA key, all certificates that it would sign must exist. */
 export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   return {
     code: 'PKI_EXTERNAL_INCOMPLETE',
@@ -95,7 +93,7 @@ export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   };
 }
 
-/** What was signed by an authority is there, and the authority is not. */
+/** Files signed by a CA exist, but the CA does not. */
 export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_LOST',
@@ -104,7 +102,7 @@ export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Proble
   };
 }
 
-/** An authority to which nothing belongs that is there. */
+/** A CA that issued none of the existing files. */
 export function pkiAuthorityReplaced(ca: string, foreign: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_REPLACED',
@@ -113,7 +111,7 @@ export function pkiAuthorityReplaced(ca: string, foreign: readonly string[]): Pr
   };
 }
 
-/** A certificate or kubeconfig that is to be made, and whose authority is neither there nor to be made. */
+/** A certificate or kubeconfig to be generated, whose CA neither exists nor is generated. */
 export function pkiAuthorityMissing(path: string, ca: string, phase: string): Problem {
   return {
     code: 'PKI_AUTHORITY_MISSING',
@@ -122,7 +120,7 @@ export function pkiAuthorityMissing(path: string, ca: string, phase: string): Pr
   };
 }
 
-/** What all control planes share, and one that joins must be given. */
+/** Files that all control planes share are not available on a joining control plane. */
 export function pkiSharedMissing(paths: readonly string[]): Problem {
   return {
     code: 'PKI_SHARED_MISSING',
@@ -131,7 +129,7 @@ export function pkiSharedMissing(paths: readonly string[]): Problem {
   };
 }
 
-/** What all control planes share, and here is something else. */
+/** A file that all control planes share differs on this host. */
 export function pkiSharedDiffers(path: string): Problem {
   return {
     code: 'PKI_SHARED_DIFFERS',
@@ -140,14 +138,14 @@ export function pkiSharedDiffers(path: string): Problem {
   };
 }
 
-/** The certificates of an authority whose key is elsewhere cannot be handed on. */
+/** Certificates whose CA key is external cannot be uploaded. */
 export function pkiUploadExternal(): Problem {
   const message = 'cannot upload certificates: the keys of their CAs are external';
   return { code: 'PKI_UPLOAD_EXTERNAL', message, hint: 'Omit --upload-certs and copy the certificates to the other control planes' };
 }
 
 /**
- * There are no certificates to download, or not all of them.
+ * Not all certificates were uploaded.
  * @param why a clause
  */
 export function pkiNotUploaded(why: string): Problem {
@@ -168,7 +166,7 @@ export function pkiWrongCertificateKey(entry: string): Problem {
 }
 
 /**
- * A kubeconfig that is there and cannot be used.
+ * An existing kubeconfig that cannot be used.
  * @param why a clause
  */
 export function pkiKubeconfigUnusable(path: string, why: string): Problem {

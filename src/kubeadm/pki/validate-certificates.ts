@@ -5,34 +5,37 @@ import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 
 export type CertificateState = 'ok' | 'warning' | 'error';
 
-/** A certificate of a host and what is to be said of it. */
+/** A certificate of a host and the result of its validation. */
 export interface CertificateVerdict {
-  /** `client`, `serving` and `ca` are the kubelet's; others are named as `certs renew` names them. */
+  /** `client`, `serving` and `ca` belong to the kubelet; other roles are named as in `certs renew`. */
   readonly role: string;
   readonly path: string;
   readonly subject: string | null;
   readonly issuer: string | null;
   readonly notBefore: Date | null;
   readonly notAfter: Date | null;
-  /** Until it ends, by the host's clock; negative: it ended. */
+  /** Milliseconds until expiration, by the host's clock; negative: expired. */
   readonly residualMs: number | null;
   readonly state: CertificateState;
   readonly notes: readonly string[];
 }
 
 export interface ValidationOptions {
-  /** Certificates that end sooner than this are errors. */
+  /** A certificate that expires sooner is an error. */
   readonly withinMs: number;
-  /** For hosts whose clock is not known. */
+  /** Used for hosts whose clock is not known. */
   readonly now: Date;
 }
 
-/** From this part of its life on a kubelet should have renewed its certificate: it does between 70 and 90 per cent. */
+/**
+ * Share of its lifetime after which a kubelet should have rotated its certificate: the kubelet rotates
+ * between 70 and 90 percent.
+ */
 const OVERDUE = 0.9;
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 
-/** Judges the certificates of a host: times, names, purposes, keys and who issued them. */
+/** Validates the certificates of a host: validity period, subject, usages, key and issuer. */
 export function validateCertificates(found: NodeCertificates, options: ValidationOptions): readonly CertificateVerdict[] {
   const now = found.now ?? options.now;
   const authorities = found.certificates.filter(({ role }) => role.startsWith('ca')).flatMap(({ pem }) => readAll(pem ?? ''));
@@ -67,7 +70,7 @@ function unreadable({ role, path, pem }: FoundCertificate): CertificateVerdict {
   return { role, path, ...nothing, state: 'error', notes: [note] };
 }
 
-/** What is wrong with the times of a certificate, as clauses. */
+/** Issues with the validity period of a certificate, as clauses. */
 export function timeIssues(notBefore: Date, notAfter: Date, now: Date, withinMs: number): readonly string[] {
   if (notAfter < now) return [`expired on ${notAfter.toISOString()}`];
   if (notBefore > now) return [`not valid before ${notBefore.toISOString()}: check the clock of the host`];
@@ -100,7 +103,10 @@ function nameIssues(read: X509Certificate, { role }: FoundCertificate): readonly
   return read.ca ? [] : ['not a CA certificate'];
 }
 
-/** The client certificate has to be of the cluster's authority, or the API server refuses it; so has a serving one that is not the kubelet's own. */
+/**
+ * The API server rejects a client certificate of another CA; a serving certificate must be from the cluster
+ * CA unless self-signed by the kubelet.
+ */
 function issuerIssues(read: X509Certificate, { role }: FoundCertificate, authorities: readonly X509Certificate[]): readonly string[] {
   if ((role !== 'client' && role !== 'serving') || authorities.length === 0 || isSelfIssued(read, role)) return [];
   const isIssued = authorities.some((authority) => read.checkIssued(authority) && read.verify(authority.publicKey));
@@ -119,12 +125,12 @@ function selfSigned(read: X509Certificate, { role }: FoundCertificate): readonly
     : [];
 }
 
-/** The kubelet signs with an authority of its own, `NAME-ca@TIME`, that it puts behind the certificate. */
+/** The kubelet signs with its own CA, `NAME-ca@TIME`, which it appends to the certificate. */
 function isSelfIssued(read: X509Certificate, role: FoundCertificate['role']): boolean {
   return role === 'serving' && /-ca@\d+$/.test(oneLine(read.issuer));
 }
 
-/** More than any chain has. */
+/** More than any real chain has. */
 const MAX_CERTIFICATES = 100;
 
 /** Damaged ones are passed over. */

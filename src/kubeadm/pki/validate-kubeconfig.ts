@@ -7,7 +7,7 @@ import { isSameCertificate, leadsTo } from './certificate-checks.ts';
 import type { KubeconfigDefinition } from './kubeconfig-list.ts';
 import { pkiExpired, pkiKubeconfigUnusable } from './pki-problems.ts';
 
-/** What is on a host at a path; null: nothing. */
+/** Content of the file at a path on a host; null: no such file. */
 export type FoundText = (path: string) => string | null;
 
 export interface ValidatedKubeconfig {
@@ -21,7 +21,7 @@ export interface ExistingKubeconfig {
   readonly path: string;
   readonly text: string;
   readonly expected: { readonly server: string; readonly user: string };
-  /** The cluster's authorities; empty: they are still to be made. */
+  /** CAs of the cluster; empty: not generated yet. */
   readonly authorities: readonly CertificateContent[];
   readonly caPath: string;
   readonly now: Date;
@@ -31,13 +31,13 @@ export interface ExistingKubeconfig {
 interface Verdict {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Warning[];
-  /** It trusts another authority: that is its problem. */
+  /** The kubeconfig trusts another CA. */
   readonly isForeign?: true;
 }
 
 /**
- * Judges a kubeconfig that is there: it must be readable and trust the cluster's authority, and an embedded client certificate must be of that authority and
- * not have ended; kubelet.conf must be of this node. Another server is only worth a warning.
+ * Validates an existing kubeconfig: readable, trusts the cluster CA; an embedded client certificate is signed
+ * by that CA and not expired; kubelet.conf is for this node. Another server causes only a warning.
  * @see kubeadm 1.36 kubeconfig
  */
 export function validateKubeconfig(existing: ExistingKubeconfig): Verdict {
@@ -67,7 +67,7 @@ function readTarget(text: string, path: string): KubeconfigTarget | string {
   }
 }
 
-/** As kubeadm: the first of its authorities. */
+/** Like kubeadm, uses the first of its CAs. */
 function trustedBy({ cluster }: KubeconfigTarget, { found }: ExistingKubeconfig): CertificateContent | null {
   const pem = cluster.caData !== undefined ? decodeDataField(cluster.caData) : cluster.caFile === undefined ? null : found(cluster.caFile);
   return pem === null ? null : (readCertificateChain(pem)?.[0] ?? null);
@@ -75,7 +75,7 @@ function trustedBy({ cluster }: KubeconfigTarget, { found }: ExistingKubeconfig)
 
 function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig): Problem | null {
   const { definition, path, now, expected, authorities } = existing;
-  // A kubelet's own certificate is a file, and the kubelet's business.
+  // A certificate that is not embedded is a file that the kubelet manages.
   if (user?.certData === undefined) return null;
   const chain = readCertificateChain(decodeDataField(user.certData));
   if (chain === null) return pkiKubeconfigUnusable(path, 'its client certificate cannot be read');
@@ -97,7 +97,7 @@ function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig
     : null;
 }
 
-/** The embedded client certificate of a kubeconfig; null when there is none. */
+/** The embedded client certificate of a kubeconfig; null when it has none. */
 export function clientCertificateOf(text: string, path: string): CertificateContent | null {
   const target = readTarget(text, path);
   return typeof target === 'string' || target.user?.certData === undefined ? null : readCertificate(decodeDataField(target.user.certData));

@@ -7,18 +7,18 @@ import type { CheckName } from './check-names.ts';
 
 export interface ControlPlaneCheckInput {
   readonly host: ControlPlaneHost;
-  /** TCP ports somebody listens on; null: not known. */
+  /** TCP ports in use; null: not known. */
   readonly ports: ReadonlySet<number> | null;
   readonly addresses: readonly string[] | null;
   readonly advertiseAddress: string;
   readonly bindPort: number;
-  /** Where local etcd keeps its data; null with external etcd. */
+  /** Data directory of local etcd; null with external etcd. */
   readonly etcdDataDir: string | null;
-  /** The static pods that are to run there. */
+  /** The desired static Pod manifests. */
   readonly manifests: readonly DesiredFile[];
-  /** Files of the client of an external etcd: they have to be there. */
+  /** Required client files for external etcd. */
   readonly etcdClientFiles: readonly string[];
-  /** Unix milliseconds, here. */
+  /** Unix milliseconds on the local host. */
   readonly now: number;
 }
 
@@ -26,20 +26,24 @@ type Check = (input: ControlPlaneCheckInput) => readonly (Finding | null)[];
 
 const CPUS = 2;
 const MEMORY_MB = 1700;
-/** Certificates are valid from a little before they are made. */
+/** Certificates are backdated by some minutes. */
 const CLOCK_BEHIND_SECONDS = 300;
 const CLOCK_AHEAD_SECONDS = 3600;
 
 /**
- * The checks about a host that is to be a control plane, which kubeadm 1.36 makes with these ids before init and join --control-plane; and our own
- * (`AdvertiseAddress`, `HostClock`). Where an earlier run was broken off what it left is no trouble: the same manifests, the ports and data of what they started.
+ * The preflight checks of kubeadm 1.36 for control planes (init and join --control-plane), with kubeadm's
+ * ids, and the additional checks `AdvertiseAddress` and `HostClock`. Manifests, ports and data of an
+ * interrupted earlier run are accepted.
  * @see kubeadm 1.36 preflight InitNodeChecks
  */
 export function controlPlaneFindings(input: ControlPlaneCheckInput): readonly Finding[] {
   return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
 }
 
-/** Whether the static pods there are the very ones that are wanted: then who listens on their ports is them. */
+/**
+ * Whether the existing static Pod manifest equals the desired one: then its ports are in use by the component
+ * itself.
+ */
 function isOurs({ host, manifests }: ControlPlaneCheckInput, name: string): boolean {
   const desired = manifests.find(({ path }) => path.endsWith(`/${name}.yaml`));
   const found = desired === undefined ? null : (host.manifests.get(desired.path) ?? null);
@@ -69,7 +73,7 @@ const firewall: Check = ({ host, bindPort }) => [
     : null,
 ];
 
-/** Who listens on a port, and the manifest that would have started it. */
+/** Required ports, and the manifest of the component that uses each. */
 const listeners = ({ bindPort, etcdDataDir }: ControlPlaneCheckInput): readonly (readonly [number, string])[] => [
   [bindPort, 'kube-apiserver'],
   [10259, 'kube-scheduler'],

@@ -8,28 +8,28 @@ import type { CheckName } from './check-names.ts';
 export interface NodeCheckInput {
   readonly facts: HostFacts;
   readonly nodeName: string;
-  /** `nodeIP` flag values, when declared. */
+  /** `node-ip` flag values, when declared. */
   readonly nodeIPs: readonly string[];
   readonly criSocket: string;
-  /** The effective KubeletConfiguration of the node. */
   readonly config: JsonObject;
-  /** Minor of the kubelet on the host; null when there is none. */
+  /** Minor version of the kubelet on the host; null when none is installed. */
   readonly kubeletMinor: number | null;
-  /** Minor of the control plane; null when it is not known. */
+  /** Minor version of the control plane; null when not known. */
   readonly controlPlaneMinor: number | null;
-  /** The IP families of the service network. */
+  /** The IP families of the Service network. */
   readonly ipv6: boolean;
   readonly ipv4: boolean;
-  /** Why systemd could not start the kubelet, from the unit files. */
+  /** Why systemd cannot start the kubelet, according to its unit files. */
   readonly unitRefusal: string | null;
 }
 
 type Check = (input: NodeCheckInput) => readonly (Finding | null)[];
 
 /**
- * The checks about a node that kubeadm 1.36 makes before init and join, with its ids, and our own (`CgroupDriver`, `NodeIP`, `NodeName`). A fact that could not be had
- * (a staged directory, another operating system) gives no finding.
- * @see spec of kubeadm 1.36 preflight/checks.go
+ * The node preflight checks of kubeadm 1.36, with kubeadm's ids, and the additional checks `CgroupDriver`,
+ * `NodeIP` and `NodeName`. An unavailable fact (a staged directory, another operating system) gives no
+ * finding.
+ * @see kubeadm 1.36 preflight/checks.go
  */
 export function runNodeChecks(input: NodeCheckInput): readonly Finding[] {
   return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
@@ -47,7 +47,7 @@ const runtime: Check = ({ facts, criSocket }) => [
     : error('CRI', `no container runtime listens on ${criSocket}`, 'Start the container runtime, or pass its socket with --cri-socket'),
 ];
 
-/** kubeadm 1.36 warns, too: its kubelet still falls back to `cgroupDriver` of its configuration. */
+/** A warning as in kubeadm 1.36: the kubelet still falls back to `cgroupDriver` of its configuration. */
 const runtimeVersion: Check = ({ facts, criSocket }) => [
   facts.runtimeConfig.get(criSocket) === false
     ? warning(
@@ -109,7 +109,7 @@ const hostname: Check = ({ nodeName }) => [
     : warning('Hostname', `"${nodeName}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node`),
 ];
 
-/** A kubelet that is named otherwise than its certificate may not register, nor report (the node authorizer). */
+/** The Node authorizer rejects a kubelet whose name differs from its certificate. */
 const certificateName: Check = ({ facts: { identity }, nodeName }) => {
   const commonName = identity.state === 'usable' ? identity.commonName : null;
   if (commonName === null || !commonName.startsWith(NODE_USER_PREFIX) || commonName === `${NODE_USER_PREFIX}${nodeName}`) return [];

@@ -3,8 +3,8 @@ import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.
 import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 
 /**
- * Re-reads kubeadm-flags.env as systemd does: each flag must come out as one word.
- * @throws AppError RENDER_CHECK_FAILED: the file would not say what was meant
+ * Parses kubeadm-flags.env as systemd does: each flag must become one word.
+ * @throws AppError RENDER_CHECK_FAILED: the file would have another meaning
  */
 export function checkFlagsEnv(path: string, text: string, flagNames: readonly string[]): void {
   const words = readFlagsEnv(text);
@@ -12,7 +12,7 @@ export function checkFlagsEnv(path: string, text: string, flagNames: readonly st
     throw checkFailed(path, `parsed as ${words.length} words`);
 }
 
-/** Re-reads a unit file: the directives that must be there, in this order, are there. */
+/** Parses a unit file: the required directives must exist in this order. */
 export function checkUnitFile(path: string, text: string, desired: readonly Pick<UnitDirective, 'name' | 'value'>[]): void {
   const found = parseUnitFile(text).filter((directive) => desired.some((one) => one.name === directive.name));
   const same = found.length === desired.length && desired.every((one, i) => found[i]?.name === one.name && found[i]?.value === one.value);

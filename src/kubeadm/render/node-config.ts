@@ -19,21 +19,27 @@ const DEFAULT_RESOLV_CONF = '/etc/resolv.conf';
 
 export interface NodeConfigInput {
   readonly catalogue: Catalogue;
-  /** Of the kubelet on this host. */
+  /** Minor version of the kubelet on this host. */
   readonly minor: Minor;
-  /** kubeadm's defaults and what is said for all nodes. */
+  /** kubeadm's defaults and the configuration for all nodes. */
   readonly cluster: LayeredConfig;
-  /** True when the user wrote the cluster's configuration for this very run: what is in it is meant for this host too. */
+  /**
+   * True when the user passed the cluster configuration in this run, so that its values are meant for this
+   * host too.
+   */
   readonly clusterIsDeclared: boolean;
   readonly resolvedActive: boolean;
   readonly runtimeCgroupDriver: RuntimeCgroupDriver | null;
   readonly criSocket: string;
   readonly criSocketSource: string;
-  /** instance-config.yaml as it stands on the host and stays: any field may be in it. Absent: it is made anew, of the CRI socket alone. */
+  /**
+   * instance-config.yaml that is kept on the host, with any fields. Absent: written again with only the CRI
+   * socket.
+   */
   readonly instancePatch?: JsonObject;
-  /** There is an instance-config.yaml with the socket in it. */
+  /** instance-config.yaml contains the CRI socket. */
   readonly instanceConfig: boolean;
-  /** KubeletConfigurations for this node alone, later ones win. */
+  /** KubeletConfigurations for this node only; later ones win. */
   readonly overlays: readonly ParsedConfig[];
   /** Per-host flags: part of the node's overlay. */
   readonly declared: readonly FieldSetting[];
@@ -47,19 +53,20 @@ export interface NodeConfig {
 }
 
 /**
- * The KubeletConfiguration of one node: cluster < detected facts of the host < the node's overlay < patches < instance-config < `--set`. Fields its kubelet
- * does not know are left out.
- * @throws AppError of a patch that does not apply
- * @see kubeadm 1.36 phases/kubelet/config.go: patches work on the written form, the instance configuration comes after them
+ * The KubeletConfiguration of one node: cluster < detected facts of the host < the node's overlay < patches <
+ * instance-config < `--set`. Fields that the kubelet version does not know are dropped.
+ * @throws AppError of a patch that cannot be applied
+ * @see kubeadm 1.36 phases/kubelet/config.go: patches apply to the written form, and the instance
+ *   configuration is applied after them
  */
 export function layerNodeConfig(input: NodeConfigInput): NodeConfig {
   return LAYERED.get(input.cluster, keyOf(input), () => layer(input));
 }
 
-/** Of a thousand hosts most are alike: what is worked out for one is right for all that say the same. */
+/** Most hosts of a fleet have equal input, so results are shared. */
 const LAYERED = new Memo<LayeredConfig, NodeConfig>();
 
-/** Everything besides the cluster that decides. */
+/** All inputs other than the cluster configuration. */
 function keyOf(input: NodeConfigInput): string {
   const { catalogue, minor, overlays, clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource } = input;
   const { instancePatch, instanceConfig, declared, patches, settings } = input;
@@ -140,8 +147,10 @@ function detectFields(input: NodeConfigInput): Detected {
 }
 
 /**
- * With systemd-resolved the kubelet must not read /etc/resolv.conf, which points pods at the host's loopback. A cluster whose shared configuration names resolved's
- * file (kubeadm up to 1.36.2 leaks it there) is set right on hosts without it; what the user wrote for this very run is kept.
+ * With systemd-resolved the kubelet must not read /etc/resolv.conf, which refers Pods to the loopback address
+ * of the host. If the shared cluster configuration names the resolved file (kubeadm up to 1.36.2 leaks it
+ * there), the value is corrected on hosts without systemd-resolved; a value that the user passed in this run
+ * is kept.
  */
 function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeConfigInput): Detected {
   const given = cluster.config.resolvConf;
@@ -159,7 +168,10 @@ function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeCo
   );
 }
 
-/** The runtime's word counts where nobody declared a driver for this host; a declared one that differs is refused by preflight. */
+/**
+ * The cgroup driver of the runtime is used if none was declared for this host; preflight rejects a declared
+ * one that differs.
+ */
 function detectCgroupDriver({ cluster, clusterIsDeclared, runtimeCgroupDriver }: NodeConfigInput): Detected {
   if (runtimeCgroupDriver === null) return { settings: [], warnings: [] };
   const origin = cluster.history.get('cgroupDriver')?.at(-1)?.origin;

@@ -4,9 +4,10 @@ import type { KubeObject } from '../../kube/object.ts';
 import { readTokenSecret, remainingMs, type StoredToken } from './token-secret.ts';
 
 /**
- * What brings the Secret of a token to what is wanted. A lifetime counts from when the token was made: one that still lives is not prolonged by each run.
- * @param wanted as `tokenSecret` makes it
- * @param options `exactEnd`: its end was declared as a time; `now`: what has not ended then still lives
+ * The change from the existing Secret of a token to the desired one. The TTL counts from the creation of the
+ * token: a run does not extend a valid token.
+ * @param desired as returned by `tokenSecret`
+ * @param options `exactEnd`: the expiration was declared as a time; `now`: current time for expiration
  */
 export function diffToken(
   found: KubeObject | null,

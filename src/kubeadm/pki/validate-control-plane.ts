@@ -8,11 +8,14 @@ import { type CertificateVerdict, timeIssues, type ValidationOptions } from './v
 export interface ControlPlaneCertificates {
   readonly certificates: readonly FoundRenewable[];
   readonly authorities: readonly FoundAuthority[];
-  /** What is at a path; null: nothing. */
+  /** Content of the file at a path; null: no such file. */
   readonly found: (path: string) => string | null;
 }
 
-/** Judges the certificates of a control plane: times, keys and who issued them. On a host that has none: nothing. */
+/**
+ * Validates the certificates of a control plane: validity period, key and issuer. Returns nothing on a host
+ * without control plane certificates.
+ */
 export function validateControlPlane(
   { certificates, authorities, found }: ControlPlaneCertificates,
   options: ValidationOptions,
@@ -28,7 +31,7 @@ export function validateControlPlane(
         ...issuerIssues(read, byName.get(authority)?.certificate ?? null),
       ]),
     );
-  // That of the cluster is among the kubelet's.
+  // The cluster CA is already among the kubelet's certificates.
   const others = authorities
     .filter(({ name }) => name !== 'ca')
     .map(({ name, crt, certificate }) =>
