@@ -46,7 +46,7 @@ describe('operations', () => {
     [
       { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', reason },
       'created directory /d',
-      'cannot make directory /d',
+      'cannot create directory /d',
       'make-directory /d',
     ],
     [{ kind: 'remove-file', path: '/f', before: OLD, reason }, 'removed /f', 'cannot remove /f', 'remove-file /f'],
