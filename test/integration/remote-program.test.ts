@@ -403,7 +403,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         proc: { kind: 'file', path: '/proc/swaps' },
         http: { kind: 'http', url: 'http://127.0.0.1:10248/healthz', timeoutSeconds: 1 },
       });
-      expect(answers).toMatchObject({ command: { exitCode: 127 }, proc: null, http: { error: 'not asked' } });
+      expect(answers).toMatchObject({ command: { exitCode: 127 }, proc: null, http: { error: 'not run' } });
     });
 
     describe('write-file', () => {

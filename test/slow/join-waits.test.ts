@@ -78,7 +78,7 @@ timeouts:
     const { code, stderr } = await joining();
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending: it was not approved.*\[BOOTSTRAP_TIMEOUT\]/,
+      /node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending\..*\[BOOTSTRAP_TIMEOUT\]/,
     );
     expect(stderr).toContain(
       'the groups of this CSR are system:bootstrappers, system:bootstrappers:kubeadm:default-node-token, system:authenticated',
