@@ -92,8 +92,7 @@ export function kubeletRequestFailure({ signerName, usages, request }: Pick<Node
   if (request === null) return 'it contains no readable request';
   const serving = signerName === SERVING_SIGNER;
   const { organizations, commonNames, dnsNames, ipAddresses, otherNames } = request;
-  if (organizations.join(',') !== NODES_GROUP_NAME)
-    return `its organization is ${listed(organizations) || 'empty'}, not only system:nodes`;
+  if (organizations.join(',') !== NODES_GROUP_NAME) return `its organization is ${listed(organizations) || 'empty'}, not only system:nodes`;
   if (commonNames.length !== 1 || !commonNames[0]?.startsWith(NODE_USER_PREFIX))
     return `its common name is ${listed(commonNames) || 'empty'}, not system:node:NAME`;
   const names = [...dnsNames, ...ipAddresses];

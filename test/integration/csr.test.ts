@@ -104,7 +104,9 @@ describe('csr', { timeout: 120_000 }, () => {
   it('does not give a host the address of a bridge that every host has', async () => {
     await put('bridge', ['node2', '172.17.0.1']);
     const { stderr } = await csr('approve', 'bridge', ...onNode2());
-    expect(stderr).toContain('IP:172.17.0.1 is not a name or address of Node node2; its known names and addresses are node2, 192.168.99.12.');
+    expect(stderr).toContain(
+      'IP:172.17.0.1 is not a name or address of Node node2; its known names and addresses are node2, 192.168.99.12.',
+    );
     await admin.delete({ ...CSR, name: 'bridge' });
   });
 
