@@ -84,14 +84,14 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
       code: 'CHANGES_REVERTED',
       host: host.name,
       phase: context.phase,
-      message: 'the files already changed were put back',
+      message: 'the files already changed were restored',
     });
   } catch (cause) {
     const hint = 'Fix the cause and rerun the command; it resumes where it stopped';
     const problem = {
       host: host.name,
       code: 'HOST_REVERT_FAILED',
-      message: 'a change failed, and what was changed before it could not be put back',
+      message: 'a change failed, and the previous changes could not be rolled back',
       hint,
     };
     throw new AppError([...error.problems, problem], { cause, ...(error.detail === undefined ? {} : { detail: error.detail }) });

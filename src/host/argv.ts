@@ -1,16 +1,19 @@
 import { hostCommandTooLong } from './host-problems.ts';
 
-/** Linux gives a single argument 32 pages, its final NUL included (MAX_ARG_STRLEN in include/uapi/linux/binfmts.h). */
+/**
+ * Linux limits a single argument to 32 pages, including the final NUL (MAX_ARG_STRLEN in
+ * include/uapi/linux/binfmts.h).
+ */
 export const MAX_ARGUMENT_BYTES = 131_071;
 
 /**
- * Refuses what no transport could start, so that all of them refuse it alike.
+ * Rejects commands that no transport can start, so that all transports behave alike.
  * @returns the program's name and its arguments
- * @throws RangeError for an empty argv or a NUL in it (a mistake of the caller), AppError HOST_COMMAND_TOO_LONG
+ * @throws RangeError for an empty argv or a NUL in it (a bug of the caller), AppError HOST_COMMAND_TOO_LONG
  */
 export function checkArgv(argv: readonly string[], host: string): readonly [string, ...string[]] {
   const [program, ...args] = argv;
-  if (!program) throw new RangeError('a command needs a program');
+  if (!program) throw new RangeError('a command needs a program name');
   if (argv.some((word) => word.includes('\0'))) throw new RangeError(`an argument of ${program} holds a NUL character`);
   const bytes = Math.max(...argv.map((word) => Buffer.byteLength(word)));
   if (bytes > MAX_ARGUMENT_BYTES) throw hostCommandTooLong({ host, command: program, bytes, maxBytes: MAX_ARGUMENT_BYTES });

@@ -5,26 +5,29 @@ import type { Secret } from '../base/text/secret.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from './host-problems.ts';
 import type { RunOptions, RunResult, Transport } from './transport.ts';
 
-/** `auto`: sudo where the remote user is not root. `none`: commands run as they come. */
+/** `auto`: sudo if the remote user is not root. `none`: commands run unchanged. */
 export type Become = 'auto' | 'sudo' | 'none';
 
 export interface AsRootOptions {
   readonly become: Become;
-  /** Of the remote user. Used only where sudo asks for one. */
+  /** Password of the remote user. Used only if sudo requires it. */
   readonly sudoPassword?: Secret;
-  /** Maximum time for one try of sudo. Default: the transport's. */
+  /** Timeout of one sudo attempt. Default: the transport's. */
   readonly commandTimeoutMs?: number;
 }
 
-/** How commands are to be started, found out once per transport. */
+/** How commands are started, determined once per transport. */
 type Route = { readonly kind: 'directly' } | { readonly kind: 'sudo' } | { readonly kind: 'password'; readonly password: Secret };
 
-/** Follows the password on stdin: what comes after it belongs to the command, whether or not sudo took the password. */
+/**
+ * Line after the password on stdin: the following input belongs to the command, whether or not sudo consumed
+ * the password.
+ */
 const BEGIN = 'kubeletadm: standard input begins';
 
 /**
- * Reads up to the line `$0`, then becomes the command. The shell's `read` takes a byte at a time and so no more than that. What it says of a
- * missing command are sudo's own words.
+ * Reads up to the line `$0`, then executes the command. The shell's `read` reads byte by byte and so does not
+ * consume more. The message for a missing command equals sudo's.
  */
 const SKIP_PASSWORD = [
   'IFS= read -r l',
@@ -33,13 +36,14 @@ const SKIP_PASSWORD = [
   'exec "$@"',
 ].join(';');
 
-/** Begins what {@link FIRST_COMMAND} says of itself on stderr. */
+/** Prefix of the stderr line that {@link FIRST_COMMAND} prints. */
 const WAY = 'kubeletadm way:';
 
 /**
- * Finds out how to become root and goes on to the command in its arguments, so that both take one round trip. Its first argument is `auto` or `sudo`. It
- * says on stderr, before anything else, what it found: `directly`, `sudo`, `missing` (there is no such program, we are root), `refused` (sudo alone will not
- * do), `unknown …`. With the last three the command does not run.
+ * Determines how to become root and executes the command in its arguments, all in one round trip. Its first
+ * argument is `auto` or `sudo`. Its first stderr line is the result: `directly`, `sudo`, `missing` (root, but
+ * the program does not exist), `refused` (sudo without a password failed), `unknown …`. With the last three
+ * the command does not run.
  */
 const FIRST_COMMAND = [
   'case $1 in auto) if [ -O / ]&&[ -O /proc/1 ];then u=0;else u=$(id -u </dev/null);fi 2>/dev/null;; *) u=1;; esac;shift',
@@ -51,11 +55,12 @@ const FIRST_COMMAND = [
 ].join(';');
 
 /**
- * A Transport whose commands run as root. Whether sudo is needed, and whether it works, is found out with the first command, and once.
+ * A Transport whose commands run as root. The first command determines whether sudo is required and works.
  *
- * With a password sudo gets it as the first line of stdin (`-S -k`: asked for each time, nothing cached on the host). A shell between sudo and
- * the command takes the line where sudo did not (NOPASSWD), so that the password never reaches the command.
- * @throws (its commands) AppError HOST_NO_SUDO, HOST_SUDO_PASSWORD, and what the transport throws
+ * With a password sudo gets it as the first line of stdin (`-S -k`: requested each time, not cached on the
+ * host). A shell between sudo and the command consumes the line if sudo did not (NOPASSWD), so that the
+ * password never reaches the command.
+ * @throws (its commands) AppError HOST_NO_SUDO, HOST_SUDO_PASSWORD, and errors of the transport
  */
 export function asRoot(transport: Transport, options: AsRootOptions): Transport {
   const { become } = options;
@@ -66,7 +71,8 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
     const first = runFirstCommand(transport, argv, become, runOptions);
     const present = first.then(({ route }) => route ?? observeRoute(transport, options));
     finding = present;
-    // A host that did not answer may answer next time; a wrong password stays wrong, and each attempt counts against the account.
+    // An unreachable host is tried again; a wrong password is not, since each attempt counts against the
+    // account.
     present.catch((error: unknown) => {
       if (finding === present && !isAppError(error, 'HOST_SUDO_PASSWORD')) finding = null;
     });
@@ -91,7 +97,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
       for (;;) {
         if (finding === null) return runFirst(argv, runOptions);
         const route = await untilAborted(finding, runOptions.signal).catch((error: unknown) => {
-          // Who found out had enough of it; that is nothing to us.
+          // The request that determined the route was aborted; this one continues.
           if (isAppError(error) || runOptions.signal?.aborted) throw error;
           return null;
         });
@@ -104,7 +110,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
 }
 
 interface First {
-  /** null: it takes more to become root, and the command did not run. */
+  /** null: privilege escalation is required, and the command did not run. */
   readonly route: Route | null;
   readonly outcome: () => RunResult;
 }
@@ -137,18 +143,18 @@ async function runFirstCommand(
   }
   throw hostConnectionLost({
     host,
-    why: `id -u did not say who we are there, but "${printable(reported.replace(`${WAY} unknown `, ''), 80)}"`,
+    why: `cannot determine the remote user: id -u printed "${printable(reported.replace(`${WAY} unknown `, ''), 80)}"`,
   });
 }
 
-/** The ways besides being root already. */
+/** The routes for a user other than root. */
 async function observeRoute(transport: Transport, { sudoPassword, commandTimeoutMs }: AsRootOptions): Promise<Route> {
   const limit = commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs };
   const free = await trySudo(transport, ['-n'], limit);
   if (free.exitCode === 0) return { kind: 'sudo' };
   const why = sudoFailure(transport.name, free);
   if (!isAppError(why, 'HOST_SUDO_PASSWORD') || sudoPassword === undefined) throw why;
-  // Nothing after the password: sudo asks again after a wrong one, finds the end of its input and gives up.
+  // Without further input, sudo gives up after a wrong password.
   const paid = await trySudo(transport, PASSWORD_FLAGS, { ...limit, stdin: `${sudoPassword.reveal()}\n` });
   if (paid.exitCode === 0) return { kind: 'password', password: sudoPassword };
   throw sudoFailure(transport.name, paid);
@@ -156,7 +162,7 @@ async function observeRoute(transport: Transport, { sudoPassword, commandTimeout
 
 const PASSWORD_FLAGS = ['-S', '-k', '-p', ''];
 
-/** Sudo's messages are read below, so they have to be in English. */
+/** Sets the C locale, since sudo's messages are parsed. */
 async function trySudo(transport: Transport, flags: readonly string[], options: RunOptions): Promise<RunResult> {
   try {
     return await transport.run(['env', 'LC_ALL=C', 'sudo', ...flags, '--', 'true'], options);
@@ -170,7 +176,7 @@ function runWithPassword(transport: Transport, argv: readonly string[], password
   return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], { ...options, stdin });
 }
 
-/** Tells sudo's refusal from a command that failed. The user's command has not run then. */
+/** Distinguishes a refusal of sudo from a failed command. After a refusal the command has not run. */
 function checked(host: string, argv: readonly string[], result: RunResult): RunResult {
   const [command = ''] = argv;
   if (result.exitCode !== 1 || result.stdout.byteLength > 0) return result;
@@ -188,26 +194,25 @@ interface Refusal {
 const REFUSALS: readonly Refusal[] = [
   {
     pattern: /incorrect password attempt|Sorry, try again|no password was provided/i,
-    error: (host) =>
-      hostSudoPassword({ host, why: 'sudo does not accept the password', hint: 'Give the password of the user you connect as' }),
+    error: (host) => hostSudoPassword({ host, why: 'sudo rejected the password', hint: 'Pass the password of the SSH user' }),
   },
   {
     pattern: /a password is required|a terminal is required/,
     error: (host) =>
       hostSudoPassword({
         host,
-        why: 'sudo asks for a password',
-        hint: 'Give the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
+        why: 'sudo requires a password',
+        hint: 'Pass the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
       }),
   },
   {
     pattern: /must have a tty/,
-    error: (host) => hostNoSudo({ host, why: 'sudo wants a terminal', hint: 'Remove requiretty for this user from the sudoers file' }),
+    error: (host) => hostNoSudo({ host, why: 'sudo requires a terminal', hint: 'Remove requiretty for this user from the sudoers file' }),
   },
   { pattern: /not in the sudoers file|not allowed to|may not run sudo/i, error: (host, line) => hostNoSudo({ host, why: line }) },
 ];
 
-/** Exit code 127 is env's: there is no sudo. */
+/** Exit code 127 is env's: sudo is not installed. */
 function sudoFailure(host: string, result: RunResult): AppError {
   const stderr = decode(result.stderr).trim();
   if (result.exitCode === 127) return noSudo(host);
@@ -219,7 +224,7 @@ function sudoFailure(host: string, result: RunResult): AppError {
 }
 
 function noSudo(host: string, cause?: unknown): AppError {
-  return hostNoSudo({ host, why: 'there is no sudo', hint: 'Connect as root, or install sudo', cause });
+  return hostNoSudo({ host, why: 'sudo is not installed', hint: 'Connect as root, or install sudo', cause });
 }
 
 function decode(bytes: Uint8Array): string {

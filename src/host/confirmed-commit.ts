@@ -10,23 +10,27 @@ import type { HostChange } from './plan/change.ts';
 import type { Operation } from './plan/operation.ts';
 
 /**
- * A change that the host takes back by itself unless it is confirmed over a new connection. It ends with `confirm` or with `rollBack`; where neither is heard on
- * the host, its own timer or its next boot decides: for the files from before.
+ * A change that the host rolls back automatically unless it is confirmed over a new connection. It ends with
+ * `confirm` or `rollBack`; if neither reaches the host, its timer or its next boot restores the previous
+ * files.
  */
 export interface OpenCommit {
   readonly phase: string;
-  /** All that was to be done on the host was done. */
+  /** Marks all operations of the change as done. */
   wasApplied(): void;
   /**
-   * Waits for what proves the change, then confirms it.
-   * @throws AppError: not proven, not confirmed in time, or taken back by the host already
+   * Waits until the change is verified, then confirms it.
+   * @throws AppError: not verified, not confirmed in time, or already rolled back by the host
    */
   confirm(): Promise<void>;
-  /** Takes the change back, or finds out that the host did. Gives the error to be told, in place of the one that led to it. */
+  /**
+   * Rolls back the change, or detects that the host did. Returns the error to report instead of the given
+   * one.
+   */
   rollBack(error: unknown): Promise<unknown>;
 }
 
-/** What a phase's looks and changes come to, for the one who guards them. */
+/** The parts of an observed phase that the commit needs. */
 export interface GuardedPhase {
   readonly name: string;
   readonly observed: ObservedPhase;
@@ -34,15 +38,15 @@ export interface GuardedPhase {
 }
 
 const RETRY_MS = 1_000;
-/** Kept back from the time the host waits, for a new connection. */
+/** Reserved for the new connection, before the host's timeout. */
 const CONFIRM_MARGIN_MS = 15_000;
-/** For the host's own way back, after the time it waits. */
+/** For the host's own rollback, after its timeout. */
 const GRACE_MS = 60_000;
 const REVERT_TIMEOUT_MS = 300_000;
 
 /**
- * Has what is done next on the host guarded, where it has to be: the phase asks for it, there is something good to go back to (or an unconfirmed change is there
- * already, which this one joins), and files and units are all there is to it.
+ * Arms a revert for the next operations if required: the phase requests it, a working state exists for the
+ * rollback (or an unconfirmed change that this one joins), and the changes affect only files and units.
  */
 export async function openCommit(phase: GuardedPhase, context: PhaseContext, writer: Writer | undefined): Promise<OpenCommit | null> {
   const { commit } = phase.observed;
@@ -80,7 +84,7 @@ interface Guard {
 function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, prove }: Guard): OpenCommit {
   const { clock, host, reporter, signal } = context;
   const { id } = writer.options.owner;
-  // The host's clock starts to count after ours.
+  // The host starts its timer later than this.
   const end = clock.now().getTime() + confirm.timeoutMs;
   const deadline = end - Math.min(CONFIRM_MARGIN_MS, confirm.timeoutMs / 4);
   let applied = false;
@@ -103,7 +107,10 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       existing.perform([{ kind: 'revert-commit', id, why }, ...writer.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }),
     );
 
-  /** The error when the change does not wait any more; null when it does, was confirmed by hand, or the host can't be asked. */
+  /**
+   * The error when the change no longer waits for its confirmation; null when it does, was confirmed by hand,
+   * or the host is unreachable.
+   */
   const findGone = async (): Promise<CommitGoneError | null> => {
     try {
       const record = await writer.over((existing) => observe(existing, commitRecord));
@@ -119,7 +126,10 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
     if (gone !== null) throw gone;
   };
 
-  /** What the host says in place of having something done to its change, or null when that was done. Tried again until then while it can't be reached. */
+  /**
+   * Retries until the deadline while the host is unreachable. Returns the refusal of the host, or null on
+   * success.
+   */
   const persist = async (work: () => Promise<void>, until: number, stop?: AbortSignal): Promise<CommitGoneError | null> => {
     for (;;) {
       try {
@@ -133,7 +143,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
     }
   };
 
-  /** False: the host can't be asked. @throws AppError: the kubelet is not healthy with the previous files */
+  /** False: the host is unreachable. @throws AppError: the kubelet is not healthy with the previous files */
   const isHealthyAgain = async (): Promise<boolean> => {
     writer.patientUntil(clock.now().getTime() + GRACE_MS);
     try {
@@ -153,9 +163,9 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
     confirm: async () => {
       const unproven = await prove(deadline, checkOpen);
       signal?.throwIfAborted();
-      // Until the host has decided: a confirmation whose answer was lost may have been heard.
+      // Retries until the host has decided: a confirmation without a response may have been processed.
       const gone = await persist(confirmOnce, end + GRACE_MS, signal);
-      // Nothing waits there any more: an answer was lost, or somebody confirmed it by hand.
+      // No pending change: the response was lost, or an administrator confirmed it by hand.
       if (gone !== null && gone.record !== null) throw gone;
       writer.wasReleased();
       closed();
@@ -163,17 +173,22 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       if (unproven === undefined)
         reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'confirmed over a new connection' });
       else
-        reporter.report({ level: 'warning', code: 'COMMIT_NOT_IN_FORCE', ...about, message: `the files stay, not confirmed: ${unproven}` });
+        reporter.report({
+          level: 'warning',
+          code: 'COMMIT_NOT_IN_FORCE',
+          ...about,
+          message: `the files are kept, but not in force: ${unproven}`,
+        });
     },
     rollBack: async (error) => {
       writer.arm(null);
       if (error instanceof HostLockedError) {
-        // After a reboot another run may have taken the lock, which says nothing about our change.
+        // After a reboot another run may hold the lock; this does not show the state of our change.
         const gone = applied ? await findGone() : null;
         return gone !== null && isReverted(gone.record, id) ? commitReverted(host.name, gone.record) : error;
       }
       if (error instanceof CommitGoneError && isReverted(error.record, id)) return commitReverted(host.name, error.record);
-      const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program broke off';
+      const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program was aborted';
       reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: REPORTS_ROLLBACK });
       try {
         const gone = await persist(() => revertOnce(printable(why, 400)), end + GRACE_MS);
@@ -199,7 +214,7 @@ const REPORTS_ROLLBACK = 'rolling back to the previous files';
 const IS_RUNNING: Operation = {
   kind: 'run',
   argv: ['systemctl', 'is-active', '--quiet', 'kubelet'],
-  what: 'the last look at the kubelet: systemctl is-active kubelet',
+  what: 'final kubelet check: systemctl is-active kubelet',
 };
 
 function isOurs(record: CommitRecord, id: string): boolean {
@@ -210,20 +225,23 @@ function isReverted(record: CommitRecord | null, id: string): record is CommitRe
   return record !== null && record.state === 'reverted' && isOurs(record, id);
 }
 
-/** Errors of single operations: the host answers, and what was begun is undone. */
+/** Errors of single operations: the host is reachable, and partial changes are undone. */
 const OPERATION_FAILED = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
 
 interface RolledBack {
   readonly host: string;
-  /** All of the change had been made. */
+  /** All operations of the change were done. */
   readonly applied: boolean;
-  /** The host had reverted the change before it was asked to. */
+  /** The host had already rolled back the change. */
   readonly byItself: boolean;
-  /** The kubelet was seen healthy with the previous files. */
+  /** The kubelet was healthy with the previous files. */
   readonly isHealthy: boolean;
 }
 
-/** A change that was never whole is a failure like any other; one that was, and did not hold, has exit code 5. */
+/**
+ * A partly applied change is an ordinary failure; a completely applied change that was rolled back has exit
+ * code 5.
+ */
 function rolledBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
   const back = byItself ? 'the host rolled back automatically' : 'the previous files were restored';
   const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;
@@ -237,7 +255,7 @@ function rollbackFailed(host: string, phase: string, cause: unknown): AppError {
   return new AppError({ host, code: 'ROLLBACK_FAILED', message, hint: 'See journalctl -u kubeletadm-revert -u kubelet on the host' });
 }
 
-/** The error, with more said after it. What is no error of ours stays what it is. */
+/** Appends problems to an error. Other errors are returned unchanged. */
 function withProblems(error: unknown, more: AppError, exitCode: 1 | 5): unknown {
   if (!isAppError(error)) return error;
   return new AppError([...error.problems, ...more.problems], {

@@ -29,17 +29,21 @@ import {
 import type { Transport } from './transport.ts';
 
 export interface HostOptions {
-  /** A directory that stands for `/` (`--rootfs`); commands are then not run, they would ask the wrong system. */
+  /**
+   * A directory used as `/` (`--rootfs`); commands are then not run, since they would query the wrong system.
+   */
   readonly rootDir?: string;
-  /** New for every program, unpredictable for the host: 16 hex digits or more. */
+  /** Unique per program and unpredictable for the host: at least 16 hex digits. */
   readonly nonce: () => string;
-  /** Maximum time for one command. Default: the transport's; of changes two minutes, and more for those that take longer by nature. */
+  /**
+   * Timeout of one command. Default: the transport's; for changes two minutes, or more for slow operations.
+   */
   readonly commandTimeoutMs?: number;
 }
 
 /**
- * A Host over any Transport: questions and operations become one shell program each, sent on stdin, so that a round trip is all it takes and
- * nothing secret is in an argv.
+ * A Host over any Transport. All queries or operations become one shell program, sent on stdin: one round
+ * trip, and no secrets in an argv.
  */
 export function hostOver(transport: Transport, options: HostOptions): Host {
   const rootDir = options.rootDir ?? null;
@@ -103,7 +107,7 @@ interface Asking {
   readonly timeoutMs?: number;
 }
 
-/** One answer for each question, in their order. */
+/** One answer for each query, in order. */
 async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise<readonly Answer<FactQuery>[]> {
   const { transport, rootDir, signal, timeoutMs } = asking;
   const nonce = asking.nonce();
@@ -129,22 +133,24 @@ async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise
 
 const CHANGE_TIMEOUT_MS = 120_000;
 
-/** More than this on a stream, and the host is not answering us. */
+/** Output limit per stream; more output is an error. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are staged into a directory', error: 'not asked' };
+const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not run: files are staged into a directory', error: 'not run' };
 
 function isAboutRunningSystem(question: FactQuery): boolean {
   return question.kind === 'command' || question.kind === 'http' || (question.kind === 'file' && question.path.startsWith('/proc/'));
 }
 
-/** What is large is sent before the part it stands at the head of. */
+/** Splits operations so that a large file is sent in pieces before the part that begins with it. */
 function partsOf(operations: readonly Operation[]): readonly (readonly Operation[])[] {
   const heads = operations.flatMap(({ kind }, at) => (at > 0 && kind === 'put-file' ? [at] : []));
   return [0, ...heads].map((from, i) => operations.slice(from, heads[i]));
 }
 
-/** Sending a large file takes time, in which the host may revert the change that the file belongs to: later parts check first. */
+/**
+ * A large file takes time to send, and the host may roll back its change meanwhile: later parts check first.
+ */
 function checkBetweenParts(operations: readonly Operation[]): readonly Operation[] {
   for (const operation of operations) {
     if (operation.kind === 'arm-revert') return [{ kind: 'check-commit', id: operation.revert.id }];
@@ -191,7 +197,7 @@ async function perform(
   if (frames.length < operations.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, program.nonce));
 }
 
-/** What is left of the output after the last mark is looked at again with the next piece, and no more. */
+/** Only the incomplete rest after the last mark is scanned again with the next chunk. */
 function countFrames(nonce: string, total: number, onDone: (index: number) => void): (chunk: Uint8Array) => void {
   let rest: Buffer = Buffer.alloc(0);
   let done = 0;
@@ -201,7 +207,7 @@ function countFrames(nonce: string, total: number, onDone: (index: number) => vo
       for (const frame of splitFrames(rest.subarray(0, end), nonce)) if (frame.exitCode === 0 && done < total) onDone(done++);
       rest = Buffer.from(rest.subarray(end));
     }
-    // A mark that has begun is at the end.
+    // Keeps the end, which may contain an incomplete mark.
     if (rest.length > MAX_MARK_BYTES) rest = Buffer.from(rest.subarray(-MAX_MARK_BYTES));
   };
 }
@@ -225,7 +231,7 @@ function readAnswer(question: FactQuery, frame: Frame | undefined, errors: Frame
   }
 }
 
-/** Tables of the kernel are as large as the host is busy. */
+/** Kernel tables (/proc) have no size limit. */
 function checkedSize(file: FileFact | null, path: string, host: string): FileFact | null {
   const bytes = Buffer.byteLength(file?.content ?? '');
   if (bytes > MAX_FILE_BYTES && !path.startsWith('/proc/')) throw hostAnswerTooLarge({ host, path, bytes });
@@ -246,7 +252,7 @@ function readFileFact(text: string, wantContent: boolean): FileFact | null {
   };
 }
 
-/** stat(1) prints UNKNOWN for an id without a name, which chown would not take back. */
+/** stat(1) prints UNKNOWN for an id without a name, which chown would not accept. */
 function ownerText(names: string, uid: string, gid: string): string {
   const [user, group] = names.split(':');
   return `${user === 'UNKNOWN' ? uid : user}:${group === 'UNKNOWN' ? gid : group}`;
@@ -258,7 +264,7 @@ function readHttp(text: string): HttpFact {
   return status ? { status: Number(status[1]), body } : { error: first.replace(/^error /, '') || 'no answer' };
 }
 
-/** The first `count` lines, then all the rest as one. */
+/** The first `count` lines, then the remaining text as one. */
 function splitLines(text: string, count: number): string[] {
   const parts: string[] = [];
   let from = 0;
@@ -275,7 +281,7 @@ function decode(bytes: Uint8Array | undefined): string {
   return bytes === undefined ? '' : new TextDecoder().decode(bytes);
 }
 
-/** What a program said on stderr, without the marks. */
+/** The stderr output of a program, without the marks. */
 function unmarked(stderr: Uint8Array, nonce: string): string {
   return decode(stderr)
     .split('\n')
@@ -291,13 +297,15 @@ function brokenOff(host: string, exitCode: number | null, stderr: string): AppEr
   if (exitCode === null || exitCode > 128) {
     const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
     const message = `${signal} killed the shell program`;
-    const hint = 'See whether the host is shutting down, then run the same command again';
+    const hint = 'Check whether the host is shutting down, then rerun the command';
     return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, hint }, { detail: stderr });
   }
-  const why = lastLine(stderr) || `it ended with exit code ${exitCode}`;
+  const why = lastLine(stderr) || `exited with code ${exitCode}`;
   const hint =
-    exitCode === INCOMPLETE_EXIT ? 'None of it was run. Run the same command again' : 'The host needs /bin/sh and coreutils (or busybox)';
-  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program broke off: ${why}`, hint }, { detail: stderr });
+    exitCode === INCOMPLETE_EXIT
+      ? 'No part of the program was run. Rerun the command'
+      : 'The host needs /bin/sh and coreutils (or busybox)';
+  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program was aborted: ${why}`, hint }, { detail: stderr });
 }
 
 function cannotRead(host: string, path: string, stderr: string): AppError {
@@ -308,13 +316,13 @@ const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   {
     pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
     code: 'HOST_NO_SPACE',
-    hint: 'Free some space, then run the same command again',
+    hint: 'Free disk space, then rerun the command',
   },
-  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount it writable, then run the same command again' },
+  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount the file system read-write, then rerun the command' },
   {
     pattern: /Permission denied|Operation not permitted/i,
     code: 'HOST_PERMISSION_DENIED',
-    hint: 'Run as root, or let the SSH user use sudo',
+    hint: 'Run as root, or allow the SSH user to use sudo',
   },
 ];
 
@@ -324,7 +332,7 @@ function operationFailed(host: string, operation: Operation | PieceOperation, { 
   return refused ?? failed(host, describeFailure(operation), stderr || stdout);
 }
 
-/** What the host says in place of doing it. */
+/** The error for an operation that the host refused. */
 function refusal(host: string, operation: Operation | PieceOperation, stdout: string): AppError | null {
   switch (operation.kind) {
     case 'take-lock': {
@@ -346,8 +354,8 @@ function failed(host: string, what: string, stderr: string): AppError {
   const problem: Problem = {
     host,
     code: known?.code ?? 'HOST_OPERATION_FAILED',
-    message: `${what}: ${lastLine(stderr) || 'failed without a message'}`,
-    hint: known?.hint ?? 'Fix the cause, then run the same command again',
+    message: `${what}: ${lastLine(stderr) || 'failed without an error message'}`,
+    hint: known?.hint ?? 'Fix the cause, then rerun the command',
   };
   return new AppError(problem, { detail: stderr });
 }

@@ -2,7 +2,9 @@ import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { MAX_FILE_BYTES } from './facts/query.ts';
 
-/** A host that could not be reached, or that did not do what was asked. All have exit code 1: fix it, run again. */
+/**
+ * A host that is unreachable or failed to execute a request. All have exit code 1: fix the cause and rerun.
+ */
 interface HostProblem {
   /** Inventory name. */
   readonly host: string;
@@ -21,35 +23,38 @@ function hostError(
   );
 }
 
-/** @param input.address where we tried to connect to, e.g. `10.0.0.7:22`; `why` a clause such as `connection refused` */
+/**
+ * @param input.address the address of the connection, e.g. `10.0.0.7:22`; `why` is a clause such as
+ * `connection refused`
+ */
 export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
-    hint: input.hint ?? 'Check address, port, network and firewall, and that the SSH server runs',
+    hint: input.hint ?? 'Check address, port, network and firewall, and that the SSH server is running',
   });
 }
 
-/** The SSH server opens no connections for us. */
+/** The SSH server refuses TCP forwarding. */
 export function hostForwardRefused(input: HostProblem & { reported: string }): AppError {
   return hostError('HOST_FORWARD_REFUSED', input, {
-    message: `the SSH server of the host opens no TCP connections for us: ${input.reported}`,
+    message: `the SSH server of the host refuses TCP forwarding: ${input.reported}`,
     hint: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
   });
 }
 
-/** The host showed another key than the one we know. `entry` is the line that knows better. */
+/** The host key differs from the known one. `entry` is the position of the known key. */
 export function hostKeyMismatch(
   input: HostProblem & { knownAs: string; shown: string; known: string; entry: { file: string; line: number } },
 ): AppError {
   const { knownAs, shown, known, entry } = input;
   return hostError('HOST_KEY_MISMATCH', input, {
     position: { file: entry.file, line: entry.line, column: 1 },
-    message: `the host key has changed: ${knownAs} shows ${shown}, this line has ${known}`,
-    hint: `Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R '${knownAs}' -f ${entry.file}`,
+    message: `the host key has changed: ${knownAs} shows ${shown}, the known_hosts entry has ${known}`,
+    hint: `The connection may be intercepted. If the host was reinstalled, remove the old key: ssh-keygen -R '${knownAs}' -f ${entry.file}`,
   });
 }
 
-/** The host showed a key that a line of known_hosts or of RevokedHostKeys revokes. */
+/** The host key is revoked by a line of known_hosts or RevokedHostKeys. */
 export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: string; entry: { file: string; line: number } }): AppError {
   const { knownAs, shown, entry } = input;
   return hostError('HOST_KEY_REVOKED', input, {
@@ -59,9 +64,9 @@ export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: st
   });
 }
 
-const REVOKED_HINT = 'Do not connect. Give the host a new key, or find out who answers in its place';
+const REVOKED_HINT = 'Do not connect. Give the host a new key, or check whether another host answers at this address';
 
-/** The host showed an RSA key that is shorter than OpenSSH or RequiredRSASize allows. */
+/** The RSA host key is shorter than OpenSSH or RequiredRSASize allows. */
 export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: string; bits: number; minimalBits: number }): AppError {
   const { knownAs, shown, bits, minimalBits } = input;
   return hostError('HOST_KEY_WEAK', input, {
@@ -70,25 +75,31 @@ export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: s
   });
 }
 
-/** @param input.hint what to do, since that depends on how the host is reached */
+/** @param input.hint depends on how the host is reached */
 export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; hint: string }): AppError {
   const { knownAs, shown, files, hint } = input;
-  const where = files.length === 0 ? 'no known_hosts file is configured' : `it is not in ${files.join(', ')}`;
+  const where = files.length === 0 ? 'no known_hosts file is configured' : `the key is not in ${files.join(', ')}`;
   return hostError('HOST_KEY_UNKNOWN', input, { message: `unknown host key: ${knownAs} shows ${shown}, and ${where}`, hint });
 }
 
-/** The system's ssh does not trust the host's key. @param input.said its own line */
+/** The system ssh rejects the host key. @param input.reported its output line */
 export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; reported: string }): AppError {
-  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.reported)}"`, hint: KEY_REFUSALS[input.code] });
+  return hostError(input.code, input, {
+    message: `${input.why}: ssh reported "${printable(input.reported)}"`,
+    hint: KEY_REFUSALS[input.code],
+  });
 }
 
 const KEY_REFUSALS = {
-  HOST_KEY_UNKNOWN: "Compare the key's fingerprint with the host's own, connect once with ssh, or accept new keys with --ssh-accept-new",
-  HOST_KEY_MISMATCH: 'Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R',
+  HOST_KEY_UNKNOWN: 'Compare the fingerprint with the key of the host and connect once with ssh, or accept new keys with --ssh-accept-new',
+  HOST_KEY_MISMATCH: 'The connection may be intercepted. If the host was reinstalled, remove the old key with ssh-keygen -R',
   HOST_KEY_REVOKED: REVOKED_HINT,
 } as const;
 
-/** @param input.tried clauses, one a method; `skipped` likewise; `accepts` what the host said it accepts */
+/**
+ * @param input.tried clauses, one per method; `skipped` likewise; `accepts` lists the methods that the host
+ * accepts
+ */
 export function hostAuthFailed(
   input: HostProblem & {
     user: string;
@@ -102,50 +113,49 @@ export function hostAuthFailed(
   const { user, address, tried, skipped, accepts, why } = input;
   const clauses = [
     ...(why === undefined ? [] : [why]),
-    tried.length === 0 ? 'there was nothing to try' : `tried ${tried.join(', ')}`,
+    tried.length === 0 ? 'no authentication method was available' : `tried ${tried.join(', ')}`,
     ...(skipped.length === 0 ? [] : [`skipped ${skipped.join(', ')}`]),
     ...(accepts.length === 0 ? [] : [`the host accepts ${accepts.join(', ')}`]),
   ];
   return hostError('HOST_AUTH_FAILED', input, {
-    message: `${address} does not let user ${user} in: ${clauses.join('; ')}`,
+    message: `${address} rejected user ${user}: ${clauses.join('; ')}`,
     hint:
       tried.length === 0
-        ? 'Name a private key with IdentityFile in ssh_config, or add one to the SSH agent'
-        : `Add the public half of a key to authorized_keys of ${user} on the host, or name the right user and key in ssh_config`,
+        ? 'Set IdentityFile in ssh_config, or add a private key to the SSH agent'
+        : `Add the public key to authorized_keys of ${user} on the host, or set the correct user and key in ssh_config`,
   });
 }
 
-/** Hint for a connection that is not made in time. */
-export const CONNECT_TIMEOUT_HINT =
-  'Check the load of the host and the network to it, or give it more time: --connect-timeout or ssh.connectTimeout';
+/** Hint for a connection timeout. */
+export const CONNECT_TIMEOUT_HINT = 'Check the load of the host and the network to it, or increase --connect-timeout or ssh.connectTimeout';
 
-/** @param input.what what took too long, e.g. `no answer to systemctl restart kubelet` */
+/** @param input.what the operation that timed out, e.g. `no answer to systemctl restart kubelet` */
 export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; hint?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
-    hint: input.hint ?? 'Check the load and the journal of the host, or give it more time: --command-timeout or ssh.commandTimeout',
+    hint: input.hint ?? 'Check the load and the journal of the host, or increase --command-timeout or ssh.commandTimeout',
   });
 }
 
-/** The connection ended while a command ran or was about to: whether it took effect is not known. */
+/** The connection was lost during or just before a command: its effect is unknown. */
 export function hostConnectionLost(input: HostProblem & { why: string }): AppError {
   return hostError('HOST_CONNECTION_LOST', input, {
     message: `the connection was lost: ${input.why}`,
-    hint: 'What ran there may have had its effect or not. Run the same command again',
+    hint: 'The interrupted command may or may not have taken effect. Rerun the command',
   });
 }
 
-/** @param input.command the program's name; its arguments may be secret */
+/** @param input.command name of the program; its arguments may be secret */
 export function hostOutputTooLarge(
   input: HostProblem & { command: string; stream: 'stdout' | 'stderr'; maxOutputBytes: number },
 ): AppError {
   return hostError('HOST_OUTPUT_TOO_LARGE', input, {
     message: `${input.command} wrote more than ${input.maxOutputBytes} bytes to ${input.stream} and was stopped`,
-    hint: 'Check what this program is on the host',
+    hint: 'Check this program on the host',
   });
 }
 
-/** A file of a host that is larger than any that is read there; nothing of it was used. */
+/** A file of a host that exceeds the size limit; nothing of it was used. */
 export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
   return hostError('HOST_ANSWER_TOO_LARGE', input, {
     message: `${input.path} has ${input.bytes} bytes, more than ${MAX_FILE_BYTES}`,
@@ -153,44 +163,44 @@ export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: n
   });
 }
 
-/** @param input.why default: it is not there or not executable */
+/** @param input.why default: does not exist or is not executable */
 export function hostCommandNotFound(input: HostProblem & { command: string; why?: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
-    message: `cannot start ${input.command}: ${input.why ?? 'there is no such program, or it is not executable'}`,
-    hint: 'Install it on the host, or add its directory to PATH',
+    message: `cannot start ${input.command}: ${input.why ?? 'the program does not exist or is not executable'}`,
+    hint: 'Install the program on the host, or add its directory to PATH',
   });
 }
 
-/** Longer than the kernel takes; what is that long belongs on stdin. */
+/** Longer than the kernel's limit; long values must be passed on stdin. */
 export function hostCommandTooLong(input: HostProblem & { command: string; bytes: number; maxBytes: number }): AppError {
   return hostError('HOST_COMMAND_TOO_LONG', input, {
-    message: `cannot start ${input.command}: an argument has ${input.bytes} bytes, Linux takes ${input.maxBytes}`,
-    hint: 'Send it on stdin or in a file',
+    message: `cannot start ${input.command}: an argument has ${input.bytes} bytes; the Linux limit is ${input.maxBytes}`,
+    hint: 'Pass the value on stdin or in a file',
   });
 }
 
-/** The login shell ended before it started /bin/sh: nologin, a forced command, a broken profile. */
+/** The login shell exited before it started /bin/sh: nologin, a forced command, a broken profile. */
 export function hostNoShell(input: HostProblem & { user: string; reported: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `the login shell of ${input.user} did not start /bin/sh${input.reported === '' ? '' : `: "${input.reported}"`}`,
-    hint: `Give ${input.user} a shell that runs commands, or connect as another user`,
+    hint: `Set a login shell for ${input.user} that can run commands, or connect as another user`,
   });
 }
 
-/** Root is needed and sudo cannot give it: it is not there, or the user may not use it. */
+/** Root is required, but sudo is not installed or not permitted. */
 export function hostNoSudo(input: HostProblem & { why: string; hint?: string }): AppError {
   return hostError('HOST_NO_SUDO', input, {
-    message: `cannot become root: ${input.why}`,
+    message: `privilege escalation failed: ${input.why}`,
     hint: input.hint ?? 'Connect as root, or allow this user to use sudo for all commands',
   });
 }
 
-/** Sudo wants a password and has none, or it got a wrong one. */
+/** Sudo requires a password that is missing or wrong. */
 export function hostSudoPassword(input: HostProblem & { why: string; hint: string }): AppError {
-  return hostError('HOST_SUDO_PASSWORD', input, { message: `cannot become root: ${input.why}`, hint: input.hint });
+  return hostError('HOST_SUDO_PASSWORD', input, { message: `privilege escalation failed: ${input.why}`, hint: input.hint });
 }
 
-/** The known_hosts file cannot be read: it may say anything, so no key can be trusted. */
+/** The known_hosts file cannot be read, so no host key can be trusted. */
 export function knownHostsUnreadable(input: HostProblem & { file: string; why: string }): AppError {
   return hostError('HOST_KEY_UNKNOWN', input, {
     message: `cannot check the host key: cannot read ${input.file}: ${input.why}`,
@@ -198,7 +208,10 @@ export function knownHostsUnreadable(input: HostProblem & { file: string; why: s
   });
 }
 
-/** A file of RevokedHostKeys cannot be used: it may revoke any key, so none can be trusted. @param input.line where it is malformed */
+/**
+ * A file of RevokedHostKeys cannot be used, so no host key can be trusted. @param input.line position of a
+ * syntax error
+ */
 export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number; why: string; hint: string }): AppError {
   const { file, line, why, hint } = input;
   return hostError('HOST_KEY_UNKNOWN', input, {
@@ -208,7 +221,7 @@ export function revokedKeysUnusable(input: HostProblem & { file: string; line?: 
   });
 }
 
-/** An error of a jump host, told as one of the host behind it; other errors as they are. */
+/** Reports an error of a jump host as an error of the host behind it; returns other errors unchanged. */
 export function throughJumpHost(error: unknown, host: string): unknown {
   if (!(error instanceof AppError)) return error;
   const problems = error.problems.map((problem) => ({
@@ -220,7 +233,7 @@ export function throughJumpHost(error: unknown, host: string): unknown {
   return new AppError(problems, { exitCode, ...(detail === undefined ? {} : { detail }), cause: cause ?? error });
 }
 
-/** ssh_config is wrong or asks for something unsupported. Exit code 2: nothing was touched. */
+/** ssh_config is invalid or uses an unsupported option. Exit code 2: nothing was changed. */
 export function sshConfigInvalid(input: {
   file?: string;
   line?: number;
@@ -242,13 +255,13 @@ export function sshConfigInvalid(input: {
   );
 }
 
-/** A program of this machine that did not do what was asked; what it said first is the reason. */
+/** A failed program on the local host; the first paragraph of its stderr is the reason. */
 export function localCommandFailed(
   argv: readonly string[],
   { exitCode, stderr }: { readonly exitCode: number | null; readonly stderr: string },
 ): AppError {
   const [why = ''] = stderr.trim().split(/\n\s*\n/);
-  const end = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
+  const end = exitCode === null ? 'was killed by a signal' : `exited with code ${exitCode}`;
   const message = `${argv.join(' ')} ${end}${why === '' ? '' : `: ${printable(why, 300)}`}`;
   return new AppError({ code: 'LOCAL_COMMAND_FAILED', message }, { exitCode: 2, detail: stderr });
 }

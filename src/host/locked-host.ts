@@ -8,55 +8,68 @@ import type { FactQueries } from './facts/query.ts';
 import type { Host, PerformOptions } from './host.ts';
 import type { Operation } from './plan/operation.ts';
 
-/** How a host is written to: one writer at a time, and whether changes have to be confirmed. */
+/** How a host is written to: one writer at a time, and whether changes must be confirmed. */
 export interface WriterOptions {
   readonly owner: LockOwner;
-  /** Whosever lock is there is taken away. */
+  /** Breaks any existing lock. */
   readonly breakLock: boolean;
-  /** Whether the process that holds a lock ended without giving it back, as far as that can be known here. */
+  /**
+   * Whether the process that holds a lock exited without releasing it, as far as the local host can
+   * determine.
+   */
   readonly isGone: (holder: LockHolder) => boolean;
-  /** Null: a change of a kubelet is final at once. */
+  /** Null: a kubelet change is final immediately. */
   readonly confirm: ConfirmOptions | null;
 }
 
 export interface ConfirmOptions {
-  /** Without a confirmation within this time the host takes the change back. */
+  /** Without a confirmation within this time the host rolls back the change. */
   readonly timeoutMs: number;
-  /** Makes a new connection to the same host, over which the change is confirmed. */
+  /** Opens a new connection to the same host for the confirmation. */
   readonly reconnect: () => Promise<Host>;
 }
 
-/** A host whose lock is taken with the first thing that is done there. */
+/** A host whose lock is taken with the first operation. */
 export interface Writer extends Host {
   readonly options: WriterOptions;
   /**
-   * Arms a revert with the next program, before its other operations. From then on each program first checks that the change still waits for its
-   * confirmation: while a connection was lost, the host may have reverted it. Null: no revert is armed or checked any more.
+   * Arms a revert with the next program, before its other operations. After that each program first checks
+   * that the change still waits for its confirmation, because the host may have reverted it while a
+   * connection was lost. Null: no revert is armed or checked any more.
    */
   arm(revert: RevertRequest | null): void;
-  /** Until then (Unix milliseconds) a connection that is lost is made anew when something is asked. Null: it is an error. */
+  /**
+   * Until then (Unix milliseconds) a lost connection is reopened on the next request. Null: a lost connection
+   * is an error.
+   */
   patientUntil(time: number | null): void;
-  /** Works over the connection there is, or over a new one where it was lost. What is done so is done without the lock. */
+  /** Uses the existing connection, or a new one if it was lost. Does not use the lock. */
   over<T>(work: (host: Host) => Promise<T>): Promise<T>;
-  /** What gives the lock back; none where it is not held. Whoever has it done says so with `wasReleased`. */
+  /**
+   * The operations that release the lock; empty if it is not held. After running them, the caller must call
+   * `wasReleased`.
+   */
   releasing(): readonly Operation[];
   wasReleased(): void;
-  /** Gives the lock back where it is held and the host still answers (else it ends with its time), and closes a connection that was made anew. */
+  /**
+   * Releases the lock if it is held and the host is reachable (otherwise it expires), and closes a reopened
+   * connection.
+   */
   end(): Promise<void>;
 }
 
-/** For the time a program may take that has not taken the lock anew. */
+/** Margin for a program that runs without renewing the lock. */
 const LOCK_MARGIN_SECONDS = 60;
 const LOCK_SECONDS = 900;
 const RETRY_MS = 1_000;
 
-/** Makes a host one that is written to by one alone. */
+/** Wraps a host so that only one writer changes it. */
 export function lockedHost(first: Host, options: WriterOptions, clock: Clock): Writer {
   let current = first;
   let lost = false;
   let held = false;
   let armed: RevertRequest | null = null;
-  /** The change that was armed, and waits for its confirmation as far as we know. */
+  /** The armed change that, as far as known, waits for its confirmation. */
   let open: string | null = null;
   let patience: number | null = null;
   const { owner, breakLock, confirm } = options;
@@ -148,7 +161,7 @@ export function lockedHost(first: Host, options: WriterOptions, clock: Clock): W
         await performLocked(operations, performOptions);
       } catch (error) {
         if (open === null || !(error instanceof CommitGoneError) || error.record !== null) throw error;
-        // Confirmed by hand in the meantime: the host keeps the change, and there is nothing to check any more.
+        // Confirmed by hand in the meantime: the host keeps the change, so no further checks are needed.
         open = null;
         await performLocked(operations, performOptions);
       }
@@ -167,16 +180,16 @@ export function lockedHost(first: Host, options: WriterOptions, clock: Clock): W
   };
 }
 
-/** A host that is connected to anew is connected to in the same way. */
+/** Reconnects in the same way as the first connection. */
 function dialFrom({ dial, name }: Host, ...args: Parameters<Dial>): ReturnType<Dial> {
-  if (dial === undefined) throw new Error(`${name} was connected to in another way before`);
+  if (dial === undefined) throw new Error(`cannot reconnect to ${name}`);
   return dial(...args);
 }
 
 /** A host that shuts down kills the programs of its sessions before it closes their connections. */
 const LOST = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|PROGRAM_KILLED|SHUTTING_DOWN)$/;
 
-/** Whether an error says that the host can't be talked to, now or any more. It may answer again later. */
+/** Whether an error means that the host is unreachable. It may become reachable again. */
 export function isConnectionLost(error: unknown): boolean {
   return isAppError(error) && LOST.test(error.code);
 }

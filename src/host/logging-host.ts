@@ -3,7 +3,7 @@ import type { FactQuery } from './facts/query.ts';
 import type { Host } from './host.ts';
 import { describePending } from './operation-kinds.ts';
 
-/** A Host that tells with `-v 2` what it asks and does. Contents of files are never told. */
+/** A Host that logs queries and operations with `-v 2`. Contents of files are never logged. */
 export function loggingHost(host: Host, reporter: Reporter): Host {
   if (reporter.verbosity !== undefined && reporter.verbosity < VERBOSITY) return host;
   const notify = (code: string, message: string): void =>

@@ -2,7 +2,10 @@ import { quickAtFirst, type Wait } from '../base/wait-until.ts';
 import type { Fact } from './facts/fact.ts';
 import type { Host } from './host.ts';
 
-/** Asks a host for a fact (several combined with `combineFacts`) in one round trip. Throws what `host.ask` throws. */
+/**
+ * Queries a fact of a host (several with `combineFacts`) in one round trip. Throws the errors of
+ * `host.query`.
+ */
 export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal): Promise<T> {
   return fact.parse(await host.query(fact.queries, signal === undefined ? {} : { signal }));
 }

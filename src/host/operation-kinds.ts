@@ -36,12 +36,12 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     done: ({ path, content }) => `put ${path} (${(content.size / 1e6).toFixed(1)} MB)`,
     failed: ({ path }) => `cannot write ${path}`,
   },
-  'make-directory': { done: ({ path }) => `made directory ${path}`, failed: ({ path }) => `cannot make directory ${path}` },
+  'make-directory': { done: ({ path }) => `created directory ${path}`, failed: ({ path }) => `cannot create directory ${path}` },
   'remove-file': { done: ({ path }) => `removed ${path}`, failed: ({ path }) => `cannot remove ${path}` },
   'move-file': { done: ({ path, to }) => `moved ${path} to ${to}`, failed: ({ path, to }) => `cannot move ${path} to ${to}` },
   'empty-directory': { done: ({ path }) => `emptied ${path}`, failed: ({ path }) => `cannot empty ${path}` },
   'remove-directory': {
-    done: ({ path }) => `removed ${path} with all that was in it`,
+    done: ({ path }) => `removed ${path} and its content`,
     failed: ({ path }) => `cannot remove directory ${path}`,
   },
   'remove-empty-directory': {
@@ -49,17 +49,17 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     failed: ({ path }) => `cannot remove directory ${path}`,
   },
   'unmount-below': {
-    done: ({ path }) => `unmounted what was mounted below ${path}`,
-    failed: ({ path }) => `cannot unmount what is mounted below ${path}`,
+    done: ({ path }) => `unmounted the file systems below ${path}`,
+    failed: ({ path }) => `cannot unmount the file systems below ${path}`,
     extraMs: 60_000,
   },
   run: { done: ({ what, argv }) => `ran ${what ?? argv.join(' ')}`, command: (operation) => operation },
   'remove-pods': {
-    done: ({ criSocket }) => `removed the pods of ${criSocket}`,
+    done: ({ criSocket }) => `removed the Pods of ${criSocket}`,
     command: ({ criSocket, mayStay }) => ({
       kind: 'run',
       argv: removePods(criSocket, mayStay === true),
-      what: `removing the pods of ${criSocket}`,
+      what: `removing the Pods of ${criSocket}`,
     }),
     extraMs: 1_200_000,
   },
@@ -79,12 +79,12 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     extraMs: 1_200_000,
   },
   'hold-packages': {
-    done: ({ packages }) => `keeps ${packages.join(', ')} at ${packages.length === 1 ? 'its version' : 'their versions'}`,
+    done: ({ packages }) => `holds ${packages.join(', ')} at the installed version`,
     command: ({ packages }) => ({ kind: 'run', argv: ['apt-mark', 'hold', ...packages] }),
   },
-  'download-file': { done: ({ path }) => `fetched ${path}`, command: downloadFile, extraMs: 600_000 },
+  'download-file': { done: ({ path }) => `downloaded ${path}`, command: downloadFile, extraMs: 600_000 },
   'extract-archive': {
-    done: ({ path, to }) => `unpacked ${path} in ${to}`,
+    done: ({ path, to }) => `unpacked ${path} to ${to}`,
     command: ({ path, to }) => extractArchive(path, to),
     extraMs: 120_000,
   },
@@ -101,11 +101,11 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
   'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
   'arm-revert': {
     done: () => 'armed the rollback',
-    failed: () => 'cannot have the host take the change back by itself (--no-confirm does without)',
+    failed: () => 'cannot arm the automatic rollback (--no-confirm skips it)',
   },
-  'check-commit': { done: () => 'checked that the change still waits', failed: () => 'cannot continue the change' },
+  'check-commit': { done: () => 'checked that the change still waits for its confirmation', failed: () => 'cannot continue the change' },
   'confirm-commit': { done: () => 'confirmed the change of an earlier run', failed: () => 'cannot confirm the change' },
-  'revert-commit': { done: () => 'rolled the change back', failed: () => 'cannot take the change back' },
+  'revert-commit': { done: () => 'rolled back the change', failed: () => 'cannot roll back the change' },
 };
 
 function kindOf<O extends Operation>(operation: O): OperationKind<Operation> {

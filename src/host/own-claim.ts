@@ -1,9 +1,9 @@
 import type { Problem } from '../base/errors.ts';
 
-/** The Node that a host of a run stands for. */
+/** The Node that a host of a run claims. */
 export interface NodeClaim {
   readonly nodeName: string;
-  /** By certificate and key; else by the word of the operator. */
+  /** Proven by certificate and key; otherwise named by the operator. */
   readonly isProven: boolean;
   /** Null: not known. */
   readonly machineId: string | null;
@@ -12,13 +12,13 @@ export interface NodeClaim {
 /** The claim of one member. */
 export interface OwnClaim {
   /**
-   * Takes the place of an earlier one, where the host is planned again.
+   * Replaces an earlier claim when the host is planned again.
    * @param host its name in messages
    */
   set(host: string, claim: NodeClaim): void;
   /**
-   * Why the host may not be changed: another host of the run stands for its Node. Empty: none does, as far as
-   * hosts were looked at.
+   * Why the host must not be changed: another host of the run claims its Node. Empty: no conflict among the
+   * hosts checked so far.
    */
   problems(): readonly Problem[];
 }

@@ -8,7 +8,7 @@ import type { WriterOptions } from './locked-host.ts';
 import type { OwnClaim } from './own-claim.ts';
 import type { Change, HostChange, PhasePlan } from './plan/change.ts';
 
-/** What every phase may use. `cluster` is null when there is no API server to talk to. */
+/** The context of all phases. `cluster` is null without an API server. */
 export interface PhaseContext {
   readonly host: Host;
   /** The facts of this run, where they are kept from one phase to the next: `host` is then the same object. */
@@ -19,9 +19,12 @@ export interface PhaseContext {
   readonly clock: Clock;
   readonly reporter: Reporter;
   readonly signal?: AbortSignal;
-  /** How hosts are written to. Absent: nobody else is kept off, and changes are final at once (files that are staged into a directory). */
+  /**
+   * Options for writing to hosts. Absent: no lock, and changes are final immediately (files staged into a
+   * directory).
+   */
   readonly writing?: WriterOptions;
-  /** The Node that the host stands for in a run over several. Absent: it is the only host. */
+  /** The Node that the host claims in a run over several hosts. Absent: single host. */
   readonly claim?: OwnClaim;
 }
 
@@ -44,77 +47,87 @@ export function withCluster<Options, Result>(
   };
 }
 
-/** What makes the changes of a phase ones that have to be confirmed. */
+/** Makes the changes of a phase require a confirmation. */
 export interface PhaseCommit<Input, Facts> {
-  /** What the phases below it write: kept and put back with its own files. */
+  /** The files of its child phases: saved and restored with its own files. */
   readonly paths: readonly string[];
   /**
-   * Looks, before anything is changed, at what the change may take away.
-   * @returns waits until that is there again, and shows the change
+   * Records, before the change, the state that the change may break.
+   * @returns waits until that state is restored, and verifies the change
    */
   prepare(context: PhaseContext, input: Input, facts: Facts, changes: readonly HostChange[]): Promise<ProveCommit>;
 }
 
 /**
  * @param deadline Unix milliseconds
- * @param checkOpen asks the host whether the change still waits for its confirmation
- * @returns what was not proven although the change may stay, as a sentence without a full stop; undefined: all was
- * @throws AppError when there is no proof until then, or what `checkOpen` throws
+ * @param checkOpen checks on the host whether the change still waits for its confirmation
+ * @returns the part that could not be verified although the change may stay, as a sentence without a full
+ *   stop; undefined: all was verified
+ * @throws AppError when the verification fails until the deadline, or errors of `checkOpen`
  */
 export type ProveCommit = (deadline: number, checkOpen: () => Promise<void>) => Promise<string | undefined>;
 
-/** A step of a workflow: observe only reads, plan is pure, applying is the engine's, verify proves that it worked. */
+/**
+ * A step of a workflow: `observe` only reads, `plan` is pure, the engine applies the changes, `verify` checks
+ * the result.
+ */
 export interface PhaseDefinition<Input, Facts> {
-  /** kubeadm's name where kubeadm has the phase; `parent/child` below one. */
+  /** kubeadm's name where kubeadm has the phase; child phases are `parent/child`. */
   readonly name: string;
   readonly short: string;
-  /** Waits for what the phase needs from the ones before it; only when phases are applied, never when they are planned. */
+  /** Waits for results of earlier phases; called only when phases are applied, not when they are planned. */
   ready?(context: PhaseContext, input: Input): Promise<void>;
-  /** The changes are made even when `ready` or a phase before it fails: they tidy up. The failure is thrown afterwards. */
+  /**
+   * The changes are made even when `ready` or an earlier phase fails: they are cleanup. The failure is thrown
+   * afterwards.
+   */
   readonly tidiesUp?: boolean;
   /**
-   * The phase writes files, whose contents were decided before any phase ran, and nothing waits for them in the phase. Neighbours of this kind are looked at with
-   * one program and written with another: on a slow host each program costs seconds.
+   * The phase only writes files whose contents were decided before any phase ran. Adjacent phases of this
+   * kind are observed with one program and written with another: on a slow host each program takes seconds.
    */
   readonly writesFilesOnly?: boolean;
-  /** The API server with other credentials than the workflow's, or one that was not there when it began; null: the workflow's. Asked before each look. */
+  /**
+   * Uses the API server with other credentials than the workflow's, or one that did not exist when the
+   * workflow began; null: the workflow's. Called before each observation.
+   */
   cluster?(input: Input, context: PhaseContext): Cluster | null | Promise<Cluster | null>;
   observe(context: PhaseContext, input: Input): Promise<Facts>;
   plan(facts: Facts, input: Input): PhasePlan;
-  /** Throws when what was applied does not work. Also called when there was nothing to do. */
+  /** Throws when the applied changes do not work. Also called when there were no changes. */
   verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<void>;
-  /** What takes a failed verification back, or null when there is nothing good to go back to. */
+  /** The changes that roll back a failed verification, or null when there was no working state before. */
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
-  /** Proves that the way back worked. Not stopped by the interruption that may be the reason for it. */
+  /** Verifies the rollback. Ignores the abort signal, which may be what triggered it. */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void>;
-  /** Absent: its changes are final at once. */
+  /** Absent: its changes are final immediately. */
   readonly commit?: PhaseCommit<Input, Facts>;
 }
 
-/** One look at a phase: its plan, and what can be done with it. The facts stay inside. */
+/** One observation of a phase: its plan and operations. The facts are kept inside. */
 export interface ObservedPhase {
   readonly plan: PhasePlan;
   verify(applied: readonly Change[]): Promise<void>;
   undo(applied: readonly HostChange[]): readonly HostChange[] | null;
-  /** False: nothing proves that the way back worked. */
+  /** False: the rollback cannot be verified. */
   readonly provesUndone: boolean;
   verifyUndone(): Promise<void>;
   readonly commit: { readonly paths: readonly string[]; prepare(changes: readonly HostChange[]): Promise<ProveCommit> } | null;
 }
 
-/** A phase without the type of its facts, so that phases of a workflow fit in one list. */
+/** A phase without its facts type, so that the phases of a workflow fit in one list. */
 export interface Phase<Input> {
   readonly name: string;
   readonly short: string;
   readonly tidiesUp: boolean;
   readonly writesFilesOnly: boolean;
-  /** The context the phase works in: its cluster may be its own. */
+  /** The context of the phase, possibly with its own cluster. */
   contextFor(context: PhaseContext, input: Input): Promise<PhaseContext>;
   ready(context: PhaseContext, input: Input): Promise<void>;
   inspect(context: PhaseContext, input: Input): Promise<ObservedPhase>;
 }
 
-/** Makes a phase of its definition: the facts of each look stay between its observe, plan, verify and undo. */
+/** Creates a phase from its definition. The facts of an observation are passed to plan, verify and undo. */
 export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Facts>): Phase<Input> {
   return {
     name: definition.name,

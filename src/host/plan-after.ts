@@ -3,25 +3,25 @@ import type { PhaseContext } from './phase.ts';
 import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import type { PlannedWorkflow } from './run-workflow.ts';
 
-/** Prepares and plans a workflow on the host of a context. */
 export type PlanStep = (context: PhaseContext) => Promise<PlannedWorkflow>;
 
 export interface StepsInOrder {
   readonly first: PlanStep;
   readonly then: PlanStep;
-  /** Names of the phases of the second one, to say what waits. */
+  /** Names of the phases of the second workflow, to show what is deferred. */
   readonly thenPhases: readonly string[];
 }
 
 /**
- * Plans two workflows of which the second can only be prepared when the first is done (the kubelet has to be there before it can be asked). Where the first
- * has nothing to do both are planned; else the phases of the second are deferred, and planned when they are applied.
- * @throws what either throws
+ * Plans two workflows where the second one depends on the first (the kubelet must be installed before it can
+ * be queried). If the first one plans no changes, both are planned; otherwise the phases of the second one
+ * are deferred and planned at apply time.
+ * @throws errors of both workflows
  */
 export async function planAfter(context: PhaseContext, { first, then, thenPhases }: StepsInOrder): Promise<PlannedWorkflow> {
   const before = await first(context);
   if (before.refusals.length > 0 || !hasChanges(before.host)) return together(before, await then(context));
-  const reason = `${changedPhases(before.host).join(', ')} ${changedPhases(before.host).length === 1 ? 'comes' : 'come'} first`;
+  const reason = `waits for ${changedPhases(before.host).join(', ')}`;
   const waiting = thenPhases.map((phase): NamedPhasePlan => ({ phase, plan: { changes: [], deferred: reason } }));
   return {
     host: { ...before.host, phases: [...before.host.phases, ...waiting] },
@@ -40,7 +40,7 @@ async function applyNow(then: PlanStep, context: PhaseContext): Promise<HostPlan
   return planned.apply(context);
 }
 
-/** The second workflow may be refused; then the host was changed all the same. */
+/** If the second workflow is refused, the host was nevertheless changed by the first one. */
 async function changedAlready<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

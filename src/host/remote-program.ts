@@ -20,12 +20,13 @@ import type { FactQuery } from './facts/query.ts';
 import { commandOf } from './operation-kinds.ts';
 import type { Operation, RunCommand } from './plan/operation.ts';
 
-/** Exit code of a program that did not arrive whole. */
+/** Exit code of a program that was received incompletely. */
 export const INCOMPLETE_EXIT = 97;
 
 /**
- * Reads the whole program before it runs any of it: what a broken connection cut off, or a login shell's profile read before us, is never half executed. Where
- * the account exports a variable of the same name, the program would be in the environment of all it starts.
+ * Reads the whole program before any of it runs, so that a program truncated by a lost connection, or partly
+ * consumed by a login shell's profile, is never half executed. `unset p`: an exported variable of this name
+ * would put the program into the environment of all child processes.
  */
 export function shellLoader(nonce: string): readonly string[] {
   return [
@@ -36,18 +37,21 @@ export function shellLoader(nonce: string): readonly string[] {
 }
 
 export interface ProgramOptions {
-  /** Unpredictable; marks the borders between answers. */
+  /** Unpredictable separator between answers. */
   readonly nonce: string;
-  /** A directory that stands for `/`, or null: the host's own root. */
+  /** A directory used as `/`, or null: the host's own root. */
   readonly rootDir: string | null;
 }
 
 export interface OperationOptions extends ProgramOptions {
-  /** Part of the names of temporary files: unpredictable, and in no command line. A file that is sent in pieces has the same for all of them. */
+  /**
+   * Part of the names of temporary files: unpredictable and never in a command line. Equal for all pieces of
+   * a file.
+   */
   readonly temporaryId: string;
 }
 
-/** A part of a file that is put in its place later, by `put-file`. */
+/** A piece of a file that `put-file` installs later. */
 export interface PieceOperation {
   readonly kind: 'piece';
   readonly path: string;
@@ -56,8 +60,8 @@ export interface PieceOperation {
 }
 
 /**
- * The program that answers all questions in one round trip. Answers come framed: `\n<nonce> <index> <exit code>\n` ends each on stdout,
- * `\n<nonce> <index>\n` on stderr.
+ * The program that answers all queries in one round trip. Answers are framed: on stdout `\n<nonce> <index>
+ * <exit code>\n` ends each answer, on stderr `\n<nonce> <index>\n`.
  */
 export function renderQuestions(queries: readonly FactQuery[], options: ProgramOptions): string {
   const lines = queries.map((question, index) => `out\n${queryLines(question)}\nmark ${index} $?`);
@@ -72,8 +76,8 @@ export function renderQuestions(queries: readonly FactQuery[], options: ProgramO
 }
 
 /**
- * The program that runs operations in order and stops at the first that fails. Framed like answers. Files that follow each other are written as a group:
- * when one cannot be written, none is.
+ * The program that runs operations in order and stops at the first failure. Framed like answers. Consecutive
+ * files are written as a group: if one cannot be written, none is.
  */
 export function renderOperations(operations: readonly (Operation | PieceOperation)[], options: OperationOptions): string {
   const lines = operations.map((operation, index) => {
@@ -92,12 +96,12 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
     needs('arm-revert', 'check-commit', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '',
     needs('arm-revert') ? ARM_FUNCTIONS : '',
   ];
-  // What went well has nothing more to say on stderr.
+  // Stderr of successful operations is dropped.
   const begin = [`T=${temporaryPart(options.temporaryId)}`, operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH];
   return renderProgram([...begin, ...lines, 'ERR=; out; exit 0'], functions, options);
 }
 
-/** Names of files have 255 bytes, and most of them are for the name it stands for. */
+/** File names are limited to 255 bytes, most of which are needed for the name of the target. */
 function temporaryPart(id: string): string {
   return id.replaceAll('-', '').slice(0, 16);
 }
@@ -112,12 +116,13 @@ const TREE_KINDS = [
   'unmount-below',
 ] as const;
 
-/** Start marks: output before them belongs to the login shell. On stderr the mark is written where a process writes there first. */
+/** Start marks: output before them belongs to the login shell. The stderr mark is written lazily. */
 const BEGIN = 'tell start 0';
 const BEGIN_BOTH = 'mark start 0';
 
 function renderProgram(lines: readonly string[], functions: readonly string[], { nonce, rootDir }: ProgramOptions): string {
-  // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
+  // The environment variable lets a host that is only a directory (an image being built, the lab) set its
+  // root.
   const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(trimTrailing(rootDir, '/'))}`;
   return [`B=${nonce}`, root, SHARED_FUNCTIONS + functions.join(''), ...lines, `#end ${nonce}`].join('\n');
 }
@@ -141,7 +146,7 @@ function queryLines(question: FactQuery): string {
 
 type WriteFile = Extract<Operation, { kind: 'write-file' }>;
 
-/** Content goes as a word of the shell, or in base64 where it holds what no word can. */
+/** Content is passed as a shell word, or in base64 if a word cannot contain it. */
 function stageLines({ path, content, mode, owner }: WriteFile): string {
   const text = revealText(content);
   const head = `w_stage ${quoteShell(path)} ${octal(mode)} ${quoteShell(owner)}`;
@@ -187,12 +192,12 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
   }
 }
 
-/** Never one of our functions. A shell around it would cost the host one process more. */
+/** `command` prevents a call of one of our functions; a subshell would cost an additional process. */
 function runLine({ argv, okExit }: RunCommand): string {
   return `command ${argv.map(quoteShell).join(' ')} </dev/null${okExits(okExit)}`;
 }
 
-/** Of a reason that is kept on the host. */
+/** Length limit of a reason that is stored on the host. */
 const MAX_REASON = 500;
 
 function takeLock({ owner, seconds, breaks }: LockRequest): string {
@@ -214,7 +219,7 @@ function okExits(okExit: readonly number[] | undefined): string {
 const HERE_END = 'EOF_KUBELETADM';
 const HERE = `<<'${HERE_END}'`;
 
-/** Plain text goes as it is; anything a here-document would change goes in base64. */
+/** Plain text is passed unchanged, text that a here-document would alter in base64. */
 function heredoc(text: string): { encoding: 'plain' | 'base64'; lines: string } {
   const plain = (text === '' || text.endsWith('\n')) && !/[\0\r]|^EOF_KUBELETADM$/m.test(text);
   if (plain) return { encoding: 'plain', lines: text };
@@ -225,21 +230,22 @@ function base64Lines(text: string): string {
   return `${Buffer.from(text, 'utf8').toString('base64').replace(/.{76}/g, '$&\n')}\n`;
 }
 
-/** Permission bits as chmod and people write them: `0644`. */
+/** Permission bits for chmod: `0644`. */
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }
 
 export interface Frame {
-  /** Of the question or operation. */
+  /** Index of the query or operation. */
   readonly index: number;
   readonly body: Uint8Array;
   readonly exitCode: number | null;
 }
 
 /**
- * Cuts framed output into the answers' bodies, in the order they ended. What comes before the start mark (banners, motd) is dropped.
- * @returns as many frames as ended; the program broke off after the last one
+ * Splits framed output into the answers, in order of completion. Output before the start mark (banners, motd)
+ * is dropped.
+ * @returns the completed frames; the program was aborted after the last one
  */
 export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[] {
   const buffer = Buffer.from(output.buffer, output.byteOffset, output.byteLength);
@@ -257,7 +263,7 @@ export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[]
   }
 }
 
-/** Where the line of the first mark ends; null when none has come whole. */
+/** End of the line of the first mark; null if no complete mark was received. */
 export function endOfMark(output: Uint8Array, nonce: string): number | null {
   const buffer = Buffer.from(output.buffer, output.byteOffset, output.byteLength);
   const at = buffer.indexOf(`\n${nonce} `);

@@ -171,9 +171,9 @@ async function observeBefore<Input>(
     const about = { host: host.name, phase: phase.name };
     if (exact) {
       reportDifference(reporter, about, { difference, between: 'the plan and what would be applied now' });
-      throw planStale(host.name, `${phase.name}: something changed while it waited for its turn`);
+      throw planStale(host.name, `${phase.name}: the host or the cluster changed since the plan was made`);
     }
-    const message = 'the host or the cluster changed since the plan was made: planned again';
+    const message = 'the host or the cluster changed since the plan was made: replanned';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', ...about, message });
     reportDifference(reporter, about, { difference, between: 'the plan and what is applied now' });
   }
@@ -200,7 +200,7 @@ export function reportDifference(
  */
 export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
   return new AppError(
-    { host, code: 'PLAN_STALE', message: why, hint: 'Check the difference, then plan again, or accept it with apply --replan' },
+    { host, code: 'PLAN_STALE', message: why, hint: 'Check the difference, then plan again, or accept the difference with apply --replan' },
     { exitCode },
   );
 }
@@ -227,7 +227,7 @@ async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...co
       const { plan } = await phase.inspect(own, input);
       await applyChanges(plan.changes, phase.name, own);
     } catch (error) {
-      const message = `could not tidy up: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `cleanup failed: ${error instanceof Error ? error.message : String(error)}`;
       context.reporter.report({ level: 'warning', code: 'TIDY_UP_FAILED', host: context.host.name, phase: phase.name, message });
     }
   }
@@ -328,7 +328,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
     const problem = {
       host: host.name,
       code: 'ROLLBACK_FAILED',
-      message: `${phase}: and the old configuration does not work any more either: ${why}`,
+      message: `${phase}: the rollback failed: the previous configuration does not work either: ${why}`,
     };
     throw new AppError([...error.problems, problem], { cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
   }
@@ -462,7 +462,7 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;
     const likely = closestName(name, new Set(names.flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
-    const hint = likely === null ? `See kubeletadm ${workflow.name} --help for its phases` : `Did you mean ${likely}?`;
+    const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help` : `Did you mean ${likely}?`;
     throw usageError(`${workflow.name} has no phase ${name}`, hint);
   }
   const only = run.onlyPhase;

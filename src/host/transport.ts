@@ -1,17 +1,20 @@
 import type { Dial } from '../kube/dial.ts';
 export interface RunOptions {
-  /** Sent to the process, then its input is closed. Secrets travel here, never in argv. */
+  /** Sent to the stdin of the process, which is then closed. Secrets are passed here, never in argv. */
   readonly stdin?: string;
   /** Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** More output than this on stdout or stderr ends the process with an error; default 32 MiB. A hostile host can't fill our memory. */
+  /**
+   * More output than this on stdout or stderr kills the process with an error; default 32 MiB. Limits the
+   * memory that a hostile host can use.
+   */
   readonly maxOutputBytes?: number;
-  /** Called with each piece of stdout as it arrives. */
+  /** Called with each chunk of stdout as it arrives. */
   readonly onStdout?: (chunk: Uint8Array) => void;
 }
 
-/** What a process left. Output is not trimmed. `exitCode` is null when a signal ended it. */
+/** Result of a process. Output is not trimmed. `exitCode` is null if the process was killed by a signal. */
 export interface RunResult {
   readonly exitCode: number | null;
   readonly signal: string | null;
@@ -20,17 +23,18 @@ export interface RunResult {
 }
 
 /**
- * All that a way to reach a host has to provide. A command is an argv array, never a string: only the SSH transport quotes.
- * `run` resolves whatever the exit code is.
+ * A connection to a host. A command is an argv array, never a string: only the SSH transport quotes. `run`
+ * resolves for any exit code.
  *
- * Errors (AppError): HOST_UNREACHABLE, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT, HOST_CONNECTION_LOST,
+ * Errors (AppError): HOST_UNREACHABLE, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN,
+ * HOST_AUTH_FAILED, HOST_TIMEOUT, HOST_CONNECTION_LOST,
  * HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND (the program itself could not be started).
  */
 export interface Transport {
-  /** Inventory name, first word of every message about this host. */
+  /** Inventory name, the prefix of all messages about this host. */
   readonly name: string;
   run(argv: readonly string[], options?: RunOptions): Promise<RunResult>;
-  /** Absent: what the host reaches is reached from here as well. */
+  /** Absent: the local host reaches the same addresses directly. */
   readonly dial?: Dial;
   close(): Promise<void>;
 }

@@ -9,16 +9,16 @@ import type { PhaseContext } from './phase.ts';
 
 export interface UnitTarget {
   readonly unit: string;
-  /** Answers 200 on the host when the unit does its work; null: then the unit alone is looked at. */
+  /** URL on the host that returns 200 when the unit works; null: only the state of the unit is checked. */
   readonly readyUrl: string | null;
 }
 
 const LONGEST_MS = 60_000;
-/** Without an answer that tells, a unit has to stay up that long. */
+/** Without a health check, a unit must stay active this long. */
 const QUIET_MS = 3_000;
 
 /**
- * Waits until a service is up and says that it is ready, for a minute.
+ * Waits up to one minute until a service is active and ready.
  * @throws AppError UNIT_NOT_READY with the last line of its journal
  */
 export async function waitForUnit(context: PhaseContext, phase: string, { unit, readyUrl }: UnitTarget): Promise<void> {
@@ -54,15 +54,15 @@ function answerOf(url: string | null) {
 }
 
 function describe(unit: string, state: UnitState | null, ready: HttpFact | null): string {
-  if (state?.activeState !== 'active') return `${unit} is ${state?.activeState ?? 'not there'}`;
-  if (ready === null) return `${unit} is up`;
-  return `${unit} is up, and ${'status' in ready ? `answers ${ready.status}: ${printable(ready.body.trim(), 200)}` : `does not answer: ${ready.error}`}`;
+  if (state?.activeState !== 'active') return `${unit} is ${state?.activeState ?? 'not installed'}`;
+  if (ready === null) return `${unit} is active`;
+  return `${unit} is active, but its health check ${'status' in ready ? `returned ${ready.status}: ${printable(ready.body.trim(), 200)}` : `failed: ${ready.error}`}`;
 }
 
 async function lastWord({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, unit: string, seconds: number): Promise<string> {
   const argv = ['journalctl', `--unit=${unit}`, `--since=-${seconds}s`, '--lines=20', '--output=cat', '--no-pager'];
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
   const lines = journal.exitCode === 0 ? journal.stdout.trim().split('\n') : [];
-  // What systemd says of the unit is known already.
+  // The state messages of systemd are already in the error.
   return printable(lines.findLast((line) => !/\.service: |^(?:Started|Stopped|Stopping|Starting) /.test(line)) ?? '', 400);
 }

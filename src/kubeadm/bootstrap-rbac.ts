@@ -12,19 +12,18 @@ type Namespaced = Named & { readonly namespace: string };
 const group = (name: string): JsonObject => ({ kind: 'Group', name });
 const user = (name: string): JsonObject => ({ kind: 'User', name });
 
-/** Who logs in with a bootstrap token that `init` or `token create` makes. */
+/** Group of the bootstrap tokens that `init` and `token create` create. */
 export const BOOTSTRAP_GROUP = group('system:bootstrappers:kubeadm:default-node-token');
-/** All kubelets. */
 export const NODES_GROUP = group(NODES_GROUP_NAME);
-/** Whoever shows no credentials. */
+/** User of requests without credentials. */
 export const ANONYMOUS = user('system:anonymous');
 
-/** A Role that lets one ConfigMap of its namespace be read. */
+/** A Role that grants read access to one ConfigMap of its namespace. */
 export function readConfigMapRole(at: Namespaced, configMap: string): KubeObject {
   return readRole(at, 'configmaps', configMap);
 }
 
-/** A Role that lets one Secret of its namespace be read. */
+/** A Role that grants read access to one Secret of its namespace. */
 export function readSecretRole(at: Namespaced, secret: string): KubeObject {
   return readRole(at, 'secrets', secret);
 }
@@ -34,31 +33,29 @@ function readRole({ namespace, name }: Namespaced, resource: string, object: str
   return { apiVersion: API_VERSION, kind: 'Role', metadata: { name, namespace }, rules: [rule] };
 }
 
-/** A RoleBinding to the Role of its name. */
+/** A RoleBinding to the Role of the same name. */
 export function namespacedBinding({ namespace, name }: Namespaced, subjects: readonly JsonObject[]): KubeObject {
   const roleRef = { apiGroup: API_GROUP, kind: 'Role', name };
   return { apiVersion: API_VERSION, kind: 'RoleBinding', metadata: { name, namespace }, roleRef, subjects };
 }
 
-/** A ClusterRole with these rules. */
 export function clusterRole(name: string, rules: readonly JsonObject[]): KubeObject {
   return { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: { name }, rules };
 }
 
-/** A pod's account, as a binding names it. */
+/** A ServiceAccount as a subject of a binding. */
 export function serviceAccountSubject({ name, namespace }: Namespaced): JsonObject {
   return { kind: 'ServiceAccount', name, namespace };
 }
 
-/** A ClusterRoleBinding to a ClusterRole. */
 export function clusterBinding(name: string, role: string, subject: JsonObject): KubeObject {
   const roleRef = { apiGroup: API_GROUP, kind: 'ClusterRole', name: role };
   return { apiVersion: API_VERSION, kind: 'ClusterRoleBinding', metadata: { name }, roleRef, subjects: [subject] };
 }
 
 /**
- * What lets nodes join by themselves: joining nodes look whether their name is taken, ask for a client certificate and get it approved; nodes renew theirs.
- * And who may do what else in a cluster of kubeadm: its administrators, and the API server at the kubelets.
+ * The RBAC rules that let nodes join and renew their certificates automatically, and the rules for
+ * administrators and for the API server's access to kubelets.
  * @see kubeadm 1.36 phases/bootstraptoken/node and phases/kubeconfig (kubeadm:cluster-admins, from 1.29 on)
  */
 export function bootstrapRbac(): readonly KubeObject[] {

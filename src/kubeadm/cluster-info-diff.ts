@@ -6,8 +6,9 @@ import { readYaml, sameYaml } from '../kube/same-yaml.ts';
 import { CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from './cluster-info.ts';
 
 /**
- * What brings cluster-info to what is wanted. One that names another address of the same cluster is kept with a warning: it may be a load balancer's.
- * @param declared the wanted address was declared, so it is meant
+ * The change from the existing cluster-info to the desired one. A server address that differs is kept with a
+ * warning when the CA is the same: it may belong to a load balancer.
+ * @param declared the user declared the desired address, so it replaces the existing one
  */
 export function diffClusterInfo(
   found: KubeObject | null,
@@ -16,7 +17,7 @@ export function diffClusterInfo(
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
   if (found === null) {
     return {
-      change: { kind: 'create-object', object: desired, reason: 'it is missing' },
+      change: { kind: 'create-object', object: desired, reason: 'does not exist' },
       warnings: declared ? [] : loopbackWarnings(desired),
     };
   }
@@ -25,23 +26,23 @@ export function diffClusterInfo(
   const [existing, ours] = [clusterOf(before), clusterOf(after)];
   const sameAuthority = existing['certificate-authority-data'] === ours['certificate-authority-data'];
   if (sameAuthority && typeof existing.server === 'string' && !declared) {
-    const message = `ConfigMap kube-public/cluster-info sends joining nodes to ${existing.server}, not to ${String(ours.server)}: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload`;
+    const message = `ConfigMap kube-public/cluster-info names the server ${existing.server}, not ${String(ours.server)}; the ConfigMap is kept. Set controlPlaneEndpoint, or replace the ConfigMap with --force-upload`;
     return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
   }
-  // Signatures of the old text would only mislead: the signer makes them anew.
+  // The signatures belong to the old content: kube-controller-manager signs the new content.
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
   const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(desired) } };
-  const reason = sameAuthority ? 'it names another address' : 'it names another certificate authority';
+  const reason = sameAuthority ? 'its server address differs' : 'its CA differs';
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: declared ? [] : loopbackWarnings(desired) };
 }
 
-/** The address of an administrator's tunnel is of no use to nodes. */
+/** Nodes cannot use a loopback address, such as the one of an administrator's tunnel. */
 function loopbackWarnings(clusterInfo: KubeObject): readonly Warning[] {
   const server = String(clusterOf(kubeconfigOf(clusterInfo)).server);
   const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[|\]$/g, '') : '';
   const address = parseIp(host);
   if (host !== 'localhost' && !(address !== null && isLoopback(address))) return [];
-  const message = `joining nodes are sent to ${server}, which other hosts cannot reach. Declare controlPlaneEndpoint (--control-plane-endpoint)`;
+  const message = `kube-public/cluster-info names the server ${server}, a loopback address that joining nodes cannot reach. Set controlPlaneEndpoint (--control-plane-endpoint)`;
   return [{ code: 'CLUSTER_INFO_LOOPBACK', message }];
 }
 
@@ -49,7 +50,7 @@ function kubeconfigOf(clusterInfo: KubeObject): string {
   return dataOf(clusterInfo)[CLUSTER_INFO_KUBECONFIG] ?? '';
 }
 
-/** The first cluster of a kubeconfig; empty when the text holds none. */
+/** The first cluster of a kubeconfig; empty when the text contains none. */
 function clusterOf(kubeconfig: string): JsonObject {
   const root = readYaml(kubeconfig);
   const first = isJsonObject(root) && Array.isArray(root.clusters) ? (root.clusters[0] as Json) : null;

@@ -3,29 +3,29 @@ import type { HostKubeconfig } from '../kube/host-kubeconfig.ts';
 import type { OperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
 import type { EtcdCredentials } from './control-plane/etcd-credentials.ts';
 
-/** An API server and the credentials for it. A kubeconfig of a host is accepted only as `rebuildHostKubeconfig` makes it. */
+/** An API server and its credentials. A host's kubeconfig must have passed `rebuildHostKubeconfig`. */
 export type ClusterTarget = OperatorClusterTarget | HostClusterTarget;
 
-/** With the operator's own kubeconfig. */
+/** Uses the operator's own kubeconfig. */
 export interface OperatorClusterTarget {
   readonly kubeconfig: OperatorKubeconfig;
   readonly context?: string;
-  /** Its connections are opened from this host, where they are not opened from here. */
+  /** Host that opens the connections; absent: the local host. */
   readonly from?: Host;
 }
 
-/** With the credentials of a host. */
+/** Uses the credentials of a host. */
 export interface HostClusterTarget {
   readonly kubeconfig: HostKubeconfig;
-  /** In place of the address in the kubeconfig. */
+  /** Replaces the server address of the kubeconfig. */
   readonly server?: string;
-  /** Its connections are opened from this host, where they are not opened from here. */
+  /** Host that opens the connections; absent: the local host. */
   readonly from?: Host;
 }
 
 export interface EtcdTarget extends EtcdCredentials {
-  /** `https://ADDRESS:2379` of members. */
+  /** `https://ADDRESS:2379` of the members. */
   readonly endpoints: readonly string[];
-  /** Its connections are opened from this host, where they are not opened from here. */
+  /** Host that opens the connections; absent: the local host. */
   readonly from: Host;
 }

@@ -7,22 +7,23 @@ import { dataOf } from './cluster-info.ts';
 import { isGenerated, unsignedAnnotations } from './kubelet-config-map.ts';
 
 /**
- * What brings a ConfigMap with the configuration of a component to what is wanted. One that somebody wrote or edited by hand is kept with a warning that shows
- * the difference, where kubeadm would overwrite it; labels and annotations of others stay.
- * @param options `force`: replace that one too; `keptCode`: code of the warning
+ * The change from the existing ConfigMap of a component configuration to the desired one. A ConfigMap that
+ * was written or edited by hand is kept with a warning that shows the difference, where kubeadm would
+ * overwrite it. Labels and annotations of others are kept.
+ * @param options `force`: replace a ConfigMap edited by hand too; `keptCode`: code of the warning
  */
 export function diffComponentConfig(
   found: KubeObject | null,
   desired: KubeObject,
   { force, keptCode }: { readonly force: boolean; readonly keptCode: string },
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
-  if (found === null) return { change: { kind: 'create-object', object: desired, reason: 'it is missing' }, warnings: [] };
+  if (found === null) return { change: { kind: 'create-object', object: desired, reason: 'does not exist' }, warnings: [] };
   const [before, after] = [dataOf(found), dataOf(desired)];
   const differing = Object.keys(after).filter((key) => !sameYaml(before[key] ?? '', after[key] ?? ''));
   if (differing.length === 0) return { change: null, warnings: [] };
   if (!isGenerated(found) && !force)
     return { change: null, warnings: [{ code: keptCode, message: keptMessage(found, desired, differing) }] };
-  const reason = isGenerated(found) ? 'it was generated from other settings' : 'it differs, and --force-upload was given';
+  const reason = isGenerated(found) ? 'it was generated from different settings' : 'it differs, and --force-upload was given';
   const annotations = { ...unsignedAnnotations(found), ...desired.metadata.annotations };
   const object = { ...found, metadata: { ...found.metadata, annotations }, data: { ...before, ...after } };
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: [] };
@@ -37,5 +38,5 @@ function keptMessage(found: KubeObject, desired: KubeObject, keys: readonly stri
       after: `${label} as it would be uploaded`,
     });
   });
-  return `${describeRef(refOf(found))} was not generated or was edited by hand: it is kept. Replace it with --force-upload; the difference:\n${diffs.join('')}`;
+  return `${describeRef(refOf(found))} was written or edited by hand and is kept. To replace it, use --force-upload. Difference:\n${diffs.join('')}`;
 }

@@ -9,15 +9,15 @@ export const CLUSTER_CONFIGURATION_KEY = 'ClusterConfiguration';
 const KUBEADM_CONFIG = { namespace: KUBE_SYSTEM, name: KUBEADM_CONFIG_NAME } as const;
 
 /**
- * The ConfigMap with the ClusterConfiguration.
- * @param cluster as `encodeClusterConfiguration` gives it
+ * The ConfigMap that contains the ClusterConfiguration.
+ * @param cluster as returned by `encodeClusterConfiguration`
  * @see kubeadm 1.36 phases/uploadconfig
  */
 export function kubeadmConfigMap(cluster: JsonObject): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: KUBEADM_CONFIG, data: { [CLUSTER_CONFIGURATION_KEY]: encodeYaml(cluster) } };
 }
 
-/** Role and RoleBinding that let nodes and joining nodes read it. */
+/** Role and RoleBinding that grant read access to nodes and joining nodes. */
 export function kubeadmConfigRbac(): readonly [role: KubeObject, binding: KubeObject] {
   const at = { namespace: KUBEADM_CONFIG.namespace, name: 'kubeadm:nodes-kubeadm-config' };
   return [readConfigMapRole(at, KUBEADM_CONFIG.name), namespacedBinding(at, [BOOTSTRAP_GROUP, NODES_GROUP])];

@@ -1,6 +1,6 @@
 /**
- * The phases of kubeadm's commands that are about the control plane. A workflow at an API server that is given, or of a worker, does without them, so leaving them out changes nothing:
- * configuration files and command lines written for kubeadm may name them.
+ * The control plane phases of kubeadm's commands. Workflows without a control plane do not have these phases,
+ * but configuration files and command lines written for kubeadm may skip them.
  * @see kubeadm 1.36 init, join and reset --help
  */
 const CONTROL_PLANE_PHASES = {
@@ -54,7 +54,9 @@ const CONTROL_PLANE_PHASES = {
   reset: ['remove-etcd-member'],
 };
 
-/** The control plane's phases of a kubeadm command. Skipping one that a workflow does not have is no error. */
+/**
+ * The control plane phases of a kubeadm command. Skipping a phase that a workflow does not have is no error.
+ */
 export function controlPlanePhases(command: 'init' | 'join' | 'reset'): readonly string[] {
   return CONTROL_PLANE_PHASES[command];
 }

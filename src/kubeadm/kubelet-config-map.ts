@@ -18,9 +18,9 @@ export function kubeletConfigMapName(minor: number): string {
 }
 
 /**
- * The ConfigMap with the KubeletConfiguration of all nodes. The hash annotation marks one that nobody wrote by hand: kubeadm and we may make such a
- * ConfigMap anew, others are kept.
- * @param generated the user gave no KubeletConfiguration
+ * The ConfigMap with the KubeletConfiguration of all nodes. The hash annotation marks generated content:
+ * kubeadm and kubeletadm may replace it; content written by hand is kept.
+ * @param generated the user provided no KubeletConfiguration
  * @see kubeadm 1.36 phases/kubelet/config.go, componentconfigs/checksums.go
  */
 export function kubeletConfigMap(name: string, yaml: string, generated: boolean): KubeObject {
@@ -29,7 +29,7 @@ export function kubeletConfigMap(name: string, yaml: string, generated: boolean)
   return generated ? signConfigMap(configMap) : configMap;
 }
 
-/** Marks a ConfigMap as one that nobody wrote by hand (see `isGenerated`). */
+/** Marks a ConfigMap as generated (see `isGenerated`). */
 export function signConfigMap(configMap: KubeObject): KubeObject {
   const hash = configMapHash((configMap.data ?? {}) as Readonly<Record<string, string>>);
   const annotations = { ...configMap.metadata.annotations, [HASH_ANNOTATION]: hash };
@@ -37,7 +37,8 @@ export function signConfigMap(configMap: KubeObject): KubeObject {
 }
 
 /**
- * kubeadm's hash of a ConfigMap: SHA-256 over the values of `data` in the order of their sorted keys, then those of `binaryData`.
+ * kubeadm's hash of a ConfigMap: SHA-256 over the values of `data`, sorted by key, then the values of
+ * `binaryData`.
  * @see kubeadm 1.36 componentconfigs/checksums.go ChecksumForConfigMap
  */
 export function configMapHash(data: Readonly<Record<string, string>>, binaryData: Readonly<Record<string, Uint8Array>> = {}): string {
@@ -53,13 +54,13 @@ export function unsignedAnnotations({ metadata }: KubeObject): Readonly<Record<s
   return others;
 }
 
-/** True when the ConfigMap carries kubeadm's hash and nobody edited it since. */
+/** Whether the ConfigMap carries kubeadm's hash and was not edited since. */
 export function isGenerated(configMap: KubeObject): boolean {
   const expected = configMap.metadata.annotations?.[HASH_ANNOTATION];
   return expected !== undefined && expected === configMapHash((configMap.data ?? {}) as Readonly<Record<string, string>>);
 }
 
-/** Role and RoleBinding that let nodes and joining nodes read the ConfigMap. */
+/** Role and RoleBinding that grant nodes and joining nodes read access to the ConfigMap. */
 export function kubeletConfigRbac(configMapName: string): readonly [role: KubeObject, binding: KubeObject] {
   const metadata = { name: `kubeadm:${configMapName}`, namespace: KUBE_SYSTEM };
   const rule = { apiGroups: [''], resources: ['configmaps'], resourceNames: [configMapName], verbs: ['get'] } satisfies JsonObject;

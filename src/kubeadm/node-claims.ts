@@ -1,16 +1,18 @@
 import type { NodeClaim, OwnClaim } from '../host/own-claim.ts';
 import { clashOf } from './node-identity.ts';
 
-/** The Nodes that the members of a run stand for. */
+/** The Nodes claimed by the members of a run. */
 export interface NodeClaims {
   /** @param name of the member, unique in the run */
   of(name: string): OwnClaim;
 }
 
-/** Claims of one run. */
 export function nodeClaims(): NodeClaims {
   const claims = new Map<string, { readonly host: string; readonly claim: NodeClaim }>();
-  /** Members by what only one may have: a run may have thousands. */
+  /**
+   * Members by claimed key (Node name or machine-id): a lookup instead of a comparison of all pairs, since a
+   * run may have thousands of members.
+   */
   const holders = new Map<string, Set<string>>();
   const holdersOf = (key: string): Set<string> => {
     const found = holders.get(key) ?? new Set();

@@ -9,14 +9,14 @@ export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
 export const SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 export const CSRS = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
 
-/** Where a request stands, the latest word of whoever decides. */
+/** State of a CSR: the latest decision of the approver and the signer. */
 export type CsrState =
   | { readonly kind: 'pending' }
   | { readonly kind: 'approved' }
   | { readonly kind: 'issued' }
   | { readonly kind: 'denied' | 'failed'; readonly why: string };
 
-/** A CertificateSigningRequest as far as nodes are concerned. */
+/** The parts of a CertificateSigningRequest that matter for nodes. */
 export interface NodeCsr {
   readonly name: string;
   readonly created: Date;
@@ -26,7 +26,7 @@ export interface NodeCsr {
   readonly usages: readonly string[];
   readonly expirationSeconds: number | null;
   readonly state: CsrState;
-  /** Null when it can't be read. */
+  /** Null when the request cannot be parsed. */
   readonly request: CertificateRequest | null;
 }
 
@@ -35,7 +35,7 @@ const texts = z.array(z.string()).nullish();
 const SCHEMA = z.object({
   metadata: z.object({
     name: z.string(),
-    creationTimestamp: text.refine((time) => !Number.isNaN(Date.parse(time ?? '1970-01-01T00:00:00Z')), 'expected a time'),
+    creationTimestamp: text.refine((time) => !Number.isNaN(Date.parse(time ?? '1970-01-01T00:00:00Z')), 'must be a time'),
   }),
   spec: z.object({
     signerName: text,
@@ -76,7 +76,7 @@ function stateOf(status: CsrStatus): CsrState {
   const found = (type: string) => conditions.find((condition) => condition.type === type);
   const refused = found('Denied') ?? found('Failed');
   if (refused !== undefined) {
-    const why = [refused.reason, refused.message].filter(Boolean).join(': ') || 'no reason was given';
+    const why = [refused.reason, refused.message].filter(Boolean).join(': ') || 'no reason given';
     return { kind: refused.type === 'Denied' ? 'denied' : 'failed', why };
   }
   if (certificate !== '') return { kind: 'issued' };
@@ -84,36 +84,36 @@ function stateOf(status: CsrStatus): CsrState {
 }
 
 /**
- * What keeps the kubelet signers of kube-controller-manager from a request, in words; null when they would take it. The approver looks at the same.
+ * Why the kubelet signers of kube-controller-manager reject a CSR; null when they accept it. The approver
+ * applies the same rules.
  * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go (1.36)
  */
 export function kubeletRequestFailure({ signerName, usages, request }: Pick<NodeCsr, 'signerName' | 'usages' | 'request'>): string | null {
-  if (request === null) return 'it holds no readable request';
+  if (request === null) return 'it contains no readable request';
   const serving = signerName === SERVING_SIGNER;
   const { organizations, commonNames, dnsNames, ipAddresses, otherNames } = request;
-  if (organizations.join(',') !== NODES_GROUP_NAME)
-    return `its organization is ${listed(organizations) || 'empty'}, not system:nodes alone`;
+  if (organizations.join(',') !== NODES_GROUP_NAME) return `its organization is ${listed(organizations) || 'empty'}, not only system:nodes`;
   if (commonNames.length !== 1 || !commonNames[0]?.startsWith(NODE_USER_PREFIX))
     return `its common name is ${listed(commonNames) || 'empty'}, not system:node:NAME`;
   const names = [...dnsNames, ...ipAddresses];
-  if (otherNames.length > 0) return `it asks for names that are no DNS names and no addresses: ${listed(otherNames)}`;
-  if (!serving && names.length > 0) return `it asks for names (${listed(names)}), and a client certificate has none`;
-  if (serving && names.length === 0) return 'it asks for no names, and a serving certificate needs one';
+  if (otherNames.length > 0) return `it requests SANs that are neither DNS names nor IP addresses: ${listed(otherNames)}`;
+  if (!serving && names.length > 0) return `it requests SANs (${listed(names)}), but a client certificate must have none`;
+  if (serving && names.length === 0) return 'it requests no SANs, but a serving certificate needs at least one';
   const desired = ['digital signature', serving ? 'server auth' : 'client auth'];
   const odd = usages.filter((usage) => !desired.includes(usage) && usage !== 'key encipherment');
   const missing = desired.filter((usage) => !usages.includes(usage));
-  if (odd.length > 0) return `it asks for the usage ${listed(odd)}`;
-  return missing.length > 0 ? `it does not ask for the usage ${missing.join(', ')}` : null;
+  if (odd.length > 0) return `it requests the usage ${listed(odd)}`;
+  return missing.length > 0 ? `it does not request the usage ${missing.join(', ')}` : null;
 }
 
-/** At most eight of the texts, which the requester chose. */
+/** At most eight of the texts, since the requester controls them. */
 function listed(texts: readonly string[]): string {
   return [...texts.slice(0, 8).map((each) => each.split(' ').map(printableName).join(' ')), ...(texts.length > 8 ? ['...'] : [])].join(
     ', ',
   );
 }
 
-/** The name of the node a request is for; null when it is for none. */
+/** The name of the Node that a CSR is for; null when it is for none. */
 export function nodeOfRequest({ request }: Pick<NodeCsr, 'request'>): string | null {
   return /^system:node:(.+)$/.exec(request?.commonNames[0] ?? '')?.[1] ?? null;
 }

@@ -20,44 +20,44 @@ import {
 } from './node-identity-problems.ts';
 import { leadsTo } from './pki/certificate-checks.ts';
 
-/** Whether a host showed which Node its kubelet is. */
+/** Whether a host proved which Node its kubelet is. */
 export type NodeProof = { readonly kind: 'proven'; readonly nodeName: string } | UnprovenNode;
 
 interface UnprovenNode extends WhyUnproven {
   readonly kind: 'unproven';
-  /** What an unverified certificate says: good enough to refuse a contradiction, never to act on. */
+  /** The Node name in an unverified certificate: sufficient to reject a contradiction, never to act on. */
   readonly claimed: string | null;
 }
 
 export interface ProofRules {
-  /** CAs that the API server accepts client certificates of. */
+  /** CAs that the API server accepts for client certificates. */
   readonly authorities: readonly CertificateContent[];
-  /** What the host was asked to sign. */
+  /** The text that the host had to sign. */
   readonly challenge: string;
-  /** Of the machine this program runs on: the clock of the host is the host's word. */
+  /** Time of the local host: the clock of the host is not trusted. */
   readonly now: Date;
-  /** An expired certificate counts: it is about to be renewed. */
+  /** Accept an expired certificate, since it is about to be renewed. */
   readonly acceptsExpired?: boolean | undefined;
 }
 
-/** By how much the clocks of this machine and of the signer may differ when a certificate was just issued. */
+/** Tolerated clock difference between the local host and the signer of a new certificate. */
 const CLOCK_SKEW_MS = 3_600_000;
-/** RFC 1123 subdomain: what a Node may be called. */
+/** RFC 1123 subdomain: a valid Node name. */
 const NODE_NAME = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
 /**
- * The text that a host signs with the key of its kubelet. It begins with what it is for, so that the
- * signature is good for nothing else.
- * @param nonce unpredictable, and never used before
+ * The text that a host signs with the key of its kubelet. Its prefix states the purpose, so that the
+ * signature is valid for nothing else.
+ * @param nonce unpredictable and never reused
  */
 export function challengeOf(nonce: string): string {
   return `kubeletadm: which Node is this host? ${nonce}`;
 }
 
 /**
- * Verifies which Node the kubelet of a host is: its client certificate is issued by a CA of the cluster for
- * `system:node:NAME` in `system:nodes`, is valid, is for clients, and the host signed the challenge with its
- * key.
+ * Verifies which Node the kubelet of a host is: a CA of the cluster issued its client certificate for
+ * `system:node:NAME` in `system:nodes`, the certificate is valid for client authentication now, and the host
+ * signed the challenge with its key.
  * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go ValidateKubeletClientCSR, for subject and usage
  *   (1.36)
  */
@@ -66,29 +66,30 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   const certificate = pem === null ? null : readCertificate(pem);
   const claimed = certificate === null ? null : nodeOfSubject(certificate);
   const unproven = (cause: WhyUnproven['cause'], why: string): UnprovenNode => ({ kind: 'unproven', cause, why, claimed });
-  if (pem === null) return unproven('missing', `it has no kubelet client certificate${source === null ? '' : ` in ${where}`}`);
+  if (pem === null) return unproven('missing', `the host has no kubelet client certificate${source === null ? '' : ` in ${where}`}`);
   const its = `the kubelet client certificate in ${where}`;
   if (certificate === null) return unproven('missing', `${its} is damaged`);
-  if (claimed === null) return unproven('missing', `${its} is not for a user system:node:NAME in the group system:nodes`);
+  if (claimed === null) return unproven('missing', `${its} does not authenticate a user system:node:NAME in the group system:nodes`);
   if (rules.authorities.length === 0)
-    return unproven('no-ca', `${its} cannot be verified: neither the cluster nor the kubeconfig has a CA for client certificates`);
+    return unproven('no-ca', `${its} cannot be verified: neither the cluster nor the kubeconfig contains a CA for client certificates`);
   const now = rules.now.getTime();
   const isOver = ({ notAfter }: CertificateContent): boolean => rules.acceptsExpired !== true && notAfter.getTime() < now;
   const isEarly = ({ notBefore }: CertificateContent): boolean => notBefore.getTime() > now + CLOCK_SKEW_MS;
   const issuers = rules.authorities.filter((authority) => !isOver(authority) && !isEarly(authority));
   if (!issuers.some((authority) => leadsTo(certificate, [], authority)))
-    return unproven('untrusted', `${its} names ${claimed} and is not signed by the cluster's CA`);
+    return unproven('untrusted', `${its} names ${claimed} but is not signed by the cluster CA`);
   if (isEarly(certificate)) return unproven('expired', `${its} is not valid before ${certificate.notBefore.toISOString()}`);
   if (isOver(certificate)) return unproven('expired', `${its} expired on ${certificate.notAfter.toISOString()}`);
-  if (!certificate.extKeyUsage.includes('TLS Web Client Authentication')) return unproven('untrusted', `${its} is not for clients`);
+  if (!certificate.extKeyUsage.includes('TLS Web Client Authentication'))
+    return unproven('untrusted', `${its} does not allow client authentication`);
   if (signature === null && /openssl.{1,255}(?:not installed|not found)/.test((errorOutput ?? '').slice(0, 1000)))
     return unproven(
       'no-openssl',
-      'openssl is not installed on the host, which shows with it that it holds the key of its kubelet client certificate',
+      'openssl is not installed on the host, so the host cannot prove possession of the private key of its kubelet client certificate',
     );
   if (signature !== null && isSignedBy(certificate, rules.challenge, signature)) return { kind: 'proven', nodeName: claimed };
   const reported = signature === null && errorOutput !== null ? ` (${printable(errorOutput)})` : '';
-  return unproven('no-key', `${its} names ${claimed}, and the host does not hold the private key of that certificate${reported}`);
+  return unproven('no-key', `${its} names ${claimed}, but the host does not hold its private key${reported}`);
 }
 
 function nodeOfSubject({ subject }: CertificateContent): string | null {
@@ -109,21 +110,21 @@ function isSignedBy({ x509 }: CertificateContent, challenge: string, signature: 
 }
 
 export interface ClaimInput {
-  /** In messages. */
+  /** Host name for messages. */
   readonly host: string;
   readonly proof: NodeProof;
-  /** By the operator: `--node-name`, or the fleet file. Null: no name was given. */
+  /** Given by the operator: `--node-name` or the fleet file. Null: not given. */
   readonly named: string | null;
   readonly evidence: NodeEvidence;
-  /** How the operator gives the name. */
+  /** How the operator names the Node, for hints. */
   readonly nameHint: string;
 }
 
 /**
- * Which Node a host stands for: the one that it proved to be, or the one that the operator named. What a host
- * says of itself (hostname, flags, settings, the text of a certificate) is never enough.
- * @returns NODE_NOT_PROVEN where neither is the case, NODE_NAME_CONFLICT where the certificate is for another
- *   Node than the operator named
+ * The Node that a host claims: the proven one, or the one that the operator named. Unverified statements of
+ * the host (hostname, flags, settings, certificate text) are never sufficient.
+ * @returns NODE_NOT_PROVEN where the host proved no Node and none was named, NODE_NAME_CONFLICT where the
+ *   certificate is for another Node than the named one
  */
 export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput): NodeClaim | Problem {
   const { machineId } = evidence;
@@ -135,12 +136,12 @@ export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput
 }
 
 /**
- * What speaks against a host's being the Node that it stands for.
+ * Checks the claim of a host against the registered Node.
  * - Proven: the machine-ids must not contradict each other, and the host must have one.
- * - Named: host and Node must have the same machine-id, and share an address. Both are the host's word and
- *   only keep the operator from mistakes. The address may be any of the host, not the one of the connection:
- *   port forwarding, NAT and jump hosts lead to others.
- * @param node null: it is not registered, so that there is nothing to compare with
+ * - Named: host and Node must have the same machine-id and share an address. The host controls both values,
+ *   so they only protect the operator from mistakes. Any address of the host counts, since port forwarding,
+ *   NAT and jump hosts change the address of the connection.
+ * @param node null: not registered, so nothing can be compared
  */
 export function validateClaim(
   host: string,
@@ -171,9 +172,9 @@ function canonical(address: string): string {
 }
 
 /**
- * What keeps two hosts of a run apart: they stand for the same Node; or they have the same machine-id (clones
- * of one disk), and not both proved which Node they are.
- * @returns null: nothing
+ * Checks whether two hosts of a run conflict: both claim the same Node, or both have the same machine-id
+ * (cloned disk) and at least one of them did not prove its Node.
+ * @returns null: no conflict
  */
 export function clashOf(host: string, own: NodeClaim, other: { readonly host: string; readonly claim: NodeClaim }): Problem | null {
   const { claim } = other;

@@ -6,8 +6,10 @@ import { apiType, type TypedKind } from '../kube/api-types.ts';
 import { applyPlannedPatches, type PatchTarget, type PlannedPatch } from '../kubelet/patch-files.ts';
 
 /**
- * An object of the API as its Go type prints it, with the user's patches for a target applied. What the type does not have is left out again.
- * @throws AppError as `applyPatch`; CONFIG_WRONG_TYPE and its like, with the target in front, when a patch leaves a value of the wrong type
+ * An API object as its Go type prints it, with the user's patches for a target applied. Fields that the type
+ * does not have are dropped.
+ * @throws AppError as `applyPatch`; CONFIG_WRONG_TYPE and similar, prefixed with the target, when a patch
+ *   leaves a value of the wrong type
  * @see kubeadm 1.36 util/staticpod PatchStaticPod
  */
 export function patchedObject(

@@ -5,18 +5,17 @@ import { observe } from '../host/observe.ts';
 import { type HostKubeconfig, rebuildHostKubeconfig } from '../kube/host-kubeconfig.ts';
 
 export interface HostKubeconfigFile {
-  /** Path of the kubeconfig on the host. */
   readonly path: string;
-  /** Its text on the host, as it is or will be. */
+  /** Its content on the host, existing or planned. */
   readonly text: SensitiveText;
-  /** How to fix a kubeconfig that is refused, a sentence without a final stop. */
+  /** Hint for a rejected kubeconfig: a sentence without a full stop. */
   readonly hint: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Makes a kubeconfig that the local host can use from one of a host; the files that it names are read on the host.
- * @throws what `rebuildHostKubeconfig` and `host.ask` throw
+ * Makes a host's kubeconfig usable on the local host; files that it refers to are read on the host.
+ * @throws errors of `rebuildHostKubeconfig` and `host.query`
  */
 export async function readHostKubeconfig(host: Host, { path, text, hint, signal }: HostKubeconfigFile): Promise<HostKubeconfig> {
   const readFile = async (file: string): Promise<string | null> =>

@@ -1,24 +1,25 @@
 import { type Cidr, cidrContains, formatCidr, isGlobalUnicast, parseIp } from '../base/text/ip.ts';
 import type { San } from './pki/san.ts';
 
-/** The names and addresses of a cluster that no kubelet may serve with. */
+/** Names and addresses of a cluster that no kubelet may request in a serving certificate. */
 export interface ReservedNames {
-  /** `cluster.local`, in the form of `canonicalName`. */
+  /** `cluster.local`, as returned by `canonicalName`. */
   readonly clusterDomain: string;
   readonly serviceSubnets: readonly Cidr[];
   readonly podSubnets: readonly Cidr[];
-  /** Addresses of Services, in the form of `canonicalName`, by their Service. */
+  /** Service by address, in the form of `canonicalName`. */
   readonly services: ReadonlyMap<string, string>;
   /**
-   * Names and addresses of the API server, in the form of `canonicalName`, by the place that says so. A name may begin with `*.`. A control plane has some
-   * of them as its own.
+   * Source by name or address of the API server, in the form of `canonicalName`. A name may begin with `*.`.
+   * A control plane may own some of these names.
    */
   readonly apiServer: ReadonlyMap<string, string>;
 }
 
 /**
  * Why a SAN is reserved, as a clause; null when it is not.
- * @param isControlPlane the node runs an API server itself, so that names and addresses of the API server may be its own
+ * @param isControlPlane the node runs an API server, so names and addresses of the API server may be its
+ *   own
  */
 export function reservedReason(san: San, reserved: ReservedNames, isControlPlane: boolean): string | null {
   const why = san.kind === 'DNS' ? reservedDnsName(san.value, reserved) : reservedAddress(san.value, reserved);

@@ -9,77 +9,73 @@ import { kubeletRequestFailure, type NodeCsr, nodeOfRequest, SERVING_SIGNER } fr
 import { canonicalName, dnsSan, invalidDnsName, ipSan, printableName, type San } from './pki/san.ts';
 import { type ReservedNames, reservedReason } from './reserved-names.ts';
 
-/** Names and addresses of one node by a source other than its Node: a fleet file, the host itself. */
+/** Names and addresses of one node from a source other than its Node object: a fleet file or the host. */
 export interface KnownNames {
-  /** Name of the Node. */
   readonly node: string;
-  /** DNS names and IP addresses. */
   readonly values: readonly string[];
-  /** For messages: `fleet.yaml:12`, `host node2`. */
+  /** Source for messages: `fleet.yaml:12`, `host node2`. */
   readonly source: string;
 }
 
-/** A registered Node, as far as serving certificates are concerned. */
+/** The parts of a registered Node that matter for serving certificates. */
 export interface ServingNode {
   readonly name: string;
-  /** By the label that NodeRestriction forbids the kubelet to set. */
+  /** From the label that NodeRestriction forbids the kubelet to set. */
   readonly isControlPlane: boolean;
-  /** DNS names and addresses of the Node's status, which the kubelet writes. */
+  /** DNS names and addresses in the status of the Node, which the kubelet writes. */
   readonly statusAddresses: readonly string[];
   readonly podCidrs: readonly Cidr[];
 }
 
-/** A source that says a name or an address belongs to a Node. */
+/** States that a name or an address belongs to a Node, according to a source. */
 interface Claim {
   readonly node: string;
   readonly source: string;
-  /** False for the status of the Node: its kubelet, which asks for the certificate, writes it. */
+  /** False for the Node status, which the requesting kubelet writes. */
   readonly independent: boolean;
 }
 
-/** All that serving certificates are checked against; see `servingFacts`. */
+/** The data that serving certificates are checked against; see `servingFacts`. */
 export interface ServingFacts {
   readonly reserved: ReservedNames;
   readonly nodes: ReadonlyMap<string, ServingNode>;
-  /** By name or address in the form of `canonicalName`. */
+  /** By name or address, in the form of `canonicalName`. */
   readonly claims: ReadonlyMap<string, readonly Claim[]>;
-  /** What is known of a Node, by its name. */
+  /** Known names and addresses by Node name. */
   readonly knownValues: ReadonlyMap<string, ReadonlySet<string>>;
-  /** The Nodes of pod CIDRs, by `podCidrKey`. */
+  /** Node by pod CIDR, with `podCidrKey` as the key. */
   readonly podCidrs: ReadonlyMap<string, string>;
-  /** The prefix lengths in use, in bits of host part. */
+  /** The host-part lengths of the pod CIDRs, in bits. */
   readonly podCidrBits: readonly number[];
 }
 
-/** Why a CSR is not approved. */
 export interface CsrRefusal {
   /**
-   * CSR_RESERVED_NAME: of the API server, a Service or a pod. CSR_NAME_OF_ANOTHER_NODE: another Node or host has it as well. CSR_FOREIGN_NAME: not known of
-   * the node. CSR_INVALID_NAME: no DNS name. CSR_REFUSED: anything but the SANs.
+   * CSR_RESERVED_NAME: name of the API server, a Service or a Pod. CSR_NAME_OF_ANOTHER_NODE: another Node or
+   * host has the same name. CSR_FOREIGN_NAME: not known for the node. CSR_INVALID_NAME: not a DNS name.
+   * CSR_REFUSED: any issue other than the SANs.
    */
   readonly code: 'CSR_REFUSED' | 'CSR_RESERVED_NAME' | 'CSR_NAME_OF_ANOTHER_NODE' | 'CSR_FOREIGN_NAME' | 'CSR_INVALID_NAME';
-  /** A clause about the CSR. */
   readonly message: string;
 }
 
-/** A SAN of a CSR and the sources that say it belongs to the node. */
+/** A SAN of a CSR, with the sources that confirm it for the node. */
 export interface CheckedSan {
-  /** `DNS:node2`, safe to print. */
+  /** `DNS:node2`, escaped for printing. */
   readonly san: string;
-  /** Strongest first; empty: none. */
+  /** Strongest source first; empty: no source. */
   readonly sources: readonly string[];
-  /** At least one of the sources is not written by the kubelet. */
+  /** At least one source is not written by the kubelet. */
   readonly independent: boolean;
 }
 
-/** The result of all checks of one CSR. */
 export interface ServingVerdict {
   /** Empty: every check passed. */
   readonly refusals: readonly CsrRefusal[];
   readonly sans: readonly CheckedSan[];
 }
 
-/** No kubelet has so many names and addresses. */
+/** More SANs than any kubelet requests. */
 const MAX_SANS = 64;
 
 const NODE = z.object({
@@ -89,7 +85,7 @@ const NODE = z.object({
 });
 
 /**
- * A Node object as far as serving certificates are concerned.
+ * Reads the parts of a Node object that matter for serving certificates.
  * @throws AppError CLUSTER_ANSWER_INVALID when a member has the wrong type
  */
 export function servingNode(object: KubeObject): ServingNode {
@@ -104,8 +100,8 @@ export function servingNode(object: KubeObject): ServingNode {
 }
 
 /**
- * Prepares the checks: one pass over all Nodes, whatever the number of CSRs.
- * @param known sources other than the Nodes; those about Nodes that are not registered are ignored
+ * Prepares the checks in one pass over all Nodes.
+ * @param known sources other than the Nodes; entries for unregistered Nodes are ignored
  */
 export function servingFacts(reserved: ReservedNames, nodes: readonly ServingNode[], known: readonly KnownNames[]): ServingFacts {
   const byName = new Map(nodes.map((node) => [node.name, node]));
@@ -118,7 +114,7 @@ export function servingFacts(reserved: ReservedNames, nodes: readonly ServingNod
     else sameValue.push(claim);
     knownValues.get(claim.node)?.add(key);
   };
-  // A node may have chosen its name itself: a name that is an address proves nothing.
+  // A kubelet may choose its own Node name, so a Node name that is an IP address proves nothing.
   for (const { name } of nodes) add(name, { node: name, source: `name of Node ${name}`, independent: parseIp(name) === null });
   for (const { node, values, source } of known)
     if (byName.has(node)) for (const value of new Set(values)) add(value, { node, source, independent: true });
@@ -136,9 +132,10 @@ export function servingFacts(reserved: ReservedNames, nodes: readonly ServingNod
 }
 
 /**
- * Checks a CSR for a serving certificate of a kubelet: signer, state, requester, subject and usages; and that every SAN belongs to the requesting node and to
- * nothing else. The status of a Node is written by the kubelet that asks, so a SAN is refused, whatever the sources say, when it is reserved, when another
- * Node has it as well, or when it is a DNS name other than the Node's name or one that begins with the Node's name and a dot.
+ * Checks a CSR for a kubelet serving certificate: signer, state, requester, subject and usages, and that
+ * every SAN belongs to the requesting node only. Since the requesting kubelet writes the status of its Node,
+ * a SAN is rejected regardless of its sources when it is reserved, when another Node has it too, or when it
+ * is a DNS name other than the Node name or `NODE_NAME.DOMAIN`.
  */
 export function validateServingCsr(csr: NodeCsr, facts: ServingFacts): ServingVerdict {
   const sans = sansOf(csr);
@@ -169,24 +166,24 @@ function sansOf({ request }: NodeCsr): readonly San[] {
 function refuseOtherThanSans(csr: NodeCsr, node: string | null, registered: boolean, sanCount: number): readonly CsrRefusal[] {
   const refused = (message: string): CsrRefusal => ({ code: 'CSR_REFUSED', message });
   if (csr.signerName !== SERVING_SIGNER) return [refused(`the signer is ${printableName(csr.signerName)}, not ${SERVING_SIGNER}`)];
-  if (csr.state.kind !== 'pending') return [refused(`the CSR is ${csr.state.kind} already`)];
+  if (csr.state.kind !== 'pending') return [refused(`the CSR is already ${csr.state.kind}`)];
   const issue = kubeletRequestFailure(csr);
   if (issue !== null || node === null) return [refused(issue ?? 'the common name is not system:node:NAME')];
   const { otherSubject = [] } = csr.request ?? {};
   const found: CsrRefusal[] = [];
   const name = printableName(node);
   if (csr.username !== `system:node:${node}`)
-    found.push(refused(`the requester is ${printableName(csr.username)}, and the certificate is for system:node:${name}`));
+    found.push(refused(`the requester is ${printableName(csr.username)}, but the certificate is for system:node:${name}`));
   if (!csr.groups.includes(NODES_GROUP_NAME))
     found.push(refused(`the requester is not in the group system:nodes (${csr.groups.map(printableName).join(', ')})`));
   if (otherSubject.length > 0)
-    found.push(refused(`the subject has more than a common name and an organization: ${otherSubject.join(', ')}`));
+    found.push(refused(`the subject contains more than a common name and an organization: ${otherSubject.join(', ')}`));
   if (sanCount > MAX_SANS) found.push(refused(`the CSR has ${sanCount} SANs, more than ${MAX_SANS}`));
   if (!registered) found.push(refused(`Node ${name} does not exist`));
   return found;
 }
 
-/** The first rule that a SAN breaks. */
+/** The first rule that a SAN violates. */
 function refuseSan(san: San, node: ServingNode, facts: ServingFacts): CsrRefusal | null {
   const invalid = san.kind === 'DNS' ? invalidDnsName(san.written) : null;
   if (invalid !== null) return { code: 'CSR_INVALID_NAME', message: `${san.shown} ${invalid}` };
@@ -201,12 +198,12 @@ function refuseSan(san: San, node: ServingNode, facts: ServingFacts): CsrRefusal
   if (owner === null)
     return {
       code: 'CSR_FOREIGN_NAME',
-      message: `${san.shown} is not the name of Node ${node.name}, nor that name followed by a dot and a domain`,
+      message: `${san.shown} is neither the name of Node ${node.name} nor that name followed by a domain`,
     };
   if (claimsOf(san, node.name, facts).length > 0) return null;
   return {
     code: 'CSR_FOREIGN_NAME',
-    message: `${san.shown} is not a name or address of Node ${node.name}; known are ${listed([...(facts.knownValues.get(node.name) ?? [])].map(printableName))}`,
+    message: `${san.shown} is not a name or address of Node ${node.name}; its known names and addresses are ${listed([...(facts.knownValues.get(node.name) ?? [])].map(printableName))}`,
   };
 }
 
@@ -214,7 +211,7 @@ function claimsOf(san: San, node: string, { claims }: ServingFacts): readonly Cl
   return (claims.get(san.value) ?? []).filter((claim) => claim.node === node);
 }
 
-/** The Node whose name a DNS name is or begins with, the longest of them; null: none. */
+/** The Node with the longest name that equals the DNS name or is its prefix before a dot; null: none. */
 function nodeOfDnsName(name: string, nodes: ReadonlyMap<string, unknown>): string | null {
   for (let start = name; start !== ''; start = start.slice(0, Math.max(start.lastIndexOf('.'), 0))) if (nodes.has(start)) return start;
   return null;
@@ -230,7 +227,7 @@ function inPodCidrOfAnother({ kind, value }: San, { name }: ServingNode, { podCi
   return null;
 }
 
-/** The network of an address that leaves so many bits for hosts. */
+/** The network of an address with a host part of this many bits. */
 function podCidrKey({ family, value }: IpAddress, bits: number): string {
   return `${family} ${bits} ${value >> BigInt(bits)}`;
 }

@@ -147,7 +147,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
 
     it.each<[readonly string[], string]>([
       [[`ABCDEF.${SECRET}`], '<bootstrap-token>: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
-      [['--ttl', '-1h'], '--ttl: "-1h0m0s" is negative. A token that never expires has 0s. [CONFIG_OUT_OF_RANGE]'],
+      [['--ttl', '-1h'], '--ttl: "-1h0m0s" is negative. For a token that never expires, use 0s. [CONFIG_OUT_OF_RANGE]'],
       [['--ttl', 'long'], '--ttl: "long" is not a duration such as 24h or 90s [CONFIG_INVALID_FLAG]'],
       [['--usages', 'signing,foo'], '--usages: "foo" is not a valid token usage. Write signing or authentication. [CONFIG_INVALID_VALUE]'],
       [
@@ -194,7 +194,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       });
       const { code, stdout, stderr } = await token('list');
       expect([code, stdout.split('\n').length]).toEqual([0, 3]);
-      expect(stderr).toBe('warning: Secret bootstrap-token-zzzzzz holds no bootstrap token [TOKEN_SECRET_INVALID]\n');
+      expect(stderr).toBe('warning: Secret bootstrap-token-zzzzzz contains no valid bootstrap token [TOKEN_SECRET_INVALID]\n');
     });
 
     it('prints the token only to standard output, at any verbosity', async () => {

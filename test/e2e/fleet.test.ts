@@ -146,15 +146,15 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
       const { code, stdout, stderr } = await onBare('plan', '--limit', 'node1');
       expect(code, stderr).toBe(0);
       expect(stdout.split('\n').filter((line) => /^ {2}[-+~] /.test(line))).toEqual([
-        '  + [kernel-modules] write-file /etc/modules-load.d/kubeletadm.conf (0644 root:root): it is missing',
-        '  + [sysctls] write-file /etc/sysctl.d/90-kubeletadm.conf (0644 root:root): it is missing',
+        '  + [kernel-modules] write-file /etc/modules-load.d/kubeletadm.conf (0644 root:root): does not exist',
+        '  + [sysctls] write-file /etc/sysctl.d/90-kubeletadm.conf (0644 root:root): does not exist',
         expect.stringMatching(/^ {2}~ \[sysctls\] set-sysctl vm\.max_map_count: it is [0-9]+$/),
-        '  + [install-packages] write-file /etc/apt/keyrings/kubernetes-apt-keyring.asc (0644 root:root): it is missing',
-        '  + [install-packages] write-file /etc/apt/sources.list.d/kubernetes.list (0644 root:root): it is missing',
+        '  + [install-packages] write-file /etc/apt/keyrings/kubernetes-apt-keyring.asc (0644 root:root): does not exist',
+        '  + [install-packages] write-file /etc/apt/sources.list.d/kubernetes.list (0644 root:root): does not exist',
         '  ~ [install-packages] install-packages kubelet=1.36.* cri-tools lab-runtime: kubelet, cri-tools, lab-runtime are not installed',
-        '  ~ [install-packages] hold-packages kubelet: an upgrade of the system must not take it to another version',
-        '  ~ [install-packages] enable-unit lab-runtime: it is to run after a boot',
-        '  ~ [install-packages] start-unit lab-runtime: it is not running',
+        '  ~ [install-packages] hold-packages kubelet: system upgrades must not change its version',
+        '  ~ [install-packages] enable-unit lab-runtime: not enabled at boot',
+        '  ~ [install-packages] start-unit lab-runtime: not running',
         ...['kubelet-start', 'kubelet-start/remember', 'kubelet-wait-bootstrap', 'kubelet-wait-bootstrap/node', 'mark-node'].map(
           (phase) => `  ~ [${phase}] later: kernel-modules, sysctls, install-packages come first`,
         ),
@@ -206,7 +206,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
         expect(await onBare('apply', '--limit', 'node1')).toMatchObject({
           code: 3,
           stderr: expect.stringContaining(
-            `node1: ${foreign.key}: it holds the key ${foreign.fingerprint}, and ${repository.fingerprint} is expected. Nothing was installed.`,
+            `node1: ${foreign.key}: contains the key ${foreign.fingerprint}; expected only ${repository.fingerprint}. Nothing was installed.`,
           ),
         });
         // The right key, and a repository signed by another key.

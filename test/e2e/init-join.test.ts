@@ -193,7 +193,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect([refused.code, refused.stderr]).toEqual([
       3,
       expect.stringMatching(
-        /^node1: preflight: kubelet v1\.36\.2 would not start with this configuration: .*maxPods is odd\..*\[KubeletConfigAccepted\]$/m,
+        /^node1: preflight: kubelet v1\.36\.2 would fail at startup with this configuration: .*maxPods is odd\..*\[KubeletConfigAccepted\]$/m,
       ),
     ]);
     expect(sums('node1')).toBe(before);
@@ -238,7 +238,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const taken = await join2();
     expect(taken.code).toBe(3);
     expect(taken.stderr).toMatch(/^node2: preflight: port 10250 is in use\..*\[Port-10250\]$/m);
-    expect(taken.stderr).toMatch(/^node2: preflight: there is no kubelet on the PATH of the host\..*\[KubeletVersion\]$/m);
+    expect(taken.stderr).toMatch(/^node2: preflight: kubelet is not on the PATH of the host\..*\[KubeletVersion\]$/m);
     expect(lab.run('node2', 'ls -A /var/lib/kubelet /etc/kubernetes 2>/dev/null | head -1')).toBe('');
     lab.run('node2', 'systemctl stop squatter; mv /root/kubelet /usr/bin/');
   });

@@ -108,7 +108,7 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
 
   it('gets a new client certificate when its own is lost', async () => {
     lab.run('node2', `rm ${PEM}`);
-    expect((await run('certs', 'check')).stderr).toContain('it is missing');
+    expect((await run('certs', 'check')).stderr).toContain('does not exist');
     expect((await run('certs', 'renew-kubelet', '--kubeconfig', conf)).stderr).toContain('[NODE_NOT_PROVEN]');
     await expectDone('certs', 'renew-kubelet', '--kubeconfig', conf, '--node-name', 'node2');
     await expectDone('certs', 'check');

@@ -32,7 +32,7 @@ describe('options with unusable values', () => {
     [
       'a CA file without certificates',
       JOIN,
-      `discovery: ${noCertificate}: it holds no certificates, or one that cannot be read. Take /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
+      `discovery: ${noCertificate}: the file contains no certificates, or one that cannot be read. Use /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
     ],
   ])('%s', async (_, argv, line) => {
     expect(await runCommand(argv)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });
@@ -63,7 +63,7 @@ describe('options with unusable values', () => {
 
   it('a phase that does not exist', async () => {
     const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
-    expect([code, stderr]).toEqual([2, 'reset has no phase nope. See kubeletadm reset --help for its phases. [USAGE]\n']);
+    expect([code, stderr]).toEqual([2, 'reset has no phase nope. To list the phases, run kubeletadm reset --help. [USAGE]\n']);
   });
 
   it('two options that read standard input', async () => {

@@ -79,7 +79,9 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     const { code, stdout, stderr } = await onHost('check');
     expect(code).toBe(1);
     expect(stdout).toMatch(/\nnode1 +etcd-peer +CN=cp-1 +CN=etcd-ca +\S+Z +36[45]d +ok\n/);
-    expect(stderr).toMatch(/apiserver certificate in \/etc\/kubernetes\/pki\/apiserver\.crt: the private key with it is another one/);
+    expect(stderr).toMatch(
+      /apiserver certificate in \/etc\/kubernetes\/pki\/apiserver\.crt: the private key does not match the certificate/,
+    );
     expect(stderr).toMatch(/certs renew apiserver --host node1 gets another/);
   });
 
@@ -109,7 +111,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     const early = await phase('kubeconfig');
     expect(early.code).toBe(3);
     expect(early.stderr).toMatch(
-      /^node2: \/etc\/kubernetes\/admin\.conf needs the authority \/etc\/kubernetes\/pki\/ca\.crt, which is missing\. Run the phase certs\/ca first\. /m,
+      /^node2: \/etc\/kubernetes\/admin\.conf needs the CA \/etc\/kubernetes\/pki\/ca\.crt, which does not exist\. Run the phase certs\/ca first\. /m,
     );
     for (const name of ['certs', 'kubeconfig']) {
       const first = await phase(name);

@@ -95,8 +95,8 @@ describe('csr', { timeout: 120_000 }, () => {
     await admin.create({ ...CSR, metadata: { name: 'evil' }, spec });
     const { code, stdout, stderr } = await csr('approve', 'evil', '--trust-node-status');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toContain('evil is not approved: the requester is kubernetes-admin, and the certificate is for system:node:node2.');
-    expect(stderr).toMatch(/evil is not approved: DNS:api.example.org is not the name of Node node2.*\[CSR_FOREIGN_NAME\]/);
+    expect(stderr).toContain('evil is not approved: the requester is kubernetes-admin, but the certificate is for system:node:node2.');
+    expect(stderr).toMatch(/evil is not approved: DNS:api.example.org is neither the name of Node node2 nor .*\[CSR_FOREIGN_NAME\]/);
     expect(await stateOf('evil')).toEqual({});
     await admin.delete({ ...CSR, name: 'evil' });
   });
@@ -104,7 +104,9 @@ describe('csr', { timeout: 120_000 }, () => {
   it('does not confirm the address of a bridge that every host has', async () => {
     await put('bridge', ['node2', '172.17.0.1']);
     const { stderr } = await csr('approve', 'bridge', ...onNode2());
-    expect(stderr).toContain('IP:172.17.0.1 is not a name or address of Node node2; known are node2, 192.168.99.12.');
+    expect(stderr).toContain(
+      'IP:172.17.0.1 is not a name or address of Node node2; its known names and addresses are node2, 192.168.99.12.',
+    );
     await admin.delete({ ...CSR, name: 'bridge' });
   });
 

@@ -166,7 +166,7 @@ describe('join discovers the cluster', () => {
     const other = await joinWith(byToken({ caCertHashes: [] }), { argv: ['--ca-cert', file(evil.certPem)] });
     expect([other.code, lastLine(other)]).toEqual([3, expect.stringContaining('is not signed by the CA in ')]);
     const none = await joinWith(byToken(), { argv: ['--ca-cert', file('hello')] });
-    expect([none.code, lastLine(none)]).toEqual([2, expect.stringMatching(/it holds no certificates, .*\[DISCOVERY_NO_CA\]$/)]);
+    expect([none.code, lastLine(none)]).toEqual([2, expect.stringMatching(/the file contains no certificates, .*\[DISCOVERY_NO_CA\]$/)]);
     const contradiction = await joinWith(byToken(), { argv: ['--ca-cert', file(evil.certPem)] });
     expect(lastLine(contradiction)).toMatch(/\[DISCOVERY_PIN_MISMATCH\]$/);
   });
@@ -178,7 +178,7 @@ describe('join discovers the cluster', () => {
     const without = await joinWith({ file: { kubeConfigPath } });
     expect([without.code, lastLine(without)]).toEqual([
       2,
-      `discovery: ${kubeConfigPath}: it holds no credentials for the kubelet to bootstrap itself with. Give a token with --tls-bootstrap-token. [DISCOVERY_NO_TOKEN]`,
+      `discovery: ${kubeConfigPath}: the kubeconfig contains no credentials for the TLS bootstrap of the kubelet. Pass a token with --tls-bootstrap-token. [DISCOVERY_NO_TOKEN]`,
     ]);
   });
 
@@ -294,7 +294,7 @@ describe('discovery by URL', () => {
     const provider = { name: 'gcp', config: { 'cmd-path': 'touch', 'cmd-args': mark } };
     const joined = await joinWithUser({ [field]: field === 'exec' ? exec : provider });
     expect(existsSync(mark)).toBe(false);
-    expect(lastLine(joined)).toMatch(new RegExp(`has the local host run a program: ${field}\\. .*\\[DISCOVERY_NAMES_PROGRAMS\\]$`));
+    expect(lastLine(joined)).toMatch(new RegExp(`would run a program on the local host: ${field}\\. .*\\[DISCOVERY_NAMES_PROGRAMS\\]$`));
     expect(joined.code).toBe(2);
   });
 
@@ -322,7 +322,7 @@ describe('discovery by URL', () => {
         status: 200,
         text: '{"kind":"Config","clusters":[{"name":"","cluster":{"server":"https://127.0.0.1:1","certificate-authority":"/etc/shadow"}}]}',
       },
-      /it names files of this machine: certificate-authority\. .*\[DISCOVERY_NAMES_FILES\]$/,
+      /the kubeconfig refers to files of the local host: certificate-authority\. .*\[DISCOVERY_NAMES_FILES\]$/,
     ],
   ])('fails for a URL that %s', async (_, answer, expected) => {
     const url = (await serve(() => answer)).replace('https://', 'https://me:hunter2@');
@@ -347,16 +347,13 @@ describe('bootstrap token', () => {
 
   it('with a wrong secret', async () => {
     const joined = await withToken(`${TOKEN.id}.fedcba9876543210`);
-    expect([joined.code, lastLine(joined)]).toEqual([
-      3,
-      expect.stringMatching(/the secret behind the dot is not the token's.*\[DISCOVERY_SIGNATURE\]$/),
-    ]);
+    expect([joined.code, lastLine(joined)]).toEqual([3, expect.stringMatching(/the token secret is wrong.*\[DISCOVERY_SIGNATURE\]$/)]);
     expect(joined.stderr).not.toContain('fedcba9876543210');
   });
 
   it('for signing, but not for authentication', async () => {
     expect(lastLine(await withToken('signer.0123456789abcdef'))).toMatch(
-      /the token signer signs kube-public\/cluster-info, but the API server does not let it log in: it has expired this moment, lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
+      /the token signer signs kube-public\/cluster-info, but the API server rejects it: the token has just expired, lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
     );
   });
 
@@ -387,7 +384,7 @@ describe('route to the API server', () => {
     const endpoint = new URL(elsewhere.url).host;
     const joined = await joinWith(byToken({ apiServerEndpoint: endpoint, caCertHashes: caPinsOf(elsewhere.caPem) }));
     expect(lastLine(joined)).toBe(
-      `discovery: ${endpoint}: kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use that address: make it reachable, or have cluster-info name ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
+      `discovery: ${endpoint}: kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use this address: make it reachable, or change the server in cluster-info to ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
     );
   });
 
@@ -407,7 +404,7 @@ describe('route to the API server', () => {
     const joined = await joinWith(byToken({ apiServerEndpoint: `${NAME}:6443` }), { env: { HTTPS_PROXY: `http://127.0.0.1:${port}` } });
     bootstrapConf(joined);
     expect(joined.stderr).toContain(
-      `the API server https://${NAME}:6443 is reached through the proxy http://127.0.0.1:${port}: if that is not meant, name it in NO_PROXY [HTTPProxy]`,
+      `the API server https://${NAME}:6443 is reached through the proxy http://127.0.0.1:${port}. If this is not intended, add the API server to NO_PROXY [HTTPProxy]`,
     );
     expect(new Set(asked)).toEqual(new Set([`${NAME}:6443`]));
   });
@@ -421,7 +418,7 @@ describe('route to the API server', () => {
     });
     expect([joined.code, lastLine(joined)]).toEqual([
       3,
-      `discovery: ${NAME}:6443: the proxy http://127.0.0.1:${port} refused the connection with status 407. Give user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or name the API server in NO_PROXY. [DISCOVERY_PROXY]`,
+      `discovery: ${NAME}:6443: the proxy http://127.0.0.1:${port} refused the connection with status 407. Set user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or add the API server to NO_PROXY. [DISCOVERY_PROXY]`,
     ]);
     expect(joined.stderr).not.toContain('hunter2');
   });

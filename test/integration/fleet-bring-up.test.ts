@@ -34,10 +34,10 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     expect(lines).toContain('node3, node2 (2 hosts)');
     expect(lines).toContain('  ~ [join] later: it joins the cluster that node1 makes');
     expect(lines.filter((line) => /^ {2}\+ \[(?:certs\/ca|kubeconfig\/admin|control-plane\/apiserver)\] write-file/.test(line))).toEqual([
-      '  + [certs/ca] write-file /etc/kubernetes/pki/ca.key (0600 root:root): it is missing',
-      '  + [certs/ca] write-file /etc/kubernetes/pki/ca.crt (0644 root:root): it is missing',
-      '  + [kubeconfig/admin] write-file /etc/kubernetes/admin.conf (0600 root:root): it is missing',
-      '  + [control-plane/apiserver] write-file /etc/kubernetes/manifests/kube-apiserver.yaml (0600 root:root): it is missing',
+      '  + [certs/ca] write-file /etc/kubernetes/pki/ca.key (0600 root:root): does not exist',
+      '  + [certs/ca] write-file /etc/kubernetes/pki/ca.crt (0644 root:root): does not exist',
+      '  + [kubeconfig/admin] write-file /etc/kubernetes/admin.conf (0600 root:root): does not exist',
+      '  + [control-plane/apiserver] write-file /etc/kubernetes/manifests/kube-apiserver.yaml (0600 root:root): does not exist',
     ]);
     expect(stdout).toContain('- --service-cluster-ip-range=10.50.0.0/16');
     expect(stdout).toMatch(/\+maxPods: 21$/m);

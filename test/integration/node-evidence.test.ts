@@ -162,7 +162,7 @@ users:
   it('reports a host without certificate, key or openssl', async () => {
     expect(validate(await query(newRoot({})))).toMatchObject({ cause: 'missing', claimed: null });
     const lost = validate(await query(newRoot({ [CONF]: named })));
-    expect(lost).toMatchObject({ cause: 'missing', why: `it has no kubelet client certificate in /${CURRENT}` });
+    expect(lost).toMatchObject({ cause: 'missing', why: `the host has no kubelet client certificate in /${CURRENT}` });
     const keyless = validate(await query(newRoot({ [CONF]: named, [CURRENT]: ec.certPem })));
     expect(keyless).toMatchObject({ cause: 'no-key', claimed: 'n1' });
     const tools = join(directory, 'no openssl');

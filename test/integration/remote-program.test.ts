@@ -403,7 +403,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         proc: { kind: 'file', path: '/proc/swaps' },
         http: { kind: 'http', url: 'http://127.0.0.1:10248/healthz', timeoutSeconds: 1 },
       });
-      expect(answers).toMatchObject({ command: { exitCode: 127 }, proc: null, http: { error: 'not asked' } });
+      expect(answers).toMatchObject({ command: { exitCode: 127 }, proc: null, http: { error: 'not run' } });
     });
 
     describe('write-file', () => {
@@ -729,7 +729,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
           detail: 'the reason\n',
         });
         await expect(onSystem().perform([{ ...run('sh', '-c', 'exit 4'), what: 'the task' } as Operation])).rejects.toMatchObject({
-          message: expect.stringContaining('local: the task failed: failed without a message'),
+          message: expect.stringContaining('local: the task failed: failed without an error message'),
         });
       });
     });
@@ -844,15 +844,15 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       });
 
       it.each([
-        ['exits immediately', 'exit 9', 'it ended with exit code 9'],
+        ['exits immediately', 'exit 9', 'exited with code 9'],
         ['exits with a message', 'echo "no memory" >&2; exit 9', 'no memory'],
-        ['truncates the output', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'it ended with exit code 0'],
+        ['truncates the output', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'exited with code 0'],
       ])('reports a shell that %s', async (_, script, reason) => {
         const dying = hostOver(shellTransport({ ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] }), {
           rootDir: root,
           nonce,
         });
-        const message = expect.stringContaining(`local: the shell program broke off: ${reason}`);
+        const message = expect.stringContaining(`local: the shell program was aborted: ${reason}`);
         await expect(dying.perform([write('/1'), write('/2'), write('/3'), write('/4'), write('/5')])).rejects.toMatchObject({
           code: 'HOST_PROGRAM_BROKEN',
           message,

@@ -90,7 +90,7 @@ describe('reset', { timeout: 120_000 }, () => {
     expect(code, stderr).toBe(0);
     expect(await node()).toBeNull();
     expect(Object.keys(tree()).filter((path) => /^(var\/lib\/kubelet|etc\/kubernetes)\//.test(path))).toEqual([]);
-    expect(stderr).toContain('[leftovers] left: /etc/systemd/system/kubelet.service.d (10-kubeadm.conf); to remove it: rm -r');
+    expect(stderr).toContain('[leftovers] left on the host: /etc/systemd/system/kubelet.service.d (10-kubeadm.conf); to remove: rm -r');
     expect(stderr.indexOf('deleted Node node2')).toBeLessThan(stderr.indexOf('emptied /var/lib/kubelet'));
   });
 

@@ -104,7 +104,7 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
       `${at} tasks rm -f b`,
       `${at} containers rm b`,
     ]);
-    expect(await run(removePods(socket, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'these pods stay: a' });
+    expect(await run(removePods(socket, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'cannot remove these Pods: a' });
   });
 
   it('do not run without a client or without a socket', async () => {
@@ -120,7 +120,7 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
     expect([once.exitCode, removed(once.calls)]).toEqual([0, ['a', 'b', 'c']]);
     rmSync(join(directory, 'calls'));
     const never = await run(removePods(socket, false), { NEVER: 'b' });
-    expect([never.exitCode, never.stderr, removed(never.calls)]).toEqual([1, 'these pods stay: b', ['a', 'c']]);
+    expect([never.exitCode, never.stderr, removed(never.calls)]).toEqual([1, 'cannot remove these Pods: b', ['a', 'c']]);
     expect(never.calls.filter((call) => call.includes('stopp b'))).toHaveLength(5);
     expect(await run(removePods(socket, true), { NEVER: 'b' })).toMatchObject({ exitCode: 0 });
   });
@@ -165,7 +165,7 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
   it('fail when processes of pods remain that the runtime does not know', async () => {
     install('crictl', CRICTL);
     cgroups({ 'cgroup.controllers': 'cpu\n', 'kubepods.slice/kubepods-pod9.slice/docker-x.scope/cgroup.procs': '11\n' });
-    expect(await run(removePods(socket, false))).toMatchObject({ exitCode: 1, stderr: '1 processes of pods still run' });
+    expect(await run(removePods(socket, false))).toMatchObject({ exitCode: 1, stderr: '1 Pod processes are still running' });
     expect(await run(removePods(socket, true))).toMatchObject({ exitCode: 0 });
   });
 });

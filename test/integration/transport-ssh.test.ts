@@ -256,7 +256,9 @@ describeSshd('SSH to OpenSSH', () => {
     it('reports that it has no credentials, and the methods that the host accepts', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: ['/nonexistent/id'] })));
       expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED' });
-      expect(problem.message).toContain(`does not let user ${sshd.user} in: there was nothing to try; the host accepts publickey`);
+      expect(problem.message).toContain(
+        `does not let user ${sshd.user} in: no authentication method was available; the host accepts publickey`,
+      );
     });
 
     it('names the keys that were tried', async () => {
@@ -587,7 +589,7 @@ describe('SSH by password', () => {
 
   it('reports that no password is available', async () => {
     const { target } = await serve({ methods: ['password'] });
-    expect((await problemOf(transportTo(target))).message).toContain('there was nothing to try; the host accepts password');
+    expect((await problemOf(transportTo(target))).message).toContain('no authentication method was available; the host accepts password');
   });
 
   it('sends the password only to the hidden prompt', async () => {

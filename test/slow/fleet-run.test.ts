@@ -132,8 +132,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect([both.code, both.stdout], both.stderr).toEqual([0, '2 hosts: 2 as they should be.\n']);
       expect(sorted(both.stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do']);
       expect([one.code, one.stdout], one.stderr).toEqual([0, 'Nothing to do.\n']);
-      expect(one.stderr).toContain('node4 [kubelet-config] the files are as wanted and the kubelet is healthy\n');
-      expect(facts.stderr).toContain('node3 [kubelet-config] the files are as wanted and the kubelet is healthy\n');
+      expect(one.stderr).toContain('node4 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
+      expect(facts.stderr).toContain('node3 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
       expect(dry.stdout).toBe('host node2: nothing to change\nhost node3: nothing to change\nNothing to do.\n');
     });
   });

@@ -77,9 +77,7 @@ timeouts:
     await admin.delete({ ...BINDING, name: 'kubeadm:node-autoapprove-bootstrap' });
     const { code, stderr } = await joining();
     expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending: it was not approved.*\[BOOTSTRAP_TIMEOUT\]/,
-    );
+    expect(stderr).toMatch(/node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending\..*\[BOOTSTRAP_TIMEOUT\]/);
     expect(stderr).toContain(
       'the groups of this CSR are system:bootstrappers, system:bootstrappers:kubeadm:default-node-token, system:authenticated',
     );

@@ -119,11 +119,11 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
   const CLAIMS: readonly [string, () => Promise<string> | string, string][] = [
     ['a self-signed certificate', selfSigned, "not signed by the cluster's CA"],
     ["a certificate of another cluster's CA", ofAnotherCluster, "not signed by the cluster's CA"],
-    ["node2's certificate without its key", () => certificateOf(text('node2', PEM)), 'does not hold the private key'],
+    ["node2's certificate without its key", () => certificateOf(text('node2', PEM)), 'does not hold its private key'],
     [
       "node2's certificate with another key",
       () => `${certificateOf(text('node2', PEM))}\n${keyOf(honest.pem)}`,
-      'does not hold the private key',
+      'does not hold its private key',
     ],
   ];
 

@@ -85,7 +85,7 @@ export function fakeCommits(host: FakeCommitsHost): FakeCommits {
           files.delete(recordAt('reverted'));
           return true;
         case 'revert-commit':
-          if (idOf('commit') !== operation.id) throw gone('cannot take the change back');
+          if (idOf('commit') !== operation.id) throw gone('cannot roll back the change');
           commits.fire(operation.why);
           return true;
         default:

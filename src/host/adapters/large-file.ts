@@ -7,21 +7,25 @@ import type { LargeFile } from '../plan/large-file.ts';
 
 const PIECE_BYTES = 1_500_000;
 const HEAD_BYTES = 64;
-/** The second line of the built program that loads other files beside it (scripts/build.mjs). */
+/** Second line of a program that was built as several files (scripts/build.mjs). */
 const SEVERAL_FILES = '\n// kubeletadm, in several files\n';
-/** What it sends to hosts, in the same directory: the agent in one file. */
+/** The file in the same directory that is sent to hosts: the agent in one file. */
 const AGENT_FILE = 'kubeletadm-agent.mjs';
 
-/** What runs: a script and the program that runs it, which is the same for an executable with Node.js in it. */
+/**
+ * The running program: a script and its interpreter, which are the same for a single executable application
+ * of Node.js.
+ */
 export interface RunningProgram {
   readonly script: string;
   readonly executable: string;
 }
 
 /**
- * Reads a program of this machine and compresses it, once for all hosts it is sent to.
- * @param path undefined: the program that runs. Where this is the built program in several files, the agent's file beside it is read.
- * @returns null where the program runs from its sources
+ * Reads a local program file and compresses it once for all hosts.
+ * @param path undefined: the running program. If it was built as several files, the agent file in the same
+ *   directory is read.
+ * @returns null if the program runs from its sources
  * @throws AppError INPUT_UNREADABLE (exit code 2)
  */
 export async function readProgram(path: string | undefined, running: RunningProgram | undefined): Promise<LargeFile | null> {
@@ -36,7 +40,7 @@ export async function readProgram(path: string | undefined, running: RunningProg
   }
 }
 
-/** Links are followed: npm makes them. */
+/** Follows symbolic links, which npm creates. */
 async function ownFile(running: RunningProgram | undefined): Promise<string | null> {
   if (running === undefined) return null;
   const own = await realpath(running.script).catch(() => running.executable);
@@ -51,7 +55,8 @@ async function largeFile(path: string): Promise<LargeFile> {
     size: bytes.length,
     head: bytes.subarray(0, HEAD_BYTES).toString('latin1'),
     *pieces() {
-      // Where the hosts have it already nothing is sent. Quick rather than small: a line is quicker than that.
+      // Lazy: not needed if all hosts have the file. A fast level, since the network is faster than a better
+      // compression.
       packed ??= gzipSync(bytes, { level: 1 });
       for (let at = 0; at < packed.length; at += PIECE_BYTES)
         yield packed

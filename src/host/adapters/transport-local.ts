@@ -7,18 +7,19 @@ import type { RunOptions, RunResult, Transport } from '../transport.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** Between SIGTERM and SIGKILL, and as long again for what holds on to the output. */
+/** Between SIGTERM and SIGKILL, and again for processes that keep the output open. */
 const GRACE_MS = 1000;
 
 /**
- * Runs commands on this machine, each in a process group of its own, so that stopping a command stops what it started.
+ * Runs commands on the local host, each in its own process group, so that stopping a command stops its
+ * children.
  * @param options.name inventory name; default `localhost`
  */
 export function localTransport(options: { readonly name?: string } = {}): Transport {
   const name = options.name ?? 'localhost';
   const running = new Set<AbortController>();
   let isClosed = false;
-  const closed = (): Error => hostConnectionLost({ host: name, why: 'it was closed' });
+  const closed = (): Error => hostConnectionLost({ host: name, why: 'the transport was closed' });
   return {
     name,
     run: async (argv, runOptions = {}) => {
@@ -47,7 +48,7 @@ async function run(
 ): Promise<RunResult> {
   const { stdin, timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
   options.signal?.throwIfAborted();
-  // One signal stops many commands at a time, and that is no leak.
+  // One signal stops many commands, which is not a listener leak.
   if (options.signal) setMaxListeners(0, options.signal);
   const child = execa(program, args, {
     reject: false,
@@ -58,7 +59,7 @@ async function run(
     ...(stdin === undefined ? { stdin: 'ignore' as const } : { input: stdin }),
   });
   if (onStdout) child.stdout.on('data', (chunk: Uint8Array) => stop.signal.aborted || orStop(stop, () => onStdout(chunk)));
-  const timer = setTimeout(() => stop.abort(hostTimeout({ host: name, what: `${program} did not end`, timeoutMs })), timeoutMs);
+  const timer = setTimeout(() => stop.abort(hostTimeout({ host: name, what: `${program} did not exit`, timeoutMs })), timeoutMs);
   const forget = onAbort(options.signal, (reason) => stop.abort(reason));
   try {
     const result = await Promise.race([child, stopped(child, stop.signal)]);
@@ -76,7 +77,7 @@ async function run(
   }
 }
 
-/** What a listener throws would end the process from inside a stream. */
+/** An exception of a listener inside a stream would terminate the process. */
 function orStop(stop: AbortController, listener: () => void): void {
   try {
     listener();
@@ -85,7 +86,7 @@ function orStop(stop: AbortController, listener: () => void): void {
   }
 }
 
-/** Rejects with the reason to stop, once the process group is gone or has been given up. */
+/** Rejects with the reason when the process group has exited or was abandoned. */
 async function stopped(child: PromiseLike<unknown> & { readonly pid?: number | undefined }, stop: AbortSignal): Promise<never> {
   await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }));
   signalGroup(child.pid, 'SIGTERM');

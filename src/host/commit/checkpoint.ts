@@ -1,6 +1,6 @@
 import type { HostChange } from '../plan/change.ts';
 
-/** What has to be kept so that changes can be taken back. */
+/** The state to save so that changes can be rolled back. */
 export interface Checkpoint {
   readonly paths: readonly string[];
   readonly units: readonly string[];
@@ -8,8 +8,9 @@ export interface Checkpoint {
 }
 
 /**
- * What has to be kept of a host before these changes are made.
- * @returns null when they can't be taken back by files and units: something is emptied, unmounted, installed or removed for good
+ * The state of a host to save before these changes.
+ * @returns null when files and units are not sufficient for a rollback: something is emptied, unmounted,
+ *   installed or removed
  */
 export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null {
   const paths: string[] = [];
@@ -53,7 +54,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
         return null;
     }
   }
-  // A line of the checkpoint's list is a path.
+  // Each line of the checkpoint list is one path.
   if (paths.some((path) => path.includes('\n'))) return null;
   return { paths: [...new Set(paths)], units: [...new Set(units)], reload };
 }

@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import type { CommitRecord, LockHolder } from './record.ts';
 import { revertsAt } from './record.ts';
 
-/** Somebody else works on the host. `holder` goes along, so that a run of one's own that has ended can be told from others. */
+/** Another run holds the lock of the host. `holder` lets the caller recognize its own earlier run. */
 export class HostLockedError extends AppError {
   readonly holder: LockHolder;
 
@@ -15,7 +15,7 @@ export class HostLockedError extends AppError {
   }
 }
 
-/** What was to be confirmed or taken back is not there as it should be. `record`: what is there. */
+/** The change to be confirmed or rolled back is not in the expected state. `record`: the actual state. */
 export class CommitGoneError extends AppError {
   readonly record: CommitRecord | null;
 
@@ -28,10 +28,10 @@ export class CommitGoneError extends AppError {
 
 const HINTS: Readonly<Partial<Record<CommitRecord['state'] | 'none', string>>> = {
   armed: 'kubeletadm fleet confirm keeps the change, kubeletadm fleet revert rolls the host back now',
-  reverting: 'Run the same command again in a moment',
+  reverting: 'Wait a moment, then rerun the command',
 };
 
-/** A change that waits, or was taken back, in words; for null that there is none. */
+/** Describes a pending or rolled-back change; null: no change. */
 export function describeCommit(record: CommitRecord | null): string {
   if (record === null) return 'no change is pending on the host';
   const change = describeChangeOf(record);
@@ -45,23 +45,23 @@ export function describeCommit(record: CommitRecord | null): string {
   }
 }
 
-/** Whose change it is, and of when. */
+/** The owner and the time of a change. */
 export function describeChangeOf({ owner, armedAt }: CommitRecord): string {
-  return `the change of ${owner || 'somebody'} of ${utc(armedAt)}`;
+  return `the change of ${owner || 'an unknown owner'} of ${utc(armedAt)}`;
 }
 
-/** Unix seconds as people write them. */
+/** Unix seconds as an RFC 3339 time. */
 function utc(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** The host took the change back before it was confirmed. Never a success. */
+/** The host rolled back the change before it was confirmed. Never a success. */
 export function commitReverted(host: string, record: CommitRecord): AppError {
   const hint = 'The previous files were restored. Fix the cause and rerun the command';
   return new AppError({ host, code: 'COMMIT_REVERTED', message: describeCommit(record), hint }, { exitCode: 5 });
 }
 
-/** systemd starts nothing any more: the host reverts the change when it boots. */
+/** systemd starts no more units: the host reverts the change at the next boot. */
 export function hostShuttingDown(host: string, what: string): AppError {
   return new AppError({
     host,
@@ -71,24 +71,29 @@ export function hostShuttingDown(host: string, what: string): AppError {
   });
 }
 
-/** The connection broke before the host had armed the revert, without which nothing is changed. */
+/** The connection was lost before the host had armed the revert, so nothing was changed. */
 export function commitNotArmed(host: string, phase: string): AppError {
   return new AppError({
     host,
     code: 'COMMIT_NOT_ARMED',
     message: `${phase}: nothing was changed on the host`,
-    hint: 'Run the same command again',
+    hint: 'Rerun the command',
   });
 }
 
 /**
- * The change is not confirmed as far as we know, and the host can't be asked.
- * @param isAsked the host was asked to keep the change, and did not answer
+ * The state of the change is unknown, because the host is unreachable.
+ * @param isAsked the confirmation was sent, but the host did not respond
  */
 export function commitUnknown(host: string, secondsLeft: number, isAsked: boolean): AppError {
   const when = secondsLeft > 0 ? `in ${secondsLeft} s` : 'by now';
   const message = isAsked
     ? `the host did not answer the confirmation and is unreachable: the change may have been confirmed; otherwise the host rolls back automatically ${when}`
     : `change not confirmed and host unreachable: the host rolls back automatically ${when}`;
-  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, hint: 'Look at it with kubeletadm fleet drift when it answers again' });
+  return new AppError({
+    host,
+    code: 'COMMIT_UNCONFIRMED',
+    message,
+    hint: 'When the host is reachable again, check it with kubeletadm fleet drift',
+  });
 }

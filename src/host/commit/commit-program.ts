@@ -1,17 +1,20 @@
 import { COMMIT_DIRECTORY, HOLD_FUNCTION, REVERT_SCRIPT, REVERT_UNIT } from './revert-script.ts';
 
-/** Exit code of what was refused; the reason is a record on stdout. */
+/** Exit code for a refused operation; stdout contains the record with the reason. */
 export const REFUSED_EXIT = 75;
 
-/** Exit code of a revert that systemd does not start any more, because the host is shutting down. The next boot reverts. */
+/**
+ * Exit code if systemd no longer starts the revert because the host is shutting down. The next boot reverts.
+ */
 export const SHUTDOWN_EXIT = 76;
 
-/** One writer per host: who works on it. Gone with a reboot. */
+/** Lock file: one writer per host. Deleted by a reboot. */
 export const LOCK_FILE = '/run/kubeletadm.lock';
 
 /**
- * Shell functions of a remote program that takes the lock of a host or gives it back. A lock is a file that is there whole or not at all: it is linked into its
- * place. It ends with the boot it was taken in, and with its time, which is counted by the uptime and so by no clock that is set.
+ * Shell functions that take or release the lock of a host. The lock file is created atomically with a hard
+ * link. The lock expires with the boot in which it was taken, and after its TTL, which is measured by the
+ * uptime and so is independent of the system time.
  */
 export const LOCK_FUNCTIONS = `
 k_id() { h=; if [ -f "$L" ]; then { read -r h && h=\${h#id }; } <"$L"; fi 2>/dev/null; }
@@ -27,7 +30,7 @@ k_take() { (
     if [ -e "$L" ]; then
       e=$(sed -n 's/^ends //p' "$L"); o=$(sed -n 's/^boot //p' "$L")
       if [ "$3" != any ] && [ "$3" != "$h" ] && [ "$o" = "$b" ] && [ "\${e:-0}" -ge "$up" ]; then cat -- "$L"; printf 'left %s\\n' $((e - up)); rm -f -- "$n"; exit ${REFUSED_EXIT}; fi
-      # Only one of those who find it stale may take it away, and only while it is that one.
+      # Only one process may remove a stale lock, and only while it is still the same lock.
       g=$h
       if mkdir -- "$L.break" 2>/dev/null; then k_id; if [ "$h" = "$g" ]; then rm -f -- "$L"; fi; rmdir -- "$L.break"; else sleep 1; fi
     fi
@@ -40,7 +43,7 @@ k_take() { (
 k_release() { L=$R${LOCK_FILE}; k_id; if [ "$h" = "$1" ]; then rm -f -- "$L"; fi; }
 `.trimStart();
 
-/** Shell functions of a remote program that arms, checks, confirms or reverts a change. */
+/** Shell functions that check, confirm or revert a change. */
 export const COMMIT_FUNCTIONS = `
 ${HOLD_FUNCTION}told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
 g_tell() {
@@ -72,11 +75,13 @@ g_revert() {
 `.trimStart();
 
 /**
- * Shell functions of a remote program that arms a revert, besides the former. They build on those every program starts with (`at`, `below`, `flush`, `$R`).
+ * Shell functions that arm a revert, in addition to COMMIT_FUNCTIONS. They use the shared functions of every
+ * program (`at`, `below`, `flush`, `$R`).
  *
- * Arming makes first what cleans up at the next boot (script, units, the link of the boot unit), then the copies, and by one rename what counts as armed. Only
- * then the timer is started, and only when it runs the program goes on to what it may change. Each is on disk before the next begins. Where a change waits for its
- * confirmation already, this one becomes part of it: what is kept of a file stays what was kept first.
+ * Order: first the cleanup at the next boot (script, units, link of the boot unit), then the copies, then one
+ * rename that arms the revert, then the timer. Changes begin only when the timer runs. Each step is on disk
+ * before the next one begins. If a change is already waiting for its confirmation, this one joins it: the
+ * first copy of each file is kept.
  */
 export const ARM_FUNCTIONS = `
 boot_id() { cat /proc/sys/kernel/random/boot_id; }
@@ -140,14 +145,14 @@ g_arm() { (
   fi
   N=$D/new
   if g_install && rm -rf -- "$N" "$D/confirmed" && mkdir -- "$N" "$N/files" && g_checkpoint "$@" && mv -- "$N" "$C" && flush "$D" && g_timer; then exit 0; fi
-  # Nothing was changed yet.
+  # No file was changed yet.
   if [ -d "$C" ]; then mv -- "$C" "$D/confirmed"; fi; rm -rf -- "$N"
   if [ -f "$D/revert" ]; then sh "$D/revert" timer >/dev/null 2>&1; else rmdir -- "$D"; fi
   exit 1
 ); }
 `.trimStart();
 
-/** The function that writes the units, for these texts by file name; the one of the boot path first, and its link. */
+/** The shell function that writes the given units by file name; the boot unit first, with its link. */
 export function unitsFunction(units: Readonly<Record<string, string>>): string {
   const boot = `${REVERT_UNIT}-boot.service`;
   const writes = Object.entries(units).map(

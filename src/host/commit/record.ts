@@ -3,36 +3,36 @@ import { defineFact } from '../facts/fact.ts';
 import type { FileFact } from '../facts/query.ts';
 import { COMMIT_DIRECTORY } from './revert-script.ts';
 
-/** A change that a host has not heard the confirmation of, or took back. */
+/** A change that waits for its confirmation or was rolled back. */
 export interface CommitRecord {
-  /** `armed`: waits for its confirmation; `reverting`: is being taken back; `reverted`: was. */
+  /** `armed`: waits for its confirmation; `reverting`: being rolled back; `reverted`: rolled back. */
   readonly state: 'armed' | 'reverting' | 'reverted';
   readonly id: string;
   readonly owner: string;
   /** Unix seconds of the host's clock. */
   readonly armedAt: number;
   readonly timeoutSeconds: number;
-  /** Of what was taken back: the reason, for people. */
+  /** Reason of a rollback, for messages. */
   readonly why: string | null;
   readonly revertedAt: number | null;
-  /** What did not work when it was taken back. */
+  /** Errors during the rollback. */
   readonly issue: string | null;
 }
 
-/** Who holds the lock of a host. */
+/** The holder of the lock of a host. */
 export interface LockHolder {
   readonly id: string;
   readonly name: string;
   readonly processId: number;
   readonly machine: string;
-  /** Unix seconds of the host's clock, when it was last taken. */
+  /** Unix seconds of the host's clock when the lock was last taken. */
   readonly since: number;
   readonly secondsLeft: number;
 }
 
 const STATES = { commit: 'armed', reverting: 'reverting', reverted: 'reverted' } as const;
 
-/** The change that is not confirmed; else the one that was taken back last; null: neither. Read as root: the directory is closed to others. */
+/** The pending change, otherwise the last rolled-back one; null: neither. Requires root. */
 export const commitRecord = defineFact(
   {
     reverting: { kind: 'file', path: `${COMMIT_DIRECTORY}/reverting/record` },
@@ -49,7 +49,10 @@ function contentOf(file: FileFact | null): string | undefined {
   return file?.content;
 }
 
-/** Reads `state NAME` and the lines of a record; null when nothing is told. The host wrote it: it is made fit for one line. */
+/**
+ * Parses `state NAME` and the lines of a record; null when it is empty. The host controls the text, so values
+ * are made printable on one line.
+ */
 export function parseRecord(text: string): CommitRecord | null {
   const reported = readLines(text);
   const state = STATES[reported('state') as keyof typeof STATES];
@@ -66,7 +69,7 @@ export function parseRecord(text: string): CommitRecord | null {
   };
 }
 
-/** Reads the lines of a lock; null when there are none. */
+/** Parses the lines of a lock; null when it is empty. */
 export function parseLockHolder(text: string): LockHolder | null {
   const reported = readLines(text);
   if (reported('id') === '') return null;
@@ -89,7 +92,7 @@ function numberOf(text: string): number {
   return /^\d{1,11}$/.test(text) ? Number(text) : 0;
 }
 
-/** When the host takes it back by itself, in Unix seconds of its clock. */
+/** Unix time (host's clock) of the automatic rollback. */
 export function revertsAt({ armedAt, timeoutSeconds }: CommitRecord): number {
   return armedAt + timeoutSeconds;
 }

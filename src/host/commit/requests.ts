@@ -1,35 +1,34 @@
-/** Who writes to a host. */
 export interface LockOwner {
-  /** New for every run and host, unpredictable. */
+  /** Unique per run and host, unpredictable. */
   readonly id: string;
-  /** For people: `alice@laptop`. */
+  /** For messages: `alice@laptop`. */
   readonly name: string;
-  /** Of the run, on its machine. */
+  /** Process id of the run on its host. */
   readonly processId: number;
-  /** Tells machines and their boots apart, so that nobody takes a process of another machine for his own. */
+  /** Identifies a host and its boot, so that a process id of another host is not mistaken for a local one. */
   readonly machine: string;
 }
 
-/** A lock to be taken, or its time to begin anew where its owner has it already. */
+/** Takes a lock, or renews the TTL of a lock that the owner already holds. */
 export interface LockRequest {
   readonly owner: LockOwner;
-  /** After which others may take it. */
+  /** TTL, after which others may take it. */
   readonly seconds: number;
-  /** Whose lock is taken away even if its time is not over: nobody's, that of an id, anybody's. */
+  /** The lock that may be broken before its TTL: none, the one with an id, or any. */
   readonly breaks: { readonly kind: 'none' } | { readonly kind: 'id'; readonly id: string } | { readonly kind: 'any' };
 }
 
-/** A revert to be armed, before anything is changed. */
+/** A revert to arm before anything is changed. */
 export interface RevertRequest {
   readonly id: string;
-  /** For people: who makes the change. */
+  /** Owner of the change, for messages. */
   readonly owner: string;
-  /** Without a confirmation within this time the files from before come back. */
+  /** Without a confirmation within this time, the previous files are restored. */
   readonly timeoutSeconds: number;
-  /** What the change may touch; what is there now is kept. */
+  /** Paths that the change may modify; their current state is saved. */
   readonly paths: readonly string[];
-  /** Units whose state is kept with them. */
+  /** Units whose state is saved too. */
   readonly units: readonly string[];
-  /** Some of the files are read by systemd itself. */
+  /** systemd reads some of the files. */
   readonly reload: boolean;
 }

@@ -1,13 +1,17 @@
-/** Where a checkpoint, its script and its state are; for root alone. */
+/** Directory of a checkpoint, its script and its state; root only. */
 export const COMMIT_DIRECTORY = '/var/lib/kubeletadm';
 
-/** The units: `.service` puts back, `.timer` starts that when the time is over, `-boot.service` comes before the kubelet. */
+/**
+ * The units: `.service` restores the files, `.timer` starts it at the timeout, `-boot.service` runs before
+ * the kubelet.
+ */
 export const REVERT_UNIT = 'kubeletadm-revert';
 
 /**
- * A shell function that keeps the revert script and the programs that write apart: none of them goes on while another one writes. A program whose
- * connection broke may run on while its change is already being reverted. The lock ends with the process and its children; it is on a directory
- * that always exists, so that nothing is left behind. A host without flock(1) has no such lock. `9<&9`: mksh closes the descriptor in children.
+ * A shell function that makes the revert script and the writing programs mutually exclusive. A program whose
+ * connection was lost may still run while its change is reverted. The lock is held by the process and its
+ * children; it is on a directory that always exists, so no lock file remains. A host without flock(1) has no
+ * such lock. `9<&9`: mksh closes the descriptor in children.
  */
 export const HOLD_FUNCTION = `hold() {
   if [ ! -d "$R/var/lib" ] || ! command -v flock >/dev/null; then return 0; fi
@@ -17,17 +21,18 @@ export const HOLD_FUNCTION = `hold() {
 `;
 
 /**
- * What waits on a host until a change is confirmed, as `/var/lib/kubeletadm/revert`: it puts back the files from before. POSIX sh; what it calls is in
- * coreutils and in busybox, and systemctl.
+ * The script `/var/lib/kubeletadm/revert`, which restores the previous files unless the change is confirmed.
+ * POSIX sh; uses only coreutils or busybox, and systemctl.
  *
- * Where things stand is told by the name of one directory, and each step from one to the next is one rename that is flushed: `new` (being made), `commit`
- * (armed), then `confirmed`, or `reverting` and `reverted`. Files from before are put back before `reverting` ends, files from after are all on disk before
- * `commit` can end: a power cut leaves the one or the other, or a boot that goes on with putting back before the kubelet starts.
+ * The state is the name of one directory, and each transition is one flushed rename: `new` (being created),
+ * `commit` (armed), then `confirmed`, or `reverting` and `reverted`. The previous files are restored before
+ * `reverting` ends, and new files are on disk before `commit` can end: after a power failure the host has
+ * either the new files, or continues to revert at boot before the kubelet starts.
  */
 export const REVERT_SCRIPT = `#!/bin/sh
-# Made by kubeletadm before it changes the files of the kubelet, gone when the change is confirmed.
-#   revert timer      puts back the files from before
-#   revert boot       the same, when the host was started anew since; comes before the kubelet
+# Written by kubeletadm before it changes kubelet files; removed when the change is confirmed.
+#   revert timer      restores the previous files
+#   revert boot       the same after a reboot; runs before the kubelet
 #   revert confirm ID keeps the new files
 LC_ALL=C; export LC_ALL; umask 077
 R=\${KUBELETADM_ROOT-}; R=\${R%/}
@@ -38,22 +43,22 @@ ${HOLD_FUNCTION}told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
 stat_of() { stat -c '%a %u %g' -- "$1"; }
 sum_of() { sha256sum <"$1"; }
 
-# The units go before what they call: one without its script would fail at every boot.
+# The units are removed before the script: a unit without its script would fail at every boot.
 disarm() {
   if [ "$how" != boot ]; then systemctl stop "$U.timer" 2>/dev/null; fi
   rm -f -- "$S/kubelet.service.wants/$U-boot.service" "$S/$U.timer" "$S/$U.service" "$S/$U-boot.service"
   rmdir -- "$S/kubelet.service.wants" 2>/dev/null
   flush "$S"
-  # The kubelet wants the boot unit as long as systemd has it in mind.
+  # systemd keeps the Wants= of the boot unit until it is reloaded.
   case $(systemctl show kubelet -p Wants 2>/dev/null) in *"$U"*) systemctl daemon-reload;; esac
-  # The record of an older revert goes before the last trace of this confirmation: nobody may take the one for the other.
+  # The record of an older revert is removed first, so that it cannot be mistaken for this change.
   if [ -d "$D/confirmed" ] && [ -d "$D/reverted" ]; then rm -rf -- "$D/reverted" && flush "$D"; fi
   rm -rf -- "$D/new" "$D/confirmed" "$D/revert"
   rmdir -- "$D" 2>/dev/null
   flush "$R/var/lib"
 }
 
-# Noted before the first file is put back: only then the kubelet has to start again.
+# Recorded before the first file is restored: only then the kubelet is restarted.
 touched() { if [ ! -e "$V/touched" ]; then : >"$V/touched" && flush "$V/touched" "$V"; fi; }
 
 no_leftovers() { rm -f -- "\${1%/*}/.\${1##*/}.kubeletadm".*; }
@@ -86,7 +91,7 @@ put_nothing() { # PATH
   touched && rm -f -- "$1" && flush "\${1%/*}"
 }
 
-# What is made along the way goes when nobody put anything into it.
+# Removes a directory created by the change, if it is empty.
 drop_directory() { if [ -d "$1" ] && rmdir -- "$1" 2>/dev/null; then flush "\${1%/*}"; fi; }
 
 put_back() {
@@ -111,7 +116,7 @@ put_units_back() {
   done <"$V/manifest"
 }
 
-# What was made and taken away is on disk with all names, before what was there first may be forgotten.
+# All created and removed names are on disk before the copies are deleted.
 keep_new() {
   set -- "$S"
   if [ -d "$S/multi-user.target.wants" ]; then set -- "$@" "$S/multi-user.target.wants"; fi
@@ -132,7 +137,7 @@ revert() {
     if [ ! -d "$C" ]; then disarm; return 0; fi
     mv -- "$C" "$V" && flush "$D" || return 1
   fi
-  # In a boot of its own again: the kubelet that is restarted below asks for the boot path, which must find nothing to do.
+  # Sets the current boot: the kubelet restart below starts the boot unit, which must then do nothing.
   if [ "$how" != boot ]; then sed "s/^boot .*/boot $(cat /proc/sys/kernel/random/boot_id)/" "$V/record" >"$V/record.new" && flush "$V/record.new" && mv -f -- "$V/record.new" "$V/record" || return 1; fi
   put_back || return 1
   if [ -e "$V/touched" ]; then put_units_back; fi
@@ -165,16 +170,16 @@ esac
 `;
 
 /**
- * The units of systemd that run the script, by file name, in the order they are made. The boot unit is wanted by the kubelet and comes before it; what has to be mounted for putting back
- * is mounted first.
- * @param timeoutSeconds after which the timer runs out; when putting back failed, it is tried again every half minute
- * @param paths that are put back
+ * The systemd units that run the script, by file name, in creation order. The boot unit is wanted by the
+ * kubelet and ordered before it; file systems of the restored paths are mounted first.
+ * @param timeoutSeconds timeout of the timer; a failed revert is retried every 30 seconds
+ * @param paths the paths that are restored
  */
 export function revertUnits(timeoutSeconds: number, paths: readonly string[]): Readonly<Record<string, string>> {
   const directories = [...new Set([COMMIT_DIRECTORY, ...paths.map((path) => path.replace(/\/[^/]*$/, '') || '/')])].map(quoteUnitWord);
   return {
     [`${REVERT_UNIT}-boot.service`]: `[Unit]
-Description=Put back the files of the kubelet from before a change that no one confirmed until the host was restarted
+Description=Restore the previous kubelet files after a reboot during an unconfirmed change
 Before=kubelet.service
 RequiresMountsFor=${directories.join(' ')}
 
@@ -183,14 +188,14 @@ Type=oneshot
 ExecStart=/bin/sh ${COMMIT_DIRECTORY}/revert boot
 `,
     [`${REVERT_UNIT}.service`]: `[Unit]
-Description=Put back the files of the kubelet from before an unconfirmed change
+Description=Restore the previous kubelet files after an unconfirmed change
 
 [Service]
 Type=oneshot
 ExecStart=/bin/sh ${COMMIT_DIRECTORY}/revert timer
 `,
     [`${REVERT_UNIT}.timer`]: `[Unit]
-Description=Wait for the confirmation of a change of the kubelet
+Description=Wait for the confirmation of a kubelet change
 
 [Timer]
 OnActiveSec=${timeoutSeconds}
@@ -200,7 +205,10 @@ AccuracySec=1s
   };
 }
 
-/** A path in a list of a unit file: blanks would end it, a percent sign begins a specifier. @see systemd.syntax(7), systemd.unit(5) */
+/**
+ * Quotes a path in a list of a unit file: spaces separate items, a percent sign begins a specifier. @see
+ * systemd.syntax(7), systemd.unit(5)
+ */
 function quoteUnitWord(path: string): string {
   const escaped = path.replace(/[\\"]/g, '\\$&').replaceAll('%', '%%');
   return /\s/.test(path) ? `"${escaped}"` : escaped;

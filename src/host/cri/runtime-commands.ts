@@ -1,9 +1,9 @@
 /**
- * What is asked and wanted of the container runtime of a host, as lines for its shell. kubeadm 1.36 speaks CRI itself; here crictl does, and where only containerd
- * brought its own ctr, that does. Both are given the socket; another runtime has no answer for ctr.
+ * Shell commands for the container runtime of a host. kubeadm 1.36 uses CRI directly; here crictl is used, or
+ * containerd's ctr if crictl is not installed. Both get the socket; ctr does not work with other runtimes.
  */
 
-/** `$1` is the socket. crictl would wait for one that is not there. */
+/** `$1` is the socket, which is checked first because crictl would wait for it. */
 const TOOLS = `p=\${1#unix://}; s=unix://$p; [ -S "$p" ] || exit 1
 has() { command -v "$1" >/dev/null 2>&1; }
 cri() { crictl --runtime-endpoint "$s" "$@"; }
@@ -11,8 +11,9 @@ ctrd() { ctr --address "$p" --namespace k8s.io "$@"; }
 `;
 
 /**
- * Prints how many processes are in the cgroups of pods (`kubepods`, `kubepods.slice`, also below a root of the kubelet's own), whichever runtime started them.
- * Those of nodes that are containers of this host are further down, and are not counted.
+ * Prints the number of processes in the cgroups of Pods (`kubepods`, `kubepods.slice`, also below a cgroup
+ * root of the kubelet), whichever runtime started them. Those of nodes that are containers of this host are
+ * nested deeper and not counted.
  */
 const POD_PROCESSES = `pod_processes() { (
   g=\${KUBELETADM_ROOT-}/sys/fs/cgroup
@@ -25,12 +26,15 @@ type Words = readonly [program: string, ...args: string[]];
 
 const words = (script: string, ...args: readonly string[]): Words => ['sh', '-c', script, 'sh', ...args];
 
-/** Prints the images of the runtime: crictl's JSON, or ctr's names, one a line. See `parseImages`. */
+/** Prints the images of the runtime: crictl's JSON, or ctr's names, one per line. See `parseImages`. */
 export function listImages(criSocket: string): Words {
   return words(`${TOOLS}if has crictl; then cri --timeout 10s images --output json; else ctrd --timeout 10s images ls -q; fi`, criSocket);
 }
 
-/** Pulls one. ctr takes mirrors from the directory that containerd's documents name, and no credentials: what needs some is left to the kubelet. */
+/**
+ * Pulls one image. ctr uses the mirrors of containerd's documented directory but no credentials: the kubelet
+ * pulls images that need some.
+ */
 export function pullImage(criSocket: string, image: string): Words {
   const script = `${TOOLS}if has crictl; then exec crictl --runtime-endpoint "$s" --timeout 15m pull "$2"; fi
 d=/etc/containerd/certs.d; set -- "$2"; [ ! -d $d ] || set -- --hosts-dir $d "$1"
@@ -38,20 +42,23 @@ ctrd --timeout 15m images pull "$@" >/dev/null`;
   return words(script, criSocket, fullImageName(image));
 }
 
-/** Prints the pods of the runtime, or with ctr their containers, one a line. */
+/** Prints the Pods of the runtime, or with ctr their containers, one per line. */
 export function listPods(criSocket: string): Words {
   return words(`${TOOLS}if has crictl; then cri --timeout 10s pods -q; else ctrd --timeout 10s containers ls -q; fi`, criSocket);
 }
 
-/** Prints how many processes of pods run, by their cgroups: also those that no container runtime can be asked about. */
+/**
+ * Prints the number of Pod processes according to their cgroups, also if no container runtime can be queried.
+ */
 export function countPodProcesses(): Words {
   return words(`${POD_PROCESSES}pod_processes`);
 }
 
 /**
- * Stops and removes all pods, and waits until no process of a pod is left. Each is tried five times, and one that stays keeps none of the others, as with
- * kubeadm. ctr knows containers alone: networks of pods stay until the host is restarted.
- * @param mayStay pods that cannot be removed are no failure
+ * Stops and removes all Pods, and waits until no Pod process is left. Each Pod is tried five times, and a
+ * failure does not stop the others, as in kubeadm. ctr removes only containers: Pod networks remain until the
+ * host is restarted.
+ * @param mayStay Pods that cannot be removed are no failure
  */
 export function removePods(criSocket: string, mayStay: boolean): Words {
   const script = `${TOOLS}${POD_PROCESSES}if has crictl; then all=$(cri pods -q); drop() { cri stopp "$1" && cri rmp -f "$1"; }
@@ -61,15 +68,18 @@ for i in $all; do
   n=1; until drop "$i"; do [ $n -lt 5 ] || { left="$left $i"; break; }; n=$((n+1)); sleep 1; done
 done
 [ "$2" = 0 ] || exit 0
-[ -z "$left" ] || { echo "these pods stay:$left" >&2; exit 1; }
+[ -z "$left" ] || { echo "cannot remove these Pods:$left" >&2; exit 1; }
 i=0
 while n=$(pod_processes); [ "$n" != 0 ]; do
-  i=$((i+1)); [ $i -lt 10 ] || { echo "$n processes of pods still run" >&2; exit 1; }; sleep 1
+  i=$((i+1)); [ $i -lt 10 ] || { echo "$n Pod processes are still running" >&2; exit 1; }; sleep 1
 done`;
   return words(script, criSocket, mayStay ? '1' : '0');
 }
 
-/** Prints the end of what the last container of a component said; what the kubelet wrote down where crictl cannot tell. */
+/**
+ * Prints the last log lines of a component's last container; the kubelet's log files are used if crictl
+ * fails.
+ */
 export function lastLog(criSocket: string, component: string): Words {
   const script = `${TOOLS}if has crictl; then
   c=$(cri --timeout 5s ps -a --name "^$2$" --last 1 -q) && [ -n "$c" ] && exec crictl --runtime-endpoint "$s" --timeout 5s logs --tail 20 "$c" 2>&1
@@ -78,7 +88,7 @@ f=$(ls -t /var/log/pods/kube-system_"$2"-*/"$2"/*.log 2>/dev/null | head -n 1); 
   return words(script, criSocket, component);
 }
 
-/** The name by which runtimes know an image: one without a registry is of Docker Hub. */
+/** The full name of an image in the runtime: without a registry it is from Docker Hub. */
 export function fullImageName(image: string): string {
   const [first = '', ...rest] = image.split('/');
   if (rest.length === 0) return `docker.io/library/${image}`;

@@ -9,19 +9,17 @@ export const SYSCTLS_FILE = '/etc/sysctl.d/90-kubeletadm.conf';
 const FSTAB = '/etc/fstab';
 const SWAPS = '/proc/swaps';
 
-/** The name of a kernel module. */
 export const MODULE_NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
 
-/** The name of a sysctl, with dots or, where a part has a dot in it, with slashes. */
+/** The name of a sysctl, with dots, or with slashes if a part contains a dot. */
 export const SYSCTL_NAME = /^[A-Za-z0-9_-]+[./][A-Za-z0-9_:.@-]+(?:\/[A-Za-z0-9_:.@-]+)*$/;
 
 export interface ModuleFacts {
   readonly file: FileFact | null;
-  /** Those that are in the kernel, loaded or built in. */
+  /** Modules that are loaded or built in. */
   readonly loaded: ReadonlySet<string>;
 }
 
-/** What is known of these kernel modules on a host. */
 export function moduleFacts(modules: readonly string[]): Fact<ModuleFacts> {
   return defineFact(
     {
@@ -37,16 +35,18 @@ for m; do n=$(echo "$m" | tr - _)
   if [ -d "/sys/module/$n" ]; then echo "$m"; else case "$built" in */"$n".ko*) echo "$m";; esac; fi
 done; true`;
 
-/** The file that loads them at each boot, and those that are not loaded now. */
+/** Writes the file for the next boot, and loads modules that are not loaded. */
 export function planModules(modules: readonly string[], { file, loaded }: ModuleFacts): PhasePlan {
   const changes: readonly HostChange[] = [
     ...ownFile(file, MODULES_FILE, modules.map((name) => `${name}\n`).join('')),
-    ...modules.flatMap((module): HostChange[] => (loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'it is not loaded' }])),
+    ...modules.flatMap((module): HostChange[] => (loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'not loaded' }])),
   ];
-  return changes.length > 0 ? { changes } : { changes, noop: modules.length === 0 ? 'none is declared' : `${modules.join(', ')}: loaded` };
+  return changes.length > 0
+    ? { changes }
+    : { changes, noop: modules.length === 0 ? 'no kernel modules are declared' : `${modules.join(', ')}: loaded` };
 }
 
-/** Written where something is declared; taken away where nothing is any more. */
+/** Written if declared; removed if no longer declared. */
 function ownFile(found: FileFact | null, path: string, content: string): readonly HostChange[] {
   if (content !== '') {
     const change = diffFile(found, { path, content, mode: 0o644, owner: 'root:root' });
@@ -54,16 +54,15 @@ function ownFile(found: FileFact | null, path: string, content: string): readonl
   }
   if (found === null) return [];
   const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-  return [{ kind: 'remove-file', path, before, reason: 'nothing is declared any more' }];
+  return [{ kind: 'remove-file', path, before, reason: 'no longer declared' }];
 }
 
 export interface SysctlFacts {
   readonly file: FileFact | null;
-  /** By name; null: the kernel has no such setting. */
+  /** By name; null: the kernel has no such parameter. */
   readonly values: ReadonlyMap<string, string | null>;
 }
 
-/** What is known of these kernel parameters on a host. */
 export function sysctlFacts(names: readonly string[]): Fact<SysctlFacts> {
   const files = fileFacts([SYSCTLS_FILE, ...names.map(sysctlPath)]);
   return {
@@ -78,13 +77,13 @@ export function sysctlFacts(names: readonly string[]): Fact<SysctlFacts> {
   };
 }
 
-/** Below /proc/sys. As sysctl(8) has it: what comes first, a dot or a slash, stands between the parts. */
+/** Path below /proc/sys. As in sysctl(8), the first separator (dot or slash) separates the parts. */
 export function sysctlPath(name: string): string {
   const parts = /^[^./]*\//.test(name) ? name : name.replace(/[./]/g, (sign) => (sign === '.' ? '/' : '.'));
   return `/proc/sys/${parts}`;
 }
 
-/** The file that sets them at each boot, and those that have another value now. */
+/** Writes the file for the next boot, and sets parameters with another value. */
 export function planSysctls(declared: Readonly<Record<string, string>>, { file, values }: SysctlFacts): PhasePlan {
   const entries = Object.entries(declared);
   const changes: readonly HostChange[] = [
@@ -92,20 +91,22 @@ export function planSysctls(declared: Readonly<Record<string, string>>, { file, 
     ...entries.flatMap(([name, value]): HostChange[] => {
       const now = values.get(name) ?? null;
       if (now !== null && words(now) === words(value)) return [];
-      return [{ kind: 'set-sysctl', name, value, reason: now === null ? 'it is not there yet' : `it is ${words(now)}` }];
+      return [{ kind: 'set-sysctl', name, value, reason: now === null ? 'not set yet' : `the current value is ${words(now)}` }];
     }),
   ];
-  return changes.length > 0 ? { changes } : { changes, noop: entries.length === 0 ? 'none is declared' : 'all have the values declared' };
+  return changes.length > 0
+    ? { changes }
+    : { changes, noop: entries.length === 0 ? 'no kernel parameters are declared' : 'all parameters have the declared values' };
 }
 
-/** The kernel puts tabs between numbers. */
+/** The kernel separates numbers with tabs. */
 function words(value: string): string {
   return value.trim().split(/\s+/).join(' ');
 }
 
 export interface SwapFacts {
   readonly fstab: FileFact | null;
-  /** Devices and files that are swapped to now. */
+  /** Active swap devices and files. */
   readonly active: readonly string[];
 }
 
@@ -118,14 +119,14 @@ export const swapFacts: Fact<SwapFacts> = {
   },
 };
 
-/** Whether a line of fstab(5) is about swap, and no comment. */
+/** Whether a line of fstab(5) configures swap. */
 function isSwapLine(line: string): boolean {
   if (!line.includes('swap')) return false;
   const [device = '', , type] = line.trim().split(/\s+/);
   return type === 'swap' && !device.startsWith('#');
 }
 
-/** Swap off now, and at the next boot: its lines in /etc/fstab become comments. */
+/** Disables swap now and at boot: its lines in /etc/fstab become comments. */
 export function planSwapOff({ fstab, active }: SwapFacts): PhasePlan {
   const text = fstab?.content ?? '';
   const lines = text.split('\n').map((line) => (isSwapLine(line) ? `# ${line}` : line));
@@ -134,14 +135,14 @@ export function planSwapOff({ fstab, active }: SwapFacts): PhasePlan {
     fstab === null || content === text ? null : diffFile(fstab, { path: FSTAB, content, mode: fstab.mode, owner: fstab.owner });
   const changes: readonly HostChange[] = [
     ...(change === null ? [] : [change]),
-    ...(active.length === 0 ? [] : [{ kind: 'turn-off-swap', reason: `${active.join(', ')}: swapped to` } as const]),
+    ...(active.length === 0 ? [] : [{ kind: 'turn-off-swap', reason: `${active.join(', ')}: active` } as const]),
   ];
   const named = new Set(text.split('\n').flatMap((line) => (/^\s*#/.test(line) ? [] : (line.trim().split(/\s+/)[0] ?? []))));
-  // A UUID or a label in fstab may be any of them.
+  // A UUID or label in fstab may refer to any of them.
   const others = [...named].some((name) => name.includes('=')) ? [] : active.filter((name) => !named.has(name));
   const warnings = others.map((name) => ({
     code: 'SWAP_COMES_BACK',
-    message: `swap on ${name} does not come from ${FSTAB}: look at systemctl list-units --type swap, or it is there again after a boot`,
+    message: `swap on ${name} is not configured in ${FSTAB} and may be enabled again at boot: check systemctl list-units --type swap`,
   }));
-  return { changes, ...(changes.length > 0 ? {} : { noop: 'there is no swap' }), ...(warnings.length === 0 ? {} : { warnings }) };
+  return { changes, ...(changes.length > 0 ? {} : { noop: 'swap is off' }), ...(warnings.length === 0 ? {} : { warnings }) };
 }

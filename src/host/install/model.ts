@@ -1,9 +1,10 @@
 /**
- * What is declared for a host before it can be a node: kernel, swap, container runtime and kubelet. Null: nothing is declared, and it is not looked at.
+ * The declared preparation of a host: kernel, swap, container runtime and kubelet. Null: not declared and not
+ * checked.
  */
 export interface HostPreparation {
   readonly swap: 'off' | null;
-  /** `[]`: none, and the file of an earlier declaration goes. */
+  /** `[]`: none; the file of an earlier declaration is removed. */
   readonly kernelModules: readonly string[] | null;
   readonly sysctls: Readonly<Record<string, string>> | null;
   readonly install: HostInstall | null;
@@ -11,61 +12,62 @@ export interface HostPreparation {
 
 export type HostInstall = PackageInstall | BinaryInstall;
 
-/** Packages of the host's distribution and of the repositories given. */
+/** Packages of the host's distribution and of the given repositories. */
 export interface PackageInstall {
   readonly kind: 'packages';
-  /** Of the kubelet: `1.36` (the newest of that minor, any is fine), `1.36.2`, or a whole package version. */
+  /**
+   * Version of the kubelet: `1.36` (newest patch release; any is accepted), `1.36.2`, or a complete package
+   * version.
+   */
   readonly version: string;
-  /** Package of the container runtime; null: it is not installed here. */
+  /** Package of the container runtime; null: not installed by kubeletadm. */
   readonly runtime: string | null;
-  /** Other packages. */
   readonly extra: readonly string[];
-  /** The first is that of the kubelet. */
+  /** The first repository is the one of the kubelet. */
   readonly repositories: readonly PackageRepository[];
 }
 
 export interface PackageRepository {
-  /** Of its files on the host. */
+  /** Name of its files on the host. */
   readonly name: string;
-  /** Ends in a slash. Of the kubelet's: the directory that has `deb/` and `rpm/`. */
+  /** With a final slash. For the kubelet: the directory that contains `deb/` and `rpm/`. */
   readonly url: string;
-  /** For apt: `/` for a flat repository, else a release. */
+  /** For apt: `/` for a flat repository, otherwise a release. */
   readonly suite: string;
   readonly components: readonly string[];
-  /** URL or path of its public key; null: where the repository has it. */
+  /** URL or path of its public key; null: the default location in the repository. */
   readonly key: string | null;
-  /** 40 or 64 upper-case hexadecimal digits. No other key is taken. */
+  /** 40 or 64 upper-case hexadecimal digits. Other keys are rejected. */
   readonly keyFingerprints: readonly string[];
 }
 
-/** Programs as they are, from a directory of this machine or from the web. */
+/** Binaries from a local directory or from URLs. */
 export interface BinaryInstall {
   readonly kind: 'binaries';
   readonly files: readonly InstalledFile[];
-  /** Enabled and started when all files are there. */
+  /** Enabled and started after all files are installed. */
   readonly units: readonly string[];
 }
 
 export interface InstalledFile {
   readonly name: string;
-  /** URL, or path of a file of this machine (relative ones count from the fleet file). */
+  /** URL, or path of a local file (relative to the fleet file). */
   readonly source: string;
   /** 64 lower-case hexadecimal digits. */
   readonly sha256: string;
   readonly mode: number;
-  /** Where it goes; of an archive the directory it is unpacked in. */
+  /** Target path; for an archive the target directory. */
   readonly path: string;
   readonly isArchive: boolean;
 }
 
-/** True when nothing at all is declared. */
 export function isUndeclared({ swap, kernelModules, sysctls, install }: HostPreparation): boolean {
   return swap === null && kernelModules === null && sysctls === null && install === null;
 }
 
 export const NO_PREPARATION: HostPreparation = { swap: null, kernelModules: null, sysctls: null, install: null };
 
-/** Whether something is read over the network. */
+/** Whether a source is a URL. */
 export function isUrl(source: string): boolean {
   return /^https?:\/\//.test(source);
 }
@@ -76,7 +78,7 @@ export function isUrl(source: string): boolean {
  */
 export const KUBERNETES_KEY_FINGERPRINT = 'DE15B14486CD377B9E876E1A234654DA9A296436';
 
-/** Where the packages of a minor version are. */
+/** URL of the package repository of a minor version. */
 export function kubernetesRepositoryUrl(minor: string): string {
   return `https://pkgs.k8s.io/core:/stable:/v${minor}/`;
 }

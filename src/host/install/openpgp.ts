@@ -3,15 +3,16 @@ import { pemBlocks, pemBody } from '../../x509/pem-blocks.ts';
 
 /** A primary key of an OpenPGP key file. */
 export interface PublicKey {
-  /** Upper-case hexadecimal digits: 40 of version 4, 64 of version 6. */
+  /** Upper-case hexadecimal digits: 40 for version 4, 64 for version 6. */
   readonly fingerprint: string;
-  /** As its newest self-signature says; null: never. */
+  /** From the newest self-signature; null: never expires. */
   readonly expiresAt: Date | null;
 }
 
 /**
- * The primary keys in a file with ASCII-armoured public keys. Signatures are not verified: whoever pins a fingerprint pins the key itself.
- * @returns null when it is no such file
+ * The primary keys in an ASCII-armored file of public keys. Signatures are not verified: pinning a
+ * fingerprint pins the key itself.
+ * @returns null when the file has another format
  * @see RFC 9580, sections 4 to 6; RFC 4880
  */
 export function readPublicKeys(text: string): readonly PublicKey[] | null {
@@ -25,7 +26,7 @@ export function readPublicKeys(text: string): readonly PublicKey[] | null {
   return keys.length === 0 ? null : keys;
 }
 
-/** Headers end with a blank line, the data with a checksum. */
+/** The headers end with an empty line, the data with a checksum. */
 function unarmoured(block: string): Buffer {
   const lines = block.split(/\r?\n/).slice(1);
   const body = lines.slice(lines.findIndex((line) => line.trim() === '') + 1);
@@ -84,7 +85,7 @@ function oldLength(bytes: Buffer, at: number, type: number): Length | null {
   return { start: at + width, size: bytes.readUIntBE(at, width) };
 }
 
-/** Partial lengths are for data, not for keys. */
+/** Keys do not use partial lengths. */
 function newLength(bytes: Buffer, at: number): Length | null {
   const first = bytes[at];
   if (first === undefined) return null;
@@ -110,7 +111,10 @@ function fingerprintOf(body: Buffer): string | null {
 const CREATED = 2;
 const KEY_EXPIRES = 9;
 
-/** Seconds after the key was made, of the newest signature on it or on one of its names; null: none says so. */
+/**
+ * Seconds from key creation to expiration in the newest signature of the key or a user id; null: no
+ * expiration.
+ */
 function expirationOf(packets: readonly Packet[]): number | null {
   let newest = -1;
   let seconds: number | null = null;
@@ -127,7 +131,7 @@ function expirationOf(packets: readonly Packet[]): number | null {
   return seconds;
 }
 
-/** Of what is signed along; null for signatures of other kinds. */
+/** The hashed subpackets; null for other signature types. */
 function signatureSubpackets(body: Buffer): ReadonlyMap<number, Buffer> | null {
   const [version = 0, type = 0] = body;
   const isSelf = (type >= 0x10 && type <= 0x13) || type === 0x1f;
@@ -138,7 +142,7 @@ function signatureSubpackets(body: Buffer): ReadonlyMap<number, Buffer> | null {
   const found = new Map<number, Buffer>();
   for (let at = 4 + width; at < end && end <= body.length; ) {
     const length = newLength(body, at);
-    // Lengths of subpackets have no partial form: what would be one is of two bytes.
+    // Subpacket lengths have no partial form: the same first octets mean a two-octet length.
     const first = body[at] as number;
     const { start, size } =
       first >= 224 && first < 255

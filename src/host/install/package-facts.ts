@@ -1,18 +1,17 @@
 import { defineFact, type Fact } from '../facts/fact.ts';
 
-/** Programs that install packages. `yum` is the one of RHEL 7 and its kin. */
+/** Supported package managers. `yum` is the one of RHEL 7 and its derivatives. */
 export type PackageManager = 'apt' | 'dnf' | 'yum';
 
 export interface PackageFacts {
-  /** Null: none that is known here. */
+  /** Null: no supported package manager. */
   readonly manager: PackageManager | null;
-  /** Version by name, of those that are there whole. */
+  /** Version by name of the completely installed packages. */
   readonly installed: ReadonlyMap<string, string>;
-  /** Kept at their version, with apt. */
+  /** Packages held at their version, with apt. */
   readonly held: ReadonlySet<string>;
 }
 
-/** What is known of these packages on a host. */
 export function packageFacts(names: readonly string[]): Fact<PackageFacts> {
   return defineFact({ found: { kind: 'command', argv: ['sh', '-c', ASK, 'sh', ...names] } }, ({ found }) => parsePackages(found.stdout));
 }
@@ -27,7 +26,7 @@ elif command -v rpm >/dev/null; then
 fi
 true`;
 
-/** Reads `manager apt`, `installed NAME VERSION`, `held NAME`; other lines are what programs say besides. */
+/** Parses `manager apt`, `installed NAME VERSION`, `held NAME`; ignores other output. */
 export function parsePackages(text: string): PackageFacts {
   let manager: PackageManager | null = null;
   const installed = new Map<string, string>();

@@ -8,22 +8,21 @@ import type { LargeFile } from '../plan/large-file.ts';
 import { type BinaryInstall, type InstalledFile, isUrl } from './model.ts';
 
 export interface BinaryFacts {
-  /** SHA-256 by path, of what is there. */
+  /** SHA-256 by path of the existing files. */
   readonly sums: ReadonlyMap<string, string>;
   readonly modes: ReadonlyMap<string, number>;
-  /** SHA-256 by name, of the archives that were unpacked. */
+  /** SHA-256 by name of the extracted archives. */
   readonly unpacked: ReadonlyMap<string, string>;
   readonly units: ReadonlyMap<string, UnitState | null>;
 }
 
-/** Where archives are while they are unpacked, and what was unpacked is noted. */
+/** Directory for archives during extraction, and for the records of extracted archives. */
 const ARCHIVES = '/var/lib/kubeletadm/archives';
 
 function notePath({ name }: InstalledFile): string {
   return `${ARCHIVES}/${name}.sha256`;
 }
 
-/** What is known of these files and units on a host. */
 export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> {
   const programs = files.filter(({ isArchive }) => !isArchive).map(({ path }) => path);
   const archives = files.filter(({ isArchive }) => isArchive);
@@ -69,7 +68,7 @@ export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> 
   };
 }
 
-/** Those that are missing, or not what is declared. */
+/** The files that do not exist or differ. */
 export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked }: BinaryFacts): readonly InstalledFile[] {
   return files.filter(({ name, path, sha256, mode, isArchive }) =>
     isArchive ? unpacked.get(name) !== sha256 : sums.get(path) !== sha256 || modes.get(path) !== mode,
@@ -77,9 +76,9 @@ export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked
 }
 
 /**
- * The files that are missing or differ, each by its SHA-256, then the units.
- * @param contents of those that are files of this machine, by name
- * @throws AppError INSTALL_CHECKSUM (exit code 3): a file of this machine is not the one declared
+ * Plans the files that do not exist or differ by SHA-256, then the units.
+ * @param contents local files by name
+ * @throws AppError INSTALL_CHECKSUM (exit code 3): a local file differs from the declared one
  */
 export function planBinaries(
   install: BinaryInstall,
@@ -89,17 +88,17 @@ export function planBinaries(
   const desired = filesToInstall(install, facts);
   const changes: HostChange[] = desired.flatMap((file) => placeFile(file, facts, { content: contents.get(file.name) ?? null, host }));
   if (desired.some(({ path, isArchive }) => isArchive || /\/systemd\//.test(path)))
-    changes.push({ kind: 'daemon-reload', reason: 'units may have come' });
+    changes.push({ kind: 'daemon-reload', reason: 'unit files may have changed' });
   for (const unit of install.units) {
     const state = facts.units.get(unit);
-    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'it is to run after a boot' });
-    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'it is not running' });
+    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'not enabled at boot' });
+    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'not running' });
   }
   const kubelet = desired.some(({ path }) => path.endsWith('/kubelet'));
   if (kubelet && facts.units.get('kubelet')?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its program is another one' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its binary changed' });
   const names = install.files.map(({ name }) => name).join(', ');
-  return changes.length > 0 ? { changes } : { changes, noop: `${names}: as declared` };
+  return changes.length > 0 ? { changes } : { changes, noop: `${names}: unchanged` };
 }
 
 function placeFile(
@@ -110,10 +109,10 @@ function placeFile(
   const { name, source, sha256, mode, path, isArchive } = file;
   const at = isArchive ? `${ARCHIVES}/${name}` : path;
   const known = isArchive ? unpacked.get(name) !== '' : sums.has(path);
-  const reason = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'it is another one') : 'it is missing';
+  const reason = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'its SHA-256 differs') : 'does not exist';
   if (content !== null && content.sha256 !== sha256) {
-    const message = `${source} has the SHA-256 ${content.sha256}, and ${sha256} is declared`;
-    throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Fix sha256, or get the right file' }, { exitCode: 3 });
+    const message = `${source} has the SHA-256 ${content.sha256}, but ${sha256} is declared`;
+    throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Correct sha256, or provide the right file' }, { exitCode: 3 });
   }
   const arrives: HostChange =
     isUrl(source) || content === null
@@ -123,7 +122,7 @@ function placeFile(
   return [
     arrives,
     { kind: 'extract-archive', path: at, to: path, reason },
-    { kind: 'remove-file', path: at, before: null, reason: 'it is unpacked' },
+    { kind: 'remove-file', path: at, before: null, reason: 'the archive is unpacked' },
     {
       kind: 'write-file',
       path: notePath(file),
@@ -132,7 +131,7 @@ function placeFile(
       owner: 'root:root',
       action: known ? 'update' : 'create',
       before: known ? { content: `${unpacked.get(name)}\n`, mode: 0o644, owner: 'root:root' } : null,
-      reason: 'so that it is known what was unpacked',
+      reason: 'records the unpacked archive',
     },
   ];
 }

@@ -8,7 +8,7 @@ import type { PackageFacts, PackageManager } from './package-facts.ts';
 import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
 import { isNewerMinor, isVersion, minorOf, packageArgument } from './versions.ts';
 
-/** What is on the host, and the keys of the repositories by their names. */
+/** The packages on the host, and the repository keys by repository name. */
 export interface PackageSituation {
   readonly host: string;
   readonly packages: PackageFacts;
@@ -18,35 +18,38 @@ export interface PackageSituation {
   readonly runtime: UnitState | null;
 }
 
-/** The packages that belong to a version of Kubernetes are kept at it. */
+/** Package held at its version, because it belongs to a Kubernetes version. */
 const HELD_PACKAGE = 'kubelet';
 
-/** All packages that are declared. `cri-tools` come with the kubelet: crictl is what people look into a runtime with. */
+/**
+ * All declared packages. `cri-tools` is installed with the kubelet, since crictl is the standard tool to
+ * inspect a runtime.
+ */
 export function declaredPackages({ runtime, extra }: PackageInstall): readonly string[] {
   return [...new Set([HELD_PACKAGE, 'cri-tools', ...(runtime === null ? [] : [runtime]), ...extra])];
 }
 
-/** The unit of a container runtime, by its package. */
+/** The systemd unit of a container runtime package. */
 export function runtimeUnit(runtime: string): string {
   return { 'containerd.io': 'containerd', 'cri-o': 'crio', 'docker-ce': 'docker' }[runtime] ?? runtime;
 }
 
 /**
- * Repositories with their keys, then the packages that are missing or of another version, then the runtime's unit. A kubelet that runs is restarted when its
- * package is another one.
+ * Plans repositories with their keys, then the packages that are not installed or have another version, then
+ * the unit of the runtime. A running kubelet is restarted when its package changes.
  * @throws AppError (exit code 3) PACKAGE_MANAGER_UNKNOWN, INSTALL_DOWNGRADE
  */
 export function planPackages(install: PackageInstall, situation: PackageSituation): PhasePlan {
   const { packages, host } = situation;
   const { manager, installed } = packages;
   if (manager === null) {
-    const hint = 'Declare install: binaries for it, or none';
-    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: there is neither apt-get nor dnf nor yum', hint);
+    const hint = 'Use install: binaries for this host, or remove install';
+    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: none of apt-get, dnf and yum is installed', hint);
   }
   const before = installed.get(HELD_PACKAGE);
   if (before !== undefined && isNewerMinor(before, install.version)) {
-    const message = `kubelet ${before} is installed, and ${install.version} is declared: kubelets are not downgraded to an older minor version`;
-    throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare that version, or reset the host and remove the package');
+    const message = `kubelet ${before} is installed, but ${install.version} is declared: a downgrade to an older minor version is not supported`;
+    throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare the installed version, or reset the host and remove the package');
   }
   const isDesired = (name: string): boolean => {
     const version = installed.get(name);
@@ -93,7 +96,7 @@ function installChange(
   const reason =
     before === undefined || !missing.includes(HELD_PACKAGE)
       ? `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not installed`
-      : `kubelet ${before} is installed, and ${version} is declared`;
+      : `kubelet ${before} is installed, but ${version} is declared`;
   return {
     kind: 'install-packages',
     manager,
@@ -103,10 +106,10 @@ function installChange(
   };
 }
 
-/** With dnf it is the description of the repository that keeps them. */
+/** With dnf, the repository file holds the packages. */
 function holdChanges(manager: PackageManager, { held }: PackageFacts, missing: readonly string[]): readonly HostChange[] {
   if (manager !== 'apt' || (held.has(HELD_PACKAGE) && !missing.includes(HELD_PACKAGE))) return [];
-  return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], reason: 'an upgrade of the system must not take it to another version' }];
+  return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], reason: 'system upgrades must not change its version' }];
 }
 
 function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { kubelet, runtime: state }: PackageSituation) {
@@ -114,21 +117,21 @@ function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { 
   if (runtime !== null) {
     const unit = runtimeUnit(runtime);
     const isNew = missing.includes(runtime);
-    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'it is to run after a boot' });
-    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'it is not running' });
+    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'not enabled at boot' });
+    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'not running' });
   }
   if (missing.includes(HELD_PACKAGE) && kubelet?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package is another one' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package changed' });
   return changes;
 }
 
-/** What is installed now is not what was declared; null: it is. */
+/** Why the installed packages differ from the declared ones; null: they match. */
 export function validateInstalled(install: PackageInstall, { installed }: PackageFacts): string | null {
   for (const name of declaredPackages(install)) {
     const version = installed.get(name);
     if (version === undefined) return `${name} is not installed`;
     if (name === HELD_PACKAGE && !isVersion(version, install.version))
-      return `${name} ${version} is installed, not ${minorOf(version) === minorOf(install.version) ? install.version : `${install.version}: is that the right repository?`}`;
+      return `${name} ${version} is installed, not ${minorOf(version) === minorOf(install.version) ? install.version : `${install.version}: check the repository`}`;
   }
   return null;
 }

@@ -1,15 +1,16 @@
 import { readPublicKeys } from './openpgp.ts';
 
 /**
- * Whether a key file may be trusted with packages: it holds pinned keys and no other, for a single foreign key in it could sign anything.
+ * Whether a key file can be trusted for packages: it must contain only pinned keys, because one foreign key
+ * could sign any package.
  * @param pins fingerprints in upper case
- * @returns why not, as a clause; null: it may
+ * @returns the reason for a rejection, as a clause; null: trusted
  */
 export function validateKeyFile(text: string, pins: readonly string[], now: Date): string | null {
   const keys = readPublicKeys(text);
-  if (keys === null) return 'it is no file of OpenPGP public keys in ASCII armour';
+  if (keys === null) return 'not a file of ASCII-armored OpenPGP public keys';
   const foreign = keys.find(({ fingerprint }) => !pins.includes(fingerprint));
-  if (foreign !== undefined) return `it holds the key ${foreign.fingerprint}, and ${pins.join(', ')} is expected`;
+  if (foreign !== undefined) return `contains the key ${foreign.fingerprint}; expected only ${pins.join(', ')}`;
   const [first] = keys;
   if (keys.some(({ expiresAt }) => expiresAt === null || expiresAt > now)) return null;
   return `the key ${first?.fingerprint} expired on ${first?.expiresAt?.toISOString().slice(0, 10)}`;

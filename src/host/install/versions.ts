@@ -1,7 +1,10 @@
-/** How the version of a kubelet package may be written. */
+/** Syntax of a kubelet package version. */
 export const PACKAGE_VERSION = /^1\.[0-9]{2}(?:\.[0-9]+(?:-[A-Za-z0-9.+~]+)?)?$/;
 
-/** Whether what is installed is what is wanted: `1.36` is any of that minor, `1.36.2` any build of it. */
+/**
+ * Whether an installed version satisfies the declared one: `1.36` matches any patch release, `1.36.2` any
+ * build.
+ */
 export function isVersion(installed: string, desired: string): boolean {
   if (installed === desired) return true;
   return /^1\.[0-9]+$/.test(desired) ? installed.startsWith(`${desired}.`) : !desired.includes('-') && installed.startsWith(`${desired}-`);
@@ -12,12 +15,12 @@ export function minorOf(version: string): string {
   return version.split('.').slice(0, 2).join('.');
 }
 
-/** Whether the first is of a newer minor version. */
+/** Whether the first version has a newer minor version. */
 export function isNewerMinor(a: string, b: string): boolean {
   return Number(a.split('.')[1]) > Number(b.split('.')[1]);
 }
 
-/** The argument that makes apt or dnf install it. */
+/** The version argument for apt or dnf. */
 export function packageArgument(manager: 'apt' | 'dnf' | 'yum', name: string, version: string | null): string {
   if (version === null) return name;
   const pattern = /^1\.[0-9]+$/.test(version) ? `${version}.*` : version.includes('-') ? version : `${version}-*`;

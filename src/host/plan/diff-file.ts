@@ -28,7 +28,8 @@ type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
 export function diffFile(found: FileFact | null, desired: DesiredFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {
   const { path, content, summary } = desired;
   const base = { kind: 'write-file', path, content, ...(summary === undefined ? {} : { summary }) } as const;
-  if (found === null) return { ...base, mode: desired.mode, owner: desired.owner, action: 'create', before: null, reason: 'it is missing' };
+  if (found === null)
+    return { ...base, mode: desired.mode, owner: desired.owner, action: 'create', before: null, reason: 'does not exist' };
   const problem = notAFile(path, found);
   if (problem !== null) throw new AppError(problem, { exitCode: 3 });
   if (desired.onlyIfAbsent === true) return null;
@@ -43,7 +44,7 @@ export function diffFile(found: FileFact | null, desired: DesiredFile, options: 
 /** What is wrong with something that stands where a file is to be; null: it is one, or nothing is there. */
 export function notAFile(path: string, found: FileFact | null): Problem | null {
   if (found === null || (found.type !== 'directory' && found.type !== 'socket')) return null;
-  return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, and a file is to be there`, hint: 'Remove it' };
+  return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, but must be a file`, hint: `Remove ${path}` };
 }
 
 function reasonsToWrite(
@@ -66,5 +67,5 @@ export function formatMode(mode: number): string {
 
 /** A directory that is missing, or null when it is there. An existing one keeps its mode and owner. */
 export function diffDirectory(found: FileFact | null, path: string, mode: number): Extract<HostChange, { kind: 'make-directory' }> | null {
-  return found === null ? { kind: 'make-directory', path, mode, owner: 'root:root', reason: 'it is missing' } : null;
+  return found === null ? { kind: 'make-directory', path, mode, owner: 'root:root', reason: 'does not exist' } : null;
 }

@@ -7,7 +7,7 @@ import type { ClusterChange } from './change.ts';
  * server or somebody else set them. Lists are as wanted, item by item; status and versions do not count. For RBAC see `diffRbac`.
  */
 export function diffObject(found: KubeObject | null, desired: KubeObject): ClusterChange | null {
-  if (found === null) return { kind: 'create-object', object: desired, reason: 'it is missing' };
+  if (found === null) return { kind: 'create-object', object: desired, reason: 'does not exist' };
   const goal = comparable(desired);
   const [first, ...more] = [...differences(found, goal, '')];
   if (first === undefined) return null;

@@ -9,7 +9,7 @@ import type { ClusterChange } from './change.ts';
  * The API takes no other roleRef for a binding that is there: it is deleted and created anew, as `kubectl auth reconcile` does.
  */
 export function diffRbac(found: KubeObject | null, desired: KubeObject): readonly ClusterChange[] {
-  if (found === null) return [{ kind: 'create-object', object: desired, reason: 'it is missing' }];
+  if (found === null) return [{ kind: 'create-object', object: desired, reason: 'does not exist' }];
   const fields = ['rules', 'roleRef', 'subjects'].filter(
     (field) => field in desired && !jsonEqual(normalize(found[field]), normalize(desired[field])),
   );
@@ -28,11 +28,11 @@ function replaceBinding(found: KubeObject, desired: KubeObject, reason: string):
   const { labels, annotations } = found.metadata;
   const kept = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
   return [
-    { kind: 'delete-object', ref: refOf(found), reason: `${reason}, and a roleRef cannot be changed` },
+    { kind: 'delete-object', ref: refOf(found), reason: `${reason}; a roleRef is immutable` },
     {
       kind: 'create-object',
       object: { ...desired, metadata: { ...kept, ...desired.metadata } },
-      reason: 'it was deleted to get another roleRef',
+      reason: 'replaces the deleted binding with another roleRef',
     },
   ];
 }

@@ -3,9 +3,9 @@ const LINE_END = /[\n\r]/;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Reads a file for systemd's `EnvironmentFile=`: quotes, backslashes and continuation lines as systemd takes them; comments left out, the
- * last assignment of a name wins; an assignment to what is no name is dropped.
- * @see systemd.exec(5) EnvironmentFile=; the cases of the test were read back by systemd 252
+ * Parses a file of systemd's `EnvironmentFile=`: quotes, backslashes and continuation lines as in systemd;
+ * comments are skipped, the last assignment of a variable wins, assignments to invalid names are dropped.
+ * @see systemd.exec(5) EnvironmentFile=; the test cases were verified with systemd 252
  */
 export function parseEnvironmentFile(text: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
@@ -35,8 +35,10 @@ function endOfLine(text: string, from: number): number {
 }
 
 /**
- * A value up to the end of its line. Quotes count where a value begins or right after another quoted part, not inside plain text. In double quotes
- * only `\"`, `\\`, `` \` ``, `\$` and an escaped newline are escapes; in single quotes nothing is; outside a backslash takes the next character.
+ * Reads a value up to the end of its line. Quotes are special at the start of a value or directly after
+ * another quoted part, but not inside plain text. In double quotes only `\"`, `\\`, `` \` ``, `\$` and an
+ * escaped newline are escapes; single quotes have no escapes; elsewhere a backslash escapes the next
+ * character.
  */
 function readValue(text: string, from: number): { readonly value: string; readonly end: number } {
   let value = '';
@@ -73,9 +75,10 @@ function unescapeQuoted(char: string): string {
 }
 
 /**
- * Splits the value of a bare `$VARIABLE` word of ExecStart: at blanks, with quotes respected and taken off; a backslash takes the next character, in
- * quotes of either kind too. An open quote ends with the text, a backslash at the very end is lost.
- * @see systemd.service(5) COMMAND LINES; the cases of the test were passed on by systemd 252
+ * Splits the value of a bare `$VARIABLE` word of ExecStart at spaces; quotes are respected and removed; a
+ * backslash escapes the next character, also in quotes of either kind. An open quote ends with the text; a
+ * final backslash is dropped.
+ * @see systemd.service(5) COMMAND LINES; the test cases were verified with systemd 252
  */
 export function splitCommandWords(text: string): readonly string[] {
   const words: string[] = [];

@@ -1,29 +1,32 @@
 import { parseEnvironmentFile, splitCommandWords } from './environment.ts';
 import { parseUnitFile, type UnitDirective } from './unit-file.ts';
 
-/** A word of a command line, and what wrote it: a unit file, or a file and the variable in it. */
+/** A word of a command line and its source: a unit file, or a variable in a file. */
 export interface PlacedWord {
   readonly word: string;
   readonly source: string;
 }
 
-/** A file by its path; `text` is null when there is none. */
+/** A file by path; `text` is null when it does not exist. */
 export interface FoundText {
   readonly path: string;
   readonly text: string | null;
 }
 
-/** How systemd starts a service: its unit and drop-ins in the order they are read, and the environment files they name. */
+/**
+ * How systemd starts a service: its unit and drop-ins in the order they are read, and their environment
+ * files.
+ */
 export interface UnitTexts {
   readonly unitFiles: readonly FoundText[];
   readonly environmentFiles: readonly FoundText[];
 }
 
 /**
- * The command line systemd would start a service with now.
+ * The command line with which systemd would start a service now.
  * @param unitFiles the unit and its drop-ins, in the order systemd reads them
- * @param environmentFiles those `environmentFilesOf` names
- * @returns the words, the program first; null when there is no ExecStart
+ * @param environmentFiles the files that `environmentFilesOf` returns
+ * @returns the words, the program first; null without an ExecStart
  * @see systemd.service(5) COMMAND LINES, systemd.exec(5) Environment=, EnvironmentFile=
  */
 export function execStartWords(unitFiles: readonly FoundText[], environmentFiles: readonly FoundText[]): readonly PlacedWord[] | null {
@@ -34,7 +37,7 @@ export function execStartWords(unitFiles: readonly FoundText[], environmentFiles
   return splitCommandWords(command.value.replace(/^[-@:+!|]+/, '')).flatMap((word) => expandWord(word, command.path, variables));
 }
 
-/** The paths of `EnvironmentFile=`, in order, without the `-` in front. */
+/** The paths of `EnvironmentFile=`, in order, without a leading `-`. */
 export function environmentFilesOf(unitFiles: readonly FoundText[]): readonly string[] {
   const directives = unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
   return lastOf(directives, 'EnvironmentFile').map(({ value }) => value.replace(/^-/, ''));
@@ -42,7 +45,7 @@ export function environmentFilesOf(unitFiles: readonly FoundText[]): readonly st
 
 type PlacedDirective = UnitDirective & { readonly path: string };
 
-/** The assignments of a list of the service that count: an empty one resets it. */
+/** The effective assignments of a list directive: an empty assignment resets it. */
 function lastOf(directives: readonly PlacedDirective[], name: string): readonly PlacedDirective[] {
   const own = directives.filter((directive) => directive.section === 'Service' && directive.name === name);
   return own.slice(own.findLastIndex(({ value }) => value === '') + 1);
@@ -53,7 +56,7 @@ interface Variable {
   readonly source: string;
 }
 
-/** Files win over `Environment=`. */
+/** Files override `Environment=`. */
 function readVariables(directives: readonly PlacedDirective[], files: readonly FoundText[]): ReadonlyMap<string, Variable> {
   const variables = new Map<string, Variable>();
   for (const { value, path } of lastOf(directives, 'Environment')) {
@@ -68,7 +71,7 @@ function readVariables(directives: readonly PlacedDirective[], files: readonly F
   return variables;
 }
 
-/** A bare `$NAME` becomes as many words as it holds, `${NAME}` stays one. */
+/** A bare `$NAME` expands to several words; `${NAME}` stays one word. */
 function expandWord(word: string, path: string, variables: ReadonlyMap<string, Variable>): readonly PlacedWord[] {
   const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
   if (bare !== undefined) {

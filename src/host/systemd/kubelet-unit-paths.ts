@@ -1,6 +1,8 @@
 import { EXTRA_ARGS_DEB, EXTRA_ARGS_RPM } from '../../kube/well-known.ts';
 
-/** Where systemd looks for units, first wins: a drop-in hides those of the same name further down. */
+/**
+ * Unit directories of systemd by priority: a drop-in overrides those of the same name in later directories.
+ */
 export const UNIT_DIRECTORIES = [
   '/etc/systemd/system',
   '/run/systemd/system',
@@ -11,10 +13,10 @@ export const UNIT_DIRECTORIES = [
 export const KUBELET_UNIT = 'kubelet.service';
 export const KUBELET_DROP_IN = 'kubelet.service.d/10-kubeadm.conf';
 
-/** The file of `KUBELET_EXTRA_ARGS` by kind of package. */
+/** The file of `KUBELET_EXTRA_ARGS` by package type. */
 export const EXTRA_ARGS_FILES = { deb: EXTRA_ARGS_DEB, rpm: EXTRA_ARGS_RPM } as const;
 
-/** Every path that has to be looked at to know how systemd starts the kubelet. */
+/** All paths that determine how systemd starts the kubelet. */
 export const UNIT_FILE_PATHS: readonly string[] = [
   ...UNIT_DIRECTORIES.flatMap((directory) => [`${directory}/${KUBELET_UNIT}`, `${directory}/${KUBELET_DROP_IN}`]),
   ...Object.values(EXTRA_ARGS_FILES),

@@ -1,7 +1,7 @@
 import { environmentFilesOf, execStartWords, type FoundText, type PlacedWord, type UnitTexts } from './exec-start.ts';
 import { parseUnitFile } from './unit-file.ts';
 
-/** The texts as they would be without a drop-in. */
+/** The texts without a drop-in. */
 export function withoutDropIn({ unitFiles, environmentFiles }: UnitTexts, path: string): UnitTexts {
   const kept = unitFiles.filter((file) => file.path !== path);
   const named = new Set(environmentFilesOf(kept));
@@ -9,8 +9,9 @@ export function withoutDropIn({ unitFiles, environmentFiles }: UnitTexts, path: 
 }
 
 /**
- * The command line systemd would start the service with if this drop-in were there. Drop-ins are read by name, in whatever directory they are.
- * @param environmentFiles that the drop-in names, as they would be
+ * The command line with which systemd would start the service if a drop-in existed. Drop-ins are read sorted
+ * by name, regardless of their directory.
+ * @param environmentFiles the planned environment files of the drop-in
  */
 export function wordsWithDropIn(texts: UnitTexts, dropIn: FoundText, environmentFiles: readonly FoundText[] = []): readonly PlacedWord[] {
   const [unit, ...others] = texts.unitFiles;
@@ -21,13 +22,13 @@ export function wordsWithDropIn(texts: UnitTexts, dropIn: FoundText, environment
   return execStartWords(files, environment) ?? [];
 }
 
-/** The command line as it is written, with its variables; null without one. */
+/** The command line as written, with its variables; null when there is none. */
 export function writtenCommand({ unitFiles }: UnitTexts): string | null {
   const directives = unitFiles.flatMap(({ text }) => parseUnitFile(text ?? ''));
   return directives.findLast(({ section, name, value }) => section === 'Service' && name === 'ExecStart' && value !== '')?.value ?? null;
 }
 
-/** The last value of a flag among words: the one that counts. */
+/** The effective (last) value of a flag. */
 export function lastFlag(words: readonly PlacedWord[], flag: string): { readonly value: string; readonly source: string } | null {
   const found = words.flatMap(({ word, source }, at) => {
     const [name, value] = word.replace(/^--?/, '').split(/=(.*)/s);

@@ -1,7 +1,7 @@
 import { TextMemo } from '../../base/memo.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 
-/** One assignment of a unit file, in order: lists are reset by an empty value, so order counts. */
+/** One assignment of a unit file. The order matters, because an empty value resets a list. */
 export interface UnitDirective {
   readonly section: string;
   readonly name: string;
@@ -9,14 +9,15 @@ export interface UnitDirective {
 }
 
 /**
- * Reads a unit file or drop-in: comments (`#`, `;`) and blank lines left out, continuation lines joined with a blank.
- * @see systemd.syntax(7); the cases of the test were read by systemd 252
+ * Parses a unit file or drop-in: comments (`#`, `;`) and empty lines are skipped, continuation lines joined
+ * with a space.
+ * @see systemd.syntax(7); the test cases were verified with systemd 252
  */
 export function parseUnitFile(text: string): readonly UnitDirective[] {
   return PARSED.get(text, () => parse(text));
 }
 
-/** Hosts with the same packages have the same files, and each is looked at several times. */
+/** Cached, since hosts with the same packages have identical files, and each file is read several times. */
 const PARSED = new TextMemo<readonly UnitDirective[]>(100);
 
 function parse(text: string): readonly UnitDirective[] {
@@ -50,12 +51,15 @@ function logicalLines(text: string): readonly string[] {
   return open.trim() === '' ? lines : [...lines, open.trim()];
 }
 
-/** An odd number of backslashes at the very end: a blank after them, or an escaped one, ends the line. */
+/**
+ * An odd number of backslashes at the very end continues the line; a trailing space or an escaped backslash
+ * does not.
+ */
 function continues(line: string): boolean {
   return (line.length - trimTrailing(line, '\\').length) % 2 === 1;
 }
 
-/** Same directives in the same order: comments and blank space do not count. */
+/** Whether two unit files have the same directives in the same order, ignoring comments and white space. */
 export function sameUnitFile(a: string, b: string): boolean {
   const [left, right] = [parseUnitFile(a), parseUnitFile(b)];
   return (
@@ -64,7 +68,7 @@ export function sameUnitFile(a: string, b: string): boolean {
   );
 }
 
-/** Values of a directive; an empty assignment resets the list, as systemd does. */
+/** Values of a directive; an empty assignment resets the list, as in systemd. */
 export function unitValues(directives: readonly UnitDirective[], section: string, name: string): readonly string[] {
   let values: string[] = [];
   for (const directive of directives) {

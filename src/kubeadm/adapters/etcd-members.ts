@@ -11,16 +11,16 @@ import type { EtcdCredentials, EtcdFailure } from '../control-plane/etcd-credent
 import { explainEtcdError } from './etcd-failure.ts';
 
 export interface EtcdMembersOptions extends EtcdCredentials {
-  /** `https://ADDRESS:2379` of members; the first that answers is asked. */
+  /** `https://ADDRESS:2379` of the members; the first one that responds is used. */
   readonly endpoints: readonly string[];
   readonly dial?: Dial;
   readonly clock: Clock;
-  /** For one call, over all endpoints; default 10,000. */
+  /** Timeout of one call over all endpoints; default 10,000. */
   readonly requestTimeoutMs?: number;
 }
 
 const PROMOTE_MS = 120_000;
-/** gRPC: a learner that is behind is not promoted yet. */
+/** gRPC status: a learner that is not in sync cannot be promoted yet. */
 const FAILED_PRECONDITION = 9;
 
 /**
@@ -86,12 +86,12 @@ async function queryAny(options: EtcdMembersOptions, path: string, body: JsonObj
     }
   }
   if (blamed !== null)
-    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `etcd cannot be asked: ${failures.join('; ')}`, hint: blamed.hint });
-  const message = `etcd does not answer: ${failures.join('; ') || 'no member is known'}`;
+    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `cannot query etcd: ${failures.join('; ')}`, hint: blamed.hint });
+  const message = `etcd does not answer: ${failures.join('; ') || 'no etcd endpoint is known'}`;
   throw new AppError({
     code: 'ETCD_UNREACHABLE',
     message,
-    hint: 'Look at the pods of etcd on the control planes, and at port 2379 between them',
+    hint: 'Check the etcd Pods on the control planes, and that port 2379 is open between them',
   });
 }
 
@@ -137,7 +137,11 @@ function readAnswer(status: number, reported: string): JsonObject {
 }
 
 function refused(message: string): AppError {
-  return new AppError({ code: 'ETCD_REFUSED', message: `etcd says ${message}`, hint: 'Look at the members: etcdctl member list' });
+  return new AppError({
+    code: 'ETCD_REFUSED',
+    message: `etcd rejected the request: ${message}`,
+    hint: 'Check the members: etcdctl member list',
+  });
 }
 
 function text(value: unknown): string {

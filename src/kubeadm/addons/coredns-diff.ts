@@ -6,13 +6,13 @@ import type { KubeObject } from '../../kube/object.ts';
 import { dataOf } from '../cluster-info.ts';
 import { COREDNS_REPLICAS, COREFILE_KEY, type CorednsObjects, isOwnCorefile } from './coredns.ts';
 
-/** The objects of CoreDNS as they were found; null: not there. */
+/** The existing CoreDNS objects; null: does not exist. */
 export type FoundCoredns = { readonly [K in keyof CorednsObjects]: KubeObject | null };
 
 /**
- * What brings CoreDNS to what is wanted. A Corefile that somebody wrote is kept, with a warning that shows the difference; so is the number of replicas there,
- * and the address of the service, which cannot be changed.
- * @param force replace that Corefile too
+ * The change from the existing CoreDNS to the desired one. A Corefile edited by hand is kept with a warning
+ * that shows the difference; the number of replicas and the immutable clusterIP of the Service are kept too.
+ * @param force replace an edited Corefile too
  */
 export function diffCoredns(
   found: FoundCoredns,
@@ -43,11 +43,11 @@ function diffCorefile(found: KubeObject | null, desired: KubeObject, force: bool
     return { change: diffObject(found, desired), warnings: [] };
   const at = 'kube-system/coredns';
   const diff = unifiedDiff(before, after, { before: `${at} in the cluster`, after: `${at} as it would be written` });
-  const message = `the Corefile of ConfigMap ${at} was edited: it is kept. Replace it with --force-upload; the difference:\n${diff}`;
+  const message = `the Corefile of ConfigMap ${at} was edited and is kept. To replace it, use --force-upload. Difference:\n${diff}`;
   return { change: null, warnings: [{ code: 'COREFILE_KEPT', message }] };
 }
 
-/** Somebody may have scaled it, by hand or by a controller. */
+/** A user or a controller may have scaled the Deployment. */
 function withReplicasOf(found: KubeObject | null, desired: KubeObject): KubeObject {
   const [existing, ours] = [specOf(found), specOf(desired)];
   if (existing.replicas === undefined || ours.replicas !== COREDNS_REPLICAS) return desired;
@@ -57,7 +57,7 @@ function withReplicasOf(found: KubeObject | null, desired: KubeObject): KubeObje
 function diffService(found: KubeObject | null, desired: KubeObject): Diff {
   const [existing, ours] = [specOf(found).clusterIP, specOf(desired).clusterIP];
   if (found === null || existing === ours) return { change: diffObject(found, desired), warnings: [] };
-  const message = `Service kube-system/kube-dns is at ${String(existing)}, not at ${String(ours)}, and a clusterIP cannot be changed: it is kept. Set clusterDNS of the kubelets to its address, or delete it and run this again`;
+  const message = `Service kube-system/kube-dns has the clusterIP ${String(existing)}, not ${String(ours)}, and is kept because a clusterIP is immutable. Set clusterDNS of the kubelets to this address, or delete the Service and rerun the command`;
   const kept = { ...desired, spec: { ...specOf(desired), clusterIP: existing } } as KubeObject;
   return { change: diffObject(found, kept), warnings: [{ code: 'DNS_ADDRESS_KEPT', message }] };
 }

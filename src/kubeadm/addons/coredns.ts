@@ -8,13 +8,13 @@ import type { ControlPlaneNode } from '../control-plane/model.ts';
 import { patchedObject } from '../patched-object.ts';
 
 const LABELS = { 'k8s-app': 'kube-dns' };
-/** How many there are unless somebody scales them. */
+/** Default number of replicas. */
 export const COREDNS_REPLICAS = 2;
 
-/** Key of the ConfigMap that holds CoreDNS's configuration. */
+/** Key of the CoreDNS configuration in the ConfigMap. */
 export const COREFILE_KEY = 'Corefile';
 
-/** The objects of the DNS of a cluster. */
+/** The objects of the cluster DNS. */
 export interface CorednsObjects {
   readonly configMap: KubeObject;
   readonly clusterRole: KubeObject;
@@ -55,7 +55,10 @@ function watch(apiGroup: string, resources: readonly string[]): JsonObject {
   return { apiGroups: [apiGroup], resources, verbs: ['list', 'watch'] };
 }
 
-/** What CoreDNS does: names of the cluster itself, all others by the resolver of its host. Answers for the cluster's own names are not kept. */
+/**
+ * Resolves cluster names itself and forwards all others to the resolver of the host. Cluster names are not
+ * cached.
+ */
 function corefile(dnsDomain: string): string {
   return `.:53 {
     errors
@@ -83,7 +86,7 @@ function corefile(dnsDomain: string): string {
 `;
 }
 
-/** Whether a Corefile is one that kubeadm makes, for whatever domain: nobody edited it. */
+/** Whether a Corefile is kubeadm's for some domain, so not edited. */
 export function isOwnCorefile(text: string): boolean {
   return text.split('\n').some((line) => {
     const domain = /^ {4}kubernetes (\S+) in-addr\.arpa ip6\.arpa \{$/.exec(line)?.[1];
@@ -118,7 +121,7 @@ function podSpec(image: string): JsonObject {
   };
 }
 
-/** On different nodes, where there are some. */
+/** Prefers different nodes. */
 const APART: JsonObject = {
   weight: 100,
   podAffinityTerm: {
@@ -158,7 +161,7 @@ function container(image: string): JsonObject {
   };
 }
 
-/** At the address that kubelets give to their pods as resolver. */
+/** Has the clusterIP that kubelets configure as resolver of Pods. */
 function dnsService(clusterIP: string): KubeObject {
   const port = (name: string, number: number, protocol = 'TCP'): JsonObject => ({ name, port: number, protocol, targetPort: number });
   return {

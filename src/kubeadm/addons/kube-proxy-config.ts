@@ -10,15 +10,16 @@ import { unknownFieldOf } from '../../kubelet/unknown-field-reporter.ts';
 
 const HEADER = { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration' } as const;
 
-/** What decides kubeadm's values. */
+/** Input for kubeadm's values. */
 export interface KubeProxyDefaultsInput {
-  /** Of the local API endpoint: chooses the family to bind to. */
+  /** Advertise address of the local API endpoint; its family determines the bind address. */
   readonly advertiseAddress: string;
   readonly podSubnet?: string;
 }
 
 /**
- * Reads a KubeProxyConfiguration as kube-proxy 1.36 does: same types, all problems at once (see `decodeTyped`).
+ * Reads a KubeProxyConfiguration with the types of kube-proxy 1.36; returns all problems at once (see
+ * `decodeTyped`).
  */
 export function decodeKubeProxyConfiguration(document: SourceDocument): DecodedDocument {
   const type = kubeProxyType();
@@ -26,8 +27,8 @@ export function decodeKubeProxyConfiguration(document: SourceDocument): DecodedD
 }
 
 /**
- * A KubeProxyConfiguration with kubeadm's values where the user left them out, as Go prints it.
- * @param written as decoded; null: the user wrote none
+ * A KubeProxyConfiguration with kubeadm's values for unset fields, as Go prints it.
+ * @param written as decoded; null: no configuration of the user
  * @see kubeadm 1.36 componentconfigs/kubeproxy.go
  */
 export function kubeProxyConfiguration(written: JsonObject | null, input: KubeProxyDefaultsInput): JsonObject {
@@ -39,7 +40,7 @@ export function renderKubeProxyConfiguration(written: JsonObject | null, input: 
   return renderTyped(kubeProxyType(), withDefaults(written, input));
 }
 
-/** Advice where a configuration differs from what kubeadm recommends. The value is kept. */
+/** Warnings for values that differ from kubeadm's recommendation. The values are kept. */
 export function adviseKubeProxy(written: JsonObject, input: KubeProxyDefaultsInput): readonly Warning[] {
   return kubeadmValues(input).flatMap(({ path, value }) => {
     const given = valueAt(written, path);

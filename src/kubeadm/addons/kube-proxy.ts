@@ -18,7 +18,6 @@ const LABELS = { 'k8s-app': 'kube-proxy' };
 /** Key of the ConfigMap that holds the KubeProxyConfiguration. */
 const KUBE_PROXY_CONFIG_KEY = 'config.conf';
 
-/** The objects of kube-proxy. */
 export interface KubeProxyObjects {
   readonly configMap: KubeObject;
   readonly daemonSet: KubeObject;
@@ -28,9 +27,9 @@ export interface KubeProxyObjects {
 }
 
 /**
- * kube-proxy as kubeadm 1.36 deploys it, with the KubeProxyConfiguration the user wrote over kubeadm's values.
- * @returns also advice about that configuration
- * @throws AppError with all that is wrong in it, exit code 2
+ * kube-proxy as deployed by kubeadm 1.36, with the user's KubeProxyConfiguration over kubeadm's values.
+ * @returns the objects, and warnings about that configuration
+ * @throws AppError with all errors in that configuration, exit code 2
  * @see kubeadm 1.36 phases/addons/proxy
  */
 export function kubeProxyObjects(node: ControlPlaneNode): { readonly objects: KubeProxyObjects; readonly warnings: readonly Warning[] } {
@@ -48,7 +47,7 @@ export function kubeProxyObjects(node: ControlPlaneNode): { readonly objects: Ku
   return { objects, warnings };
 }
 
-/** Signed as generated where the user wrote no configuration. */
+/** Marked as generated if the user provided no configuration. */
 function kubeProxyConfigMap(node: ControlPlaneNode): { readonly configMap: KubeObject; readonly warnings: readonly Warning[] } {
   const { cluster, localAPIEndpoint, kubeProxy } = node;
   const { podSubnet } = cluster.networking;
@@ -71,7 +70,10 @@ function readWritten({ value, problems }: ReturnType<typeof decodeKubeProxyConfi
   return value;
 }
 
-/** kube-proxy logs in with the token of its service account. The text is kubeadm's: the ConfigMap is signed over it. */
+/**
+ * kube-proxy authenticates with its service account token. The text is kubeadm's, because the ConfigMap hash
+ * covers it.
+ */
 function kubeconfig(server: string): string {
   const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';
   return `apiVersion: v1

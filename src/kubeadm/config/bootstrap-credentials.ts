@@ -2,26 +2,26 @@ import type { Json } from '../../base/json.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { KubeconfigContext, KubeconfigUser } from '../../kube/kubeconfig.ts';
 
-/** A user entry of a kubeconfig; what must not be seen is a Secret. */
+/** A user entry of a kubeconfig; sensitive values are Secrets. */
 export interface CredentialEntry {
   readonly [member: string]: Json | Secret | CredentialEntry | readonly (Json | Secret | CredentialEntry)[];
 }
 
-/** What the kubelet bootstraps itself with. */
+/** Credentials for the TLS bootstrap of the kubelet. */
 export interface BootstrapCredentials {
-  /** Names of the user and the context in the kubeconfig; kubeadm leaves those of a file as they are. */
+  /** Names of the user and the context in the kubeconfig; kubeadm keeps those of a file. */
   readonly user: string;
   readonly context: string;
   readonly namespace?: string;
   readonly entry: CredentialEntry;
 }
 
-/** A bootstrap token as credentials. kubeadm 1.36 discovery: these names, whatever the name of the cluster is. */
+/** Credentials from a bootstrap token. kubeadm 1.36 discovery uses these names for any cluster name. */
 export function tokenCredentials(token: Secret): BootstrapCredentials {
   return { user: 'tls-bootstrap-token-user', context: 'tls-bootstrap-token-user@kubernetes', entry: { token } };
 }
 
-/** What the files hold that a user entry names. */
+/** Content of the files that a user entry refers to. */
 export interface CredentialFiles {
   readonly certificate: string | undefined;
   readonly key: string | undefined;
@@ -29,7 +29,7 @@ export interface CredentialFiles {
 }
 
 /**
- * The credentials of a kubeconfig's user with everything inside, as they can be taken to another machine.
+ * The credentials of a kubeconfig user with all files embedded, for use on another host.
  * @see kubeadm 1.36 util/kubeconfig EnsureAuthenticationInfoAreEmbedded
  */
 export function userCredentials(
@@ -58,7 +58,7 @@ function secret(text: string | undefined): Secret | undefined {
   return text === undefined ? undefined : new Secret(text);
 }
 
-/** Every text inside hidden: what a plugin is given may be a password. */
+/** Hides every nested string: plugin arguments may contain passwords. */
 function hideTexts(value: Json): CredentialEntry[string] {
   if (typeof value === 'string') return new Secret(value);
   if (Array.isArray(value)) return (value as readonly Json[]).map((item) => hideTexts(item) as Json | Secret | CredentialEntry);

@@ -19,23 +19,24 @@ import type {
   V1beta3NodeRegistration,
 } from './schema-v1beta3.ts';
 
-/** A converted document. */
 export interface Converted<T> {
   readonly value: T;
-  /** For members that changed their place: the model's path to the path as written. */
+  /** Original paths of moved members, by model path. */
   readonly moved: ReadonlyMap<string, string>;
-  /** `apiServer.timeoutForControlPlane`, for which ClusterConfiguration has no place any more. */
+  /** `apiServer.timeoutForControlPlane`, which ClusterConfiguration no longer has. */
   readonly timeoutForControlPlane?: DurationText;
 }
 
-/** v1beta3 InitConfiguration as the model has it: arguments become lists sorted by name, as in kubeadm's conversion. */
+/**
+ * Converts a v1beta3 InitConfiguration: arguments become lists sorted by name, as in kubeadm's conversion.
+ */
 export function convertV1beta3Init(init: V1beta3InitConfiguration): Converted<InitConfiguration> {
   const { nodeRegistration, ...same } = init;
   const moved = new Map<string, string>();
   return { value: { ...same, ...(nodeRegistration && { nodeRegistration: convertNode(nodeRegistration, moved) }) }, moved };
 }
 
-/** v1beta3 JoinConfiguration as the model has it; `discovery.timeout` becomes `timeouts.discovery`. */
+/** Converts a v1beta3 JoinConfiguration; `discovery.timeout` becomes `timeouts.discovery`. */
 export function convertV1beta3Join(join: V1beta3JoinConfiguration): Converted<JoinConfiguration> {
   const { nodeRegistration, discovery: written, ...same } = join;
   const moved = new Map<string, string>();
@@ -52,7 +53,7 @@ export function convertV1beta3Join(join: V1beta3JoinConfiguration): Converted<Jo
 }
 
 /**
- * v1beta3 ClusterConfiguration as the model has it. `apiServer.timeoutForControlPlane` has no place in it: it is given apart, for
+ * Converts a v1beta3 ClusterConfiguration. `apiServer.timeoutForControlPlane` is returned separately, for
  * `timeouts.controlPlaneComponentHealthCheck` of InitConfiguration and JoinConfiguration.
  */
 export function convertV1beta3Cluster(cluster: V1beta3ClusterConfiguration): Converted<ClusterConfiguration> {

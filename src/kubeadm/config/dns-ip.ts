@@ -3,9 +3,9 @@ import { addressAt, type Cidr, formatCidr, formatIp, parseCidr } from '../../bas
 import { quoteValue } from '../../codec/document-problems.ts';
 
 /**
- * The address of the cluster's DNS service: the tenth of the first service subnet.
- * @param serviceSubnet one CIDR, or two with a comma between: `10.96.0.0/12,fd03::/112`
- * @throws AppError CONFIG_INVALID_SUBNET when it can't be read or is too small
+ * The address of the cluster DNS Service: the tenth of the first Service subnet.
+ * @param serviceSubnet one CIDR, or two comma-separated CIDRs: `10.96.0.0/12,fd03::/112`
+ * @throws AppError CONFIG_INVALID_SUBNET when it cannot be parsed or is too small
  * @see kubernetes/kubernetes cmd/kubeadm/app/constants (1.36)
  */
 export function dnsIp(serviceSubnet: string): string {
@@ -13,14 +13,14 @@ export function dnsIp(serviceSubnet: string): string {
 }
 
 /**
- * The address of the `kubernetes` service, by which pods reach the API server: the first of the first service subnet.
- * @throws AppError CONFIG_INVALID_SUBNET when it can't be read or is too small
+ * The address of the `kubernetes` Service: the first of the first Service subnet.
+ * @throws AppError CONFIG_INVALID_SUBNET when it cannot be parsed or is too small
  */
 export function apiServerServiceIp(serviceSubnet: string): string {
   return serviceIpAt(serviceSubnet, 1);
 }
 
-/** Reads subnets separated by commas; null when one is no CIDR. */
+/** Parses comma-separated subnets; null when one is not a CIDR. */
 export function parseSubnets(subnets: string): readonly Cidr[] | null {
   const parsed = subnets.split(',').map(parseCidr);
   return parsed.every((cidr) => cidr !== null) ? parsed : null;
@@ -28,9 +28,9 @@ export function parseSubnets(subnets: string): readonly Cidr[] | null {
 
 function serviceIpAt(serviceSubnet: string, index: number): string {
   const [first] = parseSubnets(serviceSubnet) ?? [];
-  if (!first) throw unusable(`the service subnet ${quoteValue(serviceSubnet)} is not a CIDR, nor two with a comma between`);
+  if (!first) throw unusable(`the service subnet ${quoteValue(serviceSubnet)} is neither a CIDR nor two comma-separated CIDRs`);
   const address = addressAt(first, index);
-  if (!address) throw unusable(`the service subnet ${formatCidr(first)} is too small for an address at place ${index}`);
+  if (!address) throw unusable(`the service subnet ${formatCidr(first)} is too small: it has no address number ${index}`);
   return formatIp(address);
 }
 

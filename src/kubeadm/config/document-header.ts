@@ -17,20 +17,20 @@ import type { SchemaVersion } from './suggest-field.ts';
 
 /** The group of kubeadm's configuration documents. */
 const KUBEADM_GROUP = 'kubeadm.k8s.io';
-/** The version documents are written in. */
+/** The version used for writing. */
 export const V1BETA4 = `${KUBEADM_GROUP}/v1beta4`;
-/** The older version that is still read. */
+/** The older supported version. */
 export const V1BETA3 = `${KUBEADM_GROUP}/v1beta3`;
 
 /**
- * What kubeadm 1.15 to 1.21 keeps in their clusters. Of what concerns a node it says the same as v1beta3.
+ * Version stored in clusters by kubeadm 1.15 to 1.21. Its node-related content is equal to v1beta3.
  * @see kubernetes/kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta3/doc.go (1.24): the differences
  */
 const V1BETA2 = `${KUBEADM_GROUP}/v1beta2`;
-/** Fields of V1BETA2 that v1beta3 has no more. */
+/** Fields of V1BETA2 that v1beta3 removed. */
 export const GONE_WITH_V1BETA2: ReadonlySet<string> = new Set(['dns.type', 'useHyperKubeImage']);
 
-/** What a document says it is, with the places of the two members. */
+/** Type of a document, with the positions of the two members. */
 export interface DocumentHeader {
   readonly apiVersion: string;
   readonly kind: string;
@@ -38,12 +38,12 @@ export interface DocumentHeader {
   readonly kindPosition: Position;
 }
 
-/** A document of a known kind and a readable version. */
+/** A document of a known kind and a supported version. */
 export type RecognisedDocument =
   | { readonly kind: ModelKind; readonly version: SchemaVersion }
   | { readonly kind: 'KubeletConfiguration' | 'KubeProxyConfiguration'; readonly version: 'component' };
 
-/** Versions of kubeadm.k8s.io that were read once, and the last kubeadm that can convert them. */
+/** Removed versions of kubeadm.k8s.io, and the last kubeadm that can convert them. */
 const OLD_VERSIONS: ReadonlyMap<string, string> = new Map([
   [`${KUBEADM_GROUP}/v1alpha1`, 'v1.11'],
   [`${KUBEADM_GROUP}/v1alpha2`, 'v1.12'],
@@ -59,12 +59,12 @@ const COMPONENT_VERSIONS = {
 
 const MODEL_KINDS = Object.keys(V1BETA4_SCHEMAS) as readonly ModelKind[];
 
-/** All kinds a configuration file may hold. */
+/** All kinds that a configuration file may contain. */
 export const CONFIG_KINDS: readonly ConfigKind[] = [...MODEL_KINDS, 'KubeletConfiguration', 'KubeProxyConfiguration'];
 
 /**
  * Reads apiVersion and kind of a document that is not empty.
- * @returns the header, or what is wrong with it: CONFIG_WRONG_TYPE, CONFIG_MISSING_HEADER
+ * @returns the header, or its problems: CONFIG_WRONG_TYPE, CONFIG_MISSING_HEADER
  */
 export function readHeader(document: SourceDocument): DocumentHeader | readonly Problem[] {
   const start = document.positionAt(document.root?.offset ?? 0);
@@ -91,9 +91,10 @@ function readMember(
 }
 
 /**
- * Tells what kind of document a header announces.
- * @param lenient v1beta2 is read as v1beta3
- * @returns the kind and version, or why it can't be read: CONFIG_OLD_VERSION, CONFIG_UNKNOWN_VERSION, CONFIG_UNKNOWN_KIND
+ * Determines the kind of a document from its header.
+ * @param lenient read v1beta2 as v1beta3
+ * @returns the kind and version, or the problem: CONFIG_OLD_VERSION, CONFIG_UNKNOWN_VERSION,
+ *   CONFIG_UNKNOWN_KIND
  */
 export function recogniseDocument(header: DocumentHeader, lenient = false): RecognisedDocument | Problem {
   const { kind: written, versionPosition, kindPosition } = header;

@@ -23,7 +23,7 @@ import type {
 } from './model.ts';
 
 /**
- * A document of kubeadm.k8s.io/v1beta4, to be printed by `renderConfig`. Tokens and keys stand in it as Secret.
+ * A document of kubeadm.k8s.io/v1beta4 for `renderConfig`. Tokens and keys are Secrets.
  */
 export interface ConfigDocument {
   readonly [member: string]: ConfigValue;
@@ -31,9 +31,9 @@ export interface ConfigDocument {
 export type ConfigValue = JsonObject[string] | Secret | readonly ConfigValue[] | { readonly [member: string]: ConfigValue };
 
 /**
- * ClusterConfiguration as kubeadm stores it under `ClusterConfiguration` of kube-system/kubeadm-config: members that are zero are left
- * out where Go leaves them out, structs stay as `{}`.
- * @param cluster with its defaults (`applyClusterDefaults`), and a release as `kubernetesVersion`
+ * ClusterConfiguration as kubeadm stores it in kube-system/kubeadm-config: zero members are omitted where Go
+ * omits them, structs stay as `{}`.
+ * @param cluster with its defaults (`applyClusterDefaults`), and a release in `kubernetesVersion`
  * @see kubeadm 1.36 upload-config kubeadm
  */
 export function encodeClusterConfiguration(cluster: ClusterConfiguration): JsonObject {
@@ -51,7 +51,7 @@ export function encodeClusterConfiguration(cluster: ClusterConfiguration): JsonO
   } as JsonObject;
 }
 
-/** InitConfiguration as kubeadm prints it. */
+/** InitConfiguration as printed by kubeadm. */
 export function encodeInitConfiguration(init: InitConfiguration): ConfigDocument {
   const { bootstrapTokens = [], dryRun, certificateKey, skipPhases, localAPIEndpoint, nodeRegistration, patches, timeouts } = init;
   return {
@@ -64,7 +64,7 @@ export function encodeInitConfiguration(init: InitConfiguration): ConfigDocument
   };
 }
 
-/** JoinConfiguration as kubeadm prints it. */
+/** JoinConfiguration as printed by kubeadm. */
 export function encodeJoinConfiguration(join: JoinConfiguration): ConfigDocument {
   const { dryRun, caCertPath, skipPhases, controlPlane, patches, timeouts } = join;
   return {
@@ -83,12 +83,12 @@ export function encodeJoinConfiguration(join: JoinConfiguration): ConfigDocument
   };
 }
 
-/** ResetConfiguration as kubeadm prints it. */
+/** ResetConfiguration as printed by kubeadm. */
 export function encodeResetConfiguration({ timeouts, ...plain }: ResetConfiguration): ConfigDocument {
   return { ...header('ResetConfiguration'), ...nonZero(plain), ...(timeouts && { timeouts: { ...timeouts } }) };
 }
 
-/** UpgradeConfiguration as kubeadm prints it. */
+/** UpgradeConfiguration as printed by kubeadm. */
 export function encodeUpgradeConfiguration({ apply, diff, node: nodes, plan, timeouts }: UpgradeConfiguration): ConfigDocument {
   return {
     ...header('UpgradeConfiguration'),
@@ -100,16 +100,16 @@ export function encodeUpgradeConfiguration({ apply, diff, node: nodes, plan, tim
   };
 }
 
-/** A model as it was written: nothing added, nothing left out. For migration. */
+/** A model as written, without defaults or omissions. For migration. */
 export function encodeAsWritten(kind: ModelKind, model: object): ConfigDocument {
   return { ...header(kind), ...(model as ConfigDocument) };
 }
 
 /**
- * Documents as one YAML file, printed as kubeadm prints them: keys sorted, `---` between.
- * @param documents as encoded here, or text that is put in as it is
- * @param hidden secrets that such text holds
- * @returns text that shows `[secret]` in place of tokens and keys wherever it is not written to its file
+ * Documents as one YAML file in kubeadm's format: sorted keys, separated by `---`.
+ * @param documents as encoded here, or text that is inserted unchanged
+ * @param hidden secrets in such text
+ * @returns text that shows `[secret]` instead of tokens and keys except in its file
  */
 export function renderConfig(documents: readonly (ConfigDocument | string)[], hidden: readonly Secret[] = []): SensitiveText {
   const texts = documents.map((document) =>
@@ -128,7 +128,7 @@ function header(kind: ModelKind): { readonly apiVersion: string; readonly kind: 
   return { apiVersion: V1BETA4, kind };
 }
 
-/** Leaves out what Go's `omitempty` leaves out: false, 0, empty text, empty lists and maps. */
+/** Omits the values that Go's `omitempty` omits: false, 0, empty strings, lists and maps. */
 function nonZero(members: object): { readonly [member: string]: ConfigValue } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => !isZero(value)));
 }
@@ -156,7 +156,9 @@ function volume({ name, hostPath, mountPath, readOnly, pathType }: HostPathMount
   return { name, hostPath, mountPath, ...nonZero({ readOnly, pathType }) };
 }
 
-/** A variable of the environment: `fieldRef` gets the version that Go's defaults give it; a quantity is printed even when it is zero. */
+/**
+ * An environment variable: `fieldRef` gets Go's default version; a quantity is printed even when it is zero.
+ */
 export function encodeEnvVar({ name, value, valueFrom }: EnvVar): JsonObject {
   if (!valueFrom) return { name, ...nonZero({ value }) } as JsonObject;
   const { fieldRef, resourceFieldRef, ...others } = valueFrom;
@@ -184,7 +186,7 @@ function discovery({ bootstrapToken: token, file, tlsBootstrapToken }: Discovery
   };
 }
 
-/** Booleans are pointers in Go: false is printed. */
+/** Booleans are pointers in Go, so false is printed. */
 function upgradePart(part: UpgradeApply | UpgradeNode | UpgradePlan): ConfigValue {
   return Object.fromEntries(Object.entries(part).filter(([, value]) => typeof value === 'boolean' || !isZero(value))) as ConfigValue;
 }
@@ -193,7 +195,7 @@ function endLine(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
-/** Puts the values of secrets in place. */
+/** Inserts the values of secrets. */
 function reveal(value: ConfigValue): unknown {
   if (value instanceof Secret) return value.reveal();
   if (Array.isArray(value)) return value.map((item: ConfigValue) => reveal(item));

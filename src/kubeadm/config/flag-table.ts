@@ -3,10 +3,10 @@ import * as read from './flag-values.ts';
 import { type FlagReader, type FlagValue, isProblem } from './flag-values.ts';
 import type { InitConfiguration, ModelSet, NodeRegistration } from './model.ts';
 
-/** What a flag does: gives the changed models and the paths it set, or what is wrong with its value. */
+/** Applies a flag: returns the changed models and the set paths, or the problem of its value. */
 export type ApplyFlag = (models: ModelSet, value: FlagValue) => { readonly models: ModelSet; readonly paths: readonly string[] } | Problem;
 
-/** Flags and positional arguments by name. They are applied in this order, so that later ones win. */
+/** Flags and positional arguments by name, applied in this order, so that later ones win. */
 export type FlagTable = Readonly<Record<string, ApplyFlag>>;
 
 /** A flag that sets one member; `path` is the member's, with its kind. */
@@ -17,12 +17,12 @@ export function sets<T>(path: string, reader: FlagReader<T>, put: (models: Model
   };
 }
 
-/** Two lists of ids as one; letter case does not count. */
+/** Merges two lists of ids, ignoring case. */
 export function union(a: readonly string[] = [], b: readonly string[] = []): readonly string[] {
   return [...new Map([...a, ...b].map((id) => [id.toLowerCase(), id])).values()];
 }
 
-/** Flags about the node, which `init` and `join` share. */
+/** Flags about the node, shared by `init` and `join`. */
 export function nodeFlags(kind: 'InitConfiguration' | 'JoinConfiguration', member: 'init' | 'join'): FlagTable {
   const at = `${kind}.nodeRegistration`;
   const inNode = (models: ModelSet, node: NodeRegistration): ModelSet => {

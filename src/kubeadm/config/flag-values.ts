@@ -5,32 +5,32 @@ import { invalidFlag } from '../../codec/document-problems.ts';
 import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from './bootstrap-token.ts';
 import type { DurationText } from './model.ts';
 
-/** What a command line gives for a flag. */
+/** A value of a flag on the command line. */
 export type FlagValue = string | number | boolean | readonly string[] | Secret;
 
-/** Reads a flag's value, or says what is wrong with it. */
+/** Parses a flag value, or returns the problem. */
 export type FlagReader<T> = (value: FlagValue) => T | Problem;
 
-/** Tells a problem from a value that was read. */
+/** Distinguishes a problem from a parsed value. */
 export function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'code' in value && 'message' in value;
 }
 
-/** Any text; what it may be is judged with the model. */
+/** Any string; the value is validated with the model. */
 export const text: FlagReader<string> = (value) => (value instanceof Secret ? value.reveal() : String(value));
 
-/** Values separated by commas, or a list of such. */
+/** Comma-separated values, or a list of them. */
 export const list: FlagReader<readonly string[]> = (value) =>
   (Array.isArray(value) ? (value as readonly string[]) : [String(value)]).flatMap((item) => item.split(',')).filter((item) => item !== '');
 
-/** A boolean as Go's flags take it. */
+/** A boolean as accepted by Go flags. */
 export const boolean: FlagReader<boolean> = (value) => {
   if (typeof value === 'boolean') return value;
   const parsed = parseGoBool(String(value));
   return parsed ?? invalidFlag(String(value), 'true or false');
 };
 
-/** A decimal number; the range is judged with the model. */
+/** A decimal integer; the range is validated with the model. */
 export const integer: FlagReader<number> = (value) =>
   /^[-+]?[0-9]{1,10}$/.test(String(value)) ? Number(value) : invalidFlag(String(value), 'an integer');
 
@@ -40,7 +40,7 @@ export const duration: FlagReader<DurationText> = (value) => {
   return ns === null ? invalidFlag(String(value), 'a duration such as 24h or 90s') : formatGoDuration(ns);
 };
 
-/** A bootstrap token; its value never stands in the problem. */
+/** A bootstrap token; its value never appears in the problem. */
 export const token: FlagReader<Secret> = (value) => {
   const written = value instanceof Secret ? value.reveal() : String(value);
   return isBootstrapToken(written)
@@ -48,7 +48,7 @@ export const token: FlagReader<Secret> = (value) => {
     : invalidFlag(null, `a bootstrap token of the form ${TOKEN_FORM}`, 'CONFIG_INVALID_TOKEN');
 };
 
-/** A certificate key; its value never stands in the problem. */
+/** A certificate key; its value never appears in the problem. */
 export const certificateKey: FlagReader<Secret> = (value) => {
   const written = value instanceof Secret ? value.reveal() : String(value);
   return isCertificateKey(written) ? new Secret(written) : invalidFlag(null, '64 hexadecimal digits', 'CONFIG_INVALID_CERTIFICATE_KEY');
@@ -72,9 +72,10 @@ function parseGoBool(written: string): boolean | null {
 }
 
 /**
- * Lay flags of the command line, under kubeadm's names, over the models of a file. A flag wins over the file. kubeadm forbids most
- * mixtures; here only contradictions are errors. The values are judged afterwards, once: load the file with `check: 'structure'`.
- * Names are without dashes; positional arguments are among them (`api-server-endpoint`, `bootstrap-token`, `version`). Flags of other names, and those that
- * are undefined or empty, do not count.
+ * Command-line flags by kubeadm's names, without dashes, to be merged over the models of a file; positional
+ * arguments are included (`api-server-endpoint`, `bootstrap-token`, `version`). A flag overrides the file:
+ * kubeadm forbids most combinations, here only contradictions are errors. The values are validated once,
+ * after merging: load the file with `check: 'structure'`. Other flags, and undefined or empty ones, are
+ * ignored.
  */
 export type Flags = Readonly<Record<string, FlagValue | undefined>>;

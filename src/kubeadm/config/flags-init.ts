@@ -7,7 +7,6 @@ import type { ApiEndpoint, BootstrapToken, ClusterConfiguration, InitConfigurati
 const INIT = 'InitConfiguration';
 const CLUSTER = 'ClusterConfiguration';
 
-/** The flags of `init`. */
 export const INIT_FLAGS: FlagTable = {
   ...nodeFlags(INIT, 'init'),
   token: sets(`${INIT}.bootstrapTokens`, read.token, (models, token) => inInit(models, { bootstrapTokens: [{ token }] })),

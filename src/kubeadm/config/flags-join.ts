@@ -42,7 +42,10 @@ export const JOIN_FLAGS: FlagTable = {
   ),
 };
 
-/** Flags of a control plane for a worker. kubeadm warns and joins a worker; who gives them wants a control plane. */
+/**
+ * Control plane flags without --control-plane. kubeadm warns and joins a worker; here they are errors, since
+ * the user wants a control plane.
+ */
 export function needlessFlags(join: JoinConfiguration, flags: Flags): readonly Problem[] {
   if (join.controlPlane) return [];
   const given = ['certificate-key', 'apiserver-advertise-address', 'apiserver-bind-port'].filter(
@@ -51,7 +54,10 @@ export function needlessFlags(join: JoinConfiguration, flags: Flags): readonly P
   return given.map((name) => ({ ...flagNeeds('--control-plane'), path: `--${name}` }));
 }
 
-/** For discovery and for the kubelet; for the kubelet alone when the cluster is found by a file. Flags for one of them come later. */
+/**
+ * Sets the token for discovery and TLS bootstrap; only for TLS bootstrap with discovery by file. More
+ * specific flags are applied later.
+ */
 function setToken(models: ModelSet, value: FlagValue): ReturnType<ApplyFlag> {
   const token = read.token(value);
   if (isProblem(token)) return token;
@@ -62,7 +68,7 @@ function setToken(models: ModelSet, value: FlagValue): ReturnType<ApplyFlag> {
   return { models: inTokenDiscovery(forKubelet, { token }), paths: [...paths, `${JOIN}.discovery.bootstrapToken.token`] };
 }
 
-/** Makes a control plane of the node, or a worker. What a file says of the control plane stays where it was written. */
+/** Makes the node a control plane or a worker. Control plane settings of a file keep their position. */
 function setControlPlane(models: ModelSet, value: FlagValue): ReturnType<ApplyFlag> {
   const desired = read.boolean(value);
   if (isProblem(desired)) return desired;
@@ -83,7 +89,9 @@ function inTokenDiscovery(models: ModelSet, token: BootstrapTokenDiscovery): Mod
   return inDiscovery(models, { bootstrapToken: { ...models.join?.discovery?.bootstrapToken, ...token } });
 }
 
-/** The flags of the new control plane; without one they change nothing (`needlessFlags` complains). */
+/**
+ * Flags of the new control plane; without --control-plane they are ignored and reported by `needlessFlags`.
+ */
 function inControlPlane(models: ModelSet, part: NonNullable<JoinConfiguration['controlPlane']>): ModelSet {
   const before = models.join?.controlPlane;
   if (!before) return models;

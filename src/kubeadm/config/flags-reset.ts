@@ -4,7 +4,6 @@ import type { ModelSet, ResetConfiguration } from './model.ts';
 
 const RESET = 'ResetConfiguration';
 
-/** The flags of `reset`. */
 export const RESET_FLAGS: FlagTable = {
   'cert-dir': sets(`${RESET}.certificatesDir`, read.text, (models, certificatesDir) => inReset(models, { certificatesDir })),
   'cri-socket': sets(`${RESET}.criSocket`, read.text, (models, criSocket) => inReset(models, { criSocket })),

@@ -5,7 +5,7 @@ import type { BootstrapToken, ModelSet } from './model.ts';
 
 const TOKEN = 'InitConfiguration.bootstrapTokens[0]';
 
-/** The flags and the argument (`bootstrap-token`) of `token create`: they make up one token. */
+/** The flags and the argument (`bootstrap-token`) of `token create`, which define one token. */
 export const TOKEN_FLAGS: FlagTable = {
   'bootstrap-token': sets(`${TOKEN}.token`, read.token, (models, token) => inToken(models, { token })),
   description: sets(`${TOKEN}.description`, read.text, (models, description) => inToken(models, { description })),

@@ -2,10 +2,9 @@ import { type ApplyFlag, type FlagTable, sets, union } from './flag-table.ts';
 import type { FlagReader } from './flag-values.ts';
 import * as read from './flag-values.ts';
 
-/** The commands of `upgrade` that have a part of UpgradeConfiguration. */
+/** The subcommands of `upgrade` with a section in UpgradeConfiguration. */
 export type UpgradeCommand = 'apply' | 'node' | 'plan' | 'diff';
 
-/** A flag of one command of `upgrade`. */
 function upgradeFlag<T>(command: UpgradeCommand, member: string, reader: FlagReader<T>): ApplyFlag {
   return sets(`UpgradeConfiguration.${command}.${member}`, reader, (models, value) => {
     const before = models.upgrade?.[command];
@@ -20,7 +19,7 @@ function upgradeFlags(
   return Object.fromEntries(Object.entries(members).map(([flag, [member, reader]]) => [flag, upgradeFlag(command, member, reader)]));
 }
 
-/** Lists of preflight checks are united with those of the file. */
+/** Lists of preflight checks are merged with those of the file. */
 function upgradeIgnore(command: 'apply' | 'node' | 'plan'): FlagTable {
   const ignore = sets(`UpgradeConfiguration.${command}.ignorePreflightErrors`, read.list, (models, ids) => {
     const before = models.upgrade?.[command];
@@ -45,7 +44,7 @@ const WORK = {
   'skip-phases': ['skipPhases', read.list],
 } as const;
 
-/** The flags of each command of `upgrade`. */
+/** The flags of each subcommand of `upgrade`. */
 export const UPGRADE_FLAGS: Readonly<Record<UpgradeCommand, FlagTable>> = {
   apply: { ...upgradeFlags('apply', { ...CHOICE, ...WORK, force: ['forceUpgrade', read.boolean] }), ...upgradeIgnore('apply') },
   node: { ...upgradeFlags('node', WORK), ...upgradeIgnore('node') },

@@ -11,28 +11,37 @@ import { checkValues, type LoadedConfig } from './load.ts';
 import type { ModelKind, ModelSet } from './model.ts';
 import { type Origin, positionsOf } from './origins.ts';
 
-/** Flags of `init` over InitConfiguration and ClusterConfiguration; both exist afterwards. */
+/** Merges flags of `init` over InitConfiguration and ClusterConfiguration; both exist afterwards. */
 export function mergeInitFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   return checkValues(merge({ init: {}, cluster: {}, ...config }, flags, INIT_FLAGS));
 }
 
-/** Flags and argument (`api-server-endpoint`) of `join` over JoinConfiguration, which exists afterwards. */
+/**
+ * Merges flags and argument (`api-server-endpoint`) of `join` over JoinConfiguration, which exists
+ * afterwards.
+ */
 export function mergeJoinFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   const merged = merge({ join: {}, ...config }, flags, JOIN_FLAGS);
   return checkValues({ ...merged, problems: [...merged.problems, ...needlessFlags(merged.join ?? {}, flags)] });
 }
 
-/** Flags of `reset` over ResetConfiguration, which exists afterwards. */
+/** Merges flags of `reset` over ResetConfiguration, which exists afterwards. */
 export function mergeResetFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   return checkValues(merge({ reset: {}, ...config }, flags, RESET_FLAGS));
 }
 
-/** Flags and argument (`bootstrap-token`) of `token create`: InitConfiguration afterwards has one token. */
+/**
+ * Merges flags and argument (`bootstrap-token`) of `token create`; InitConfiguration has one token
+ * afterwards.
+ */
 export function mergeTokenFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   return checkValues(merge({ ...config, init: { bootstrapTokens: [{}] } }, flags, TOKEN_FLAGS));
 }
 
-/** Flags and argument (`version`) of one command of `upgrade` over UpgradeConfiguration, which exists afterwards. */
+/**
+ * Merges flags and argument (`version`) of one `upgrade` subcommand over UpgradeConfiguration, which exists
+ * afterwards.
+ */
 export function mergeUpgradeFlags(config: LoadedConfig, command: UpgradeCommand, flags: Flags): LoadedConfig {
   return checkValues(merge({ upgrade: {}, ...config }, flags, UPGRADE_FLAGS[command]));
 }
@@ -52,12 +61,12 @@ function merge(config: LoadedConfig, flags: Flags, table: FlagTable): LoadedConf
       for (const path of applied.paths) setOrigin(origins, path, { flag });
     }
   }
-  // What a bad flag would have set is not to be missed.
+  // An invalid flag must not cause an additional error about a missing value.
   const damaged = problems.length > config.problems.length ? ALL_KINDS : config.damaged;
   return { ...config, ...models, problems, origins, positions: positionsOf(origins), damaged };
 }
 
-/** They have no dashes. */
+/** Positional arguments, shown without dashes. */
 const ARGUMENTS: ReadonlySet<string> = new Set(['api-server-endpoint', 'bootstrap-token', 'version']);
 
 const ALL_KINDS: ReadonlySet<ModelKind> = new Set([
@@ -68,7 +77,7 @@ const ALL_KINDS: ReadonlySet<ModelKind> = new Set([
   'UpgradeConfiguration',
 ]);
 
-/** What stood at the path before, and below it, is no longer where the value comes from. */
+/** Removes the previous origins at and below the path. */
 function setOrigin(origins: Map<string, Origin>, path: string, origin: Origin): void {
   for (const known of origins.keys()) if (known.startsWith(path) && /^[.[]/.test(known.slice(path.length))) origins.delete(known);
   origins.set(path, origin);

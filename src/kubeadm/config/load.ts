@@ -16,43 +16,54 @@ import type { SchemaVersion } from './suggest-field.ts';
 import { modelFindings } from './validate.ts';
 
 export interface LoadOptions {
-  /** The kinds the command reads. Documents of other known kinds are passed over with a warning. */
+  /** The kinds that the command reads. Documents of other known kinds are skipped with a warning. */
   readonly kinds: readonly ConfigKind[];
   /**
-   * `structure` only reads; whether the values make sense is judged when flags have been laid over them (`mergeInitFlags` and its like).
+   * `structure` only parses; the values are validated after flags have been merged (`mergeInitFlags` and
+   * similar).
    * Default `values`.
    */
   readonly check?: 'structure' | 'values';
-  /** No warning about API versions that will go. */
+  /** No warning about deprecated API versions. */
   readonly allowDeprecated?: boolean;
-  /** What is not known is a warning, and v1beta2 is read: for documents that a newer or an older kubeadm may have put into a cluster. */
+  /**
+   * Unknown fields are warnings, and v1beta2 is accepted: for documents in a cluster that a newer or older
+   * kubeadm may have written.
+   */
   readonly lenient?: boolean;
 }
 
-/** What kubeadm only warns of when it reads a document of its own from the cluster, and names that a newer one may know. */
+/**
+ * Problems that kubeadm only warns of in its own documents in the cluster, and names that a newer kubeadm may
+ * know.
+ */
 const LENIENT: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', 'CONFIG_UNKNOWN_FEATURE_GATE']);
 
-/** What a configuration file says. When a problem is an error, the models lack what is wrong and must not be used. */
+/**
+ * The content of a configuration file. If a problem is an error, the models lack the invalid values and must
+ * not be used.
+ */
 export interface LoadedConfig extends ModelSet {
-  /** Handed through unread. */
+  /** Passed through without decoding. */
   readonly kubelet?: SourceDocument;
   readonly kubeProxy?: SourceDocument;
-  /** All of them, in the order of the file. */
+  /** All problems, in file order. */
   readonly problems: readonly Problem[];
-  /** Where each value of the models was written, by kind and field path: `InitConfiguration.nodeRegistration.name`. */
+  /** Position of each model value, by kind and field path: `InitConfiguration.nodeRegistration.name`. */
   readonly positions: ReadonlyMap<string, Position>;
-  /** The same with the path as written, and with flags once they have been merged. */
+  /** The same with the original path, and with flags after merging. */
   readonly origins: Origins;
-  /** Kinds whose document has errors: that something is absent from them is not complained of. */
+  /** Kinds whose document has errors: missing values are not reported for them. */
   readonly damaged: ReadonlySet<ModelKind>;
-  /** Version each kubeadm document was written in. */
+  /** Original version of each kubeadm document. */
   readonly versions: ReadonlyMap<ModelKind, SchemaVersion>;
 }
 
 /**
- * Reads a configuration file of kubeadm: one or several documents of kubeadm.k8s.io v1beta4 or v1beta3, and KubeletConfiguration and
- * KubeProxyConfiguration, which are handed on as they are. It is as strict as `kubeadm config validate` and finds all problems at once.
- * @param text the file's text; YAML or JSON
+ * Reads a kubeadm configuration file: one or several documents of kubeadm.k8s.io v1beta4 or v1beta3, and
+ * KubeletConfiguration and KubeProxyConfiguration, which are passed through. As strict as `kubeadm config
+ * validate`; reports all problems at once.
+ * @param text content of the file; YAML or JSON
  * @param file its name in positions, `-` for standard input
  * @see kubernetes/kubernetes cmd/kubeadm/app/util/config (1.36)
  */
@@ -84,13 +95,13 @@ function softened(problem: Problem): Problem {
   return LENIENT.has(problem.code) ? { ...problem, severity: 'warning' } : problem;
 }
 
-/** A configuration without any file: the ground that flags are laid on. */
+/** A configuration without a file, as the base for flags. */
 export function emptyConfig(): LoadedConfig {
   return { problems: [], positions: new Map(), origins: new Map(), damaged: new Set(), versions: new Map() };
 }
 
 /**
- * Judges the values of models, wherever they come from, and adds what is wrong to the problems there already.
+ * Validates the values of models from any source, and adds the problems to the existing ones.
  * @param loaded models with the origins of their values
  */
 export function checkValues(loaded: LoadedConfig): LoadedConfig {
@@ -111,7 +122,7 @@ interface Selected {
   readonly recognised: RecognisedDocument;
 }
 
-/** The documents the command reads, and what is wrong with the others. Empty documents are passed over. */
+/** The documents that the command reads, and problems with the others. Empty documents are skipped. */
 function selectDocuments(
   source: Source,
   file: string,
@@ -165,8 +176,8 @@ function joinParts(parts: readonly ModelPart[], kinds: readonly ConfigKind[]): O
 }
 
 /**
- * v1beta3 had this timeout of `init` in ClusterConfiguration. As in kubeadm it goes before one of InitConfiguration, unless it is the
- * default of 4m0s, which can't be told from none.
+ * v1beta3 had this timeout of `init` in ClusterConfiguration. As in kubeadm it overrides the one in
+ * InitConfiguration, unless it is 4m0s, which cannot be distinguished from the default.
  */
 function moveTimeout(models: ModelSet, timeout: DurationText, origins: Map<string, Origin>): ModelSet {
   const own = models.init?.timeouts?.controlPlaneComponentHealthCheck;

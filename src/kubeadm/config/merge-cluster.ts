@@ -1,6 +1,9 @@
 import type { ClusterConfiguration } from './model.ts';
 
-/** Settings that were declared over those the cluster has: what nobody spoke of stays. Etcd is one setting, and so is every list. */
+/**
+ * Merges declared settings over those of the cluster; undeclared settings are kept. Etcd is one setting, and
+ * so is every list.
+ */
 export function mergeClusterConfiguration(found: ClusterConfiguration, declared: ClusterConfiguration): ClusterConfiguration {
   const part = <K extends 'networking' | 'apiServer' | 'controllerManager' | 'scheduler' | 'dns' | 'proxy' | 'featureGates'>(name: K) =>
     found[name] === undefined && declared[name] === undefined ? {} : { [name]: { ...found[name], ...declared[name] } };

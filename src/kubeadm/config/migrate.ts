@@ -8,15 +8,16 @@ import { type LoadedConfig, loadConfig } from './load.ts';
 import type { ModelKind, Timeouts } from './model.ts';
 
 export interface Migration {
-  /** The file in v1beta4; null when the problems have an error. */
+  /** The file in v1beta4; null when a problem is an error. */
   readonly output: SensitiveText | null;
   readonly problems: readonly Problem[];
 }
 
 /**
- * Turns a configuration file of v1beta3 into one of v1beta4. Only what changed between the versions is changed: nothing is filled in, no
- * token is made, and documents that need no conversion (v1beta4, KubeletConfiguration, KubeProxyConfiguration) stay as they are, with
- * their comments. kubeadm fills in defaults of the host, makes a token and drops the component documents.
+ * Converts a configuration file from v1beta3 to v1beta4. Only the differences between the versions are
+ * changed: no defaults, no generated token; documents that need no conversion (v1beta4, KubeletConfiguration,
+ * KubeProxyConfiguration) are kept with their comments. kubeadm instead fills in defaults of the host,
+ * generates a token and drops the component documents.
  * @param file name of the file in positions
  */
 export function migrateConfig(text: string, file: string): Migration {
@@ -37,19 +38,21 @@ function migratedDocuments(text: string, file: string, loaded: LoadedConfig): re
   const migrated = written.map(({ kind, text: asItIs }) =>
     needsWriting(kind, loaded) ? encodeAsWritten(kind, models[kind] ?? {}) : asItIs,
   );
-  // A timeout may have moved out of ClusterConfiguration when there was no InitConfiguration to take it.
+  // A timeout moved from ClusterConfiguration may need a new InitConfiguration.
   const addsInit = loaded.init !== undefined && !written.some(({ kind }) => kind === 'InitConfiguration');
   return addsInit ? [encodeAsWritten('InitConfiguration', loaded.init), ...migrated] : migrated;
 }
 
-/** True for documents of v1beta3, and for others that got a member from one. */
+/** True for documents of v1beta3, and for documents that got a member from one. */
 function needsWriting(kind: ModelKind, { versions, origins }: LoadedConfig): boolean {
   if (versions.get(kind) !== 'v1beta4') return versions.get(kind) === 'v1beta3';
   const timeout = origins.get(`${kind}.timeouts.controlPlaneComponentHealthCheck`);
   return timeout !== undefined && 'path' in timeout && timeout.path === 'apiServer.timeoutForControlPlane';
 }
 
-/** The timeout that v1beta3 had in ClusterConfiguration counts for `join` too; the loader gives it to `init` alone. */
+/**
+ * The timeout in a v1beta3 ClusterConfiguration also applies to `join`; the loader sets it only for `init`.
+ */
 function withTimeoutInJoin(loaded: LoadedConfig): LoadedConfig {
   const origin = loaded.origins.get('InitConfiguration.timeouts.controlPlaneComponentHealthCheck');
   const moved = loaded.init?.timeouts?.controlPlaneComponentHealthCheck;

@@ -4,14 +4,15 @@ import type { Taint } from '../../kube/taint.ts';
 import type { EncryptionAlgorithm } from '../../x509/certificate-spec.ts';
 
 /**
- * What kubeadm's configuration documents say, in the shape of kubeadm.k8s.io/v1beta4 whatever version they were written in. Defaults are
- * not applied: a member that is absent was not written, was null, or was empty where Go cannot tell empty from absent.
+ * kubeadm's configuration documents in the shape of kubeadm.k8s.io/v1beta4, whatever version they were
+ * written in. Defaults are not applied: an absent member was unset, null, or empty where Go cannot
+ * distinguish empty from unset.
  */
 
 /** The kinds of kubeadm.k8s.io that are read into the model. */
 export type ModelKind = 'InitConfiguration' | 'ClusterConfiguration' | 'JoinConfiguration' | 'ResetConfiguration' | 'UpgradeConfiguration';
 
-/** All kinds a configuration file may hold. */
+/** All kinds that a configuration file may contain. */
 export type ConfigKind = ModelKind | 'KubeletConfiguration' | 'KubeProxyConfiguration';
 
 /** A duration as Go prints it, e.g. `4m0s`. */
@@ -36,7 +37,7 @@ export interface Timeouts {
 }
 
 export interface BootstrapToken {
-  /** Absent: one is made when the defaults are applied. */
+  /** Absent: generated when the defaults are applied. */
   readonly token?: Secret;
   readonly description?: string;
   readonly ttl?: DurationText;
@@ -49,7 +50,7 @@ export interface BootstrapToken {
 export interface NodeRegistration {
   readonly name?: string;
   readonly criSocket?: string;
-  /** Absent: the control-plane taint on control planes. Empty: none. */
+  /** Absent: the control plane taint on control planes. Empty: none. */
   readonly taints?: readonly Taint[];
   readonly kubeletExtraArgs?: readonly Arg[];
   readonly ignorePreflightErrors?: readonly string[];
@@ -74,7 +75,7 @@ export interface InitConfiguration {
 }
 
 export interface Networking {
-  /** One CIDR, or an IPv4 and an IPv6 one with a comma between. */
+  /** One CIDR, or an IPv4 and an IPv6 CIDR, comma-separated. */
   readonly serviceSubnet?: string;
   readonly podSubnet?: string;
   readonly dnsDomain?: string;
@@ -262,7 +263,6 @@ export interface UpgradeConfiguration {
   readonly timeouts?: Timeouts;
 }
 
-/** The model of each kind. */
 export interface Models {
   readonly InitConfiguration: InitConfiguration;
   readonly ClusterConfiguration: ClusterConfiguration;
@@ -271,7 +271,6 @@ export interface Models {
   readonly UpgradeConfiguration: UpgradeConfiguration;
 }
 
-/** The models a file or a command line gives. */
 export interface ModelSet {
   readonly init?: InitConfiguration;
   readonly cluster?: ClusterConfiguration;
@@ -280,7 +279,7 @@ export interface ModelSet {
   readonly upgrade?: UpgradeConfiguration;
 }
 
-/** The value of an argument: the last one given counts. Undefined when it is not there. */
+/** The value of an argument: the last one wins. Undefined when it is not set. */
 export function argValue(args: readonly Arg[] | undefined, name: string): string | undefined {
   return args?.findLast((arg) => arg.name === name)?.value;
 }

@@ -23,23 +23,23 @@ import {
 export type DefaultsAction = 'init' | 'join' | 'reset' | 'upgrade';
 
 export interface PrintOptions {
-  /** Hostname of the machine: the node's name in `join-defaults`. */
+  /** Hostname of the local host: the node name in `join-defaults`. */
   readonly hostname: string;
   /** Printed as `kubernetesVersion`, e.g. `1.36.0`. */
   readonly kubernetesVersion: string;
-  /** Kinds to print after the others; only with `init`. */
+  /** Additional kinds to print; only with `init`. */
   readonly componentConfigs?: readonly string[];
-  /** The KubeletConfiguration to print when it is asked for. */
+  /** The KubeletConfiguration to print on request. */
   readonly kubeletConfiguration?: string;
 }
 
-/** A token that looks like one and is none: in samples only. */
+/** A placeholder token for samples. */
 const SAMPLE_TOKEN = new Secret('abcdef.0123456789abcdef');
 
 /**
- * What `config print init-defaults` and its like print: samples of all documents of an action with their defaults.
- * @returns YAML; the token in it is a sample
- * @throws AppError USAGE for a component that is not known, or components of another action than init
+ * The output of `config print init-defaults` and similar: sample documents of an action with their defaults.
+ * @returns YAML with a placeholder token
+ * @throws AppError USAGE for an unknown component, or for components with an action other than init
  * @see kubernetes/kubernetes cmd/kubeadm/app/cmd/config.go (1.36)
  */
 export function printDefaults(action: DefaultsAction, options: PrintOptions): string {
@@ -76,11 +76,11 @@ function componentDocuments(
   { componentConfigs = [], kubeletConfiguration }: PrintOptions,
 ): readonly (JsonObject | string)[] {
   if (action !== 'init' && componentConfigs.length > 0) {
-    throw usageError('--component-configs goes with init-defaults only');
+    throw usageError('--component-configs is supported only for init-defaults');
   }
   return componentConfigs.map((kind) => {
     if (kind === 'KubeProxyConfiguration') return kubeProxyConfiguration(null, { advertiseAddress: '1.2.3.4' });
     if (kind === 'KubeletConfiguration' && kubeletConfiguration !== undefined) return kubeletConfiguration;
-    throw usageError(`--component-configs: there is no ${JSON.stringify(kind)}`, `Known are ${COMPONENTS.join(' and ')}`);
+    throw usageError(`--component-configs: unknown kind ${JSON.stringify(kind)}`, `Supported kinds: ${COMPONENTS.join(', ')}`);
   });
 }

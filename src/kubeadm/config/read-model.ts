@@ -9,19 +9,19 @@ import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
 import { type SchemaVersion, suggestField } from './suggest-field.ts';
 
-/** What one document adds to what a file says. */
+/** The content of one document of a file. */
 export interface ModelPart {
   readonly kind: ModelKind;
   readonly version: SchemaVersion;
   readonly models: ModelSet;
   readonly problems: readonly Problem[];
-  /** By kind and path of the model. */
+  /** By kind and model path. */
   readonly origins: Origins;
   /** `apiServer.timeoutForControlPlane` of v1beta3, which belongs to another kind now. */
   readonly timeoutForControlPlane?: DurationText;
 }
 
-/** Reads one document of kubeadm.k8s.io into the model, and converts it when it is of v1beta3. */
+/** Reads one document of kubeadm.k8s.io into the model; converts v1beta3. */
 export function readModel(document: SourceDocument, kind: ModelKind, version: SchemaVersion): ModelPart {
   const read = <T, M>(schema: z.ZodType<T>, convert: (written: T) => Converted<M>) => {
     const { value, problems, origins } = readDocument(document, schema, grammarOf(kind, version));
@@ -60,7 +60,7 @@ function asIs<T>(value: T): Converted<T> {
   return { value, moved: NOTHING_MOVED };
 }
 
-/** Origins by paths of the model; a member that moved is also found under its new path. */
+/** Origins by model path; a moved member is also found under its new path. */
 function inModel(
   kind: ModelKind,
   document: SourceDocument,

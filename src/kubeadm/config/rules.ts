@@ -27,30 +27,29 @@ import {
 import { parseCaPin } from '../token/ca-pin.ts';
 import { isBootstrapGroup, TOKEN_USAGES } from './bootstrap-token.ts';
 
-/** Rules for single values, as kubeadm 1.36 validates them unless a rule says otherwise. Each gives the problem, or null. */
+/** Rules for single values, as in kubeadm 1.36 unless noted. Each returns the problem, or null. */
 export type Rule = (value: string) => Problem | null;
 
-/** A node name; white space around it and upper case are corrected by the defaults, not refused. */
+/** A node name; surrounding white space and upper case are corrected by the defaults. */
 export const nodeName: Rule = (name) => (isDnsSubdomain(name.trim().toLowerCase()) ? null : invalidNodeName(name));
 
-/** A path alone gets a warning and `unix://`. Stricter than kubeadm: the path must be absolute. */
+/** A plain path gets a warning and `unix://`. Stricter than kubeadm: the path must be absolute. */
 export const criSocket: Rule = (socket) => {
   if (/^unix:(?:\/\/\/+|\/)[^/]/.test(socket)) return null;
   return /^\/+[^/]/.test(socket) ? socketWithoutScheme(socket) : invalidSocket(socket);
 };
 
-/** Stricter than kubeadm, which asks only for a name: dashes in front, `=` and blanks can't be meant. */
+/** Stricter than kubeadm, which requires only a name: leading dashes, `=` and spaces are rejected. */
 export const argumentName: Rule = (name) => (/^[^-=\s][^=\s]*$/.test(name) ? null : invalidArgument(name));
 
-/** A path that begins with a slash. */
 export const absolutePath: Rule = (path) => (path.startsWith('/') ? null : notAbsolute(path));
 
-/** An absolute path of a .crt file. */
 export const caCertPath: Rule = (path) => (path.startsWith('/') && path.endsWith('.crt') ? null : notAbsolute(path, '.crt'));
 
 /**
- * The address the API server advertises. Unspecified means the one of the default route, loopback a global one of the loopback interface.
- * Stricter than kubeadm: no leading zeros, which others read as octal.
+ * The address that the API server advertises. An unspecified address selects the default route's address, a
+ * loopback address a global one of the loopback interface. Stricter than kubeadm: no leading zeros, which
+ * other programs parse as octal.
  */
 export const advertiseAddress: Rule = (text) => {
   const address = parseIp(text);
@@ -58,7 +57,6 @@ export const advertiseAddress: Rule = (text) => {
   return isUnspecified(address) || isLoopback(address) || isGlobalUnicast(address) ? null : addressNotReachable(text);
 };
 
-/** A port number. */
 export function port(value: number): Problem | null {
   return Number.isInteger(value) && value >= 1 && value <= 65535 ? null : invalidPort(value);
 }
@@ -71,7 +69,7 @@ export const controlPlaneEndpoint: Rule = (text) => {
   return parseIp(host) || isDnsSubdomain(host) ? null : invalidEndpoint(text, false);
 };
 
-/** `host:port`. Stricter than kubeadm, which takes any text with one colon. */
+/** `host:port`. Stricter than kubeadm, which accepts any text with one colon. */
 export const apiServerEndpoint: Rule = (text) => {
   if (SCHEME.test(text)) return invalidEndpoint(text, true);
   const parts = splitHostPort(text);
@@ -87,27 +85,27 @@ function isPort(text: string): boolean {
 }
 
 /**
- * Parts host and port as Go's net.SplitHostPort does.
- * @returns null when there is no port, or when the brackets and colons do not fit together
+ * Splits host and port like Go's net.SplitHostPort.
+ * @returns null when there is no port, or brackets and colons are inconsistent
  */
 export function splitHostPort(text: string): { readonly host: string; readonly port: string } | null {
   const match = /^\[([^[\]]*)\]:([^:[\]]*)$/.exec(text) ?? /^([^:[\]]*):([^:[\]]*)$/.exec(text);
   return match && { host: match[1] as string, port: match[2] as string };
 }
 
-/** Joins host and port; an IPv6 address gets brackets. */
+/** Joins host and port; adds brackets to an IPv6 address. */
 export function joinHostPort(host: string, portNumber: number | string): string {
   return host.includes(':') ? `[${host}]:${portNumber}` : `${host}:${portNumber}`;
 }
 
-/** A URL of etcd. Stricter than kubeadm: of http or https and with a host. */
+/** A URL of etcd. Stricter than kubeadm: http or https, with a host. */
 export function etcdUrl(text: string, needsHttps: boolean): Problem | null {
   const fits = /^(https?):\/\/(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::([0-9]+))?\/?$/.exec(text);
   if (!fits || (needsHttps && fits[1] !== 'https')) return invalidEtcdUrl(text, needsHttps);
   return fits[2] === undefined || isPort(fits[2]) ? null : invalidPort(fits[2]);
 }
 
-/** A path, or an https URL. Whether a file is there is asked where it is read. */
+/** A path, or an https URL. The existence of the file is checked when it is read. */
 export const discoveryFile: Rule = (text) => {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined || scheme === 'file') return null;
@@ -120,12 +118,12 @@ const DOMAIN_COMPONENT = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
 const DOMAIN = `(?:${DOMAIN_COMPONENT}(?:\\.${DOMAIN_COMPONENT})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;
 const REPOSITORY = new RegExp(`^(?:${DOMAIN}|(?:${DOMAIN}/)?${PATH_COMPONENT}(?:/${PATH_COMPONENT})*)$`);
 
-/** What may stand in front of `/name:tag` in an image reference. */
+/** A valid prefix of `/name:tag` in an image reference. */
 export const imageRepository: Rule = (text) => (REPOSITORY.test(text) ? null : invalidImageRepository(text));
 
 /**
- * A subject alternative name: an IP address, a DNS name, or one with `*.` in front. Stricter than kubeadm: what looks like an IPv4 address is one, and has no
- * leading zeros.
+ * A SAN: an IP address, a DNS name, or a wildcard name (`*.`). Stricter than kubeadm: a name that looks like
+ * an IPv4 address must be one, without leading zeros.
  */
 export const certSan: Rule = (text) =>
   (isDnsSubdomain(text) && !LIKE_IPV4.test(text)) || (text.startsWith('*.') && isDnsSubdomain(text.slice(2))) || parseIp(text)
@@ -135,20 +133,19 @@ export const certSan: Rule = (text) =>
 /** A release or a label. */
 export const kubernetesVersion: Rule = (text) => (parseKubernetesVersion(text) ? null : invalidVersion(text));
 
-/** The domain of the cluster's services. */
+/** The DNS domain of the cluster. */
 export const dnsDomain: Rule = (text) => (isDnsSubdomain(text) ? null : invalidDomain(text));
 
-/** A timeout or lifetime in Go's form. Stricter than kubeadm: not below zero. */
+/** A timeout or TTL in Go syntax. Stricter than kubeadm: not negative. */
 export function notNegative(duration: string, hint?: string): Problem | null {
   return (parseGoDuration(duration) ?? 0n) < 0n ? negativeDuration(duration, hint) : null;
 }
 
-/** What a bootstrap token is for. */
 export const tokenUsage: Rule = (usage) =>
   (TOKEN_USAGES as readonly string[]).includes(usage) ? null : unknownTokenUsage(usage, TOKEN_USAGES);
 
-/** A group a bootstrap token gives. */
+/** A group of a bootstrap token. */
 export const tokenGroup: Rule = (group) => (isBootstrapGroup(group) ? null : invalidTokenGroup(group));
 
-/** A CA pin; kubeadm looks at it only when it connects. */
+/** A CA pin; kubeadm validates it only when it connects. */
 export const caPin: Rule = (pin) => (parseCaPin(pin) === null ? invalidPin(pin) : null);

@@ -21,8 +21,8 @@ import type {
 } from './model.ts';
 
 /**
- * Pieces that the schemas of kubeadm.k8s.io/v1beta4 and v1beta3 share. Schemas see what `readDocument` hands on: members that are null, and
- * empty strings where Go cannot tell empty from absent, have been left out.
+ * Parts shared by the schemas of kubeadm.k8s.io/v1beta4 and v1beta3. The input comes from `readDocument`,
+ * which drops null members, and empty strings where Go cannot distinguish empty from absent.
  */
 
 export const optional = z.exactOptional;
@@ -32,7 +32,7 @@ export const flag = z.boolean();
 
 const DURATION_HINT = 'Write a number with a unit, such as 90s, 5m or 1h30m';
 
-/** metav1.Duration: a string in Go's syntax. Gives it as Go prints it. */
+/** metav1.Duration: a string in Go syntax, normalized to Go's format. */
 export const duration: z.ZodType<DurationText> = z
   .string()
   .transform((written, context) => {
@@ -60,7 +60,7 @@ function isRfc3339(written: string): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }
 
-/** A bootstrap token; an empty one is an error, as kubeadm has it. */
+/** A bootstrap token; an empty one is an error, as in kubeadm. */
 export const token: z.ZodType<Secret> = z.string().transform((written, context) => {
   if (isBootstrapToken(written)) return new Secret(written);
   const hint = 'A token is six and sixteen characters of a-z and 0-9 with a dot between: kubeadm token generate prints one';
@@ -69,10 +69,10 @@ export const token: z.ZodType<Secret> = z.string().transform((written, context) 
   return z.NEVER;
 });
 
-/** A bootstrap token that counts as absent when it is empty. */
+/** A bootstrap token; an empty one counts as absent. */
 export const optionalToken = token.meta({ emptyIsAbsent: true });
 
-/** The key that encrypts the control-plane certificates; counts as absent when it is empty. */
+/** The key that encrypts the control plane certificates; an empty one counts as absent. */
 export const certificateKey = z
   .string()
   .transform((written, context): Secret => {
@@ -84,7 +84,7 @@ export const certificateKey = z
   })
   .meta({ emptyIsAbsent: true });
 
-/** resource.Quantity: a string or a number. Gives its canonical text. */
+/** resource.Quantity: a string or a number, normalized to its canonical form. */
 const quantity: z.ZodType<string> = z.union([z.string(), z.number()]).transform((written, context) => {
   const parsed = parseQuantity(String(written));
   if (parsed) return formatQuantity(parsed);

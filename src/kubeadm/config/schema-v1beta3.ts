@@ -33,9 +33,12 @@ import {
   texts,
 } from './schema-parts.ts';
 
-/** kubeadm.k8s.io/v1beta3 as kubeadm 1.36 still reads it, without `apiVersion` and `kind`. `convertV1beta3` turns it into the model. */
+/**
+ * kubeadm.k8s.io/v1beta3 as read by kubeadm 1.36, without `apiVersion` and `kind`. `convertV1beta3` converts
+ * it to the model.
+ */
 
-/** Extra arguments: names to values. Order and duplicates cannot be said. */
+/** Extra arguments: values by name. Order and duplicates cannot be expressed. */
 export type ArgMap = Readonly<Record<string, string>>;
 
 export interface V1beta3NodeRegistration extends Omit<NodeRegistration, 'kubeletExtraArgs' | 'imagePullSerial'> {

@@ -38,7 +38,10 @@ import {
   texts,
 } from './schema-parts.ts';
 
-/** kubeadm.k8s.io/v1beta4 as kubeadm 1.36 knows it, without `apiVersion` and `kind`. What a schema gives is the model itself. */
+/**
+ * kubeadm.k8s.io/v1beta4 as read by kubeadm 1.36, without `apiVersion` and `kind`. The parsed value is the
+ * model itself.
+ */
 
 const arg: z.ZodType<Arg> = z.strictObject({ name: text, value: text.default('') });
 const args = z.array(arg);

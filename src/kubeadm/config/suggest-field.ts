@@ -7,7 +7,7 @@ import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
 
 export type SchemaVersion = 'v1beta3' | 'v1beta4';
 
-/** Fields of v1beta3 that v1beta4 has elsewhere: where they went. */
+/** Fields of v1beta3 that v1beta4 moved, with the new place. */
 const MOVED: ReadonlyMap<string, string> = new Map([
   [
     'ClusterConfiguration.apiServer.timeoutForControlPlane',
@@ -16,19 +16,18 @@ const MOVED: ReadonlyMap<string, string> = new Map([
   ['JoinConfiguration.discovery.timeout', 'v1beta4 has timeouts.discovery instead'],
 ]);
 
-/** Where an unknown field stands. */
 export interface UnknownField {
   readonly kind: ModelKind;
   readonly version: SchemaVersion;
-  /** Names of the fields above it, list places left out. */
+  /** Names of the parent fields, without list indices. */
   readonly parents: readonly string[];
   readonly name: string;
 }
 
 /**
- * Says what may have been meant by an unknown field: another letter case, a field of the other API version, a slip of the pen, or the same
- * name elsewhere in the documents.
- * @returns a sentence for `hint`, or undefined when there is no likely answer
+ * Suggests the intended field for an unknown one: another letter case, a field of the other API version, a
+ * typo, or the same name elsewhere in the documents.
+ * @returns a sentence for `hint`, or undefined without a likely match
  */
 export function suggestField(field: UnknownField): string | undefined {
   const siblings = fieldsAt(field.version, field.kind, field.parents) ?? [];
@@ -50,7 +49,7 @@ function question(name: string | null | undefined): string | undefined {
 function otherVersion({ kind, version, parents, name }: UnknownField): string | undefined {
   if (version === 'v1beta4') return MOVED.get([kind, ...parents, name].join('.'));
   return fieldsAt('v1beta4', kind, parents)?.includes(name)
-    ? 'It came with kubeadm.k8s.io/v1beta4: write that apiVersion, or run config migrate'
+    ? 'The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or run kubeletadm config migrate'
     : undefined;
 }
 
@@ -59,11 +58,13 @@ function elsewhere({ kind, version, name }: UnknownField): string | undefined {
   const here = places.filter((place) => place.kind === kind);
   const [nearest] = here.length > 0 ? here : places;
   if (!nearest) return undefined;
-  return nearest.kind === kind ? `Did you mean ${nearest.path}?` : `It belongs in ${nearest.kind}, as ${nearest.path}`;
+  return nearest.kind === kind ? `Did you mean ${nearest.path}?` : `The field belongs to ${nearest.kind}: ${nearest.path}`;
 }
 
 function header({ parents, name }: UnknownField): string | undefined {
-  return parents.length === 0 && /^(metadata|spec|status)$/.test(name) ? 'Configuration documents have none: leave it out' : undefined;
+  return parents.length === 0 && /^(metadata|spec|status)$/.test(name)
+    ? 'Configuration documents have no such field: remove it'
+    : undefined;
 }
 
 function fieldsAt(version: SchemaVersion, kind: ModelKind, parents: readonly string[]): readonly string[] | null {
@@ -91,7 +92,7 @@ interface Place {
 }
 const indexes = new Map<SchemaVersion, ReadonlyMap<string, readonly Place[]>>();
 
-/** Lower-case field names to where they occur, the shallowest first. */
+/** Positions by lower-case field name, the shallowest first. */
 function fieldIndex(version: SchemaVersion): ReadonlyMap<string, readonly Place[]> {
   const known = indexes.get(version);
   if (known) return known;

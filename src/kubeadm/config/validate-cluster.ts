@@ -15,7 +15,7 @@ import * as rules from './rules.ts';
 import { networkingFindings } from './validate-networking.ts';
 import { argumentFindings, each, one } from './validate-parts.ts';
 
-/** All that is wrong with a ClusterConfiguration. */
+/** All errors of a ClusterConfiguration. */
 export function* clusterFindings(cluster: ClusterConfiguration): Iterable<Finding> {
   const path = 'ClusterConfiguration';
   yield* networkingFindings(cluster);
@@ -43,7 +43,10 @@ function* componentFindings(path: string, component: ControlPlaneComponent): Ite
   }
 }
 
-/** Stricter than kubeadm, which passes them on unseen: a relative path would count from wherever the kubelet was started. */
+/**
+ * Stricter than kubeadm, which does not validate these paths: a relative path would depend on the kubelet's
+ * working directory.
+ */
 function* volumeFindings(path: string, volumes: readonly HostPathMount[]): Iterable<Finding> {
   for (const [i, { hostPath }] of volumes.entries()) yield* one(`${path}[${i}].hostPath`, hostPath, rules.absolutePath);
 }
@@ -61,10 +64,7 @@ function* featureGateFindings({ featureGates = {} }: ClusterConfiguration): Iter
     if (name === 'NodeLocalCRISocket' && !on)
       yield {
         path: at,
-        problem: deprecatedFeatureGate(
-          name,
-          "Leave it out: the runtime's socket then goes from the kubelet's flags into instance-config.yaml",
-        ),
+        problem: deprecatedFeatureGate(name, 'Remove it: the CRI socket is then set in instance-config.yaml instead of a kubelet flag'),
       };
   }
 }
@@ -89,8 +89,7 @@ function* localEtcdFindings(path: string, local: LocalEtcd): Iterable<Finding> {
 function* externalEtcdFindings(path: string, external: ExternalEtcd): Iterable<Finding> {
   const { endpoints = [], httpEndpoints = [], caFile, certFile, keyFile } = external;
   const needsHttps = [caFile, certFile, keyFile].some((file) => file !== undefined);
-  if (endpoints.length === 0)
-    yield { path: `${path}.endpoints`, problem: requiredWith('an endpoint', 'of an external etcd'), missing: true };
+  if (endpoints.length === 0) yield { path: `${path}.endpoints`, problem: requiredWith('an endpoint', 'for external etcd'), missing: true };
   yield* each(`${path}.endpoints`, endpoints, (url) => rules.etcdUrl(url, needsHttps));
   yield* each(`${path}.httpEndpoints`, httpEndpoints, (url) => rules.etcdUrl(url, false));
   if ((certFile === undefined) !== (keyFile === undefined)) {

@@ -4,7 +4,7 @@ import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
 import { each, endpointFindings, nodeRegistrationFindings, one, timeoutFindings } from './validate-parts.ts';
 
-/** All that is wrong with a JoinConfiguration. */
+/** All errors of a JoinConfiguration. */
 export function* joinFindings(join: JoinConfiguration): Iterable<Finding> {
   const path = 'JoinConfiguration';
   yield* discoveryFindings(`${path}.discovery`, join.discovery ?? {});

@@ -14,8 +14,9 @@ const MAX_NODE_MASK_DIFFERENCE = 16;
 const PATH = 'ClusterConfiguration.networking';
 
 /**
- * Judges `networking`, together with the node masks given to the controller manager.
- * @see kubernetes/kubernetes cmd/kubeadm/app/apis/kubeadm/validation ValidateNetworking (1.36); the warning about overlapping networks is ours
+ * Validates `networking`, together with the node mask sizes of the controller manager.
+ * @see kubernetes/kubernetes cmd/kubeadm/app/apis/kubeadm/validation ValidateNetworking (1.36); the warning
+ *   about overlapping networks is additional
  */
 export function* networkingFindings(cluster: ClusterConfiguration): Iterable<Finding> {
   const { serviceSubnet, podSubnet, dnsDomain: domain } = cluster.networking ?? {};
@@ -38,7 +39,7 @@ function* serviceProblems(text: string, subnets: readonly Cidr[] | null): Iterab
   for (const subnet of subnets ?? []) {
     if (hostBits(subnet) <= MAX_SERVICE_BITS) continue;
     const least = subnet.prefix + hostBits(subnet) - MAX_SERVICE_BITS;
-    yield unusableSubnet(formatCidr(subnet), 'is too large for services', `Write a prefix of /${least} or longer`);
+    yield unusableSubnet(formatCidr(subnet), 'is too large for Services', `Use a prefix of /${least} or longer`);
   }
 }
 
@@ -52,17 +53,17 @@ function* podProblems(text: string, subnets: readonly Cidr[] | null, cluster: Cl
     const mask = given === '' ? (subnet.address.family === 4 ? 24 : 64) : Number(given);
     const shown = formatCidr(subnet);
     if (!/^[-+]?[0-9]*$/.test(given))
-      yield unusableSubnet(shown, `can't be shared out: the controller manager's ${flag} is no whole number`);
+      yield unusableSubnet(shown, `cannot be split into node CIDRs: ${flag} of the controller manager is not an integer`);
     else if (subnet.prefix > mask)
-      yield unusableSubnet(shown, `is smaller than the part each node gets (/${mask})`, `Write a prefix of /${mask} or shorter`);
+      yield unusableSubnet(shown, `is smaller than a node CIDR (/${mask})`, `Use a prefix of /${mask} or shorter`);
     else if (mask - subnet.prefix > MAX_NODE_MASK_DIFFERENCE) {
-      const why = `has too many parts for nodes: its prefix and theirs (/${mask}) differ by more than ${MAX_NODE_MASK_DIFFERENCE}`;
-      yield unusableSubnet(shown, why, `Write a prefix of /${mask - MAX_NODE_MASK_DIFFERENCE} or longer`);
+      const why = `has too many node CIDRs: its prefix and the node mask (/${mask}) differ by more than ${MAX_NODE_MASK_DIFFERENCE}`;
+      yield unusableSubnet(shown, why, `Use a prefix of /${mask - MAX_NODE_MASK_DIFFERENCE} or longer`);
     }
   }
 }
 
-const ONE_OR_BOTH = 'Write one CIDR, or one of IPv4 and one of IPv6';
+const ONE_OR_BOTH = 'Set one CIDR, or one IPv4 and one IPv6 CIDR';
 const SITE_LOCAL = parseCidr('fec0::/10') as Cidr;
 
 function* familyAndSizeProblems(text: string, subnets: readonly Cidr[] | null, minimum: number): Iterable<Problem> {
@@ -71,13 +72,13 @@ function* familyAndSizeProblems(text: string, subnets: readonly Cidr[] | null, m
     return;
   }
   const [first, second] = subnets;
-  if (subnets.length > 2) yield unusableSubnet(text, 'has more than two networks', ONE_OR_BOTH);
+  if (subnets.length > 2) yield unusableSubnet(text, 'contains more than two CIDRs', ONE_OR_BOTH);
   else if (first && second && first.address.family === second.address.family) {
-    yield unusableSubnet(text, `has two networks of IPv${first.address.family}`, ONE_OR_BOTH);
+    yield unusableSubnet(text, `contains two IPv${first.address.family} CIDRs`, ONE_OR_BOTH);
   }
   for (const subnet of subnets) {
     const shown = formatCidr(subnet);
-    // A network of 2^31 addresses and more counts as having none, as it does in Go's net package of Kubernetes.
+    // As in Go's net package of Kubernetes, a network of 2^31 or more addresses counts as having none.
     const addresses = tooLargeToCount(subnet) ? 0 : 2 ** hostBits(subnet);
     if (addresses < minimum) {
       const size = addresses === 0 ? 'is too large' : `has ${addresses} addresses, fewer than ${minimum}`;
@@ -85,7 +86,7 @@ function* familyAndSizeProblems(text: string, subnets: readonly Cidr[] | null, m
     }
     if (cidrContains(SITE_LOCAL, subnet.address) || cidrContains(subnet, SITE_LOCAL.address)) {
       const hint = 'Use unique local addresses (fd00::/8)';
-      yield { ...unusableSubnet(shown, 'has site-local addresses (fec0::/10), which RFC 3879 deprecates', hint), severity: 'warning' };
+      yield { ...unusableSubnet(shown, 'contains site-local addresses (fec0::/10), which RFC 3879 deprecates', hint), severity: 'warning' };
     }
   }
 }

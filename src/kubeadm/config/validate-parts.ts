@@ -15,20 +15,23 @@ import { type ApiEndpoint, argValue, type NodeRegistration, type Timeouts } from
 import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
 
-/** Judge the pieces that several kinds share. A path is that of the piece, with the kind. */
+/** Validation of parts that several kinds share. A path includes the kind. */
 
-/** A value that may be absent, by one rule. */
+/** Applies one rule to an optional value. */
 export function* one<T>(path: string, value: T | undefined, rule: (value: T) => Problem | null): Iterable<Finding> {
   const problem = value === undefined ? null : rule(value);
   if (problem) yield { path, problem };
 }
 
-/** Each item of a list, by one rule. */
+/** Applies one rule to each item of a list. */
 export function* each(path: string, values: readonly string[] | undefined, rule: rules.Rule): Iterable<Finding> {
   for (const [i, value] of (values ?? []).entries()) yield* one(`${path}[${i}]`, value, rule);
 }
 
-/** `nodeRegistration`. Stricter than kubeadm: the name and a `hostname-override` must agree, else the kubelet can't register on `init`. */
+/**
+ * `nodeRegistration`. Stricter than kubeadm: the name and a `hostname-override` must be equal, otherwise the
+ * kubelet cannot register on `init`.
+ */
 export function* nodeRegistrationFindings(path: string, node: NodeRegistration): Iterable<Finding> {
   yield* one(`${path}.name`, node.name, rules.nodeName);
   yield* one(`${path}.criSocket`, node.criSocket, rules.criSocket);
@@ -43,14 +46,13 @@ export function* nodeRegistrationFindings(path: string, node: NodeRegistration):
   }
 }
 
-/** A list of arguments. */
 export function* argumentFindings(path: string, args: readonly Arg[] | undefined): Iterable<Finding> {
   for (const [i, { name }] of (args ?? []).entries()) yield* one(`${path}[${i}].name`, name, rules.argumentName);
 }
 
 const LABEL_PART = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
-/** As the API server judges the taints of a Node (1.36); kubeadm passes them on unseen. */
+/** Validates taints like the API server (1.36); kubeadm does not validate them. */
 function* taintFindings(path: string, taints: readonly Taint[]): Iterable<Finding> {
   const seen = new Set<string>();
   for (const [i, { key, value = '', effect }] of taints.entries()) {
@@ -66,7 +68,7 @@ function isQualifiedName(text: string): boolean {
   return LABEL_PART.test(text.slice(slash + 1)) && (slash < 0 || isDnsSubdomain(text.slice(0, slash)));
 }
 
-/** `ignorePreflightErrors`: names of checks, or `all` alone. */
+/** `ignorePreflightErrors`: names of checks, or only `all`. */
 export function* ignoreFindings(path: string, ids: readonly string[] | undefined): Iterable<Finding> {
   const set = new Set(ids?.map((id) => id.toLowerCase()));
   if (set.has('all') && set.size > 1) yield { path, problem: ignoreAllNotAlone() };
@@ -79,7 +81,7 @@ export function* ignoreFindings(path: string, ids: readonly string[] | undefined
 /** `localAPIEndpoint`. */
 export function* endpointFindings(path: string, endpoint: ApiEndpoint): Iterable<Finding> {
   yield* one(`${path}.advertiseAddress`, endpoint.advertiseAddress, rules.advertiseAddress);
-  // Zero is Go's absent: the default takes its place.
+  // Zero means unset in Go: the default is used.
   yield* one(`${path}.bindPort`, endpoint.bindPort || undefined, rules.port);
 }
 

@@ -7,9 +7,9 @@ import { joinFindings } from './validate-join.ts';
 import { each, endpointFindings, ignoreFindings, nodeRegistrationFindings, one, timeoutFindings } from './validate-parts.ts';
 
 /**
- * All that is wrong with some models. They have no defaults yet: what is absent is not judged unless nothing could supply it. The rules are
- * those of kubeadm 1.36 (app/apis/kubeadm/validation); where one is stricter, it refuses what would fail later on the host or in the API
- * server.
+ * All errors of the models. The models have no defaults yet: an absent value is an error only if it has no
+ * default. The rules are those of kubeadm 1.36 (app/apis/kubeadm/validation); a stricter rule rejects a value
+ * that would fail later on the host or in the API server.
  */
 export function* modelFindings({ init, cluster, join, reset, upgrade }: ModelSet): Iterable<Finding> {
   if (init) yield* initFindings(init);
@@ -32,7 +32,7 @@ function* tokenFindings(path: string, token: BootstrapToken): Iterable<Finding> 
   yield* each(`${path}.usages`, usages, rules.tokenUsage);
   yield* each(`${path}.groups`, groups, rules.tokenGroup);
   if (usages.length > 0 && usages.every((usage) => usage === 'signing')) yield { path: `${path}.usages`, problem: signingAlone() };
-  yield* one(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'A token that never expires has 0s'));
+  yield* one(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'For a token that never expires, use 0s'));
   if (ttl !== undefined && expires !== undefined) yield { path: `${path}.expires`, problem: mutuallyExclusive('ttl', 'expires') };
 }
 
@@ -48,7 +48,7 @@ function* upgradeFindings(upgrade: UpgradeConfiguration): Iterable<Finding> {
   const path = 'UpgradeConfiguration';
   const { apply = {}, node = {}, plan = {}, diff = {} } = upgrade;
   for (const [name, part] of Object.entries({ apply, node })) {
-    // A flag's path counts from the working directory; that of a file would depend on who reads it.
+    // The path of a flag is relative to the working directory; a relative path in a file would be ambiguous.
     for (const finding of one(`${path}.${name}.patches.directory`, part.patches?.directory, rules.absolutePath)) {
       yield { ...finding, notForFlags: true };
     }

@@ -7,7 +7,8 @@ import { staticPodNames, staticPodOf } from './manifests.ts';
 import type { ControlPlaneNode } from './model.ts';
 
 /**
- * What will not work as it may be meant, where kubeadm says nothing or a word in its log: it is done all the same.
+ * Warnings about settings that may not work as intended, where kubeadm prints nothing or only logs a line.
+ * The settings are applied anyway.
  */
 export function adviseControlPlane(node: ControlPlaneNode): readonly Warning[] {
   return [...adviseRootless(node), ...adviseAuthorization(node), ...adviseDataDir(node), ...adviseMounts(node), ...adviseNetworks(node)];
@@ -15,13 +16,13 @@ export function adviseControlPlane(node: ControlPlaneNode): readonly Warning[] {
 
 function adviseRootless({ cluster }: ControlPlaneNode): readonly Warning[] {
   if (cluster.featureGates?.RootlessControlPlane !== true) return [];
-  const message = 'the feature gate RootlessControlPlane is on, but no users are made for the components: they run as root';
+  const message = 'the feature gate RootlessControlPlane is enabled but not implemented: the components run as root';
   return [{ code: 'ROOTLESS_NOT_DONE', field: 'featureGates.RootlessControlPlane', message }];
 }
 
 const MODES: ReadonlySet<string> = new Set(['Node', 'RBAC', 'Webhook', 'ABAC', 'AlwaysAllow', 'AlwaysDeny']);
 
-/** @see kubeadm 1.36 phases/controlplane, which warns of modes it does not know and of others than its own */
+/** @see kubeadm 1.36 phases/controlplane, which warns of unknown modes and of missing default modes */
 function adviseAuthorization({ cluster }: ControlPlaneNode): readonly Warning[] {
   const given = argValue(cluster.apiServer.extraArgs, 'authorization-mode');
   if (given === undefined) return [];
@@ -31,11 +32,11 @@ function adviseAuthorization({ cluster }: ControlPlaneNode): readonly Warning[] 
   const lacking = ['Node', 'RBAC'].filter((mode) => !modes.includes(mode) && !modes.includes('AlwaysAllow'));
   const warnings: Warning[] = [];
   if (unknown.length > 0) {
-    const message = `kube-apiserver does not know the authorization mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}, and does not start with it`;
+    const message = `kube-apiserver fails at startup: unknown authorization mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}`;
     warnings.push({ code: 'AUTHORIZATION_MODE_UNKNOWN', field, message });
   }
   if (lacking.length > 0) {
-    const message = `authorization-mode is ${given}, without ${lacking.join(' and ')}: what nodes and components may do has to come from elsewhere`;
+    const message = `authorization-mode is ${given}, without ${lacking.join(' and ')}: nodes and components need their permissions from another authorizer`;
     warnings.push({ code: 'AUTHORIZATION_MODE_DIFFERS', field, message });
   }
   return warnings;
@@ -45,7 +46,7 @@ function adviseDataDir({ cluster }: ControlPlaneNode): readonly Warning[] {
   const { local } = cluster.etcd;
   const given = argValue(local?.extraArgs, 'data-dir');
   if (local === undefined || given === undefined || given === local.dataDir) return [];
-  const message = `etcd is told to keep its data in ${given}, but ${local.dataDir ?? ''} is the directory of the host that it gets: what it keeps elsewhere is gone with its container. Set etcd.local.dataDir`;
+  const message = `the etcd argument data-dir is ${given}, but the Pod mounts only the host directory ${local.dataDir ?? ''}: the data is lost with the container. Set etcd.local.dataDir`;
   return [{ code: 'ETCD_DATA_DIR', field: 'etcd.local.extraArgs.data-dir', message }];
 }
 
@@ -53,7 +54,7 @@ interface Pod {
   readonly spec?: { readonly containers?: readonly { readonly volumeMounts?: readonly { readonly mountPath?: string }[] }[] };
 }
 
-/** A kubelet refuses a Pod in which one path is mounted twice. */
+/** A kubelet rejects a Pod that mounts one path twice. */
 function adviseMounts(node: ControlPlaneNode): readonly Warning[] {
   return staticPodNames(node).flatMap((name) => {
     const { spec } = staticPodOf(node, name) as JsonObject & Pod;
@@ -61,7 +62,7 @@ function adviseMounts(node: ControlPlaneNode): readonly Warning[] {
       repeated(volumeMounts.map(({ mountPath = '' }) => mountPath)),
     );
     return twice.map((path): Warning => {
-      const message = `two volumes are mounted at ${path} in ${name}: the kubelet will not start it. Give the extra volume the name of the one it is to replace`;
+      const message = `two volumes are mounted at ${path} in ${name}: the kubelet rejects the Pod. Give the extra volume the name of the volume that it replaces`;
       return { code: 'MOUNTED_TWICE', message };
     });
   });
@@ -71,7 +72,10 @@ function repeated(values: readonly string[]): readonly string[] {
   return [...new Set(values.filter((value, i) => values.indexOf(value) !== i))];
 }
 
-/** Addresses of services and pods never leave the nodes as they are: a node that has one of them is not reached any more. */
+/**
+ * Addresses in Service and Pod subnets are translated or routed inside the cluster, so a node with such an
+ * address is unreachable.
+ */
 function adviseNetworks({ cluster, localAPIEndpoint: { advertiseAddress } }: ControlPlaneNode): readonly Warning[] {
   const address = parseIp(advertiseAddress);
   return (['serviceSubnet', 'podSubnet'] as const).flatMap((name) => {
@@ -79,7 +83,7 @@ function adviseNetworks({ cluster, localAPIEndpoint: { advertiseAddress } }: Con
     const found = address === null ? undefined : subnets.find((subnet) => cidrContains(subnet, address));
     if (found === undefined) return [];
     const who = name === 'podSubnet' ? 'pods' : 'services';
-    const message = `the address of this node, ${advertiseAddress}, is one of those for ${who} (${formatCidr(found)}): it will not be reached. Give them another network`;
+    const message = `the node address ${advertiseAddress} is in the subnet of ${who} (${formatCidr(found)}) and would be unreachable. Choose another subnet`;
     return [{ code: 'NODE_IN_SUBNET', field: `networking.${name}`, message }];
   });
 }

@@ -1,8 +1,9 @@
 import type { Arg } from '../../base/arg.ts';
 
 /**
- * The command of a component: its own arguments sorted, without those that the user gave; then the user's in the order given, repeats kept.
- * @param own by name; a component has each of its own once
+ * The command of a component: its default arguments sorted, without those that the user set; then the user's
+ * arguments in the given order, including repeated ones.
+ * @param own default arguments by name
  * @see kubeadm 1.36 util/arguments.go
  */
 export function componentCommand(name: string, own: Readonly<Record<string, string>>, extraArgs: readonly Arg[] = []): readonly string[] {

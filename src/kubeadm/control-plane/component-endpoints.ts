@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { upTo } from '../../base/text/up-to.ts';
 
-/** A component of a control plane, and where it says on its host whether it is well. */
+/** A component of a control plane and its health endpoint on the host. */
 export interface ComponentEndpoint {
   readonly name: 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
   readonly url: string;
@@ -14,8 +14,8 @@ const COMPONENTS = [
 ] as const;
 
 /**
- * Where the components answer, by the flags in their static pods: those may have been patched.
- * @param podOf the Pod of a component
+ * The health endpoints of the components, according to the flags in their static Pods, which may be patched.
+ * @param podOf returns the Pod of a component
  * @see kubeadm 1.36 wait-control-plane
  */
 export function componentEndpoints(
@@ -30,7 +30,7 @@ export function componentEndpoints(
   });
 }
 
-/** The command line of the container whose program is this. */
+/** The command line of the container that runs a program. */
 export function commandOf({ spec }: JsonObject, name: string): readonly string[] {
   const containers = isJsonObject(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isJsonObject) : [];
   const commands = containers.map(({ command, args }) =>
@@ -39,7 +39,7 @@ export function commandOf({ spec }: JsonObject, name: string): readonly string[]
   return commands.find(([program]) => program === name) ?? [];
 }
 
-/** What a flag of a command line is set to: the last one counts. */
+/** The value of a flag on a command line: the last occurrence counts. */
 export function flagValue(words: readonly string[], flag: string): string | undefined {
   const value = words
     .map((word) => word.trim())

@@ -3,36 +3,36 @@ import { readCertificate, readCertificateChain } from '../../x509/read-certifica
 import { leadsTo } from '../pki/certificate-checks.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
 
-/** What a client of etcd comes with. */
+/** Client credentials for etcd. */
 export interface EtcdCredentials {
   readonly caPem: string;
   readonly certificatePem: string;
   readonly keyPem: Secret;
-  /** Where each of them was read, for messages. */
+  /** Source paths, for messages. */
   readonly files: { readonly ca: string; readonly certificate: string; readonly key: string };
 }
 
-/** Why etcd cannot be asked, as a clause, and what to do. */
+/** Why etcd cannot be queried, as a clause, with a hint. */
 export interface EtcdFailure {
   readonly why: string;
   readonly hint: string;
 }
 
-/** What is wrong with credentials by themselves, whoever they are shown to; null: nothing. */
+/** Validates credentials on their own, independent of the server; null: valid. */
 export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdFailure | null {
   const authorities = readCertificateChain(caPem);
-  const replaced = { hint: `Put the authority of the etcd cluster into ${files.ca}` };
-  if (authorities === null) return { why: `${files.ca} holds no certificate`, ...replaced };
+  const replaced = { hint: `Put the CA of the etcd cluster into ${files.ca}` };
+  if (authorities === null) return { why: `${files.ca} contains no certificate`, ...replaced };
   const expired = authorities.find(({ notAfter }) => notAfter <= now);
   if (expired !== undefined) return { why: `${files.ca} expired on ${expired.notAfter.toISOString()}`, ...replaced };
-  const renewed = { hint: 'Renew it on the host: certs renew etcd-healthcheck-client' };
+  const renewed = { hint: 'Renew the certificate on the host: kubeletadm certs renew etcd-healthcheck-client' };
   const certificate = readCertificate(certificatePem);
-  if (certificate === null) return { why: `${files.certificate} holds no certificate`, ...renewed };
+  if (certificate === null) return { why: `${files.certificate} contains no certificate`, ...renewed };
   const key = readPrivateKey(keyPem);
-  if (key === null) return { why: `${files.key} holds no private key`, ...renewed };
-  if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} is not the key of ${files.certificate}`, ...renewed };
+  if (key === null) return { why: `${files.key} contains no private key`, ...renewed };
+  if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} does not match ${files.certificate}`, ...renewed };
   if (certificate.notAfter <= now) return { why: `${files.certificate} expired on ${certificate.notAfter.toISOString()}`, ...renewed };
   if (!authorities.some((authority) => leadsTo(certificate, [], authority)))
-    return { why: `${files.certificate} is not signed by ${files.ca}`, ...renewed };
+    return { why: `${files.certificate} is not signed by the CA in ${files.ca}`, ...renewed };
   return null;
 }

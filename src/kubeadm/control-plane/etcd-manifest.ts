@@ -3,19 +3,19 @@ import { readYaml } from '../../kube/same-yaml.ts';
 import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
 import { commandOf, flagValue } from './component-endpoints.ts';
 
-/** What the manifest of an etcd member on a host says of it. */
+/** An etcd member according to its manifest on the host. */
 export interface EtcdOnHost {
   /** `https://ADDRESS:2380` */
   readonly peerURL: string | null;
   /** `https://ADDRESS:2379` */
   readonly clientURL: string | null;
-  /** On the host. */
+  /** Host path. */
   readonly dataDir: string;
-  /** It began a cluster of its own: nobody else may know it yet. */
+  /** The member created its own cluster: other members may not know it yet. */
   readonly isFirst: boolean;
 }
 
-/** Reads the manifest of etcd; what cannot be read is as kubeadm has it. */
+/** Reads an etcd manifest; unreadable parts get kubeadm's defaults. */
 export function readEtcdManifest(text: string): EtcdOnHost {
   const pod = readYaml(text);
   const object: JsonObject = isJsonObject(pod) ? pod : {};

@@ -15,23 +15,26 @@ const ETCD_CLIENT_PORT = 2379;
 const ETCD_PEER_PORT = 2380;
 const METRICS_PORT = 2381;
 
-/** `https://ADDRESS:2379`: where an etcd member serves the API server. */
+/** `https://ADDRESS:2379`: client URL of an etcd member. */
 export function etcdClientUrl(address: string): string {
   return `https://${joinHostPort(address, ETCD_CLIENT_PORT)}`;
 }
 
-/** `https://ADDRESS:2380`: where an etcd member is reached by the others. */
+/** `https://ADDRESS:2380`: peer URL of an etcd member. */
 export function etcdPeerUrl(address: string): string {
   return `https://${joinHostPort(address, ETCD_PEER_PORT)}`;
 }
 
-/** The host's own address in the family of the one it advertises: what etcd listens on for the API server beside it. */
+/**
+ * The loopback address in the family of the advertise address, used by the local API server to connect to
+ * etcd.
+ */
 export function localhostOf({ localAPIEndpoint }: Pick<ControlPlaneNode, 'localAPIEndpoint'>): '127.0.0.1' | '::1' {
   return localAPIEndpoint.advertiseAddress.includes(':') ? '::1' : '127.0.0.1';
 }
 
 /**
- * The static pod of a member of local etcd: alone, or joining the members there are.
+ * The static Pod of a local etcd member: the first one, or joining existing members.
  * @see kubeadm 1.36 phases/etcd/local.go
  */
 export function etcdPod(node: ControlPlaneNode): JsonObject {
@@ -92,7 +95,7 @@ function dataDirOf({ cluster }: ControlPlaneNode): string {
   return cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
 }
 
-/** Where etcd answers probes: the first of `listen-metrics-urls`, where the user gave some. */
+/** Probe endpoint of etcd: the first of `listen-metrics-urls` if the user set them. */
 function metricsEndpoint(node: ControlPlaneNode): ProbeTarget & { readonly port: number } {
   const usual = { host: localhostOf(node), port: METRICS_PORT, scheme: 'HTTP' } as const;
   const [url] = (argValue(node.cluster.etcd.local?.extraArgs, 'listen-metrics-urls') ?? '').split(',');

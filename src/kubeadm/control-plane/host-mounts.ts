@@ -4,37 +4,39 @@ import type { ExternalEtcd, HostPathMount } from '../config/model.ts';
 import type { ControlPlaneNode } from './model.ts';
 import { CA_MOUNT_DIRS } from './paths.ts';
 
-/** A path of the host that a component sees. */
+/** A host path mounted into a component. */
 export interface Mount {
   readonly name: string;
   readonly hostPath: string;
   readonly mountPath: string;
   readonly readOnly: boolean;
-  /** May be empty: nothing is checked or made. */
+  /** May be empty: no check and no creation. */
   readonly pathType: string;
 }
 
 const SSL_CERTS = '/etc/ssl/certs';
 
-/** A directory, at the same path in the component, that is made when it is missing. */
+/** A directory mounted at the same path, created if it does not exist. */
 export function directoryMount(name: string, path: string, readOnly = true): Mount {
   return { name, hostPath: path, mountPath: path, readOnly, pathType: 'DirectoryOrCreate' };
 }
 
-/** A file at the same path. */
+/** A file mounted at the same path. */
 export function fileMount(name: string, path: string): Mount {
   return { name, hostPath: path, mountPath: path, readOnly: true, pathType: 'FileOrCreate' };
 }
 
-/** The certificates of the cluster and the authorities of the host. */
+/** The certificates of the cluster and the CA directories of the host. */
 export function certificateMounts({ cluster, caDirectories }: ControlPlaneNode): readonly Mount[] {
   const authorities = caDirectories.map((path) => directoryMount(path.slice(1).replaceAll('/', '-'), path));
   return [directoryMount('k8s-certs', cluster.certificatesDir), directoryMount('ca-certs', SSL_CERTS), ...authorities];
 }
 
 /**
- * The directories with the API server's credentials at an external etcd, without those it sees anyway and those below others.
- * @see kubeadm 1.36 phases/controlplane/volumes.go, which compares paths as texts: /etc/ssl/certs-of-etcd counts as below /etc/ssl/certs
+ * The directories of the API server's credentials for external etcd, without directories that are already
+ * mounted or nested.
+ * @see kubeadm 1.36 phases/controlplane/volumes.go, which compares paths as strings: /etc/ssl/certs-of-etcd
+ *   counts as below /etc/ssl/certs
  */
 export function externalEtcdMounts({ caFile, certFile, keyFile }: ExternalEtcd, certificatesDir: string): readonly Mount[] {
   const seen = [...CA_MOUNT_DIRS, SSL_CERTS, certificatesDir];
@@ -48,7 +50,7 @@ export function externalEtcdMounts({ caFile, certFile, keyFile }: ExternalEtcd, 
   return directories.map((path, i) => directoryMount(`etcd-certs-${i}`, path));
 }
 
-/** What the user mounts besides; the same name replaces ours. */
+/** The mounts of the user; one with the same name replaces a default mount. */
 export function extraMounts(volumes: readonly HostPathMount[] = []): readonly Mount[] {
   return volumes.map(({ name, hostPath, mountPath, readOnly = false, pathType = '' }) => ({
     name,
@@ -59,18 +61,16 @@ export function extraMounts(volumes: readonly HostPathMount[] = []): readonly Mo
   }));
 }
 
-/** Of several mounts with one name the last; sorted by name. */
+/** The last mount of each name, sorted by name. */
 export function settleMounts(mounts: readonly Mount[]): readonly Mount[] {
   const byName = new Map(mounts.map((mount) => [mount.name, mount]));
   return [...byName.keys()].sort().map((name) => byName.get(name) as Mount);
 }
 
-/** The volume of a Pod for it. */
 export function volumeOf({ name, hostPath, pathType }: Mount): JsonObject {
   return { name, hostPath: { path: hostPath, type: pathType } };
 }
 
-/** Where the container sees that volume. */
 export function volumeMountOf({ name, mountPath, readOnly }: Mount): JsonObject {
   return { name, mountPath, readOnly };
 }

@@ -3,15 +3,15 @@ import type { DefaultedCluster } from '../config/defaults.ts';
 import type { ImageMeta } from '../config/model.ts';
 import { hasLocalEtcd } from './model.ts';
 
-/** Versions that kubeadm 1.36.2 brings, for control planes of 1.34 to 1.36 alike. */
+/** Versions in kubeadm 1.36.2, for control planes of 1.34 to 1.36. */
 const ETCD_TAG = '3.6.8-0';
 const COREDNS_TAG = 'v1.14.2';
 const PAUSE_TAG = '3.10.2';
 
-/** kubeadm's own repository, in which CoreDNS has a folder of its own. */
+/** kubeadm's default repository, where CoreDNS has its own folder. */
 const DEFAULT_REPOSITORY = 'registry.k8s.io';
 
-/** Where builds that are no releases (`ci/v1.36.2-10+abcdef`) go; another repository that is declared goes before it. */
+/** Repository of builds that are not releases (`ci/v1.36.2-10+abcdef`); a configured repository wins. */
 const CI_REPOSITORY = 'gcr.io/k8s-staging-ci-images';
 
 type KubernetesImage = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kube-proxy';
@@ -23,17 +23,17 @@ export function kubernetesImage(name: KubernetesImage, { imageRepository, kubern
   return `${repository}/${name}:${versionTag(kubernetesVersion)}`;
 }
 
-/** The tag of such images. What a tag cannot hold (the `+` of build metadata) becomes `_`. */
+/** The tag of these images. Characters that a tag cannot contain (the `+` of build metadata) become `_`. */
 export function versionTag(kubernetesVersion: string): string {
   return releaseOfVersion(kubernetesVersion).replace(/[^-\w.]/g, '_');
 }
 
-/** The image of local etcd; `etcd.local` may name another repository or tag. */
+/** The image of local etcd; `etcd.local` can override repository and tag. */
 export function etcdImage(cluster: DefaultedCluster): string {
   return imageOf('etcd', cluster.etcd.local ?? {}, { imageRepository: cluster.imageRepository, imageTag: ETCD_TAG });
 }
 
-/** The image of CoreDNS; `dns` may name another repository or tag. */
+/** The image of CoreDNS; `dns` can override repository and tag. */
 export function corednsImage({ dns, imageRepository }: DefaultedCluster): string {
   const repository = dns.imageRepository || imageRepository;
   return imageOf('coredns', dns, {
@@ -44,7 +44,7 @@ export function corednsImage({ dns, imageRepository }: DefaultedCluster): string
 }
 
 /**
- * All images a control plane needs, in the order in which kubeadm lists and pulls them.
+ * All images of a control plane, in the order in which kubeadm lists and pulls them.
  * @see kubeadm 1.36 images/images.go; `config images list`
  */
 export function controlPlaneImages(cluster: DefaultedCluster): readonly string[] {

@@ -12,7 +12,7 @@ import { livenessProbe, type ProbeTarget, probeHost, readinessProbe, startupProb
 import { staticPod } from './static-pod.ts';
 
 /**
- * The static pod of the API server.
+ * The static Pod of kube-apiserver.
  * @see kubeadm 1.36 phases/controlplane/manifests.go
  */
 export function kubeApiserverPod(node: ControlPlaneNode): JsonObject {
@@ -77,7 +77,7 @@ function ownArguments(node: ControlPlaneNode): Readonly<Record<string, string>> 
   };
 }
 
-/** The path of a file below the certificates' directory. */
+/** Returns the path of a file below the certificates directory. */
 export function certificateFile(certificatesDir: string): (name: string) => string {
   return (name) => cleanPath(`${certificatesDir}/${name}`);
 }
@@ -102,7 +102,7 @@ function etcdArguments(node: ControlPlaneNode): Readonly<Record<string, string>>
   };
 }
 
-/** A file with authorizers (`authorization-config`) and a list of modes exclude each other. */
+/** An authorizer file (`authorization-config`) and a list of modes exclude each other. */
 function authorizationArguments(extraArgs: readonly Arg[] | undefined): Readonly<Record<string, string>> {
   return argValue(extraArgs, 'authorization-config') === undefined ? { 'authorization-mode': 'Node,RBAC' } : {};
 }

@@ -12,7 +12,7 @@ import { staticPod } from './static-pod.ts';
 const PORT = 10257;
 
 /**
- * The static pod of the controller manager.
+ * The static Pod of kube-controller-manager.
  * @see kubeadm 1.36 phases/controlplane/manifests.go
  */
 export function kubeControllerManagerPod(node: ControlPlaneNode): JsonObject {
@@ -34,7 +34,7 @@ export function kubeControllerManagerPod(node: ControlPlaneNode): JsonObject {
   });
 }
 
-/** Without the key of the CA it gets no certificate to sign with either: the signing controller stays off. */
+/** Without the CA key, the certificate for signing is omitted too: the signing controller stays off. */
 function ownArguments({ cluster, externalCA }: ControlPlaneNode): Readonly<Record<string, string>> {
   const { clusterName, networking } = cluster;
   const file = certificateFile(cluster.certificatesDir);

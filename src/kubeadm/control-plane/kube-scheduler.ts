@@ -19,7 +19,7 @@ const OWN_ARGUMENTS = {
 };
 
 /**
- * The static pod of the scheduler.
+ * The static Pod of kube-scheduler.
  * @see kubeadm 1.36 phases/controlplane/manifests.go
  */
 export function kubeSchedulerPod({ cluster, timeouts, proxyEnvironment }: ControlPlaneNode): JsonObject {

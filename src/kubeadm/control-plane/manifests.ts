@@ -9,7 +9,7 @@ import { kubeSchedulerPod } from './kube-scheduler.ts';
 import { type ControlPlaneNode, hasLocalEtcd } from './model.ts';
 import { manifestPath, type StaticPodName } from './paths.ts';
 
-/** What makes the Pod of each component. */
+/** Renders the Pod of each component. */
 const PODS = {
   etcd: etcdPod,
   'kube-apiserver': kubeApiserverPod,
@@ -17,21 +17,21 @@ const PODS = {
   'kube-scheduler': kubeSchedulerPod,
 } as const satisfies { readonly [K in StaticPodName]: (node: ControlPlaneNode) => JsonObject };
 
-/** The static pods of a node, in the order in which kubeadm writes them; etcd is among them when it runs on the control planes. */
+/** The static Pods of a node, in kubeadm's order; includes etcd if it runs on the control planes. */
 export function staticPodNames({ cluster }: Pick<ControlPlaneNode, 'cluster'>): readonly StaticPodName[] {
   const components = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
   return hasLocalEtcd(cluster) ? ['etcd', ...components] : components;
 }
 
 /**
- * The Pod of a component with the patches for it applied, as kubeadm 1.36 makes it.
- * @throws AppError of `patchedObject` when a patch does not fit
+ * The Pod of a component with its patches applied, as rendered by kubeadm 1.36.
+ * @throws AppError of `patchedObject` when a patch cannot be applied
  */
 export function staticPodOf(node: ControlPlaneNode, name: StaticPodName): JsonObject {
   return patchedObject(PODS[name](node), node.patches, { kind: 'Pod', target: name });
 }
 
-/** The manifest of a static pod: its file below /etc/kubernetes/manifests, which the kubelet starts it from. */
+/** The manifest of a static Pod: its file below /etc/kubernetes/manifests. */
 export function manifestFile(node: ControlPlaneNode, name: StaticPodName): DesiredFile {
   return { path: manifestPath(name), content: encodeYaml(staticPodOf(node, name)), mode: 0o600, owner: 'root:root' };
 }

@@ -6,59 +6,70 @@ import type { ApiEndpoint, EnvVar, PullPolicy, Timeouts } from '../config/model.
 import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
 
 /**
- * One control-plane node, with everything decided: what its certificates, kubeconfigs and static pods are made of. All of it is data; what is made of it is
- * pure. `settleControlPlane` of workflows makes it from the configuration and the facts of the host.
+ * One control plane node with all settings resolved: the input for its certificates, kubeconfigs and static
+ * Pods, which are rendered by pure functions. `settleControlPlane` of the workflows creates it from the
+ * configuration and the facts of the host.
  */
 export interface ControlPlaneNode {
-  /** For all control planes alike. `kubernetesVersion` is a release (`v1.36.2`, or `ci/v1.36.2-10+abcdef`), never a label. */
+  /**
+   * Shared by all control planes. `kubernetesVersion` is a release (`v1.36.2`, or `ci/v1.36.2-10+abcdef`),
+   * never a label.
+   */
   readonly cluster: DefaultedCluster;
-  /** `nodeRegistration.name`: of the Node, of the etcd member, in the certificates. */
+  /** `nodeRegistration.name`: name of the Node and the etcd member, also in the certificates. */
   readonly nodeName: string;
-  /** Where this node's API server listens; `advertiseAddress` is an address of the host. */
+  /** Endpoint of this node's API server; `advertiseAddress` is an address of the host. */
   readonly localAPIEndpoint: Required<ApiEndpoint>;
   /** `[]`: none. */
   readonly taints: readonly Taint[];
-  /** Of the pull before anything is started; static pods have their own. */
+  /** For the image pull before the start; static Pods have their own policy. */
   readonly imagePullPolicy: PullPolicy;
-  /** `controlPlaneComponentHealthCheck` is how long startup probes go on. */
+  /** `controlPlaneComponentHealthCheck` is the limit of startup probes. */
   readonly timeouts: Required<Timeouts>;
-  /** Of all targets, in the order in which they are applied; each file takes those that are for it. */
+  /** Patches for all targets, in the order of application; each file uses those of its target. */
   readonly patches: readonly PlannedPatch[];
-  /** Those of `CA_MOUNT_DIRS` that are on the host. */
+  /** Those of `CA_MOUNT_DIRS` that exist on the host. */
   readonly caDirectories: readonly HostCaDirectory[];
-  /** All members of the etcd cluster this node's member joins, itself among them; null: it is the first. Only with local etcd. */
+  /**
+   * All members of the etcd cluster that this member joins, including itself; null: first member. Only with
+   * local etcd.
+   */
   readonly etcdMembers: readonly EtcdMember[] | null;
-  /** The key of the cluster's CA is not on this host (external CA mode): the controller manager signs nothing. */
+  /**
+   * The cluster CA key is not on this host (external CA mode): kube-controller-manager signs no certificates.
+   */
   readonly externalCA: boolean;
-  /** Variables of the environment whose names end in `_proxy`: the components and kube-proxy get them. */
+  /** Environment variables whose names end in `_proxy`, passed to the components and kube-proxy. */
   readonly proxyEnvironment: readonly EnvVar[];
-  /** The KubeProxyConfiguration the user wrote; null: kubeadm's defaults. */
+  /** The user's KubeProxyConfiguration; null: kubeadm's defaults. */
   readonly kubeProxy: SourceDocument | null;
 }
 
-/** A member as `--initial-cluster` has it. */
+/** A member in `--initial-cluster`. */
 export interface EtcdMember {
   readonly name: string;
   /** `https://ADDRESS:2380` */
   readonly peerURL: string;
 }
 
-/** Whether etcd runs on the control planes. */
 export function hasLocalEtcd({ etcd }: DefaultedCluster): boolean {
   return etcd.external === undefined;
 }
 
-/** Where all nodes reach the API server: the endpoint of the cluster, else the one of this node. `https://HOST:PORT`. */
+/**
+ * API server URL for all nodes: the endpoint of the cluster, otherwise the one of this node.
+ * `https://HOST:PORT`.
+ */
 export function controlPlaneServer({ cluster, localAPIEndpoint }: Pick<ControlPlaneNode, 'cluster' | 'localAPIEndpoint'>): string {
   return cluster.controlPlaneEndpoint === undefined ? localServer(localAPIEndpoint) : `https://${cluster.controlPlaneEndpoint}`;
 }
 
-/** Where this node's own API server is reached. `https://ADDRESS:PORT`. */
+/** URL of this node's own API server: `https://ADDRESS:PORT`. */
 export function localServer({ advertiseAddress, bindPort }: Required<ApiEndpoint>): string {
   return `https://${advertiseAddress.includes(':') ? `[${advertiseAddress}]` : advertiseAddress}:${bindPort}`;
 }
 
-/** Which directories with authorities the pods of a host need, of those that are there. */
+/** The existing CA directories that control plane Pods mount. */
 export function caDirectoriesIn(exists: (path: string) => boolean): readonly HostCaDirectory[] {
   return CA_MOUNT_DIRS.filter(exists);
 }

@@ -1,8 +1,14 @@
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 
-/** Where kubeadm 1.36 puts the files of a control plane. Certificates are below `certificatesDir`, which is configured. */
+/**
+ * File locations of a control plane in kubeadm 1.36. Certificates are below `certificatesDir`, which is
+ * configurable.
+ */
 
-/** Directories of a host's authorities, besides /etc/ssl/certs, that the pods of the API server and the controller manager see where they exist. */
+/**
+ * CA directories of the host, in addition to /etc/ssl/certs, that the API server and controller manager Pods
+ * mount if they exist.
+ */
 export const CA_MOUNT_DIRS = [
   '/etc/pki/ca-trust',
   '/etc/pki/tls/certs',
@@ -12,10 +18,9 @@ export const CA_MOUNT_DIRS = [
 ] as const;
 export type HostCaDirectory = (typeof CA_MOUNT_DIRS)[number];
 
-/** The static pods, by the names of their files. */
+/** The static Pods, by file name. */
 export type StaticPodName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
 
-/** The manifest of a static pod. */
 export function manifestPath(name: StaticPodName): string {
   return `${MANIFESTS_DIR}/${name}.yaml`;
 }

@@ -1,30 +1,30 @@
 import type { JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 
-/** Where a component answers whether it is well. `host` empty: at the address of its pod, which is the host's. */
+/** Health endpoint of a component. `host` empty: the address of its Pod, which is the host's. */
 export interface ProbeTarget {
   readonly host: string;
   readonly scheme: 'HTTP' | 'HTTPS';
 }
 
-/** The name of the port in each static pod that probes ask. */
+/** The name of the probe port in each static Pod. */
 export const PROBE_PORT = 'probe-port';
 
 const PERIOD_SECONDS = 10;
 
-/** Restarts the container when it is not well for 80 seconds. */
+/** Restarts the container if it is unhealthy for 80 seconds. */
 export function livenessProbe(target: ProbeTarget, path: string): JsonObject {
   return httpProbe(target, path, { initialDelaySeconds: PERIOD_SECONDS, failureThreshold: 8, periodSeconds: PERIOD_SECONDS });
 }
 
-/** Looks every second. */
+/** Checks every second. */
 export function readinessProbe(target: ProbeTarget, path: string): JsonObject {
   return httpProbe(target, path, { initialDelaySeconds: 0, failureThreshold: 3, periodSeconds: 1 });
 }
 
 /**
- * Gives a container time to come up.
- * @param within Go's syntax; rounded up to whole periods
+ * Gives a container time to start.
+ * @param within duration in Go syntax; rounded up to whole periods
  */
 export function startupProbe(target: ProbeTarget, path: string, within: string): JsonObject {
   const seconds = Number(parseGoDuration(within) ?? 0n) / 1e9;
@@ -35,7 +35,7 @@ export function startupProbe(target: ProbeTarget, path: string, within: string):
   });
 }
 
-/** The address to probe a component at that binds to one: not at "all", which is none. */
+/** The probe address of a component with a bind address; empty for the unspecified address. */
 export function probeHost(bindAddress: string): string {
   return bindAddress === '0.0.0.0' || bindAddress === '::' ? '' : bindAddress;
 }

@@ -6,16 +6,16 @@ import { type Mount, volumeMountOf, volumeOf } from './host-mounts.ts';
 import type { StaticPodName } from './paths.ts';
 import { PROBE_PORT } from './probes.ts';
 
-/** What tells one static pod of the control plane from another. */
+/** The parts in which the static Pods of the control plane differ. */
 export interface StaticPodParts {
   readonly name: StaticPodName;
   readonly image: string;
   readonly command: readonly string[];
-  /** In the order in which the container has them; the volumes are sorted by name. */
+  /** In container order; the volumes are sorted by name. */
   readonly mounts: readonly Mount[];
-  /** Later ones win. */
+  /** Later variables win. */
   readonly env: readonly EnvVar[];
-  /** Where the probes ask. */
+  /** Endpoint of the probes. */
   readonly port: number;
   readonly probes: {
     readonly livenessProbe: JsonObject;
@@ -26,11 +26,11 @@ export interface StaticPodParts {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Of the class system-node-critical: static pods get no number for it from anybody. */
+/** Priority of the class system-node-critical: admission does not set it for static Pods. */
 const NODE_CRITICAL = 2_000_001_000;
 
 /**
- * A Pod of the control plane, on the network of its host.
+ * A control plane Pod on the host network.
  * @see kubeadm 1.36 util/staticpod/utils.go
  */
 export function staticPod({ name, annotations = {}, mounts, ...parts }: StaticPodParts): JsonObject {
@@ -61,7 +61,7 @@ export function staticPod({ name, annotations = {}, mounts, ...parts }: StaticPo
   };
 }
 
-/** Of several variables with one name the last; sorted by name. */
+/** The last variable of each name, sorted by name. */
 export function settleEnvironment(variables: readonly EnvVar[]): readonly JsonObject[] {
   const byName = new Map(variables.map((variable) => [variable.name, variable]));
   return [...byName.keys()].sort().map((name) => encodeEnvVar(byName.get(name) as EnvVar));

@@ -1,31 +1,34 @@
 import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 
-/** What this machine's clock says, and what the server's did at the same time; null when it did not tell. */
+/** Time of the local host, and of the server at the same moment; null when the server sent none. */
 export interface ClockReading {
   readonly local: Date;
   readonly remote: Date | null;
 }
 
-/** From here on clocks count as set wrong: certificates are dated back by minutes. */
+/** Larger clock differences are an error: certificates are backdated by minutes. */
 const TOLERATED_MS = 5 * 60_000;
 
-/** Whether both clocks are known and agree: then the time of a certificate is wrong, not a clock. */
+/** Whether both clocks are known and agree: then the certificate time is wrong, not a clock. */
 export function clocksAgree(clock: ClockReading): boolean {
   return clock.remote !== null && !clocksDiffer(clock);
 }
 
-/** Whether the two clocks are further apart than certificates forgive. */
+/** Whether the clocks differ by more than the backdating of certificates tolerates. */
 export function clocksDiffer({ local, remote }: ClockReading): boolean {
   return remote !== null && Math.abs(local.getTime() - remote.getTime()) > TOLERATED_MS;
 }
 
-/** `this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-01T02:00:00Z, 2h0m0s later` */
+/**
+ * `the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T02:00:00Z, 2h0m0s
+ * ahead`
+ */
 export function describeClocks({ local, remote }: ClockReading): string {
-  const ours = `this machine's clock says ${formatRfc3339(local)}`;
+  const ours = `the local clock shows ${formatRfc3339(local)}`;
   if (remote === null) return ours;
-  // Of the seconds that are shown: the header Date has no fractions.
+  // Computed from the displayed seconds, since the Date header has no fractions.
   const seconds = Math.floor(remote.getTime() / 1000) - Math.floor(local.getTime() / 1000);
   const apart = formatGoDuration(BigInt(Math.abs(seconds)) * 1_000_000_000n);
-  return `${ours}, that of the API server ${formatRfc3339(remote)}${seconds === 0 ? '' : `, ${apart} ${seconds > 0 ? 'later' : 'earlier'}`}`;
+  return `${ours}, the clock of the API server ${formatRfc3339(remote)}${seconds === 0 ? '' : `, ${apart} ${seconds > 0 ? 'ahead' : 'behind'}`}`;
 }

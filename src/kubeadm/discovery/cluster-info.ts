@@ -3,37 +3,41 @@ import type { BootstrapTokenParts } from '../../kube/bootstrap-token.ts';
 import { CLUSTER_INFO_NAME } from '../../kube/well-known.ts';
 import { isSignedBy } from '../token/jws.ts';
 
-/** Where the ConfigMap cluster-info is read, below the address of an API server. */
+/** Path of the ConfigMap cluster-info below the address of an API server. */
 export const CLUSTER_INFO_PATH = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
 
 const KUBECONFIG = 'kubeconfig';
 const SIGNATURE = 'jws-kubeconfig-';
 
-/** ConfigMap kube-public/cluster-info as somebody gave it: nothing of it is to be believed before the signature was verified. */
+/**
+ * An untrusted ConfigMap kube-public/cluster-info: nothing in it may be used before the signature is
+ * verified.
+ */
 export interface ClusterInfo {
-  /** Exactly as it stands there; empty when there is none. */
+  /** The exact text; empty when there is none. */
   readonly kubeconfig: string;
-  /** By token id. */
   readonly signatures: ReadonlyMap<string, string>;
-  /** When the kubeconfig and when the signatures were last written, as the API server noted; null: not noted. */
+  /**
+   * When the API server recorded the last write of the kubeconfig and of the signatures; null: not recorded.
+   */
   readonly written: Date | null;
   readonly signed: ReadonlyMap<string, Date>;
 }
 
-/** How the signature of a token fits. */
+/** Result of the signature check of a token. */
 export type SignatureState =
   | 'valid'
-  /** There is none: the token is unknown or expired, or the signer has not come round yet. */
+  /** No signature: the token is unknown or expired, or the content is not signed yet. */
   | 'missing'
-  /** It is not that of this token over this text, and it was written before the text: the signer has not come round yet. */
+  /** Does not match this token and content, but is older than the content: not signed again yet. */
   | 'outdated'
-  /** It is not that of this token over this text, and no older than the text. */
+  /** Does not match this token and content, and is not older than the content. */
   | 'wrong'
-  /** As `wrong` or `outdated`: the API server does not say when what was written. */
+  /** Does not match, and the API server recorded no write times. */
   | 'unclear';
 
 /**
- * Takes the ConfigMap apart.
+ * Parses the ConfigMap.
  * @returns null when it is another object
  */
 export function readClusterInfo(object: JsonObject): ClusterInfo | null {
@@ -53,8 +57,8 @@ export function readClusterInfo(object: JsonObject): ClusterInfo | null {
 }
 
 /**
- * Judges the signature of one token. The times the API server notes decide only whether it is worth waiting, never whether to believe.
- * @see kubeadm 1.36 discovery/token: a signature that does not fit is final there
+ * Checks the signature of one token. The recorded times decide only whether to wait, never whether to trust.
+ * @see kubeadm 1.36 discovery/token: there, a signature that does not match is final
  */
 export function signatureState(info: ClusterInfo, { id, secret }: BootstrapTokenParts): SignatureState {
   const signature = info.signatures.get(id);
@@ -65,7 +69,7 @@ export function signatureState(info: ClusterInfo, { id, secret }: BootstrapToken
   return signed < info.written ? 'outdated' : 'wrong';
 }
 
-/** When each key of `data` was last written, from managedFields; of several writers the last. */
+/** When each key of `data` was last written, from managedFields; with several writers the latest. */
 function writtenTimes(metadata: JsonObject): ReadonlyMap<string, Date> {
   const times = new Map<string, Date>();
   for (const entry of Array.isArray(metadata.managedFields) ? metadata.managedFields : []) {

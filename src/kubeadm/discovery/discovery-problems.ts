@@ -7,59 +7,63 @@ import type { Certificate } from '../../x509/certificate.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { clocksAgree, clocksDiffer, describeClocks } from './clock-reading.ts';
 
-/** Problems of finding the cluster. Each begins with whom was asked: `discovery: 10.0.0.1:6443: ...`. */
+/** Problems of the discovery. Each begins with the queried endpoint: `discovery: 10.0.0.1:6443: ...`. */
 
 function problem(endpoint: string, code: string, message: string, hint: string): Problem {
   return { code: `DISCOVERY_${code}`, message: `discovery: ${endpoint}: ${message}`, hint };
 }
 
-const NEW_TOKEN = 'Make a new one on the control plane: kubeletadm token create --print-join-command';
+const NEW_TOKEN = 'Create a new token on a control plane: kubeletadm token create --print-join-command';
 const CHECK_ADDRESS = "Check the API server's address and port (kubeadm's default is 6443)";
 
-// ---- the way there
+// ---- connecting to the server
 
-/** Nothing answers there; it may yet. */
-export function unreachable(endpoint: string, why: string, hint = 'Check that the API server runs, its address, and firewalls'): Problem {
+/** The server is unreachable, possibly only for now. */
+export function unreachable(
+  endpoint: string,
+  why: string,
+  hint = 'Check that the API server is running, its address, and firewalls',
+): Problem {
   return problem(endpoint, 'UNREACHABLE', why, hint);
 }
 
-/** The proxy of the environment is in the way. */
+/** The proxy of the environment blocks the connection. */
 export function proxyInTheWay(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
   const hint =
     kind === 'login'
-      ? 'Give user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or name the API server in NO_PROXY'
-      : 'Correct HTTPS_PROXY, or name the API server in NO_PROXY to go there directly';
+      ? 'Set user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or add the API server to NO_PROXY'
+      : 'Correct HTTPS_PROXY, or add the API server to NO_PROXY to connect directly';
   return problem(endpoint, 'PROXY', why, hint);
 }
 
-/** Something answers, and it is no API server. */
+/** The server is not an API server. */
 export function notAnApiServer(endpoint: string, why: string, hint = CHECK_ADDRESS): Problem {
   return problem(endpoint, 'NOT_API_SERVER', why, hint);
 }
 
-/** The two sides do not agree on how to encrypt. */
+/** No common TLS settings. */
 export function tlsFailed(endpoint: string, why: string): Problem {
-  return problem(endpoint, 'TLS', why, `${CHECK_ADDRESS}, and what stands before it (proxy, load balancer): TLS 1.2 or later is needed`);
+  return problem(endpoint, 'TLS', why, `${CHECK_ADDRESS}, and any proxy or load balancer in front of it: TLS 1.2 or later is required`);
 }
 
-// ---- the certificate of the server
+// ---- the server certificate
 
-/** Its certificate is of another authority. `authority` says whose was expected. */
+/** The server certificate is from another CA. `authority` names the expected one. */
 export function untrustedServer(endpoint: string, authority: string, peer: PeerCertificate | null): Problem {
   const shown = peer === null ? 'its certificate' : `its certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
   const hint =
-    'Somebody stands between (a proxy that opens TLS, another server at this address), or it is the API server of another cluster';
+    'The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster';
   return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${authority}`, hint);
 }
 
-/** Its certificate is for other names. */
+/** The server certificate does not contain the address. */
 export function wrongServerName(endpoint: string, host: string, peer: PeerCertificate | null): Problem {
   const names = peer === null || peer.names.length === 0 ? 'no name at all' : peer.names.map((each) => printable(each)).join(', ');
-  const hint = `Use one of those as the address, or have ${host} added to the certificate (apiServer.certSANs)`;
+  const hint = `Use one of these names as the address, or add ${host} to the certificate (apiServer.certSANs)`;
   return problem(endpoint, 'WRONG_NAME', `its certificate is not for ${host} but for ${names}`, hint);
 }
 
-/** Its certificate is not valid at this time; which clock is wrong is said when it can be told. */
+/** The server certificate is not valid at this time; the message shows which clock is wrong, if known. */
 export function serverCertificateTime(
   endpoint: string,
   { peer, when, clock }: { readonly peer: PeerCertificate | null; readonly when: 'expired' | 'early'; readonly clock: ClockReading },
@@ -74,134 +78,135 @@ export function serverCertificateTime(
   return problem(endpoint, 'CERTIFICATE_EXPIRED', message, 'Renew it on the control plane: kubeadm certs renew apiserver');
 }
 
-const SET_CLOCKS = 'Set the clocks of both machines (timedatectl, chronyc)';
+const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
 
-/** The CA begins to be valid in the future. */
+/** The validity of the CA has not started. */
 export function authorityNotYetValid(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(authority.subject)}) is not valid before ${formatRfc3339(authority.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
-    const hint = 'Both clocks agree: wait until then, or give the cluster a CA that is valid now';
+    const hint = 'Both clocks agree: wait until then, or replace the CA of the cluster';
     return problem(endpoint, 'CA_NOT_YET_VALID', message, hint);
   }
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
 }
 
-/** The time of the CA is over. */
 export function authorityExpired(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(authority.subject)}) expired on ${formatRfc3339(authority.notAfter)}: ${describeClocks(clock)}`;
   if (clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
-  return problem(endpoint, 'CA_EXPIRED', message, 'The cluster needs a new CA before anything can join it');
+  return problem(endpoint, 'CA_EXPIRED', message, 'Replace the CA of the cluster before nodes join');
 }
 
-/** The clocks are far apart, and nothing has failed for it yet. */
+/** The clocks differ, but no check has failed because of it yet. */
 export function clocksApart(endpoint: string, clock: ClockReading): Problem {
-  return problem(endpoint, 'CLOCK_SKEW', describeClocks(clock), `${SET_CLOCKS}: certificates seem expired or not yet valid otherwise`);
+  return problem(endpoint, 'CLOCK_SKEW', describeClocks(clock), `${SET_CLOCKS}: otherwise certificates seem expired or not yet valid`);
 }
 
 // ---- reading cluster-info
 
-/** 401: the API server talks to nobody it does not know. */
+/** 401: the API server does not allow anonymous requests. */
 export function noAnonymousAccess(endpoint: string): Problem {
-  const hint = 'Discovery by token needs it: use --discovery-file with a kubeconfig that has the CA, or --ca-cert';
-  return problem(endpoint, 'NO_ANONYMOUS_ACCESS', 'the API server allows no anonymous requests (401)', hint);
+  const hint = 'Discovery by token needs anonymous access: use --discovery-file with a kubeconfig that contains the CA, or --ca-cert';
+  return problem(endpoint, 'NO_ANONYMOUS_ACCESS', 'the API server does not allow anonymous requests (401)', hint);
 }
 
 /** 403: anonymous requests are allowed, but not for cluster-info. */
 export function clusterInfoForbidden(endpoint: string, reported: string): Problem {
   const hint =
-    'Have the Role and RoleBinding kubeadm:bootstrap-signer-clusterinfo made (init phase bootstrap-token), or use --discovery-file';
+    'Create the Role and RoleBinding kubeadm:bootstrap-signer-clusterinfo (kubeletadm init phase bootstrap-token), or use --discovery-file';
   return problem(
     endpoint,
     'FORBIDDEN',
-    `kube-public/cluster-info may not be read anonymously (403)${reported === '' ? '' : `: ${reported}`}`,
+    `anonymous users may not read kube-public/cluster-info (403)${reported === '' ? '' : `: ${reported}`}`,
     hint,
   );
 }
 
-/** 404: the cluster has no cluster-info. */
+/** 404: cluster-info does not exist. */
 export function noClusterInfo(endpoint: string): Problem {
-  const hint = 'Have it made (kubeletadm init phase bootstrap-token, or kubeadm init phase bootstrap-token), or use --discovery-file';
-  return problem(endpoint, 'NO_CLUSTER_INFO', 'there is no ConfigMap kube-public/cluster-info', hint);
+  const hint = 'Create it (kubeletadm init phase bootstrap-token, or kubeadm init phase bootstrap-token), or use --discovery-file';
+  return problem(endpoint, 'NO_CLUSTER_INFO', 'ConfigMap kube-public/cluster-info does not exist', hint);
 }
 
-/** The API server has trouble of its own. */
+/** An internal error of the API server. */
 export function serverFailure(endpoint: string, status: number, reported: string): Problem {
-  const hint = 'See the log of the API server, or of the load balancer before it';
-  return problem(endpoint, 'SERVER_ERROR', `answered ${status}${reported === '' ? '' : `: ${reported}`}`, hint);
+  const hint = 'See the log of the API server, or of the load balancer in front of it';
+  return problem(endpoint, 'SERVER_ERROR', `the API server answered ${status}${reported === '' ? '' : `: ${reported}`}`, hint);
 }
 
-/** cluster-info holds no kubeconfig a node could join by. `why` is a clause about the kubeconfig. */
+/** cluster-info contains no kubeconfig that a node can use. `why` is a clause about the kubeconfig. */
 export function clusterInfoInvalid(endpoint: string, why: string): Problem {
-  return problem(endpoint, 'CLUSTER_INFO', `the kubeconfig in kube-public/cluster-info is of no use: ${why}`, UPLOAD_AGAIN);
+  return problem(endpoint, 'CLUSTER_INFO', `the kubeconfig in kube-public/cluster-info is not usable: ${why}`, UPLOAD_AGAIN);
 }
 
-const UPLOAD_AGAIN = 'Have it made again on the control plane: kubeletadm init phase bootstrap-token';
+const UPLOAD_AGAIN = 'Recreate it on a control plane: kubeletadm init phase bootstrap-token';
 
-/** cluster-info names several clusters, and none of them is meant. */
+/** cluster-info contains several clusters, and none is selected. */
 export function severalClusters(endpoint: string, names: readonly string[]): Problem {
   const list = names.map((each) => JSON.stringify(each)).join(', ');
   return clusterInfoInvalid(
     endpoint,
-    `it names ${names.length === 1 ? 'the cluster' : `${names.length} clusters`} ${list}, none without a name and none chosen by current-context`,
+    `it names ${names.length === 1 ? 'the cluster' : `${names.length} clusters`} ${list}, but no cluster has an empty name and current-context selects none`,
   );
 }
 
-/** The second answer, over verified TLS, is not the first. */
+/** The second response, over verified TLS, differs from the first one. */
 export function clusterInfoChanged(endpoint: string): Problem {
-  const message = 'kube-public/cluster-info is another over verified TLS than it was before';
+  const message = 'kube-public/cluster-info read over verified TLS differs from the unverified first read';
   return problem(
     endpoint,
     'CHANGED',
     message,
-    'It was changed this very moment, or somebody stood between the first time: run the same command again',
+    'The ConfigMap was changed in between, or the first connection was intercepted. Rerun the command',
   );
 }
 
 // ---- token and pins
 
-/** cluster-info is signed with other tokens, or none. `isKnown`: the API server, verified, lets the token log in. */
+/** cluster-info has no signature of this token. `isKnown`: the verified API server accepts the token. */
 export function noSignature(
   endpoint: string,
   tokenId: string,
   { others, isKnown }: { readonly others: number; readonly isKnown: boolean },
 ): Problem {
   const remote =
-    others === 0 ? 'it has none at all: is the bootstrapsigner of kube-controller-manager on?' : `it has ${others} of other tokens`;
+    others === 0
+      ? 'it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled'
+      : `it has ${others} of other tokens`;
   const causes = isKnown
-    ? 'the API server knows it, so it lacks the usage signing, or was made this moment'
-    : 'it is unknown, has expired, lacks the usage signing, or was made this moment';
+    ? 'the API server accepts the token, so the token lacks the usage signing or was just created'
+    : 'the token is unknown, has expired, lacks the usage signing, or was just created';
   const message = `kube-public/cluster-info has no signature of the token ${tokenId}: ${causes} (${remote})`;
   return problem(endpoint, 'NO_SIGNATURE', message, NEW_TOKEN);
 }
 
-/** The signature of the token was there and is not any more. */
+/** The signature of the token was removed. */
 export function signatureGone(endpoint: string, tokenId: string): Problem {
   return problem(
     endpoint,
     'TOKEN_EXPIRED',
-    `the signature of the token ${tokenId} is gone from kube-public/cluster-info: it has expired or was deleted`,
+    `the signature of the token ${tokenId} was removed from kube-public/cluster-info: the token has expired or was deleted`,
     NEW_TOKEN,
   );
 }
 
-/** The API server, itself verified by its pin, does not know the token. */
+/** The API server, verified by its pin, does not accept the token. */
 export function tokenUnknown(endpoint: string, tokenId: string): Problem {
-  const message = `the API server does not know the token ${tokenId}, and kube-public/cluster-info has no signature of it: it has expired, was deleted, or is of another cluster`;
+  const message = `the API server does not know the token ${tokenId}, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster`;
   return problem(endpoint, 'TOKEN_UNKNOWN', message, NEW_TOKEN);
 }
 
-/** The signature is not the token's. */
+/** The signature does not match the token. */
 export function wrongSignature(endpoint: string, tokenId: string, state: 'wrong' | 'outdated' | 'unclear'): Problem {
   const about = `the signature of kube-public/cluster-info for the token ${tokenId}`;
   if (state === 'outdated') {
-    const hint = 'See that the bootstrapsigner of kube-controller-manager is on and works';
-    return problem(endpoint, 'SIGNATURE', `${about} is older than its content, and does not fit`, hint);
+    const hint = 'Check that the bootstrapsigner of kube-controller-manager is enabled and running';
+    return problem(endpoint, 'SIGNATURE', `${about} is older than its content and does not match it`, hint);
   }
-  const message = `${about} does not fit: the secret behind the dot is not the token's${state === 'unclear' ? ', the signer has not come round to the latest change' : ''}, or somebody changed the content on its way`;
+  const message = `${about} does not match: the token secret is wrong${state === 'unclear' ? ', the latest content is not signed yet' : ''}, or the content was modified in transit`;
   return problem(endpoint, 'SIGNATURE', message, `Check the token. ${NEW_TOKEN}`);
 }
 
-/** None of the cluster's CAs is pinned. */
+/** No CA of the cluster is pinned. */
 export function pinMismatch(
   endpoint: string,
   expected: readonly string[],
@@ -210,100 +215,100 @@ export function pinMismatch(
   const shown = found.map(({ pin, subject }) => `${pin} (${name(subject)})`).join(', ');
   const message = `the CA of the cluster is not the pinned one: expected ${expected.join(' or ')}, found ${shown}`;
   const hint =
-    'Compare with openssl on the control plane, or kubeletadm token create --print-join-command: a wrong pin is another cluster, or somebody between';
+    'Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. A wrong pin means another cluster or an intercepted connection';
   return problem(endpoint, 'PIN_MISMATCH', message, hint);
 }
 
-/** The server is verified and does not accept the token as a login. */
+/** The verified server rejects the token. */
 export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolean): Problem {
   const message = isSigned
-    ? `the token ${tokenId} signs kube-public/cluster-info, but the API server does not let it log in: it has expired this moment, lacks the usage authentication, or --enable-bootstrap-token-auth is off`
-    : `the API server does not accept the token ${tokenId}: it is unknown, has expired, or lacks the usage authentication`;
+    ? `the token ${tokenId} signs kube-public/cluster-info, but the API server rejects it: the token has just expired, lacks the usage authentication, or --enable-bootstrap-token-auth is off`
+    : `the API server does not accept the token ${tokenId}: the token is unknown, has expired, or lacks the usage authentication`;
   return problem(endpoint, 'TOKEN_REFUSED', message, NEW_TOKEN);
 }
 
 // ---- discovery by file or URL
 
-/** The document of a URL is not to be had. */
+/** The document of a URL is not available. */
 export function documentUnavailable(url: string, why: string): Problem {
-  return problem(url, 'URL', why, 'Check the URL given as --discovery-file: it must answer with a kubeconfig');
+  return problem(url, 'URL', why, 'Check the URL given as --discovery-file: the response must be a kubeconfig');
 }
 
-/** A kubeconfig that would have anybody believed. */
+/** A kubeconfig without verification of the server. */
 export function insecureKubeconfig(file: string, why: string): Problem {
-  return problem(file, 'INSECURE', why, "Put the cluster's CA into certificate-authority-data, and an https address into server");
+  return problem(file, 'INSECURE', why, 'Set certificate-authority-data to the cluster CA and server to an https address');
 }
 
-/** Neither the kubeconfig nor cluster-info has a CA for the kubelet. */
+/** Neither the kubeconfig nor cluster-info contains a CA for the kubelet. */
 export function noAuthority(file: string): Problem {
   return problem(
     file,
     'NO_CA',
-    'it has no certificate authority, and there is none to be had from kube-public/cluster-info',
-    'Put certificate-authority-data into it',
+    'the kubeconfig contains no CA, and kube-public/cluster-info provides none',
+    'Set certificate-authority-data',
   );
 }
 
-/** What should be a PEM bundle holds no certificates. */
+/** A PEM bundle without certificates. */
 export function noCertificates(file: string): Problem {
   return problem(
     file,
     'NO_CA',
-    'it holds no certificates, or one that cannot be read',
-    'Take /etc/kubernetes/pki/ca.crt of a control plane',
+    'the file contains no certificates, or one that cannot be read',
+    'Use /etc/kubernetes/pki/ca.crt of a control plane',
   );
 }
 
-/** A kubeconfig from the web that names files of this machine. */
+/** A downloaded kubeconfig that refers to files of the local host. */
 export function namesLocalFiles(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
     'NAMES_FILES',
-    `it names files of this machine: ${fields.join(', ')}`,
-    'Embed their content (kubectl config view --raw --flatten)',
+    `the kubeconfig refers to files of the local host: ${fields.join(', ')}`,
+    'Embed their content: kubectl config view --raw --flatten',
   );
 }
 
-/** A kubeconfig from the web that has the local host run programs. */
+/** A downloaded kubeconfig that would run programs on the local host. */
 export function namesPrograms(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
     'NAMES_PROGRAMS',
-    `it comes from the web and has the local host run a program: ${fields.join(', ')}`,
-    'Save it, check the program, and give the file with --discovery-file',
+    `the downloaded kubeconfig would run a program on the local host: ${fields.join(', ')}`,
+    'Save the kubeconfig, check the program, and pass the file with --discovery-file',
   );
 }
 
-/** Nothing for the kubelet to log in with. */
+/** No credentials for the kubelet. */
 export function noCredentials(file: string): Problem {
   return problem(
     file,
     'NO_TOKEN',
-    'it holds no credentials for the kubelet to bootstrap itself with',
-    'Give a token with --tls-bootstrap-token',
+    'the kubeconfig contains no credentials for the TLS bootstrap of the kubelet',
+    'Pass a token with --tls-bootstrap-token',
   );
 }
 
-/** The API server, verified, does not let the credentials of the file log in. */
+/** The verified API server rejects the credentials of the file. */
 export function credentialsRefused(file: string, why: string): Problem {
   return problem(
     file,
     'CREDENTIALS_REFUSED',
     `the API server does not accept its credentials: ${why}`,
-    'Have a new file made, or give a token with --tls-bootstrap-token',
+    'Create a new file, or pass a token with --tls-bootstrap-token',
   );
 }
 
 // ---- after discovery
 
-/** cluster-info names another address than the one that answered, and that one does not answer. */
+/** cluster-info names a server other than the one that responded, and that server is unreachable. */
 export function namedServerUnreachable(endpoint: string, server: string, why: string): Problem {
   const message = `kube-public/cluster-info names ${server} as the API server, which does not answer: ${why}`;
   return problem(
     endpoint,
     'SERVER_UNREACHABLE',
     message,
-    `Nodes use that address: make it reachable, or have cluster-info name ${endpoint}`,
+    `Nodes use this address: make it reachable, or change the server in cluster-info to ${endpoint}`,
   );
 }
 

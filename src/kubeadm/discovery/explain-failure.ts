@@ -4,24 +4,24 @@ import type { WebFailureCause } from '../../kube/web-answer.ts';
 import type { ClockReading } from './clock-reading.ts';
 import * as problems from './discovery-problems.ts';
 
-/** What is known besides the trouble itself. */
+/** Context of a connection failure. */
 export interface FailureContext {
-  /** Who was asked, for messages. */
+  /** The queried endpoint, for messages. */
   readonly endpoint: string;
-  /** Whose certificate was expected, as a noun: `the pinned CA`. */
+  /** The expected issuer of the server certificate, as a noun: `the pinned CA`. */
   readonly authority: string;
   readonly clock: ClockReading;
 }
 
-/** Why no answer came: `wait` when it may pass by itself, as a server does that is starting up. */
+/** Why the request failed; `wait` when the cause may be temporary, such as a server that is starting. */
 export interface ExplainedFailure {
   readonly kind: 'wait' | 'refuse';
   readonly problem: Problem;
 }
 
 /**
- * Explains why a server did not answer.
- * @see kubeadm 1.36 discovery, which waits for the end of `timeouts.discovery` whatever the trouble is
+ * Explains why a server did not respond.
+ * @see kubeadm 1.36 discovery, which waits until `timeouts.discovery` for any cause
  */
 export function explainFailure(issue: WebFailureCause, { endpoint, authority, clock }: FailureContext): ExplainedFailure {
   const wait = (problem: Problem): ExplainedFailure => ({ kind: 'wait', problem });
@@ -30,31 +30,31 @@ export function explainFailure(issue: WebFailureCause, { endpoint, authority, cl
     case 'refused':
       return wait(problems.unreachable(endpoint, 'connection refused'));
     case 'no-route':
-      return wait(problems.unreachable(endpoint, 'there is no route to it', 'Check the address and the network'));
+      return wait(problems.unreachable(endpoint, 'no route to host', 'Check the address and the network'));
     case 'dns':
       return wait(
         issue.temporary
-          ? problems.unreachable(endpoint, 'DNS does not answer', 'Check the DNS of this machine')
-          : problems.unreachable(endpoint, 'its name is not known to DNS', 'Check the address and the DNS of this machine'),
+          ? problems.unreachable(endpoint, 'DNS does not answer', 'Check DNS on the local host')
+          : problems.unreachable(endpoint, 'DNS cannot resolve the name', 'Check the address and DNS on the local host'),
       );
     case 'timed-out':
-      return wait(problems.unreachable(endpoint, 'no answer in time'));
+      return wait(problems.unreachable(endpoint, 'timed out'));
     case 'closed':
       return wait(
         problems.unreachable(
           endpoint,
-          'the connection was closed before an answer came',
-          'Check the API server, and what stands before it (load balancer, firewall)',
+          'the server closed the connection without an answer',
+          'Check the API server and any load balancer or firewall in front of it',
         ),
       );
     case 'not-tls':
       return refuse(problems.notAnApiServer(endpoint, NOT_TLS[issue.speaks ?? 'other']));
     case 'not-http':
-      return refuse(problems.notAnApiServer(endpoint, 'what answers speaks TLS, but not HTTP'));
+      return refuse(problems.notAnApiServer(endpoint, 'the server uses TLS but not HTTP'));
     case 'wants-client-certificate':
-      return refuse(problems.notAnApiServer(endpoint, 'what answers wants a client certificate before it talks, as etcd does'));
+      return refuse(problems.notAnApiServer(endpoint, 'the server requires a client certificate, as etcd does'));
     case 'tls-version':
-      return refuse(problems.tlsFailed(endpoint, 'it speaks no TLS newer than 1.1, or no version in common'));
+      return refuse(problems.tlsFailed(endpoint, 'the server supports only TLS 1.1 or older, or no common version'));
     case 'tls-handshake':
       return refuse(problems.tlsFailed(endpoint, `the TLS handshake failed (${issue.why})`));
     case 'unknown-authority':
@@ -73,16 +73,16 @@ export function explainFailure(issue: WebFailureCause, { endpoint, authority, cl
     case 'proxy-unusable':
       return refuse(problems.proxyInTheWay(endpoint, issue.why, null));
     case 'too-large':
-      return refuse(problems.notAnApiServer(endpoint, `the answer is larger than ${issue.maxBytes} bytes`));
+      return refuse(problems.notAnApiServer(endpoint, `the response is larger than ${issue.maxBytes} bytes`));
     case 'other':
       return wait(problems.unreachable(endpoint, `the connection failed (${issue.code})`));
   }
 }
 
 const NOT_TLS = {
-  ssh: 'an SSH server answers there',
-  http: 'what answers speaks HTTP without TLS',
-  other: 'what answers does not speak TLS',
+  ssh: 'the server is an SSH server',
+  http: 'the server uses HTTP without TLS',
+  other: 'the server does not use TLS',
 } as const;
 
 function explainProxy(endpoint: string, { proxy, refusal }: { readonly proxy: string; readonly refusal: ProxyRefusal }): ExplainedFailure {

@@ -5,9 +5,8 @@ import { caPinOf } from '../token/ca-pin.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { authorityExpired, authorityNotYetValid, clusterInfoInvalid, pinMismatch, severalClusters } from './discovery-problems.ts';
 
-/** What discovery is for: where the API server is and whom it proves its name by. */
+/** Result of the discovery: the API server address and its CA. */
 export interface FoundCluster {
-  /** e.g. `https://10.0.0.1:6443`. */
   readonly server: string;
   /** PEM bundle. */
   readonly caPem: string;
@@ -15,9 +14,9 @@ export interface FoundCluster {
 }
 
 /**
- * The cluster that the kubeconfig of cluster-info is about.
- * @param endpoint who gave it, for messages
- * @throws AppError with exit code 3: KUBECONFIG_INVALID and what else can be wrong with a kubeconfig, DISCOVERY_CLUSTER_INFO
+ * Reads the cluster from the kubeconfig of cluster-info.
+ * @param endpoint source of the kubeconfig, for messages
+ * @throws AppError with exit code 3: KUBECONFIG_INVALID and other kubeconfig errors, DISCOVERY_CLUSTER_INFO
  */
 export function readFoundCluster(kubeconfig: string, endpoint: string): FoundCluster {
   const cluster = clusterOf(kubeconfig, endpoint);
@@ -25,18 +24,21 @@ export function readFoundCluster(kubeconfig: string, endpoint: string): FoundClu
     throw new AppError(clusterInfoInvalid(endpoint, why), { exitCode: 3 });
   };
   if (!cluster.server.startsWith('https://')) refuse(`its server ${JSON.stringify(cluster.server)} is not an https address`);
-  if (cluster.insecureSkipTlsVerify) refuse('it says insecure-skip-tls-verify');
-  if (cluster.caData === undefined) return refuse(cluster.caFile === undefined ? 'it has no CA' : 'it names a file in place of a CA');
+  if (cluster.insecureSkipTlsVerify) refuse('it sets insecure-skip-tls-verify');
+  if (cluster.caData === undefined)
+    return refuse(cluster.caFile === undefined ? 'it contains no CA' : 'it refers to a CA file instead of embedding the CA');
   const caPem = decodeDataField(cluster.caData);
   const certificates = parseCertificates(caPem);
-  if (certificates === null || certificates.length === 0) return refuse('its certificate-authority-data holds no certificates');
+  if (certificates === null || certificates.length === 0) return refuse('its certificate-authority-data contains no certificates');
   return { server: cluster.server, caPem, certificates };
 }
 
 /**
- * The certificates that are pinned: TLS is verified by these alone, so that one who can sign with the token cannot slip in another CA beside the real one.
- * @throws AppError DISCOVERY_PIN_MISMATCH (exit code 3) when there is none
- * @see kubeadm 1.36 discovery/token, which goes on with the whole bundle as soon as one of it is pinned
+ * The pinned certificates. Only these verify TLS, so that a holder of the token cannot add another CA next to
+ * the real one.
+ * @throws AppError DISCOVERY_PIN_MISMATCH (exit code 3) when none is pinned
+ * @see kubeadm 1.36 discovery/token, which trusts the whole bundle as soon as one of its certificates is
+ *   pinned
  */
 export function pinnedCertificates({ certificates }: FoundCluster, pins: readonly string[], endpoint: string): readonly Certificate[] {
   const desired = new Set(pins.map((pin) => pin.toLowerCase()));
@@ -47,7 +49,7 @@ export function pinnedCertificates({ certificates }: FoundCluster, pins: readonl
 }
 
 /**
- * That at least one of the certificates is valid now.
+ * Requires that at least one certificate is valid now.
  * @throws AppError DISCOVERY_CLOCK_SKEW, DISCOVERY_CA_EXPIRED (exit code 3)
  */
 export function requireValidNow(certificates: readonly Certificate[], endpoint: string, clock: ClockReading): void {

@@ -7,16 +7,16 @@ import { type ClusterInfo, readClusterInfo } from './cluster-info.ts';
 import * as problems from './discovery-problems.ts';
 import { explainFailure, type FailureContext } from './explain-failure.ts';
 
-/** What the answer to the question for cluster-info means. */
+/** Meaning of the response to the request for cluster-info. */
 export type ClusterInfoReading =
   | { readonly kind: 'found'; readonly info: ClusterInfo }
-  /** It may pass by itself. */
+  /** The cause may be temporary. */
   | { readonly kind: 'wait'; readonly problem: Problem }
-  /** An API server, and it does not give it to us. */
+  /** An API server that denies access to cluster-info. */
   | { readonly kind: 'denied'; readonly status: 401 | 403 | 404; readonly problem: Problem }
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
-/** Reads the answer to an anonymous GET of cluster-info, whoever gave it. */
+/** Reads the response to an anonymous GET of cluster-info from an untrusted server. */
 export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: FailureContext): ClusterInfoReading {
   const { endpoint } = context;
   if (answer.kind === 'failed') return explainFailure(answer.issue, context);
@@ -25,40 +25,41 @@ export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: F
   if (status === 200 && body !== null) {
     const info = readClusterInfo(body);
     return info === null
-      ? refuse(problems.notAnApiServer(endpoint, 'what answers sends JSON, but not the ConfigMap asked for'))
+      ? refuse(problems.notAnApiServer(endpoint, 'the server returns JSON, but not the requested ConfigMap'))
       : { kind: 'found', info };
   }
   if (body?.kind === 'Status') return readStatus(status, body, endpoint);
-  if (status === 407) return refuse(problems.proxyInTheWay(endpoint, 'a proxy answers with status 407', 'login'));
+  if (status === 407) return refuse(problems.proxyInTheWay(endpoint, 'a proxy answered with status 407', 'login'));
   if (status === 429 || status >= 500) return wait(problems.serverFailure(endpoint, status, describeBody(answer)));
   if (status >= 300 && status < 400) {
     const where = answer.location === null ? '' : ` to ${printable(answer.location, 100)}`;
-    return refuse(problems.notAnApiServer(endpoint, `what answers redirects (${status})${where}, which no API server does`));
+    return refuse(problems.notAnApiServer(endpoint, `the server redirects (${status})${where}, which an API server never does`));
   }
-  return refuse(problems.notAnApiServer(endpoint, `what answers is no Kubernetes API server: ${status} with ${describeBody(answer)}`));
+  return refuse(
+    problems.notAnApiServer(endpoint, `the server is not a Kubernetes API server: status ${status} with ${describeBody(answer)}`),
+  );
 }
 
-/** A Status object: an API server, or another component of Kubernetes. */
+/** A Status object: from an API server or another Kubernetes component. */
 function readStatus(status: number, body: JsonObject, endpoint: string): ClusterInfoReading {
   const reported = typeof body.message === 'string' ? printable(body.message) : '';
   if (status === 401) return { kind: 'denied', status, problem: problems.noAnonymousAccess(endpoint) };
   if (status === 403) {
-    // Only who serves no resources speaks of the path.
-    if (/ cannot get path /.test(reported))
-      return refuse(problems.notAnApiServer(endpoint, 'another component of Kubernetes answers, not the API server'));
+    // Only a component that serves no resources mentions the path.
+    if (/ cannot get path /.test(reported)) return refuse(problems.notAnApiServer(endpoint, 'the server is another Kubernetes component'));
     return { kind: 'denied', status, problem: problems.clusterInfoForbidden(endpoint, reported) };
   }
   if (status === 404) {
     const named = isJsonObject(body.details) && body.details.name === CLUSTER_INFO_NAME;
     if (named) return { kind: 'denied', status, problem: problems.noClusterInfo(endpoint) };
-    return refuse(problems.notAnApiServer(endpoint, 'it serves no ConfigMaps: another API server than that of the cluster (404)'));
+    return refuse(problems.notAnApiServer(endpoint, 'the server serves no ConfigMaps (404): it is not the API server of the cluster'));
   }
   return wait(problems.serverFailure(endpoint, status, reported));
 }
 
 function describeBody({ contentType, text }: WebAnswer): string {
   if (contentType === 'text/html' || /^\s*<(?:!doctype|html)/i.test(text)) return 'a web page (text/html)';
-  if (text.trim() === '') return 'nothing in it';
+  if (text.trim() === '') return 'an empty body';
   const begin = printable(text, 40);
   return `${contentType === '' ? 'no content type' : printable(contentType, 40)}: ${JSON.stringify(begin)}`;
 }

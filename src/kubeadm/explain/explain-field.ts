@@ -8,8 +8,9 @@ import { probeRules } from './probe-rules.ts';
 import { typeText } from './type-text.ts';
 
 /**
- * The field a user's way of writing means: indices and `[]` do not count, what follows the name of a map is a key of it.
- * @returns undefined when no minor has it
+ * Finds a field by a user's spelling: indices and `[]` are ignored; the part after a map name is a key of the
+ * map.
+ * @returns undefined when no minor version has the field
  */
 export function findField(name: string, { fields }: Catalogue): FieldEntry | undefined {
   const plain = name.replace(/\[\d*\]/g, '');
@@ -24,7 +25,7 @@ export function findField(name: string, { fields }: Catalogue): FieldEntry | und
   );
 }
 
-/** Explains a field, with its members where it is an object. */
+/** Explains a field, with its members if it is an object. */
 export function explainField(entry: FieldEntry, options: ExplainOptions): FieldExplanation {
   const { catalogue, minor } = options;
   const [since, until] = entry.minors;
@@ -53,13 +54,13 @@ export function explainField(entry: FieldEntry, options: ExplainOptions): FieldE
   };
 }
 
-/** The fields at the top whose names begin with a text; all when it is empty. Null when there is none. */
+/** The top-level fields whose names begin with a prefix; all when it is empty. Null when there is none. */
 export function listFields(prefix: string, options: ExplainOptions): FieldList | null {
   const members = membersOf('', options).filter(({ path }) => path.startsWith(prefix));
   return members.length === 0 ? null : { kind: 'FieldList', prefix, kubernetesVersion: formatMinor(options.minor), members };
 }
 
-/** Members of an object or of the objects of a list; with `recursive` theirs too. */
+/** Members of an object or of the objects in a list; with `recursive` also nested members. */
 function membersOf(parent: string, options: ExplainOptions): readonly Member[] {
   const { catalogue, minor } = options;
   return [...catalogue.fields.values()].flatMap((entry): Member[] => {
@@ -92,7 +93,7 @@ function explainFieldGate(name: string, { catalogue, minor }: ExplainOptions): F
   return { name, stage: gate?.stage ?? null, default: gate?.default ?? null, locked: gate?.locked ?? false };
 }
 
-/** With the defaults of kubeadm's own ClusterConfiguration. */
+/** Uses the defaults of kubeadm's ClusterConfiguration. */
 function kubeadmValue(path: string): KubeadmValue | null {
   const { history } = kubeadmProfile();
   const step = history.get(path)?.at(-1);

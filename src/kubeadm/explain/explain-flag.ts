@@ -2,7 +2,6 @@ import { type FlagEntry, formatMinor, NEWEST_MINOR } from '../../kubelet/catalog
 import type { ExplainOptions, FlagExplanation } from './explanation.ts';
 import { periods } from './periods.ts';
 
-/** Explains a command-line flag of the kubelet. */
 export function explainFlag(entry: FlagEntry, { catalogue, minor }: ExplainOptions): FlagExplanation {
   const flag = catalogue.flag(entry.flag, minor);
   const last = entry.removedIn === null ? NEWEST_MINOR : entry.removedIn - 1;

@@ -2,7 +2,6 @@ import { formatMinor, type GateEntry, NEWEST_MINOR } from '../../kubelet/catalog
 import type { ExplainOptions, GateExplanation } from './explanation.ts';
 import { fieldsOfGate } from './field-gates.ts';
 import { periods } from './periods.ts';
-
 /** Explains a feature gate. */
 export function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions): GateExplanation {
   const gate = catalogue.gate(entry.name, minor);

@@ -9,9 +9,10 @@ import type { ExplainOptions, Explanation } from './explanation.ts';
 
 /**
  * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.
- * @param name a path such as `logging.vmodule.verbosity` or `evictionHard[memory.available]` (a map is explained by itself), a flag (`--node-ip`) or a gate
- * (`NodeSwap`); the begin of field names (`eviction`) gives a list, an empty text all fields at the top
- * @throws AppError EXPLAIN_UNKNOWN_NAME, with a guess, exit code 2
+ * @param name a path such as `logging.vmodule.verbosity` or `evictionHard[memory.available]` (explains the
+ *   map), a flag (`--node-ip`) or a gate (`NodeSwap`); a prefix of field names (`eviction`) gives a list, an
+ *   empty string all top-level fields
+ * @throws AppError EXPLAIN_UNKNOWN_NAME, with a suggestion, exit code 2
  */
 export function explain(name: string, options: ExplainOptions): Explanation {
   const { catalogue } = options;
@@ -33,10 +34,10 @@ export function explain(name: string, options: ExplainOptions): Explanation {
 
 function unknownFlag(name: string, { flags }: Catalogue): AppError {
   const guess = closestName(flagKey(name), flags.keys());
-  return unknown(`no kubelet has a flag --${flagKey(name)}`, guess === null ? null : `--${guess}`);
+  return unknown(`no kubelet version has the flag --${flagKey(name)}`, guess === null ? null : `--${guess}`);
 }
 
-/** The error for a name that is no field, flag or gate of any minor, with a guess. */
+/** The error for a name that is no field, flag or gate in any minor version, with a suggestion. */
 export function unknownName(name: string, { fields, gates, flags }: Catalogue): AppError {
   const paths = [...fields.keys()];
   const last = lastName(name);
@@ -44,7 +45,7 @@ export function unknownName(name: string, { fields, gates, flags }: Catalogue): 
   const isOf = (path: string): boolean => lastName(path) === closestName(last, paths.map(lastName));
   const guess =
     closestName(name, paths) ?? namesake ?? closestName(name, gates.keys()) ?? closestName(name, flags.keys()) ?? paths.find(isOf) ?? null;
-  return unknown(`no kubelet has a field, a flag or a feature gate ${name}`, guess);
+  return unknown(`no kubelet version has a field, flag or feature gate ${name}`, guess);
 }
 
 function lastName(path: string): string {
@@ -52,6 +53,6 @@ function lastName(path: string): string {
 }
 
 function unknown(message: string, guess: string | null): AppError {
-  const hint = guess === null ? 'kubeletadm config explain lists the fields' : `Did you mean ${guess}?`;
+  const hint = guess === null ? 'To list the fields, run kubeletadm config explain' : `Did you mean ${guess}?`;
   return new AppError({ code: 'EXPLAIN_UNKNOWN_NAME', message, hint }, { exitCode: 2 });
 }

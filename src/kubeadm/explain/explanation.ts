@@ -1,61 +1,66 @@
 import type { Json } from '../../base/json.ts';
 import type { Catalogue, FlagDeprecation, GateStage, LiveChange, Minor } from '../../kubelet/catalogue.ts';
 
-/** Something that held from one minor to another, both `1.X`; `to` is null while it holds. */
+/**
+ * A value that was valid from one minor version to another, both `1.X`; `to` is null while it is still valid.
+ */
 export interface Period<T> {
   readonly from: string;
   readonly to: string | null;
   readonly value: T;
 }
 
-/** All that is known of a field, seen from one minor. */
+/** All information about a field for one minor version. */
 export interface FieldExplanation {
   readonly kind: 'Field';
   readonly path: string;
-  /** `1.36`: the kubelet it is explained for. */
+  /** `1.36`: the explained kubelet version. */
   readonly kubernetesVersion: string;
-  /** False: that kubelet does not have it. Type and values are then those of the nearest minor that has. */
+  /**
+   * False: this kubelet version does not have the field. Type and values are then those of the nearest
+   * version that has it.
+   */
   readonly known: boolean;
   readonly type: string;
   readonly description: string;
   readonly since: string;
-  /** The last minor that has it; null while it exists. */
+  /** The last minor version that has the field; null while it exists. */
   readonly until: string | null;
   /** null: stays unset. */
   readonly default: Json;
   readonly defaults: readonly Period<Json>[];
-  /** The words it takes; null where it is no enumeration. */
+  /** The allowed values; null if the field is not an enumeration. */
   readonly values: readonly string[] | null;
   readonly valuesByVersion: readonly Period<readonly string[]>[];
   readonly kubeadm: KubeadmValue | null;
   readonly flag: FlagCounterpart | null;
-  /** Gates it needs, or that decide whether it has an effect. */
+  /** Gates that the field needs, or that determine whether it has an effect. */
   readonly featureGates: readonly FieldGate[];
-  /** What the kubelet refuses, in words. */
+  /** Validation rules of the kubelet, in words. */
   readonly rules: readonly string[];
   readonly liveChange: { readonly class: LiveChange; readonly reason: string };
   readonly note: string | null;
   readonly members: readonly Member[];
 }
 
-/** What kubeadm writes where the user left a field out. */
+/** The value that kubeadm writes for an unset field. */
 export interface KubeadmValue {
   readonly value: Json;
-  /** What decides it: `networking.dnsDomain`, `kubeadm 1.36`. */
+  /** Source of the value: `networking.dnsDomain`, `kubeadm 1.36`. */
   readonly source: string;
 }
 
-/** The command-line flag that means the same as a field, and wins over it. */
+/** The command-line flag with the same meaning as a field, which overrides the field. */
 export interface FlagCounterpart {
   readonly name: string;
   readonly aliases: readonly string[];
-  /** False: the kubelet it is explained for does not have it. */
+  /** False: the explained kubelet version does not have the flag. */
   readonly known: boolean;
   readonly deprecation: FlagDeprecation | null;
   readonly removedIn: string | null;
 }
 
-/** A gate that belongs to a field; stage and default are null where that kubelet does not have it. */
+/** A gate of a field; stage and default are null if the kubelet version does not have the gate. */
 export interface FieldGate {
   readonly name: string;
   readonly stage: GateStage | null;
@@ -63,17 +68,17 @@ export interface FieldGate {
   readonly locked: boolean;
 }
 
-/** A line of a list of fields. */
+/** An entry of a list of fields. */
 export interface Member {
   readonly path: string;
   readonly type: string;
   readonly description: string;
   readonly default: Json;
-  /** Only when asked for all levels. */
+  /** Only when all levels were requested. */
   readonly members?: readonly Member[];
 }
 
-/** Several fields that begin alike, or all at the top. */
+/** Fields with the same prefix, or all top-level fields. */
 export interface FieldList {
   readonly kind: 'FieldList';
   readonly prefix: string;
@@ -89,7 +94,7 @@ export interface FlagExplanation {
   readonly type: string;
   readonly since: string;
   readonly removedIn: string | null;
-  /** As the flag prints it; with flags alone some defaults are others than with a configuration file. */
+  /** As printed by the flag; without a configuration file some defaults differ. */
   readonly default: string;
   readonly defaults: readonly Period<string>[];
   /** The field with the same meaning; null when there is none. */
@@ -109,17 +114,16 @@ export interface GateExplanation {
   readonly dependencies: readonly string[];
   readonly versions: readonly Period<{ readonly stage: GateStage; readonly default: boolean; readonly lockToDefault: boolean }>[];
   readonly removedIn: string | null;
-  /** Fields that need it, or have no effect without it. */
+  /** Fields that need the gate, or have no effect without it. */
   readonly fields: readonly string[];
 }
 
 export type Explanation = FieldExplanation | FieldList | FlagExplanation | GateExplanation;
 
-/** What is explained, and how much of it. */
 export interface ExplainOptions {
   readonly catalogue: Catalogue;
-  /** The kubelet it is explained for. */
+  /** The explained kubelet version. */
   readonly minor: Minor;
-  /** Members of members too. */
+  /** Include nested members. */
   readonly recursive?: boolean;
 }

@@ -1,5 +1,6 @@
 /**
- * Feature gates by the field they belong to: with the gate off the field must be unset, or has no effect. Fields below one listed share its gates.
+ * Feature gates by the field they belong to: with the gate off the field must be unset or has no effect.
+ * Nested fields share the gates of their parent.
  * @see Kubernetes 1.20 to 1.36 pkg/apis/kubelet validation, and the comments of the v1beta1 types
  */
 const FIELD_GATES: Readonly<Record<string, readonly string[]>> = {
@@ -34,7 +35,7 @@ const FIELD_GATES: Readonly<Record<string, readonly string[]>> = {
   userNamespaces: ['UserNamespacesSupport'],
 };
 
-/** The gates of a field, as its path in the catalogue; empty when there are none. */
+/** The gates of a field, by its path in the catalogue; empty when it has none. */
 export function gatesOfField(path: string): readonly string[] {
   for (let at = path; at !== ''; at = at.slice(0, Math.max(at.lastIndexOf('.'), 0)).replace(/\[\]$/, '')) {
     const gates = FIELD_GATES[at];
@@ -43,7 +44,7 @@ export function gatesOfField(path: string): readonly string[] {
   return [];
 }
 
-/** The fields a gate belongs to, the topmost ones. */
+/** The topmost fields that a gate belongs to. */
 export function fieldsOfGate(name: string): readonly string[] {
   return Object.entries(FIELD_GATES).flatMap(([path, gates]) => (gates.includes(name) ? [path] : []));
 }

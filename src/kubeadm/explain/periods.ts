@@ -2,8 +2,8 @@ import { formatMinor, type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.t
 import type { Period } from './explanation.ts';
 
 /**
- * Turns `from` entries into periods that end before the next one begins.
- * @param last the last minor that has the thing
+ * Turns `from` entries into periods, each of which ends before the next one begins.
+ * @param last the last minor version that has the item
  */
 export function periods<E extends { readonly from: Minor }, T>(
   list: readonly E[],

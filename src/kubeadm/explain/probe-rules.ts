@@ -8,7 +8,7 @@ import { EXITS_AT_STARTUP, isStartupRule, validateKubeletConfiguration } from '.
 
 const WORD = 'no such word';
 
-/** Values that are refused wherever anything is. */
+/** Values that are rejected by any validation. */
 const PROBES: Readonly<Partial<Record<Field['type'], readonly Json[]>>> = {
   bool: [true, false],
   int32: [-(2 ** 31), -1, 0, 1, 2 ** 31 - 1],
@@ -24,8 +24,8 @@ const PROBES: Readonly<Partial<Record<Field['type'], readonly Json[]>>> = {
 };
 
 /**
- * What the kubelet of a minor refuses in a field, in the words of the verdict: the field is given values that can't be right, and what is said of them is
- * gathered, without the values. Rules that need more than one field to be set do not show.
+ * The validation rules of the kubelet for a field, in words: the field is validated with invalid values, and
+ * the messages are collected without the values. Rules that need several fields are not found.
  */
 export function probeRules(
   path: string,
@@ -43,7 +43,7 @@ export function probeRules(
   return [...new Set(words)];
 }
 
-/** Nothing where the words are of the value alone, or of its type. */
+/** Empty if the message is only about the value itself or its type. */
 function ruleOf({ code, message }: Problem, of: string): readonly string[] {
   if (code.startsWith('CONFIG_')) return [];
   const rule = message
@@ -52,5 +52,5 @@ function ruleOf({ code, message }: Problem, of: string): readonly string[] {
     .replace(/: -?[0-9][^ ]{0,64} is (?:not|more) .*$/s, '');
   if (rule.startsWith('"') || rule.includes(WORD)) return [];
   const whole = rule.startsWith('must ') ? `${of}${rule}` : rule;
-  return [isStartupRule(code) ? `${whole}; else it does not start` : whole];
+  return [isStartupRule(code) ? `${whole}; otherwise the kubelet fails at startup` : whole];
 }

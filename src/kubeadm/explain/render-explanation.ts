@@ -16,7 +16,7 @@ import type {
 const INDENT = '    ';
 const WIDTH = 76;
 
-/** An explanation as kubectl explain lays it out. */
+/** Prints an explanation in the layout of kubectl explain. */
 export function renderExplanation(explanation: Explanation): string {
   switch (explanation.kind) {
     case 'Field':
@@ -36,7 +36,7 @@ function renderField(field: FieldExplanation): string {
     rows.push(['DEFAULT:', field.known ? defaultText(field.default) : notKnown(field)]);
   if (field.values !== null) rows.push(['VALUES:', field.values.map((value) => (value === '' ? '""' : value)).join(', ')]);
   rows.push(['SINCE:', field.until === null ? field.since : `${field.since}, last in ${field.until}`]);
-  if (!field.known) rows.push(['', `a ${field.kubernetesVersion} kubelet does not know it`]);
+  if (!field.known) rows.push(['', `not supported by kubelet ${field.kubernetesVersion}`]);
   if (field.kubeadm !== null) rows.push(['KUBEADM:', `${inlineValue(field.kubeadm.value)} (${field.kubeadm.source})`]);
   rows.push(['FLAG:', counterpartText(field)]);
   rows.push(...titled('GATES:', field.featureGates.map(gateText)));
@@ -62,7 +62,7 @@ function renderField(field: FieldExplanation): string {
   ]);
 }
 
-/** The title stands before the first line. */
+/** Puts the title before the first line. */
 function titled(title: string, lines: readonly string[]): [string, string][] {
   return lines.map((line, i) => [i === 0 ? title : '', line]);
 }
@@ -88,7 +88,7 @@ function renderFlag(flag: FlagExplanation): string {
     ['DEFAULT:', flag.default === '' ? '""' : flag.default],
     ['SINCE:', flag.removedIn === null ? flag.since : `${flag.since}, removed in ${flag.removedIn}`],
   ];
-  if (!flag.known) rows.push(['', `a ${flag.kubernetesVersion} kubelet does not know it, and does not start with it`]);
+  if (!flag.known) rows.push(['', `not supported by kubelet ${flag.kubernetesVersion}, which fails at startup with it`]);
   rows.push(['FIELD:', fieldText(flag)]);
   if (flag.deprecated !== null) {
     const { since, how } = flag.deprecated;
@@ -106,17 +106,17 @@ function renderFlag(flag: FlagExplanation): string {
 }
 
 function fieldText({ field, kubernetesVersion }: FlagExplanation): string {
-  if (field === null) return 'none: there is only the flag';
-  return field.known ? `${field.path}: the flag wins over it` : `${field.path}, from ${field.since} on: not in ${kubernetesVersion}`;
+  if (field === null) return 'none: configurable only as a flag';
+  return field.known ? `${field.path}: the flag overrides the field` : `${field.path}, since ${field.since}: not in ${kubernetesVersion}`;
 }
 
 function renderGate(gate: GateExplanation): string {
   const rows: [string, string][] = gate.known
     ? [
         ['STAGE:', String(gate.stage)],
-        ['DEFAULT:', gate.locked === true ? `${gate.default}, locked: setting anything else is refused` : String(gate.default)],
+        ['DEFAULT:', gate.locked === true ? `${gate.default}, locked: any other value is rejected` : String(gate.default)],
       ]
-    : [['STAGE:', `a ${gate.kubernetesVersion} kubelet does not know it, and does not start with it`]];
+    : [['STAGE:', `not supported by kubelet ${gate.kubernetesVersion}, which fails at startup with it`]];
   if (gate.fields.length > 0) rows.push(['FIELDS:', gate.fields.join(', ')]);
   if (gate.dependencies.length > 0) rows.push(['NEEDS:', gate.dependencies.join(', ')]);
   if (gate.removedIn !== null) rows.push(['REMOVED:', `in ${gate.removedIn}`]);
@@ -145,14 +145,14 @@ function header(version: string): readonly string[] {
   ]);
 }
 
-/** Nothing where it was always the same. */
+/** Empty if the value never changed. */
 function periodLines<T>(title: string, list: readonly Period<T>[], show: (value: T) => string): readonly string[] {
   if (list.length < 2) return [];
   return ['', title, ...indented(renderTable(list.map((period) => [periodText(period), show(period.value)])))];
 }
 
 function periodText({ from, to }: Period<unknown>): string {
-  if (to === null) return `${from} on`;
+  if (to === null) return `since ${from}`;
   return from === to ? from : `${from} to ${to}`;
 }
 
@@ -163,7 +163,7 @@ function memberLines(members: readonly Member[]): readonly string[] {
   return ['', 'FIELDS:', ...indented(renderTable(rows))];
 }
 
-/** Names only, indented by level, with what is in force when they are left out. */
+/** Names only, indented by level, with the effective default. */
 function treeRows(members: readonly Member[], level: number): readonly (readonly string[])[] {
   return members.flatMap(({ path, type, default: value, members: under = [] }) => [
     [`${'  '.repeat(level)}${path.slice(path.lastIndexOf('.') + 1)}`, `<${type}>`, value === null ? '' : inlineValue(value)],
@@ -175,24 +175,24 @@ function counterpartText({ flag, known }: FieldExplanation): string {
   if (flag === null) return 'none';
   const names = [flag.name, ...flag.aliases].map((name) => `--${name}`).join(', ');
   if (!flag.known) return flag.removedIn === null ? `${names}, not in this version` : `${names}, removed in ${flag.removedIn}`;
-  if (!known) return `${names}: all there is in this version`;
+  if (!known) return `${names}: in this version configurable only as a flag`;
   return flag.deprecation === null
-    ? `${names}: wins over the field`
-    : `${names}: wins over the field; deprecated: ${DEPRECATIONS[flag.deprecation]}`;
+    ? `${names}: overrides the field`
+    : `${names}: overrides the field; deprecated: ${DEPRECATIONS[flag.deprecation]}`;
 }
 
 const DEPRECATIONS: { readonly [D in FlagDeprecation]: string } = {
   'to-be-removed': 'it will be removed',
   'use-config-file': 'set the field of the configuration file',
-  'use-other-flag': 'use the flag it was renamed to',
-  'leaked-cadvisor-flag': "it is cAdvisor's and was never meant to be set",
+  'use-other-flag': 'use the new name of the flag',
+  'leaked-cadvisor-flag': 'a cAdvisor flag that was exposed by accident',
 };
 
 const LIVE_CHANGES: { readonly [L in LiveChange]: string } = {
-  safe: 'safe, a restart of the kubelet is all it takes',
-  drain: 'drain: take the pods off the node first',
-  'restart-pods': 'restart-pods: pods that run keep the old value',
-  unsafe: 'unsafe: may cut the node off or lose its state',
+  safe: 'safe: requires only a kubelet restart',
+  drain: 'drain: drain the node first',
+  'restart-pods': 'restart-pods: running Pods keep the old value',
+  unsafe: 'unsafe: may disconnect the node or lose its state',
 };
 
 function indented(lines: readonly string[]): readonly string[] {

@@ -23,7 +23,7 @@ const TYPES: { readonly [T in FieldType]: string } = {
   'map<string,array<string>>': 'map[string][]string',
 };
 
-/** A type as kubectl explain writes it. */
+/** A type as printed by kubectl explain. */
 export function typeText(type: FieldType): string {
   return TYPES[type];
 }

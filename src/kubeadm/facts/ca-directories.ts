@@ -3,7 +3,7 @@ import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { caDirectoriesIn } from '../control-plane/model.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory } from '../control-plane/paths.ts';
 
-/** The directories with authorities that are on the host and that the pods of a control plane are to see. */
+/** The CA directories of the host that control plane Pods mount. */
 export function caDirectoriesOf(): Fact<readonly HostCaDirectory[]> {
   const queries: Record<string, FactQuery> = {};
   for (const path of CA_MOUNT_DIRS) queries[path] = { kind: 'file', path, content: false };

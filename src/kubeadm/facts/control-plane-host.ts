@@ -7,7 +7,7 @@ import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 import type { HostCaDirectory, StaticPodName } from '../control-plane/paths.ts';
 import { caDirectoriesOf } from './ca-directories.ts';
 
-/** What a control plane needs of its host. Null: not known (an image). */
+/** Capacity of the host. Null: not known (an image). */
 export interface HostSize {
   readonly cpus: number | null;
   readonly memoryBytes: number | null;
@@ -21,7 +21,7 @@ const hostSize = defineFact(
   }),
 );
 
-/** Bytes of the line `MemTotal` of /proc/meminfo. */
+/** Bytes from the `MemTotal` line of /proc/meminfo. */
 function parseMemTotal(text: string): number | null {
   const match = /^MemTotal: {1,64}(\d{1,20}) kB/m.exec(text);
   return match ? Number(match[1]) * 1024 : null;
@@ -34,25 +34,25 @@ const hostClock = defineFact({ date: { kind: 'command', argv: ['date', '+%s'] } 
 
 const STATIC_PODS: readonly StaticPodName[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
 
-/** What is to be known of a host before a control plane is made there, besides the facts about any node. */
+/** Facts about a host for a control plane, in addition to the facts about any node. */
 export interface ControlPlaneHost {
   readonly route: { readonly ipv4?: string; readonly ipv6?: string };
   readonly size: HostSize;
   readonly clock: number | null;
   readonly firewalldActive: boolean;
   readonly caDirectories: readonly HostCaDirectory[];
-  /** Manifests that are there, by path. */
+  /** Existing manifests by path. */
   readonly manifests: ReadonlyMap<string, FileFact | null>;
-  /** Names below etcd's data directory; null: there is none. */
+  /** Names in the etcd data directory; null: it does not exist. */
   readonly etcdData: readonly string[] | null;
-  /** Of the files asked for, those that are there. */
+  /** The existing files among the requested ones. */
   readonly files: ReadonlyMap<string, FileFact | null>;
 }
 
 /**
- * Facts about a host that is to be a control plane.
- * @param etcdDataDir null: etcd is not on the host
- * @param files more of them that matter, e.g. the client certificates of an external etcd
+ * Facts about a host for a control plane.
+ * @param etcdDataDir null: etcd does not run on the host
+ * @param files additional required files, e.g. the client certificates of external etcd
  */
 export function controlPlaneHost(etcdDataDir: string | null, files: readonly string[]): Fact<ControlPlaneHost> {
   return combineFacts({

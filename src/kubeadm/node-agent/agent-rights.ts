@@ -5,12 +5,11 @@ import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
-/** The Node whose kubelet gets the rights that its agent needs. */
+/** The Node whose kubelet gets the permissions that its agent needs. */
 export interface AgentRights {
   readonly nodeName: string;
-  /** Of the Node: the rights are deleted with it. Null: not known. */
+  /** UID of the Node, which owns the RBAC objects. Null: not known. */
   readonly nodeUid: string | null;
-  /** The namespace of node configurations. */
   readonly namespace: string;
 }
 
@@ -20,12 +19,15 @@ export function agentRightsName(nodeName: string): string {
 }
 
 /**
- * What a kubelet's own user, `system:node:NAME`, is granted for the agent beside it, in addition to what the Node authorizer allows every kubelet:
- * `get`, `list` and `watch` ConfigMaps of one namespace, and `get` `nodes/configz` of its own Node. All other requests of the agent (its Node, the status of
- * its Node, Events) are those of a kubelet and are limited by the Node authorizer and NodeRestriction.
+ * The permissions that a kubelet's user `system:node:NAME` gets for its agent, in addition to those of the
+ * Node authorizer: `get`, `list` and `watch` ConfigMaps of one namespace, and `get` `nodes/configz` of its
+ * own Node. All other requests of the agent (its Node, the Node status, Events) are requests that a kubelet
+ * may send, limited by the Node authorizer and NodeRestriction.
  *
- * `nodes/proxy` is never granted: a node writes the addresses of its own Node, so the API server would connect to any other kubelet on its behalf.
- * @returns Role, RoleBinding, ClusterRole, ClusterRoleBinding, owned by the Node, so that the garbage collector deletes them with it
+ * `nodes/proxy` is never granted: a node controls the addresses of its own Node, so the API server would
+ * connect to any other kubelet on its behalf.
+ * @returns Role, RoleBinding, ClusterRole and ClusterRoleBinding, owned by the Node, so that the garbage
+ *   collector deletes them with it
  */
 export function agentRights({ nodeName, nodeUid, namespace }: AgentRights): readonly KubeObject[] {
   const name = agentRightsName(nodeName);
@@ -47,14 +49,18 @@ export function agentRights({ nodeName, nodeUid, namespace }: AgentRights): read
   ];
 }
 
-/** The binding that names the account which versions before this one made for the agent of a node: deleted last, it tells where that account is. */
+/**
+ * The binding of the account that earlier versions created for the agent of a node. It refers to the account,
+ * so it is deleted last.
+ */
 export function formerAgentBinding(nodeName: string): ObjectRef {
   return { apiVersion: RBAC_VERSION, kind: 'ClusterRoleBinding', name: `kubeletadm-agent-${nodeName}` };
 }
 
 /**
- * What versions before this one made for the agent of a node: a ServiceAccount with roles in the namespace it read, in `default` and in the cluster.
- * @param binding as `formerAgentBinding` names it; null: it does not exist
+ * The objects that earlier versions created for the agent of a node: a ServiceAccount with roles in the
+ * namespace it read, in `default` and in the cluster.
+ * @param binding named by `formerAgentBinding`; null: it does not exist
  */
 export function formerAgentAccount(nodeName: string, binding: KubeObject | null): readonly ObjectRef[] {
   const last = formerAgentBinding(nodeName);

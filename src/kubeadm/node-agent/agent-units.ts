@@ -1,24 +1,25 @@
 import { pointerFile } from './layout.ts';
 
-/** The agent's unit, by name. */
 export const AGENT_SERVICE = 'kubeletadm-agent';
-/** The unit of the agent. */
 export const AGENT_UNIT = `/etc/systemd/system/${AGENT_SERVICE}.service`;
-/** What `systemctl enable` makes of it. */
+/** Link created by `systemctl enable`. */
 export const DESIRED_AGENT = `/etc/systemd/system/multi-user.target.wants/${AGENT_SERVICE}.service`;
 /** The kubeconfig that earlier versions wrote for the agent. */
 export const FORMER_KUBECONFIG = '/etc/kubernetes/kubeletadm-agent.conf';
-/** Has the kubelet's unit read the agent's pointer. After kubeadm's own drop-in, by its name. */
+/** Makes the kubelet unit read the agent's pointer. Sorts after kubeadm's own drop-in. */
 export const POINTER_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf';
 
 /** The directory of the drop-ins that `dynamic enable` writes. */
 export const DROP_IN_DIRECTORY = POINTER_DROP_IN.slice(0, POINTER_DROP_IN.lastIndexOf('/'));
-/** In the agent's unit where that directory existed before: `dynamic disable` then keeps it, though it is empty. */
+/**
+ * Line in the agent unit if the directory existed before: `dynamic disable` then keeps the directory even if
+ * empty.
+ */
 export const KEEPS_DROP_IN_DIRECTORY = `# ${DROP_IN_DIRECTORY} existed before.`;
 
 /**
- * The drop-in that lets the pointer win over `KUBELET_CONFIG_ARGS` of kubeadm's drop-in. A pointer that is not there counts for nothing: then the kubelet
- * starts with the local configuration, whether there is an agent or not.
+ * The drop-in that makes the pointer override `KUBELET_CONFIG_ARGS` of kubeadm's drop-in. Without a pointer
+ * file the kubelet starts with the local configuration, with or without an agent.
  */
 export function renderPointerDropIn(directory: string): string {
   return `# Written by kubeletadm: which configuration the kubelet reads, where the agent says so.
@@ -28,8 +29,10 @@ EnvironmentFile=-${pointerFile(directory)}
 }
 
 /**
- * What the agent's process can't do, and what it starts: `systemctl`, `journalctl`, `crictl`, the kubelet's check of a configuration. Node.js compiles at runtime,
- * so MemoryDenyWriteExecute is not among them. Files are given to root, whose they are already: that takes @chown and no capability. A systemd that does not know a setting warns and goes on without it.
+ * Sandbox settings of the agent process, which runs `systemctl`, `journalctl`, `crictl` and the kubelet's
+ * configuration check. MemoryDenyWriteExecute is not set because Node.js compiles at runtime. Chowning files
+ * to root, their owner already, needs @chown but no capability. systemd ignores settings it does not know,
+ * with a warning.
  * @see systemd.exec(5)
  */
 function sandbox(writable: string, isAtHome: boolean): string {
@@ -62,14 +65,15 @@ SystemCallErrorNumber=EPERM
 `;
 }
 
-/** Directories that ProtectHome hides. */
+/** Directories hidden by ProtectHome. */
 const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
 
 /**
- * The unit of the agent. It neither needs the kubelet nor is needed by it, and comes back whatever it ends of. It waits for no network: a kubelet that does not stay
- * up with its configuration has to be got back without one, and a network may be away for what that configuration does.
- * @param command the program and its arguments, words of systemd
- * @param directory the only place where it writes
+ * The unit of the agent. Agent and kubelet do not depend on each other, and the agent is always restarted.
+ * The agent does not wait for the network: it must be able to roll back a configuration that keeps the
+ * kubelet down or breaks the network.
+ * @param command the program and its arguments as systemd words
+ * @param directory the only writable directory
  * @param keepsDropInDirectory whether the directory of the drop-ins existed before
  */
 export function renderAgentUnit(command: readonly string[], directory: string, keepsDropInDirectory = false): string {
@@ -92,7 +96,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** As systemd reads words: quotes where there are blanks, `%` and `$` doubled. */
+/** Quotes a word for systemd: quotes around spaces, `%` and `$` doubled. */
 function quoteWord(word: string): string {
   const plain = word.replace(/%/g, '%%').replace(/\$/g, '$$$$');
   return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;

@@ -5,9 +5,12 @@ import type { Minor } from '../../kubelet/catalogue.ts';
 
 /** Starts a kubelet up to 1.23 with a directory for its dynamic configuration. */
 export const NATIVE_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeletadm-dynamic-config.conf';
-/** Where kubeadm up to 1.19 had it. */
+/** Directory used by kubeadm up to 1.19. */
 export const NATIVE_DIRECTORY = '/var/lib/kubelet/dynamic-config';
-/** From this minor on the feature is off unless its gate is given, and as a flag: in the file it comes too late. */
+/**
+ * From this minor version on the feature needs its gate, set as a flag: the configuration file is read too
+ * late.
+ */
 export const FIRST_GATED_MINOR = 22;
 const GATE = 'DynamicKubeletConfig';
 
@@ -17,22 +20,23 @@ export interface NativeFlagsOptions {
 }
 
 export type NativeFlags =
-  /** It is started so already, by others. */
+  /** Others already configured these flags. */
   | { readonly kind: 'there' }
   | { readonly kind: 'drop-in'; readonly text: string }
   | { readonly kind: 'impossible'; readonly why: string; readonly hint: string };
 
 /**
- * The drop-in that starts a kubelet with `--dynamic-config-dir`, and from 1.22 on the gate, and has systemd start it again whatever it ends of. Nothing of what is
- * there is changed; whether the flags win is tried on the texts before a host is touched.
+ * The drop-in that starts a kubelet with `--dynamic-config-dir`, with the gate from 1.22 on, and always
+ * restarted by systemd. Existing files are not changed. Whether the flags take effect is checked on the texts
+ * before the host is changed.
  */
 export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsOptions): NativeFlags {
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
-    return { kind: 'impossible', why: 'there is no unit kubelet.service with an ExecStart', hint: 'Run init or join first' };
+    return { kind: 'impossible', why: 'kubelet.service has no ExecStart, or does not exist', hint: 'Run kubeletadm init or join first' };
   const directives = own.unitFiles.flatMap(({ text }) => parseUnitFile(text ?? ''));
-  // A kubelet that changes its configuration leaves with exit code 0.
+  // A kubelet that changes its configuration exits with code 0.
   const restarts = unitValues(directives, 'Service', 'Restart').at(-1) === 'always';
   const gated = minor >= FIRST_GATED_MINOR;
   const isSet = (found: Parameters<typeof lastFlag>[0]): boolean =>
@@ -47,19 +51,19 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
   const shadow = lastFlag(found, 'dynamic-config-dir')?.source ?? 'another drop-in';
   return {
     kind: 'impossible',
-    why: `${shadow} starts the kubelet otherwise`,
-    hint: 'Take that out, or rename it to come before 20-kubeletadm',
+    why: `${shadow} overrides these flags`,
+    hint: 'Remove that drop-in, or rename it so that it sorts before 20-kubeletadm',
   };
 }
 
-/** The `--dynamic-config-dir` that a kubelet has from others than `dynamic enable`, and the file it is from; null: none. */
+/** The `--dynamic-config-dir` not set by `dynamic enable`, and its file; null: none. */
 export function foreignDirectory(texts: UnitTexts): { readonly value: string; readonly source: string } | null {
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const flag = lastFlag(execStartWords(own.unitFiles, own.environmentFiles) ?? [], 'dynamic-config-dir');
   return flag === null || flag.value === '' ? null : flag;
 }
 
-/** What the flags say of the gate: the last one that names it counts. */
+/** The gate according to the flags; the last flag that sets it wins. */
 function gateOf(words: readonly { readonly word: string; readonly source: string }[]): boolean | null {
   const values = words.flatMap(({ word }, at) => {
     const match = /^--?feature-gates(?:=(.*))?$/s.exec(word);

@@ -8,27 +8,33 @@ import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
 
-/** Where a host keeps what was declared for its node. kubeadm does not know the file; `reset`, ours and kubeadm's, empties the directory. */
+/**
+ * Stores the settings declared for a node on its host. kubeadm does not know the file; `reset` of both
+ * kubeletadm and kubeadm empties the directory.
+ */
 export const NODE_SETTINGS_PATH = '/var/lib/kubelet/kubeletadm-node.yaml';
 
-/** A KubeletConfiguration for one node alone, and the file it came from. */
+/** A KubeletConfiguration for one node only, and the name of its source file. */
 export interface SavedOverlay {
   readonly source: string;
   readonly content: JsonObject;
 }
 
-/** What was declared for one node by `init`, `join` or `upgrade node`: enough to make its files again. No secrets. */
+/**
+ * The settings declared for one node by `init`, `join` or `upgrade node`: enough to render its files again.
+ * No secrets.
+ */
 export interface NodeSettings {
   readonly nodeRegistration: Pick<NodeRegistration, 'name' | 'criSocket' | 'taints' | 'kubeletExtraArgs'>;
   readonly overlays: readonly SavedOverlay[];
   /** Per-host flags such as `--resolv-conf`. */
   readonly declared: readonly FieldSetting[];
-  /** `--set`, as given. */
+  /** `--set` values as given. */
   readonly settings: readonly string[];
   readonly patches: readonly KubeletPatch[];
 }
 
-/** Nothing was declared, or nobody remembers. */
+/** No settings were declared or stored. */
 export const NO_SETTINGS: NodeSettings = { nodeRegistration: {}, overlays: [], declared: [], settings: [], patches: [] };
 
 const API_VERSION = 'kubeletadm.dev/v1alpha1';
@@ -60,10 +66,10 @@ const SCHEMA = z.strictObject({
   patches: z.array(z.strictObject({ source: z.string(), type: z.enum(['json', 'merge', 'strategic']), patch: json })),
 });
 
-/** The memory as the text of its file. The same memory gives the same bytes. */
+/** Encodes node settings. Equal settings give identical bytes. */
 export function encodeNodeSettings({ nodeRegistration, overlays, declared, settings, patches }: NodeSettings): string {
   const { name, criSocket, taints, kubeletExtraArgs } = nodeRegistration;
-  // Piece by piece, the keys in their order: what hosts of a group have in common is put into words once.
+  // Encoded in parts, in key order: parts shared by the hosts of a group are encoded once.
   const own = {
     apiVersion: API_VERSION,
     declared: declared.map(({ path, value, source }) => ({ path, value, source })),
@@ -87,7 +93,7 @@ function encodeOverlays(overlays: readonly SavedOverlay[]): string {
   );
 }
 
-/** By the identity of what they hold. */
+/** Cached by the identity of the content. */
 const OVERLAYS = new TextMemo<string>();
 
 function encodeGiven(settings: NodeSettings['settings'], patches: readonly KubeletPatch[]): string {
@@ -99,15 +105,15 @@ function encodeGiven(settings: NodeSettings['settings'], patches: readonly Kubel
 const GIVEN = new Memo<readonly KubeletPatch[], string>();
 
 /**
- * Reads a memory file.
+ * Decodes a node settings file.
  * @param file its name in problems
- * @throws AppError NODE_MEMORY_INVALID (exit code 3: nothing was touched) with all that is wrong
+ * @throws AppError NODE_MEMORY_INVALID (exit code 3: nothing was changed) with all errors
  */
 export function decodeNodeSettings(text: string, file: string): NodeSettings {
   const { documents, problems } = parseSource(text, file);
   const root = documents[0]?.root ?? null;
   if (problems.length > 0 || root === null)
-    throw invalid(file, problems.length > 0 ? problems.map(({ message }) => message) : ['it is empty']);
+    throw invalid(file, problems.length > 0 ? problems.map(({ message }) => message) : ['the file is empty']);
   const read = SCHEMA.safeParse(sourceToJson(root));
   if (!read.success) throw invalid(file, read.error.issues.map(describeIssue));
   const { apiVersion: _, kind: __, ...memory } = read.data;
@@ -119,7 +125,7 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 }
 
 function invalid(file: string, reasons: readonly string[]): AppError {
-  const hint = 'Delete the file and give the overlays, patches and settings of this node again';
+  const hint = 'Delete the file and pass the overlays, patches and settings of this node again';
   const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${file}: ${why}`, hint }));
   return new AppError(problems, { exitCode: 3 });
 }

@@ -10,24 +10,24 @@ import { diffComponentConfig } from '../component-config-diff.ts';
 import { findObjects } from './find-objects.ts';
 
 interface AddonInput<Objects> {
-  /** Null: the addon is left out by the configuration. */
+  /** Null: the addon is disabled in the configuration. */
   readonly objects: Objects | null;
   /** Replace a configuration that was edited by hand. */
   readonly forceUpload: boolean;
-  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  /** Plan as for an empty cluster if none exists (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
 }
 
 export type AddonCorednsInput = AddonInput<CorednsObjects>;
 
 export interface AddonKubeProxyInput extends AddonInput<KubeProxyObjects> {
-  /** Advice about its configuration. */
+  /** Warnings about its configuration. */
   readonly warnings: readonly Warning[];
 }
 
-const NO_CLUSTER = 'needs the API server, up after wait-control-plane';
+const NO_CLUSTER = 'waits for the API server, which is available after wait-control-plane';
 
-/** Deploys the DNS of the cluster. kubeadm 1.36: init phase addon/coredns. */
+/** Deploys the cluster DNS. kubeadm 1.36: init phase addon/coredns. */
 export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>({
   name: 'addon/coredns',
   short: 'Deploy CoreDNS',
@@ -38,9 +38,9 @@ export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>(
     return found && (Object.fromEntries(names.map((name, i) => [name, found[i] ?? null])) as FoundCoredns);
   },
   plan: (found, { objects, forceUpload }) => {
-    if (objects === null) return { changes: [], noop: 'it is left out (dns.disabled)' };
+    if (objects === null) return { changes: [], noop: 'skipped: dns.disabled is set' };
     if (found === null) return { changes: [], deferred: NO_CLUSTER };
-    return planOf(diffCoredns(found, objects, { force: forceUpload }), 'CoreDNS is as wanted');
+    return planOf(diffCoredns(found, objects, { force: forceUpload }), 'CoreDNS is unchanged');
   },
 });
 
@@ -50,7 +50,7 @@ export const addonKubeProxy = definePhase<AddonKubeProxyInput, readonly (KubeObj
   short: 'Deploy kube-proxy',
   observe: async (context, input) => (input.objects === null ? null : findAddon(context, input, listOf(input.objects))),
   plan: (found, { objects, warnings, forceUpload }) => {
-    if (objects === null) return { changes: [], noop: 'it is left out (proxy.disabled)' };
+    if (objects === null) return { changes: [], noop: 'skipped: proxy.disabled is set' };
     if (found === null) return { changes: [], deferred: NO_CLUSTER };
     const [configMap = null, daemonSet = null, serviceAccount = null, ...rbac] = found;
     const config = diffComponentConfig(configMap, objects.configMap, { force: forceUpload, keptCode: 'KUBE_PROXY_CONFIG_KEPT' });
@@ -60,7 +60,7 @@ export const addonKubeProxy = definePhase<AddonKubeProxyInput, readonly (KubeObj
       diffObject(serviceAccount, objects.serviceAccount),
       ...objects.rbac.flatMap((object, i) => diffRbac(rbac[i] ?? null, object)),
     ].filter((change) => change !== null);
-    return planOf({ changes, warnings: [...warnings, ...config.warnings] }, 'kube-proxy is as wanted');
+    return planOf({ changes, warnings: [...warnings, ...config.warnings] }, 'kube-proxy is unchanged');
   },
 });
 
@@ -68,7 +68,7 @@ function listOf({ configMap, daemonSet, serviceAccount, rbac }: KubeProxyObjects
   return [configMap, daemonSet, serviceAccount, ...rbac];
 }
 
-/** The objects in the cluster; null where there is no cluster. */
+/** The existing objects; null without a cluster. */
 async function findAddon(
   { cluster }: PhaseContext,
   { assumeEmptyCluster }: AddonInput<unknown>,
@@ -80,5 +80,5 @@ async function findAddon(
 
 function planOf({ changes, warnings }: Required<Pick<PhasePlan, 'changes' | 'warnings'>>, current: string): PhasePlan {
   if (changes.length > 0) return { changes, warnings };
-  return { changes, warnings, noop: warnings.length > 0 ? 'it is kept as it is' : current };
+  return { changes, warnings, noop: warnings.length > 0 ? 'the existing objects are kept' : current };
 }

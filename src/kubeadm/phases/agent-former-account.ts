@@ -9,7 +9,7 @@ import { formerTokenFile } from '../node-agent/layout.ts';
 
 export interface FormerAccountInput {
   readonly nodeName: string;
-  /** Of the agent, on the host. */
+  /** State directory of the agent on the host. */
   readonly directory: string;
 }
 
@@ -19,8 +19,8 @@ interface Facts {
 }
 
 /**
- * Deletes the account that earlier versions made for the agent, with its roles, and its token and kubeconfig on the host. The agent runs with the credential of
- * the kubelet by then.
+ * Deletes the account that earlier versions created for the agent, with its roles, and its token and
+ * kubeconfig on the host. At this point the agent already uses the kubelet credential.
  */
 export const agentFormerAccount = definePhase<FormerAccountInput | null, Facts>({
   name: 'agent-former-account',
@@ -33,22 +33,24 @@ export const agentFormerAccount = definePhase<FormerAccountInput | null, Facts>(
   },
   plan: ({ objects, files }, input) => {
     if (input === null) return { changes: [] };
-    const reason = 'the agent uses the credential of the kubelet';
+    const reason = 'the agent uses the kubelet credential';
     const changes = [
       ...objects.map((ref) => ({ kind: 'delete-object', ref, reason }) as const),
-      // A token has no place in a plan or a journal.
+      // The content is not read: a token must not appear in a plan or journal.
       ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ];
-    return changes.length === 0 ? { changes, noop: 'earlier versions left nothing' } : { changes };
+    return changes.length === 0 ? { changes, noop: 'no account of an earlier version exists' } : { changes };
   },
 });
 
-/** What exists of the account that earlier versions made for the agent of a node, in the order of its deletion. */
+/**
+ * Existing objects of the account that earlier versions created for the agent of a node, in deletion order.
+ */
 export async function findFormerAccount(cluster: Cluster, nodeName: string): Promise<readonly ObjectRef[]> {
   return existing(cluster, formerAgentAccount(nodeName, await cluster.get(formerAgentBinding(nodeName))));
 }
 
-/** Those of some objects that exist, in their order. */
+/** The existing objects among the given ones, in their order. */
 export async function existing(cluster: Cluster, refs: readonly ObjectRef[]): Promise<readonly ObjectRef[]> {
   const found = await Promise.all(refs.map((ref) => cluster.get(ref)));
   return refs.filter((_, i) => found[i] !== null);

@@ -16,7 +16,7 @@ import {
 import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
 
 export interface AgentRemoveInput {
-  /** Its state and checkpoints. */
+  /** Directory of its state and checkpoints. */
   readonly directory: string;
   readonly programDirectory: string;
   /** The directory of the kubelet's drop-ins existed before the agent. */
@@ -26,16 +26,19 @@ export interface AgentRemoveInput {
 interface Facts {
   readonly state: readonly string[] | null;
   readonly programs: readonly string[] | null;
-  /** Its unit, and the kubeconfig that earlier versions wrote. */
+  /** Its unit, and the kubeconfig of earlier versions. */
   readonly files: readonly string[];
-  /** In the directory for drop-ins of the kubelet's unit. */
+  /** Names in the drop-in directory of the kubelet unit. */
   readonly dropIns: readonly string[] | null;
 }
 
-const NOTHING = 'nothing of the agent is on the host';
-const REASON = 'the agent is gone';
+const NOTHING = 'the agent is not installed';
+const REASON = 'the agent is removed';
 
-/** Takes off a host what the agent kept there, its program and, last, its unit, which says where they are. Nothing of it is needed once the kubelet runs its own configuration again. */
+/**
+ * Removes the agent's files from a host; its unit, which names the paths, is removed last. The kubelet must
+ * already run with its own configuration.
+ */
 export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
   name: 'agent-remove',
   short: 'Remove the program, state, checkpoints and unit of the agent',
@@ -49,13 +52,19 @@ export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
 
 interface ResetFacts extends Facts {
   readonly unit: UnitState | null;
-  /** What starts the agent at boot, and what has the kubelet read its configuration from the agent or the cluster. */
+  /**
+   * Links and drop-ins that start the agent at boot or make the kubelet use a configuration of the agent or
+   * the cluster.
+   */
   readonly links: readonly string[];
 }
 
 const LINKS = [DESIRED_AGENT, POINTER_DROP_IN, NATIVE_DROP_IN];
 
-/** The same for a host that is reset. The agent is stopped before the kubelet is: it would start the kubelet again. */
+/**
+ * The same for a host that is reset. The agent is stopped before the kubelet, because it would restart the
+ * kubelet.
+ */
 export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   name: 'remove-agent',
   short: 'Stop and remove the agent of dynamic configuration',
@@ -105,12 +114,12 @@ function removals(
   const ownDropIns = [POINTER_DROP_IN, NATIVE_DROP_IN].map((path) => path.slice(DROP_IN_DIRECTORY.length + 1));
   return [
     ...(state === null ? [] : [{ kind: 'remove-directory', path: directory, reason } as const]),
-    // What others put beside it stays.
+    // Files of others in this directory are kept.
     ...(programs !== null && own.length === programs.length
       ? [{ kind: 'remove-directory', path: programDirectory, reason } as const]
       : own.map((name) => ({ kind: 'remove-file', path: `${programDirectory}/${name}`, before: null, reason }) as const)),
     ...(!keepsDropInDirectory && dropIns?.every((name) => ownDropIns.includes(name)) === true
-      ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, reason: 'nothing else is in it' } as const]
+      ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, reason: 'the directory is empty' } as const]
       : []),
     ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ...(files.includes(AGENT_UNIT) ? [RELOAD] : []),

@@ -12,7 +12,6 @@ import { findObjects } from './find-objects.ts';
 
 export interface AgentRightsInput {
   readonly nodeName: string;
-  /** The namespace of node configurations. */
   readonly namespace: string;
 }
 
@@ -22,7 +21,10 @@ interface Facts {
   readonly rights: readonly { readonly desired: KubeObject; readonly found: KubeObject | null }[];
 }
 
-/** Grants the user of one node's kubelet what the agent beside it needs, and records in the Node which namespace its agent may read. */
+/**
+ * Grants the user of one node's kubelet the permissions that its agent needs, and records the agent's
+ * namespace in the Node.
+ */
 export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | null>({
   name: 'agent-rights',
   short: 'Create the namespace of node configurations and grant the kubelet credential read access',
@@ -44,21 +46,19 @@ export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | nul
       ...annotate(facts.node, input.namespace),
     ];
     return changes.length === 0
-      ? { changes, noop: `the kubelet of ${input.nodeName} has the rights its agent needs, and no others` }
+      ? { changes, noop: `the kubelet of ${input.nodeName} has exactly the rights that its agent needs` }
       : { changes };
   },
 });
 
-/** The change that creates a namespace of node configurations. */
 export function createNamespace(name: string): ObjectChange {
   return {
     kind: 'create-object',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-    reason: 'node configurations are kept there',
+    reason: 'namespace of the node configurations',
   };
 }
 
-/** Names a Namespace. */
 export function namespaceRef(name: string): ObjectRef {
   return { apiVersion: 'v1', kind: 'Namespace', name };
 }
@@ -66,14 +66,15 @@ export function namespaceRef(name: string): ObjectRef {
 function annotate(node: KubeObject | null, namespace: string): readonly ClusterChange[] {
   if (node === null || node.metadata.annotations?.[NAMESPACE_ANNOTATION] === namespace) return [];
   const patch = { metadata: { annotations: { [NAMESPACE_ANNOTATION]: namespace } } };
-  return [{ kind: 'patch-object', ref: refOf(node), patch, reason: 'its agent reads ConfigMaps of this namespace' }];
+  return [{ kind: 'patch-object', ref: refOf(node), patch, reason: 'the agent reads ConfigMaps of this namespace' }];
 }
 
 export interface RightsRemovalInput {
   readonly nodeName: string;
-  /** The namespace of node configurations. */
   readonly namespace: string;
-  /** The rights are deleted with their Node in any case: credentials that can't delete them are no error. */
+  /**
+   * The RBAC objects are deleted with their Node anyway, so missing permission to delete them is no error.
+   */
   readonly isOptional: boolean;
 }
 
@@ -82,7 +83,7 @@ interface FoundRights {
   readonly mayDelete: boolean;
 }
 
-/** Deletes the rights of one node's agent, and the account that earlier versions made for it. */
+/** Deletes the RBAC objects of one node's agent, and the account that earlier versions created for it. */
 export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRights>({
   name: 'agent-rights',
   short: 'Delete the RBAC rules of the node agent',
@@ -96,9 +97,9 @@ export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRi
   },
   plan: ({ found, mayDelete }, input) => {
     if (input === null) return { changes: [] };
-    if (!mayDelete) return { changes: [], noop: 'the rights of its agent, if any, are deleted with the Node' };
-    const changes = found.map((ref) => ({ kind: 'delete-object', ref, reason: 'its agent is removed' }) as const);
-    return changes.length === 0 ? { changes, noop: 'its agent has no rights' } : { changes };
+    if (!mayDelete) return { changes: [], noop: 'the RBAC objects of the agent, if any, are deleted with the Node' };
+    const changes = found.map((ref) => ({ kind: 'delete-object', ref, reason: 'the agent is removed' }) as const);
+    return changes.length === 0 ? { changes, noop: 'the agent has no RBAC objects' } : { changes };
   },
 });
 

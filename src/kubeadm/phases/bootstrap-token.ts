@@ -9,16 +9,16 @@ import { findObjects } from './find-objects.ts';
 
 export interface DesiredToken {
   readonly secret: KubeObject;
-  /** Its end was declared as a time, not as a lifetime. */
+  /** Its expiration was declared as a time, not as a TTL. */
   readonly exactEnd: boolean;
 }
 
 export interface BootstrapTokenInput {
-  /** Those that are to be there; tokens that are used as they were found are not among them. */
+  /** Tokens to create or update; existing tokens that are used unchanged are not included. */
   readonly tokens: readonly DesiredToken[];
-  /** What cluster-info tells joining nodes; null when it is not known. */
+  /** Content of cluster-info; null when it is not known. */
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
-  /** Its address was declared: it goes before one that is there. */
+  /** Its address was declared, so it replaces an existing one. */
   readonly replaceAddress: boolean;
   readonly assumeEmptyCluster: boolean;
   readonly now: Date;
@@ -34,8 +34,9 @@ interface Found {
 }
 
 /**
- * Makes the bootstrap tokens, lets who logs in with them join by himself, and publishes cluster-info for nodes to find the cluster by.
- * kubeadm 1.36: init phase bootstrap-token. It comes before kubelet-start here: the API server is there, and the first kubelet joins it by a token too.
+ * Creates the bootstrap tokens, the RBAC rules for joining nodes, and cluster-info. kubeadm 1.36: init phase
+ * bootstrap-token. Here it runs before kubelet-start: the API server exists, and the first kubelet also joins
+ * with a token.
  */
 export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
   name: 'bootstrap-token',
@@ -54,7 +55,7 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
     return { tokens: foundTokens, rbac, clusterInfo };
   },
   plan: (found, { tokens, apiServer, replaceAddress, now }) => {
-    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     const info = apiServer === null ? null : diffClusterInfo(found.clusterInfo, clusterInfoMap(apiServer), replaceAddress);
     const rbac = RBAC.map((object, i) => diffRbac(found.rbac[i] ?? null, object));
     const changes = [
@@ -65,7 +66,9 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
     ].filter((change) => change !== null);
     const deferred = apiServer === null ? { deferred: 'cluster-info needs the address and the CA of the API server (--kubeconfig)' } : {};
     const noop =
-      changes.length > 0 || apiServer === null ? {} : { noop: 'bootstrap tokens, cluster-info and the RBAC of joining nodes are current' };
+      changes.length > 0 || apiServer === null
+        ? {}
+        : { noop: 'bootstrap tokens, cluster-info and the RBAC rules for joining nodes are unchanged' };
     return { changes, warnings: info?.warnings ?? [], ...deferred, ...noop };
   },
 });

@@ -13,21 +13,24 @@ import { waitForUnit } from '../../host/unit-ready.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 
-/** Files of systemd beside the kubelet's own, and what has to start or stop with them. */
+/** Systemd files other than the kubelet's own, and the units to start or stop with them. */
 export interface ChangeUnitsInput {
   readonly files: readonly DesiredFile[];
-  /** Files and links that are to be gone. */
+  /** Files and links to remove. */
   readonly removed: readonly string[];
-  /** A unit that is to run with these files, and after every boot; null: none. */
+  /** A unit to enable and start with these files; null: none. */
   readonly running: string | null;
-  /** A unit that is to be gone with its files; null: none. */
+  /** A unit to stop with its files; null: none. */
   readonly stopped: string | null;
-  /** Answers 200 on the host when what runs does its work; null: nothing tells. */
+  /** URL on the host that returns 200 when the unit works; null: no health check. */
   readonly readyUrl: string | null;
-  /** Why the kubelet has to start anew once something changed, or `always` because of what it runs; null: it goes on. */
+  /** When and why the kubelet is restarted; null: not restarted. */
   readonly kubelet: { readonly when: 'changed' | 'always'; readonly reason: string } | null;
   readonly health: HealthTarget;
-  /** What shows at the API server that the node is as well as before. The configuration is compared with what its kubelet is to run. */
+  /**
+   * Verifies at the API server that the node is as healthy as before, and that the kubelet runs its
+   * configuration.
+   */
   readonly proof: (KubeletProof & { readonly before: string | null; readonly after: string }) | null;
 }
 
@@ -42,9 +45,10 @@ interface Facts {
 const KUBELET = 'kubelet';
 
 /**
- * Makes a phase that places or removes files of systemd and starts or stops what they are about. The kubelet is restarted only where it has to be; when it was
- * healthy before and is not any more, what was there before comes back.
- * @param links that enabling a unit makes: put back with the files
+ * Creates a phase that writes or removes systemd files and starts or stops their units. The kubelet is
+ * restarted only if required; if it was healthy before and is not afterwards, the previous files are
+ * restored.
+ * @param links created by enabling a unit; restored with the files
  */
 export function changeUnits(name: string, short: string, links: readonly string[] = []) {
   return definePhase<ChangeUnitsInput | null, Facts | null>({
@@ -87,7 +91,7 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
   const writes = input.files.map((file) => diffFile(facts.files.get(file.path) ?? null, file)).filter((change) => change !== null);
   const removals = input.removed.flatMap((path): readonly HostChange[] => {
     const found = facts.files.get(path) ?? null;
-    return found === null ? [] : [{ kind: 'remove-file', path, before: beforeOf(found), reason: 'it is not wanted any more' }];
+    return found === null ? [] : [{ kind: 'remove-file', path, before: beforeOf(found), reason: 'no longer needed' }];
   });
   const isChanged = writes.length + removals.length > 0;
   const stops = input.stopped !== null && isUpNow(facts.stopped);
@@ -95,7 +99,7 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
   const needsReload =
     isChanged || facts.kubelet.unit?.needsReload === true || (input.running !== null && facts.running?.needsReload === true);
   const changes: readonly HostChange[] = [
-    ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, reason: 'it is not wanted any more' } as const] : []),
+    ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, reason: 'no longer needed' } as const] : []),
     ...writes,
     ...removals,
     ...(needsReload ? [{ kind: 'daemon-reload', reason: 'unit files changed' } as const] : []),
@@ -103,16 +107,16 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
     ...(restarts ? [{ kind: 'restart-unit', unit: KUBELET, reason: input.kubelet.reason } as const] : []),
     ...planConfirmation(facts),
   ];
-  return changes.length === 0 ? { changes, noop: 'all is as wanted' } : { changes };
+  return changes.length === 0 ? { changes, noop: 'the units are unchanged' } : { changes };
 }
 
 function planRunning({ running }: Facts, input: ChangeUnitsInput, writes: readonly HostChange[]): readonly HostChange[] {
   const { running: unit } = input;
   if (unit === null) return [];
-  const enable = running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, reason: 'it would not start at boot' } as const];
+  const enable = running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, reason: 'not enabled at boot' } as const];
   const reason =
     running?.activeState !== 'active'
-      ? 'it does not run'
+      ? 'not running'
       : writes.length > 0
         ? 'its files changed'
         : running.needsReload
@@ -121,7 +125,7 @@ function planRunning({ running }: Facts, input: ChangeUnitsInput, writes: readon
   return [...enable, ...(reason === null ? [] : [{ kind: 'restart-unit', unit, reason } as const])];
 }
 
-/** A run that was killed before it came to confirm its change. */
+/** Confirms a change of a run that was killed before it confirmed it. */
 function planConfirmation({ commit }: Facts): readonly HostChange[] {
   return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, reason: describeCommit(commit) }] : [];
 }
@@ -132,7 +136,7 @@ function undoUnits({ running, stopped }: Facts, applied: readonly HostChange[], 
   if (files.length === 0) return null;
   const wasEnabled = applied.some(({ kind }) => kind === 'enable-unit') && running?.unitFileState !== 'enabled';
   const isNew = (unit: string): boolean => unit !== KUBELET && !isUpNow(running);
-  // What was not there before ends while its unit is still known.
+  // A new unit is stopped before its file is removed.
   const ends = applied.flatMap((change): readonly HostChange[] =>
     change.kind === 'restart-unit' && isNew(change.unit) ? [{ ...change, kind: 'stop-unit', reason }] : [],
   );

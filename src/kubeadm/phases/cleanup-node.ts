@@ -15,11 +15,11 @@ export interface CleanupNodeInput {
   readonly certificatesDir: string;
   readonly criSocket: string;
   readonly cleanupTmpDir: boolean;
-  /** Where a member of etcd on the host keeps its data; null: there is none. */
+  /** Data directory of the etcd member on the host; null: no member. */
   readonly etcdDataDir: string | null;
-  /** Of ResetConfiguration: `MNT_FORCE` and the like. */
+  /** From ResetConfiguration: `MNT_FORCE` and similar. */
   readonly unmountFlags: readonly string[];
-  /** Pods that cannot be removed do not keep the host from being reset. */
+  /** Pods that cannot be removed do not fail the reset. */
   readonly podsMayStay: boolean;
 }
 
@@ -29,9 +29,9 @@ interface CleanupFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly directories: ReadonlyMap<string, readonly string[] | null>;
   readonly mountsBelowKubelet: boolean;
-  /** Null: the container runtime cannot be asked. */
+  /** Null: the container runtime cannot be queried. */
   readonly pods: readonly string[] | null;
-  /** A change that was not confirmed, or was taken back. */
+  /** A change that was not confirmed, or was rolled back. */
   readonly commit: CommitRecord | null;
 }
 
@@ -39,7 +39,7 @@ const KUBECONFIGS = ['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'co
   (name) => `${KUBERNETES_DIR}/${name}.conf`,
 );
 
-/** Whether anything is mounted below the kubelet's directory, which may be a link. */
+/** Whether file systems are mounted below the kubelet's directory, which may be a symbolic link. */
 const mountsBelowKubelet = defineFact(
   {
     mounts: { kind: 'file', path: '/proc/self/mounts' },
@@ -55,7 +55,7 @@ const mountsBelowKubelet = defineFact(
 const UMOUNT_OPTIONS: Readonly<Record<string, string>> = { MNT_FORCE: '-f', MNT_DETACH: '-l', UMOUNT_NOFOLLOW: '--no-canonicalize' };
 
 /**
- * Stops the kubelet and takes off the host what init and join put there.
+ * Stops the kubelet and removes the files that init and join wrote.
  * @see kubeadm 1.36 reset phase cleanup-node
  */
 export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
@@ -104,29 +104,30 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
         : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, reason }];
     }),
   ];
-  if (changes.length === 0) return { changes, noop: 'nothing of init or join is on the host' };
+  if (changes.length === 0) return { changes, noop: 'no files of init or join are on the host' };
   const isControlPlane = isFull(MANIFESTS_DIR) && facts.pods === null && facts.init !== null;
   return isControlPlane ? { changes, warnings: [PODS_STAY] } : { changes };
 }
 
 function removePods({ criSocket, podsMayStay }: CleanupNodeInput): HostChange {
-  const change = { kind: 'remove-pods', criSocket, reason: 'pods of the node are there' } as const;
+  const change = { kind: 'remove-pods', criSocket, reason: 'the node has Pods' } as const;
   return podsMayStay ? { ...change, mayStay: true } : change;
 }
 
 const PODS_STAY: Warning = {
   code: 'PODS_STAY',
-  message: 'neither crictl nor ctr can ask the container runtime: the pods of the control plane run on until it or the host is restarted',
+  message:
+    'neither crictl nor ctr can query the container runtime: the Pods of the control plane keep running until the runtime or the host is restarted',
 };
 
 function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {
   return etcdDataDir === null ? [] : [etcdDataDir];
 }
 
-/** A change that waits for its confirmation would put back, after its time, what is taken off now. */
+/** The timer of an unconfirmed change would restore the files that the reset removes. */
 function removeCommit(commit: CommitRecord | null): readonly HostChange[] {
   if (commit?.state === 'armed')
-    return [{ kind: 'confirm-commit', id: commit.id, reason: 'the host would put back what an unconfirmed change replaced' }];
+    return [{ kind: 'confirm-commit', id: commit.id, reason: 'otherwise the host would roll back an unconfirmed change' }];
   return commit?.state === 'reverted' ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, reason: 'reset' }] : [];
 }
 

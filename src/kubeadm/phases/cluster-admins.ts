@@ -11,9 +11,8 @@ import { bootstrapRbac } from '../bootstrap-rbac.ts';
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
 
 export interface ClusterAdminsInput {
-  /** The API server with admin.conf. */
   readonly reachAsAdmin: (context: PhaseContext) => Promise<Cluster | null>;
-  /** How long it may take to know the binding. */
+  /** Timeout for the binding to take effect. */
   readonly timeoutMs: number;
 }
 
@@ -22,9 +21,9 @@ const NAME = 'wait-control-plane/cluster-admins';
 type Found = { readonly binding: KubeObject | null } | 'waiting';
 
 /**
- * Makes an administrator of who has admin.conf: the API server knows its group only once this binding is there, which super-admin.conf may make.
- * kubeadm 1.36 does it in wait-control-plane, when admin.conf is first used.
- * The phase's cluster is the one of super-admin.conf.
+ * Binds the group of admin.conf to cluster-admin, using super-admin.conf. kubeadm 1.36 does this in
+ * wait-control-plane, when admin.conf is first used.
+ * The phase's cluster uses super-admin.conf.
  */
 export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
   name: NAME,
@@ -34,22 +33,22 @@ export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
     try {
       return { binding: await cluster.get(refOf(BINDING)) };
     } catch (error) {
-      // admin.conf before it counts.
+      // Forbidden: the group of admin.conf is not bound yet.
       if (isAppError(error, 'CLUSTER_FORBIDDEN')) return { binding: null };
       throw error;
     }
   },
   plan: (found) => {
-    if (found === 'waiting') return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
+    if (found === 'waiting') return { changes: [], deferred: 'waits for the API server, which is available after wait-control-plane' };
     const changes = diffRbac(found.binding, BINDING);
-    return changes.length > 0 ? { changes } : { changes, noop: 'ClusterRoleBinding kubeadm:cluster-admins is there' };
+    return changes.length > 0 ? { changes } : { changes, noop: 'ClusterRoleBinding kubeadm:cluster-admins exists' };
   },
   verify: async (context, input, found) => {
     if (found !== 'waiting') await waitUntilAdministrator(context, input);
   },
 });
 
-/** An API server that has just started makes its own roles meanwhile, and hears of new bindings a moment later. */
+/** A starting API server creates its own roles first, and applies new bindings with a short delay. */
 async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, timeoutMs }: ClusterAdminsInput): Promise<void> {
   const { clock, signal } = context;
   await waitUntil(
@@ -69,8 +68,7 @@ async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, tim
 }
 
 function notAdministrator(host: string, timeoutMs: number): AppError {
-  const message = `${NAME}: the API server does not know admin.conf for an administrator's after ${Math.round(timeoutMs / 1000)}s`;
-  const hint =
-    'Look at ClusterRoleBinding kubeadm:cluster-admins and at the subject of the certificate in admin.conf, then run the same command again';
+  const message = `${NAME}: the user of admin.conf is not a cluster-admin after ${Math.round(timeoutMs / 1000)}s`;
+  const hint = 'Check ClusterRoleBinding kubeadm:cluster-admins and the subject of the certificate in admin.conf, then rerun the command';
   return new AppError({ host, code: 'ADMIN_NOT_BOUND', message, hint });
 }

@@ -5,9 +5,9 @@ import type { Change } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
 
 export interface DeleteNodeInput {
-  /** Null: none is deleted. */
+  /** Null: no Node is deleted. */
   readonly nodeName: string | null;
-  /** Why none is deleted; default: that was not asked for. */
+  /** Why no Node is deleted; default: not requested. */
   readonly noop?: string;
 }
 
@@ -17,7 +17,8 @@ interface Facts {
 }
 
 /**
- * Deletes the Node object. It comes before the files go, while the host still knows its name, and the kubelet is stopped first: nobody makes the Node again.
+ * Deletes the Node. Runs before the files are removed, while the host still has its name; the kubelet is
+ * stopped first, so that it does not register the Node again.
  * kubeadm leaves the Node to the administrator.
  */
 export const deleteNode = definePhase<DeleteNodeInput, Facts>({
@@ -29,10 +30,10 @@ export const deleteNode = definePhase<DeleteNodeInput, Facts>({
     return { node: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }), unit };
   },
   plan: ({ node, unit }, { nodeName, noop }) => {
-    if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is left (--delete-node deletes it)' };
-    if (node === null) return { changes: [], noop: `there is no Node ${nodeName}` };
+    if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is kept (--delete-node deletes it)' };
+    if (node === null) return { changes: [], noop: `Node ${nodeName} does not exist` };
     const runs = unit !== null && unit.activeState !== 'inactive' && unit.loadState !== 'not-found';
-    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its Node is deleted' }] : [];
+    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'the Node is deleted' }] : [];
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     return { changes: [...stop, { kind: 'delete-object', ref, reason: '--delete-node was given' }] };
   },

@@ -15,11 +15,14 @@ export interface EtcdJoinInput {
   readonly nodeName: string;
   /** `https://ADDRESS:2380` */
   readonly peerURL: string;
-  /** Its manifest and directories, for the members that there are with it. Once it has started it has no need of knowing them: a manifest that is there is kept. */
+  /**
+   * Its manifest and directories for the given members. An existing manifest is kept: after its start the
+   * member no longer needs this list.
+   */
   readonly manifestFor: (members: readonly EtcdMember[], hasStarted: boolean) => WriteFilesInput;
   /** `timeouts.etcdAPICall`. */
   readonly timeoutMs: number;
-  /** Etcd is external, or nobody may be asked (files are staged): why, as a clause. */
+  /** Why the phase is skipped (external etcd, or staged files), as a clause. */
   readonly skipped: string | null;
 }
 
@@ -31,7 +34,7 @@ function ownMember(members: readonly EtcdMemberState[] | null, { peerURL }: Pick
   return members?.find(({ peerURLs }) => peerURLs.includes(peerURL)) ?? null;
 }
 
-/** All members with the one that joins behind them, as `--initial-cluster` is to have them. */
+/** All members followed by the joining one, as required by `--initial-cluster`. */
 function initialCluster(members: readonly EtcdMemberState[], { nodeName, peerURL }: EtcdJoinInput): readonly EtcdMember[] {
   const others = members.filter(({ peerURLs }) => !peerURLs.includes(peerURL));
   return [...others.flatMap(({ name, peerURLs }) => peerURLs.map((each) => ({ name, peerURL: each }))), { name: nodeName, peerURL }];
@@ -40,7 +43,7 @@ function initialCluster(members: readonly EtcdMemberState[], { nodeName, peerURL
 const NO_ETCD = 'needs the etcd of the cluster';
 
 /**
- * Sees that the etcd of the cluster is well: it has a leader, and no other member is on its way in. Plans nothing.
+ * Checks that the etcd cluster is healthy: it has a leader, and no other member is joining. Plans no changes.
  * kubeadm 1.36: join phase check-etcd
  */
 export const checkEtcd = definePhase<EtcdJoinInput, null>({
@@ -54,13 +57,13 @@ export const checkEtcd = definePhase<EtcdJoinInput, null>({
     if (!healthy) throw unhealthy(context.host.name, `it is not healthy${reason === '' ? '' : `: ${reason}`}`);
     const others = ((await membersOf(context)) ?? []).filter(({ peerURLs }) => !peerURLs.includes(input.peerURL));
     const onTheWay = others.find(({ name, isLearner }) => name === '' || isLearner);
-    if (onTheWay !== undefined) throw unhealthy(context.host.name, `member ${onTheWay.name || onTheWay.peerURLs[0]} has not come up yet`);
+    if (onTheWay !== undefined) throw unhealthy(context.host.name, `member ${onTheWay.name || onTheWay.peerURLs[0]} has not started yet`);
   },
 });
 
 function unhealthy(host: string, why: string): AppError {
-  const hint = 'Fix or remove the member (etcdctl member list, etcdctl member remove), then run the same command again';
-  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd of the cluster: ${why}`, hint });
+  const hint = 'Fix or remove the member (etcdctl member list, etcdctl member remove), then rerun the command';
+  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd cluster: ${why}`, hint });
 }
 
 interface JoinFacts {
@@ -69,8 +72,8 @@ interface JoinFacts {
 }
 
 /**
- * Announces the member as a learner, which does not count for the quorum, and writes the manifest that starts it: for the members there are then, which may be more
- * than when the run was planned.
+ * Adds the member as a learner, which does not count for the quorum, and writes the manifest that starts it.
+ * The manifest lists the members that exist at that time, possibly more than when the run was planned.
  * kubeadm 1.36: join phase etcd-join
  */
 export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
@@ -93,19 +96,26 @@ export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
     const manifest = manifestFor(initialCluster(members, input), own !== null && own.name !== '');
     const writes = manifest.files.map((file) => diffFile(files.get(file.path) ?? null, file, { mayChown: manifest.mayChown }));
     const changes = [
-      ...(own === null ? [{ kind: 'add-etcd-learner', member: nodeName, peerURL, reason: 'it is missing' } as const] : []),
+      ...(own === null ? [{ kind: 'add-etcd-learner', member: nodeName, peerURL, reason: 'does not exist' } as const] : []),
       ...manifest.directories.map(({ path, mode }) => diffDirectory(files.get(path) ?? null, path, mode)),
       ...writes,
       ...(writes.some((change) => change?.kind === 'write-file' && change.before !== null) ? [TAKE_OVER] : []),
     ].filter((change) => change !== null);
-    return changes.length === 0 ? { changes, noop: 'the member is announced and its manifest is there' } : { changes };
+    return changes.length === 0 ? { changes, noop: 'the member is added and its manifest is unchanged' } : { changes };
   },
 });
 
-/** It ends no static pod before it has reached the API server, which here waits for that very pod. */
-const TAKE_OVER = { kind: 'restart-unit', unit: 'kubelet', reason: 'it would keep the etcd of the manifest from before' } as const;
+/**
+ * Without a restart the kubelet keeps the previous etcd Pod until it reaches the API server, which itself
+ * needs the new Pod.
+ */
+const TAKE_OVER = {
+  kind: 'restart-unit',
+  unit: 'kubelet',
+  reason: 'the kubelet would keep the etcd Pod of the previous manifest',
+} as const;
 
-/** Makes a learner a voting member once it has caught up. kubeadm 1.36 does it in etcd-join. */
+/** Promotes a learner to a voting member after it is in sync. kubeadm 1.36 does this in etcd-join. */
 export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[] | null>({
   name: 'etcd-join/promote',
   short: 'Promote the new etcd learner to a voting member',
@@ -114,9 +124,9 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
   plan: (members, input) => {
     if (input.skipped !== null) return { changes: [], noop: input.skipped };
     const own = ownMember(members, input);
-    if (own === null || own.name === '') return { changes: [], deferred: 'lets the member vote once it has started' };
-    if (!own.isLearner) return { changes: [], noop: `member ${own.name} votes` };
-    return { changes: [{ kind: 'promote-etcd-member', member: own.name, id: own.id, reason: 'it is a learner' }] };
+    if (own === null || own.name === '') return { changes: [], deferred: 'promotes the member to a voting member after it has started' };
+    if (!own.isLearner) return { changes: [], noop: `member ${own.name} is a voting member` };
+    return { changes: [{ kind: 'promote-etcd-member', member: own.name, id: own.id, reason: 'the member is a learner' }] };
   },
 });
 
@@ -134,22 +144,23 @@ async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promis
       describe: (_, waitedMs) => `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`,
       timedOut: (_, waitedMs) => {
         const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
-        const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then run the same command again';
+        const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then rerun the command';
         throw new AppError({ host: context.host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
       },
     },
   );
 }
 
-/** The member of a host that leaves its cluster. */
+/** The etcd member of a host that leaves the cluster. */
 export interface RemoveEtcdMemberInput {
-  /** Null: there is none on the host; `noop` says so. */
+  /** Null: no member on the host; `noop` gives the reason. */
   readonly peerURL: string | null;
   readonly noop: string;
 }
 
 /**
- * Takes the member of a host out of the etcd cluster: a member that is gone for good still counts for the quorum. The last one stays what it is.
+ * Removes the member of a host from the etcd cluster: a lost member still counts for the quorum. The last
+ * member is kept.
  * kubeadm 1.36: reset phase remove-etcd-member
  */
 export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly EtcdMemberState[] | null>({
@@ -158,11 +169,11 @@ export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly Etcd
   observe: (context, { peerURL }) => (peerURL === null ? Promise.resolve(null) : membersOf(context)),
   plan: (members, { peerURL, noop }) => {
     if (peerURL === null) return { changes: [], noop };
-    if (members === null) return { changes: [], noop: 'the etcd cluster does not answer: its members are left as they are' };
+    if (members === null) return { changes: [], noop: 'the etcd cluster is unreachable: its members are unchanged' };
     const own = ownMember(members, { peerURL });
-    if (own === null) return { changes: [], noop: 'the etcd cluster does not know the member any more' };
-    if (members.length === 1) return { changes: [], noop: 'it is the last member: its cluster ends with it' };
+    if (own === null) return { changes: [], noop: 'the etcd cluster no longer contains the member' };
+    if (members.length === 1) return { changes: [], noop: 'the member is the last of its etcd cluster and is not removed from it' };
     const member = own.name === '' ? peerURL : own.name;
-    return { changes: [{ kind: 'remove-etcd-member', member, id: own.id, reason: 'its host leaves the cluster' }] };
+    return { changes: [{ kind: 'remove-etcd-member', member, id: own.id, reason: 'the host leaves the cluster' }] };
   },
 });

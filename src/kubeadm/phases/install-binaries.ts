@@ -8,7 +8,7 @@ import type { LargeFile } from '../../host/plan/large-file.ts';
 export interface InstallBinariesInput {
   readonly install: BinaryInstall;
   /**
-   * A file of this machine; asked for when a host needs it.
+   * A file of the local host; read only when a host needs it.
    * @throws AppError INPUT_UNREADABLE
    */
   readonly readFile: (path: string) => Promise<LargeFile>;
@@ -20,7 +20,7 @@ interface Situation {
   readonly contents: ReadonlyMap<string, LargeFile>;
 }
 
-/** Puts programs and archives on the host, each known by its SHA-256. */
+/** Installs programs and archives, each verified by its SHA-256. */
 export const installBinaries = definePhase<InstallBinariesInput, Situation>({
   name: 'install-binaries',
   short: 'Install binaries from a directory or a URL',
@@ -34,7 +34,7 @@ export const installBinaries = definePhase<InstallBinariesInput, Situation>({
   verify: async ({ host, signal }, { install }) => {
     const [left] = filesToInstall(install, await observe(host, binaryFacts(install), signal));
     if (left === undefined) return;
-    const message = `install-binaries: ${left.path} is not what is declared`;
-    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, hint: 'See who else writes there' });
+    const message = `install-binaries: ${left.path} still differs from the declared file`;
+    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, hint: 'Check which other process writes this file' });
   },
 });

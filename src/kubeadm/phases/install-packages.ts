@@ -14,13 +14,13 @@ import { definePhase, type PhaseContext } from '../../host/phase.ts';
 export interface InstallPackagesInput {
   readonly install: PackageInstall;
   /**
-   * The text of a key file, by URL or path; asked for when a host has none that will do.
+   * The content of a key file, by URL or path; read only when a host has no valid key.
    * @throws AppError
    */
   readonly readKey: (source: string) => Promise<string>;
 }
 
-/** Installs the container runtime and the kubelet from the repositories declared, whose keys are pinned. */
+/** Installs the container runtime and the kubelet from the declared repositories, whose keys are pinned. */
 export const installPackages = definePhase<InstallPackagesInput, PackageSituation>({
   name: 'install-packages',
   short: 'Install the container runtime and the kubelet',
@@ -29,7 +29,7 @@ export const installPackages = definePhase<InstallPackagesInput, PackageSituatio
   verify: async ({ host, signal }, { install }) => {
     const why = validateInstalled(install, await observe(host, packageFacts(declaredPackages(install)), signal));
     if (why === null) return;
-    const hint = 'Look at the repository that is declared, and at the log of the package manager';
+    const hint = 'Check the declared repository and the log of the package manager';
     throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message: `install-packages: ${why}`, hint });
   },
 });
@@ -50,7 +50,7 @@ async function observePackages(context: PhaseContext, input: InstallPackagesInpu
   return { host: host.name, ...found, keys: await keysOf(context, input, found) };
 }
 
-/** The key that is on the host where it will do, else the one of the repository, once it was judged. */
+/** The key on the host if it is valid, otherwise the validated key of the repository. */
 async function keysOf(
   { host, clock }: PhaseContext,
   { install, readKey }: InstallPackagesInput,
@@ -65,7 +65,7 @@ async function keysOf(
     const text = await readKey(source);
     const why = validateKeyFile(text, repository.keyFingerprints, now);
     if (why === null) return [repository.name, text];
-    const hint = 'Nothing was installed. Find out whose key that is before you pin it with keyFingerprints';
+    const hint = 'Nothing was installed. Verify the owner of the key before pinning it with keyFingerprints';
     throw new AppError({ host: host.name, code: 'INSTALL_KEY_REFUSED', message: `${source}: ${why}`, hint }, { exitCode: 3 });
   };
   return new Map(await Promise.all(install.repositories.map(keyOf)));

@@ -12,7 +12,7 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 
 export interface KubeletFinalizeInput {
-  /** Where the kubelet keeps its certificates: its flag `cert-dir`, else /var/lib/kubelet/pki. */
+  /** Certificate directory of the kubelet: its flag `cert-dir`, default /var/lib/kubelet/pki. */
   readonly certDir: string;
   /** `rotateCertificates` of its configuration. */
   readonly rotates: boolean;
@@ -27,8 +27,9 @@ interface Facts {
 const NAME = 'kubelet-finalize/enable-client-cert-rotation';
 
 /**
- * Has kubelet.conf of the first control plane name the certificate that the kubelet renews, in place of the one it was made with.
- * kubeadm 1.36: init phase kubelet-finalize/enable-client-cert-rotation, which does not wait for the kubelet to come up again.
+ * Makes kubelet.conf of the first control plane refer to the rotated certificate instead of the initial one.
+ * kubeadm 1.36: init phase kubelet-finalize/enable-client-cert-rotation, which does not wait until the
+ * kubelet is healthy again.
  */
 export const kubeletFinalize = definePhase<KubeletFinalizeInput, Facts>({
   name: NAME,
@@ -48,13 +49,13 @@ function pemPath(certDir: string): string {
 function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinalizeInput): PhasePlan {
   const pem = pemPath(certDir);
   const conf = files.get(KUBELET_CONF) ?? null;
-  if (conf?.content === undefined) return { changes: [], deferred: `${KUBELET_CONF} is made before` };
+  if (conf?.content === undefined) return { changes: [], deferred: `waits for ${KUBELET_CONF}` };
   if ((files.get(pem) ?? null) === null)
     return rotates
-      ? { changes: [], deferred: `the kubelet writes ${pem} once it runs` }
-      : { changes: [], noop: `there is no ${pem}: the kubelet does not renew its certificate` };
+      ? { changes: [], deferred: `waits until the kubelet has written ${pem}` }
+      : { changes: [], noop: `${pem} does not exist: the kubelet does not rotate its certificate` };
   const { cluster, user } = resolveContext(parseKubeconfig(conf.content, KUBELET_CONF));
-  if (user?.certFile === pem && user.keyFile === pem) return { changes: [], noop: `${KUBELET_CONF} names the certificate that is renewed` };
+  if (user?.certFile === pem && user.keyFile === pem) return { changes: [], noop: `${KUBELET_CONF} refers to the rotated certificate` };
   const content = new SensitiveText([
     clientCertificateFileKubeconfig({
       clusterName: cluster.name,
@@ -67,7 +68,7 @@ function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinal
   ]);
   const before = { content: conf.content, mode: conf.mode, owner: conf.owner };
   const { mode, owner } = conf;
-  const reason = 'the kubelet renews the certificate in its own file';
+  const reason = 'the kubelet rotates the certificate in a separate file';
   return {
     changes: [
       { kind: 'write-file', path: KUBELET_CONF, content, mode, owner, action: 'update', before, reason },

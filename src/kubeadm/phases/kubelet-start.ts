@@ -22,18 +22,17 @@ import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
 export interface KubeletStartInput {
-  /** In the order they are written. */
   readonly files: readonly DesiredFile[];
-  /** Of those, the ones systemd reads itself: a change needs a daemon-reload. */
+  /** Files among them that systemd reads: a change requires a daemon-reload. */
   readonly unitFiles: readonly DesiredFile[];
-  /** Made before anything is written, when missing. */
+  /** Directories to create before the files are written. */
   readonly directories: readonly { readonly path: string; readonly mode: number }[];
   readonly health: HealthTarget;
-  /** False for a user who may not chown (an unprivileged `--rootfs`). */
+  /** False for a user without permission to chown (an unprivileged `--rootfs`). */
   readonly mayChown: boolean;
-  /** A directory to be made for copies of the files that will be replaced. */
+  /** A directory for copies of the files that are replaced. */
   readonly backupDir?: string;
-  /** What a change is proven by at the API server before it is confirmed. */
+  /** Verifies a change at the API server before it is confirmed. */
   readonly proof?: KubeletProof;
 }
 
@@ -41,9 +40,9 @@ interface KubeletStartFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
   readonly health: Health;
-  /** A change that was not confirmed, or was taken back. */
+  /** A change that was not confirmed, or was rolled back. */
   readonly commit: CommitRecord | null;
-  /** As its own configuration says, which the one to be written may change. */
+  /** According to the current configuration, which the new one may change. */
   readonly before: { readonly url: string | null; readonly health: Health };
 }
 
@@ -55,8 +54,8 @@ interface Health {
 const UNIT = 'kubelet';
 
 /**
- * Writes the kubelet's files and (re)starts it, only when something changed or it does not run; when it was healthy before and is not any more, the files from
- * before come back.
+ * Writes the kubelet files and (re)starts the kubelet only if a file changed or the kubelet does not run. If
+ * the kubelet was healthy before and is not afterwards, the previous files are restored.
  */
 function writeKubeletFiles(name: string, short: string) {
   return definePhase<KubeletStartInput, KubeletStartFacts>({
@@ -85,7 +84,7 @@ function writeKubeletFiles(name: string, short: string) {
 /** kubeadm 1.36: phase kubelet-start of init and join. */
 export const kubeletStart = writeKubeletFiles('kubelet-start', 'Write the kubelet configuration and (re)start the kubelet');
 
-/** kubeadm 1.36: phase kubelet-config of upgrade, which leaves the restart to the user. */
+/** kubeadm 1.36: upgrade phase kubelet-config, which leaves the restart to the user. */
 export const upgradeKubeletConfig = writeKubeletFiles(
   'kubelet-config',
   'Write the kubelet configuration of the cluster and restart the kubelet',
@@ -104,13 +103,19 @@ function factsAbout(paths: readonly string[], healthzUrl: string | null) {
   return combineFacts({ files: fileFacts(paths), init: initSystem, health: kubeletHealth(healthzUrl), commit: commitRecord });
 }
 
-/** Where a kubelet answers that is started with the files on the host; null when that can't be known, or it answers nowhere. Throws what `host.ask` throws. */
+/**
+ * The healthz URL of a kubelet that is started with the files on the host; null when it is not known or
+ * disabled. Throws the errors of `host.query`.
+ */
 export async function observeHealthzUrl({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>): Promise<string | null> {
   const files = await observe(host, fileFacts([CONFIG_YAML]), signal);
   return currentHealthzUrl(files.get(CONFIG_YAML)?.content) ?? null;
 }
 
-/** Where the kubelet that runs answers, which the new configuration may change; undefined when that can't be known. */
+/**
+ * The healthz URL of the running kubelet, which the new configuration may change; undefined when it is not
+ * known.
+ */
 function currentHealthzUrl(configYaml: string | undefined): string | null | undefined {
   return URLS.get(configYaml ?? '', () => healthzUrlIn(configYaml ?? ''));
 }
@@ -138,16 +143,19 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
   const reported = warnings.length === 0 ? {} : { warnings };
   return changes.length === 0
-    ? { changes, noop: 'the files are as wanted and the kubelet is healthy', ...reported }
+    ? { changes, noop: 'the files are unchanged and the kubelet is healthy', ...reported }
     : { changes, ...reported };
 }
 
-/** A run that was killed before it came to confirm its change. */
+/** Confirms a change of a run that was killed before it confirmed it. */
 function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] {
   return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, reason: describeCommit(commit) }] : [];
 }
 
-/** Copies of what is about to be replaced, in a directory of their own. kubeadm keeps config.yaml so when it upgrades. */
+/**
+ * Copies of the files that are replaced, in a separate directory. kubeadm keeps config.yaml this way in
+ * upgrades.
+ */
 function planBackup(writes: readonly HostChange[], directory: string | undefined): readonly HostChange[] {
   if (directory === undefined) return [];
   const copies = writes.flatMap((change): readonly HostChange[] => {
@@ -155,22 +163,19 @@ function planBackup(writes: readonly HostChange[], directory: string | undefined
     const path = `${directory}/${change.path.replace(/^.*\//, '')}`;
     const { content, owner } = change.before;
     return [
-      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, reason: 'a copy of what is replaced' },
+      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, reason: 'backup of the replaced file' },
     ];
   });
   if (copies.length === 0) return [];
-  return [
-    { kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', reason: 'for copies of what is replaced' },
-    ...copies,
-  ];
+  return [{ kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', reason: 'for backups of replaced files' }, ...copies];
 }
 
 function planWithoutSystemd(init: KubeletStartFacts['init'], changes: readonly Change[]): PhasePlan {
   const where =
     init === 'openrc'
-      ? 'the host uses OpenRC: restart the kubelet there'
-      : 'systemd does not run there: the kubelet is started when the host boots with these files';
-  return { changes, deferred: where, ...(changes.length === 0 ? { noop: 'the files are as wanted' } : {}) };
+      ? 'the host uses OpenRC: restart the kubelet manually (rc-service kubelet restart)'
+      : 'systemd does not run on the host: the kubelet starts when the host boots with these files';
+  return { changes, deferred: where, ...(changes.length === 0 ? { noop: 'the files are unchanged' } : {}) };
 }
 
 function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: readonly HostChange[]): readonly HostChange[] {
@@ -183,7 +188,7 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
     });
   }
   if (unit === null || unit.unitFileState === 'disabled' || unit.loadState === 'not-found') {
-    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'it would not start at boot' });
+    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'not enabled at boot' });
   }
   const reason = whyRestart(facts, writes);
   if (reason !== null) changes.push({ kind: 'restart-unit', unit: UNIT, reason });
@@ -193,16 +198,16 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
 function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostChange[]): string | null {
   const changed = writes.flatMap((change) => (change.kind === 'write-file' ? [change.path] : []));
   if (changed.length > 0) return `${changed.join(', ')} changed`;
-  if (health.unit?.activeState !== 'active') return `it is ${health.unit?.activeState ?? 'not running'}`;
-  if (!isHealthy(health)) return 'it does not answer healthz';
+  if (health.unit?.activeState !== 'active') return `the kubelet is ${health.unit?.activeState ?? 'not running'}`;
+  if (!isHealthy(health)) return 'healthz is not ok';
   if (health.unit.needsReload) return 'its unit files changed since it started';
-  // A run that was killed between writing and restarting, or somebody's edit: the kubelet that runs has not read these files.
+  // The running kubelet has not read these files: a run was killed before the restart, or a file was edited.
   const { startedAt } = health.unit;
   const newer = startedAt === null ? [] : [...files].filter(([, file]) => (file?.modifiedAt ?? 0) > startedAt).map(([path]) => path);
   return newer.length === 0 ? null : `${newer.join(', ')} changed since it started`;
 }
 
-/** The files from before, and the restart that makes the kubelet read them. */
+/** Restores the previous files and restarts the kubelet with them. */
 function undoKubeletStart(facts: KubeletStartFacts, applied: readonly HostChange[]): readonly HostChange[] | null {
   const files = revertChanges(applied);
   if (files.length === 0) return null;

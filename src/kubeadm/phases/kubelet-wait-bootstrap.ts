@@ -24,8 +24,9 @@ const NAME = 'kubelet-wait-bootstrap';
 const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSystem, identity: clientIdentity });
 
 /**
- * Waits until the kubelet has a client certificate it can use, then takes the bootstrap credentials off the host, also when it never came.
- * kubeadm 1.36: join phase kubelet-wait-bootstrap. kubelet.conf alone proves nothing: the kubelet writes it before it has a certificate.
+ * Waits until the kubelet has a usable client certificate, then removes the bootstrap credentials from the
+ * host, also after a failure. kubeadm 1.36: join phase kubelet-wait-bootstrap. An existing kubelet.conf
+ * proves nothing: the kubelet writes it before it has a certificate.
  */
 export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<ReturnType<typeof inspect>>>({
   name: NAME,
@@ -34,18 +35,18 @@ export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<Retu
   ready: waitForIdentity,
   observe: inspect,
   plan: ({ files, init, identity }) => {
-    if (init !== 'systemd') return { changes: [], deferred: 'the kubelet bootstraps itself when the host boots with these files' };
+    if (init !== 'systemd') return { changes: [], deferred: 'the kubelet performs the TLS bootstrap when the host boots with these files' };
     const found = files.get(BOOTSTRAP_CONF) ?? null;
     if (found === null) {
       return identity.state === 'usable'
         ? { changes: [], noop: `the kubelet has a client certificate (${identity.source})` }
         : {
             changes: [],
-            deferred: 'the kubelet has no client certificate yet: waits for it after kubelet-start, then removes bootstrap-kubelet.conf',
+            deferred: 'waits for the client certificate of the kubelet after kubelet-start, then removes bootstrap-kubelet.conf',
           };
     }
     const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
-    const reason = identity.state === 'usable' ? 'the kubelet has its own client certificate' : 'a token must not stay on the host';
+    const reason = identity.state === 'usable' ? 'the kubelet has its own client certificate' : 'the token must not remain on the host';
     return { changes: [{ kind: 'remove-file', path: BOOTSTRAP_CONF, before, reason }] };
   },
 });
@@ -55,8 +56,9 @@ function inspect({ host, signal }: PhaseContext) {
 }
 
 /**
- * Waits until the kubelet holds a client certificate it can use.
- * @throws AppError BOOTSTRAP_TIMEOUT, or BOOTSTRAP_DENIED at once when its request was refused; both with what the cluster says of the request
+ * Waits until the kubelet has a usable client certificate.
+ * @throws AppError BOOTSTRAP_TIMEOUT, or BOOTSTRAP_DENIED immediately when its CSR was rejected; both with
+ *   the state of the CSR in the cluster
  */
 export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
   const { host } = context;
@@ -72,7 +74,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
       probe: async (elapsedMs) => {
         const { files, init, identity } = await inspect(context);
         if (identity.state === 'usable' || init !== 'systemd') return { done: undefined };
-        const why = identity.state === 'missing' ? `there is no ${KUBELET_CONF}` : identity.why;
+        const why = identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why;
         if (!files.get(BOOTSTRAP_CONF)) await explain(why, elapsedMs(), true);
         return { pending: why };
       },
@@ -91,12 +93,12 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
 function noCertificate(host: string, waitedMs: number, why: string, reason: BootstrapReason): AppError {
   const code = reason.final ? 'BOOTSTRAP_DENIED' : 'BOOTSTRAP_TIMEOUT';
   const message = `${NAME}: the kubelet has no client certificate after ${Math.round(waitedMs / 1000)}s (${why}): ${reason.why}`;
-  return new AppError({ host, code, message, hint: `${reason.hint}. Then run the same command again` });
+  return new AppError({ host, code, message, hint: `${reason.hint}. Then rerun the command` });
 }
 
-/** Names of requests that were decided when the wait began. */
+/** Names of CSRs that were decided before the wait began. */
 interface EarlierRequests {
-  /** Signed for a node of this name at another time: they say nothing about this one. */
+  /** Issued for a node of the same name at an earlier time, so not relevant for this wait. */
   readonly issued: ReadonlySet<string>;
   readonly refused: ReadonlySet<string>;
 }
@@ -121,27 +123,28 @@ async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: 
   if (now.length > 0) return explainBootstrap(now, { refusedBefore: earlier.refused });
   if (cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
     return explainBootstrap([], { reported: await kubeletMessage(context, waitedMs) });
-  const hint = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
-  return { why: 'its credentials may not create certificate signing requests', hint, final: false };
+  const hint =
+    'Bind the ClusterRole system:node-bootstrapper to the groups of the token (kubeletadm init phase bootstrap-token does this for the default group)';
+  return { why: 'the bootstrap credentials may not create CSRs', hint, final: false };
 }
 
-/** Why requests can't be seen. */
+/** Why the CSRs cannot be read. */
 interface UnknownRequests {
   readonly unknown: string;
-  /** The API server does not accept our credentials, either. */
+  /** The API server also rejects the credentials of this run. */
   readonly isRefused: boolean;
 }
 
-/** With a token that has expired neither the kubelet nor we come any further. */
+/** With an expired token, neither the kubelet nor this run can continue. */
 function explainUnknown({ unknown, isRefused }: UnknownRequests, reported: string | null): BootstrapReason {
   if (reported !== null) return { ...explainBootstrap([], { reported }), final: isRefused && isUnauthorized(reported) };
-  const why = `what became of its certificate signing request is not known: ${unknown}`;
+  const why = `the state of its CSR is unknown: ${unknown}`;
   return { why, hint: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
 }
 
-/** The node's requests for a client certificate. */
+/** The CSRs of the node for a client certificate. */
 async function requestsOf(cluster: Cluster | null, nodeName: string): Promise<readonly NodeCsr[] | UnknownRequests> {
-  if (cluster === null) return { unknown: 'no API server was given', isRefused: false };
+  if (cluster === null) return { unknown: 'no API server is configured', isRefused: false };
   try {
     const { items } = await cluster.list(CSRS);
     return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfRequest(csr) === nodeName);

@@ -4,14 +4,14 @@ import { type Leftover, leftovers } from '../../kubelet/facts/leftovers.ts';
 
 const NAME = 'leftovers';
 
-/** Says what reset leaves on the host, item by item, with what takes it away. */
+/** Lists the items that reset leaves on the host, each with a command to remove it. */
 export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
   name: NAME,
   short: 'List leftovers on the host',
   observe: ({ host, signal }) => observe(host, leftovers, signal),
   plan: (found) => {
     const names = found.map(({ what }) => what).join('; ');
-    return { changes: [], noop: found.length === 0 ? 'nothing is left' : `these are left as they are: ${names}` };
+    return { changes: [], noop: found.length === 0 ? 'no leftovers' : `left on the host: ${names}` };
   },
   verify: async ({ host, reporter }, _, found) => {
     for (const { what, hint } of found)
@@ -20,7 +20,7 @@ export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
         code: 'LEFT_BEHIND',
         host: host.name,
         phase: NAME,
-        message: `left: ${what}; to remove it: ${hint}`,
+        message: `left on the host: ${what}; to remove: ${hint}`,
       });
   },
 });

@@ -7,20 +7,23 @@ import { waitForNode } from './wait-node.ts';
 
 export interface MarkControlPlaneInput {
   readonly nodeName: string;
-  /** `[]`: pods of anybody may run there. */
+  /** `[]`: all Pods may run on the node. */
   readonly taints: readonly Taint[];
-  /** How long the kubelet may take to register its Node. */
+  /** Timeout for the kubelet to register its Node. */
   readonly timeoutMs: number;
-  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  /** Plan as for an empty cluster if none exists (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
-  /** Null: the credentials are those of the host itself, which may do as much without us; or the Node was known for the host's own when the run was planned. */
+  /**
+   * Null: the credentials are the host's own, which could change the Node anyway, or the Node was verified
+   * when the run was planned.
+   */
   readonly check: OwnNodeCheck | null;
 }
 
-/** By which a control plane is known, and kept out of load balancers for the workload. */
+/** Labels that mark a control plane and exclude it from external load balancers. */
 const LABELS = { [CONTROL_PLANE_LABEL]: '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
 
-/** `absent`: not there yet; null: nothing is known. */
+/** `absent`: not registered yet; null: not known. */
 type Found = KubeObject | 'absent' | 'assumed-absent' | null;
 
 function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
@@ -37,11 +40,11 @@ function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
       return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent';
     },
     plan: (found, { nodeName, taints, check }) => {
-      if (found === null) return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
-      if (found === 'absent') return { changes: [], deferred: `marks Node ${nodeName} once its kubelet has registered it` };
+      if (found === null) return { changes: [], deferred: 'waits for the API server, which is available after wait-control-plane' };
+      if (found === 'absent') return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
       const marks = { labels: LABELS, taints };
       const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, marks);
-      if (diff === null) return { changes: [], noop: `Node ${nodeName} is marked as a control plane` };
+      if (diff === null) return { changes: [], noop: `Node ${nodeName} has the control plane labels and taints` };
       if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
       const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
       return { changes: [{ kind: 'mark-node', ref, patch: diff.patch, marks, isRecorded: false, reason: `${diff.missing} is missing` }] };

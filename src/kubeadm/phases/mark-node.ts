@@ -22,30 +22,32 @@ import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 export interface MarkNodeInput extends NodeMarks {
   readonly nodeName: string;
   /**
-   * The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. The marks are those that the host
-   * remembers: root on the host can write them, so they cause nothing but a warning. Null: marks are only added, and not recorded.
+   * The labels and taints are recorded in the cluster, and recorded ones that are no longer declared are
+   * removed. The value contains those stored on the host, which root on the host can change, so they cause
+   * only a warning. Null: labels and taints are only added, without a record.
    */
   readonly saved: NodeMarks | null;
-  /** An administrator's: a node may change neither. */
+  /** An administrator's cluster: a node must not change these labels and taints itself. */
   readonly admin: Cluster | null;
-  /** Null: the Node was known for the host's own when the run was planned. */
+  /** Null: the Node was verified when the run was planned. */
   readonly check: OwnNodeCheck | null;
 }
 
-/** A Node, and the record of the marks that runs applied to it; null: neither is known. */
+/** A Node, and the record of the labels and taints that earlier runs applied; null: not known. */
 export interface FoundNode {
   readonly node: KubeObject;
   readonly record: MarksRecord | null;
 }
 
-/** The API server refused (403) to show an administrator the Node or its record. */
+/** The API server refused (403) an administrator access to the Node or its record. */
 interface RefusedNode {
   readonly refused: AppError;
 }
 
 /**
- * Gives the Node the labels and taints that were declared for it and that its kubelet may not give it: those of kubernetes.io at any time, and any at all once
- * the Node is there. In a fleet those that were applied and are no longer declared are removed; marks of others stay. kubeadm leaves workers without.
+ * Sets the declared labels and taints that the kubelet must not set itself: those of kubernetes.io always,
+ * and all others after registration. In a fleet, applied labels and taints that are no longer declared are
+ * removed; those of others are kept. kubeadm does not mark workers.
  */
 export const markNode = definePhase<MarkNodeInput, FoundNode | RefusedNode | null>({
   name: 'mark-node',
@@ -63,7 +65,7 @@ export const markNode = definePhase<MarkNodeInput, FoundNode | RefusedNode | nul
   plan: planMarks,
 });
 
-/** Whether a Node or its record differs from what is declared. */
+/** Whether a Node or its record differs from the declared settings. */
 export function isPending({ node, record }: FoundNode, marks: NodeMarks): boolean {
   return diffNodeMarks(node, marks, record?.applied ?? null) !== null || (record !== null && !isRecorded(record, marks));
 }
@@ -89,13 +91,13 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
   if (!hasMarks(input) && !pending) return withWarnings({ changes: [], noop: 'no labels or taints were declared' }, warnings);
   if (found === null)
     return admin === null
-      ? { changes: [], noop: 'the kubelet registers with its labels and taints' }
-      : { changes: [], deferred: `gives Node ${nodeName} its labels and taints once it is there` };
-  if (!pending) return withWarnings({ changes: [], noop: `Node ${nodeName} has its labels and taints` }, warnings);
+      ? { changes: [], noop: 'the kubelet sets its labels and taints at registration' }
+      : { changes: [], deferred: `sets the labels and taints after Node ${nodeName} is registered` };
+  if (!pending) return withWarnings({ changes: [], noop: `the labels and taints of Node ${nodeName} are unchanged` }, warnings);
   const diff = diffNodeMarks(found.node, input, found.record?.applied ?? null);
   if (admin === null) {
     const missing = diff === null ? [] : [unmarked(nodeName, diff.missing)];
-    return { changes: [], noop: `Node ${nodeName} is left as it is`, warnings: [...missing, ...warnings] };
+    return { changes: [], noop: `Node ${nodeName} is unchanged`, warnings: [...missing, ...warnings] };
   }
   if (isUnchecked(input.check)) return { changes: [], deferred: waitsForCheck(nodeName) };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
@@ -107,10 +109,14 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
   );
 }
 
-/** What could not be compared is to be applied: applying it fails with the missing right, or succeeds where the right was granted meanwhile. */
+/**
+ * Without a comparison, the change is planned anyway: it fails with the missing permission, or succeeds if
+ * the permission was granted meanwhile.
+ */
 function planUnread({ refused }: RefusedNode, { nodeName, saved, labels, taints, check }: MarkNodeInput): PhasePlan {
-  const reason = `its labels and taints could not be compared: ${refused.problems[0]?.message ?? refused.message}`;
-  if (isUnchecked(check)) return { changes: [], deferred: `marks Node ${nodeName} when the credentials may read it: ${reason}` };
+  const reason = `cannot compare its labels and taints: ${refused.problems[0]?.message ?? refused.message}`;
+  if (isUnchecked(check))
+    return { changes: [], deferred: `sets the labels and taints once the credentials may read Node ${nodeName}: ${reason}` };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   const patch = diffNodeMarks(null, { labels, taints })?.patch ?? {};
   return { changes: [{ kind: 'mark-node', ref, patch, marks: { labels, taints }, isRecorded: saved !== null, reason }] };
@@ -121,8 +127,8 @@ function withWarnings(plan: PhasePlan, warnings: readonly Warning[]): PhasePlan 
 }
 
 /**
- * Warns of marks that the host remembers, that are no longer declared, that its Node still has and that no record says a run applied. Such
- * marks stay: the file of the host proves nothing.
+ * Warns of labels and taints that are stored on the host, no longer declared, still on the Node, and without
+ * a record that kubeletadm applied them. They are kept: the file on the host proves nothing.
  */
 function keptWarnings({ node, record }: FoundNode, { nodeName, saved, labels, taints }: MarkNodeInput): readonly Warning[] {
   if (saved === null) return [];
@@ -140,12 +146,12 @@ function reasonOf(diff: NodeMarksDiff | null): string {
 }
 
 function notRemoved(nodeName: string, kept: string): Warning {
-  const why = `${NODE_SETTINGS_PATH} of the host names them, but no record in namespace ${MARKS_NAMESPACE} says that this program set them`;
-  const message = `Node ${nodeName} keeps marks that are no longer declared: ${kept}. ${why}. Check each of them before removing it with kubectl`;
+  const why = `${NODE_SETTINGS_PATH} on the host lists them, but no record in namespace ${MARKS_NAMESPACE} shows that kubeletadm set them`;
+  const message = `Node ${nodeName} keeps labels or taints that are no longer declared: ${kept}. ${why}. Check each one before removing it with kubectl`;
   return { code: 'NODE_MARKS_NOT_REMOVED', message };
 }
 
 function unmarked(nodeName: string, missing: string): Warning {
-  const message = `Node ${nodeName} has no ${missing}: its kubelet cannot add it to the registered Node. Give the credentials of an administrator with --kubeconfig`;
+  const message = `Node ${nodeName} lacks ${missing}: the kubelet cannot add it to a registered Node. Pass an administrator kubeconfig with --kubeconfig`;
   return { code: 'NODE_NOT_MARKED', message };
 }

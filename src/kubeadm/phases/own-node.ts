@@ -1,24 +1,24 @@
 import type { PhaseContext } from '../../host/phase.ts';
 
 /**
- * Whether the Node that a phase changes is the Node of the host, for a host that could not show it when the
- * run was planned: it had not joined.
+ * Checks at apply time that the Node to be changed belongs to the host, for a host that had not joined when
+ * the run was planned.
  */
 export interface OwnNodeCheck {
   readonly isDone: boolean;
-  /** @throws AppError with what speaks against it: the host cannot prove to be that Node, or another one */
+  /** @throws AppError: the host cannot prove to be this Node, or is another one */
   run(context: PhaseContext): Promise<void>;
 }
 
 /**
- * A change of the Node has to wait. Null: what the host is was known when the run was planned, or the
- * credentials are the host's own.
+ * Whether a change of the Node must wait. Null: the host was verified when the run was planned, or the
+ * credentials are its own.
  */
 export function isUnchecked(check: OwnNodeCheck | null): boolean {
   return check !== null && !check.isDone;
 }
 
-/** Why a change waits, for the plan. */
+/** Why a change is deferred, for the plan. */
 export function waitsForCheck(nodeName: string): string {
-  return `changes Node ${nodeName} once the host has proved to be that Node`;
+  return `changes Node ${nodeName} after the host has proved to be this Node`;
 }

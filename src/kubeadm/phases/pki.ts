@@ -3,16 +3,15 @@ import { CERTIFICATES, SERVICE_ACCOUNT } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
 
-/** The files of a control plane's certificates and kubeconfigs that are to be made, as `preparePki` decided. */
+/** The certificate and kubeconfig files to write, as decided by `preparePki`. */
 export interface PkiInput {
   /** By the name of the certificate, and `sa`. */
   readonly certificates: ReadonlyMap<string, WriteFilesInput>;
-  /** By the name of the kubeconfig. */
   readonly kubeconfigs: ReadonlyMap<string, WriteFilesInput>;
 }
 
-const EXISTING_CERTIFICATE = 'the certificate and its key are there and good';
-const EXISTING_KUBECONFIG = 'it is there and good';
+const EXISTING_CERTIFICATE = 'the certificate and its key are valid';
+const EXISTING_KUBECONFIG = 'the kubeconfig is valid';
 
 /** init's phases `certs/ca` to `certs/sa`, in kubeadm's order. */
 export const certsPhases: readonly Phase<PkiInput>[] = [
@@ -22,7 +21,7 @@ export const certsPhases: readonly Phase<PkiInput>[] = [
   partOf('certificates', SERVICE_ACCOUNT, [
     `certs/${SERVICE_ACCOUNT}`,
     'Generate a private key for signing service account tokens along with its public key',
-    'the keys are there and good',
+    'the keys are valid',
   ]),
 ];
 
@@ -36,12 +35,12 @@ export const joinPkiPhases: readonly Phase<PkiInput>[] = [
   allOf('certificates', [
     'control-plane-prepare/certs',
     'Generate the certificates of the control plane',
-    'the certificates and their keys are there and good',
+    'the certificates and their keys are valid',
   ]),
   allOf('kubeconfigs', [
     'control-plane-prepare/kubeconfig',
     'Generate admin.conf, controller-manager.conf and scheduler.conf',
-    'they are there and good',
+    'the kubeconfigs are valid',
   ]),
 ];
 
@@ -49,7 +48,7 @@ export const joinPkiPhases: readonly Phase<PkiInput>[] = [
 export const downloadCertsPhase: Phase<WriteFilesInput> = writeFilesPhase(
   'control-plane-prepare/download-certs',
   'Download the certificates shared by control planes',
-  'the certificates that control planes share are there',
+  'the shared certificates exist',
 );
 
 type Texts = readonly [name: string, short: string, noop: string];
@@ -69,7 +68,7 @@ function allOf(part: keyof PkiInput, texts: Texts): Phase<PkiInput> {
   });
 }
 
-const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'this cluster has none' };
+const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'not used by this cluster' };
 
 function phaseOver(texts: Texts, select: (input: PkiInput) => WriteFilesInput): Phase<PkiInput> {
   const phase = writeFilesPhase(...texts);

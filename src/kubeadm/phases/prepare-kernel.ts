@@ -13,7 +13,7 @@ import type { HostPreparation } from '../../host/install/model.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 
-/** Turns swap off, now and after the next boot, where that is declared. */
+/** Disables swap now and at boot, if declared. */
 export const turnOffSwap = definePhase<HostPreparation, SwapFacts>({
   name: 'swap',
   short: 'Disable swap',
@@ -21,7 +21,7 @@ export const turnOffSwap = definePhase<HostPreparation, SwapFacts>({
   plan: planSwapOff,
 });
 
-/** Loads kernel modules, now and at each boot. */
+/** Loads kernel modules now and at boot. */
 export const loadKernelModules = definePhase<HostPreparation, ModuleFacts>({
   name: 'kernel-modules',
   short: 'Load kernel modules',
@@ -29,7 +29,7 @@ export const loadKernelModules = definePhase<HostPreparation, ModuleFacts>({
   plan: (facts, { kernelModules }) => planModules(kernelModules ?? [], facts),
 });
 
-/** Sets kernel parameters, now and at each boot. */
+/** Sets kernel parameters now and at boot. */
 export const setSysctls = definePhase<HostPreparation, SysctlFacts>({
   name: 'sysctls',
   short: 'Set kernel parameters',

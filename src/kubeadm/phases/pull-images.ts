@@ -13,13 +13,13 @@ export interface PullImagesInput {
   readonly ignored?: boolean;
 }
 
-/** What the runtime has; null: it cannot be asked. */
+/** The images of the runtime; null: it cannot be queried. */
 type Found = ReadonlySet<string> | null;
 
 /**
- * Has the container runtime fetch what the control plane is made of, before anything is written: an image that cannot be had is found out here.
- * kubeadm 1.36: preflight of init and join --control-plane, check ImagePull. It speaks to the runtime itself; here crictl or ctr does, and where neither can the
- * kubelet fetches images when it starts the pods.
+ * Pulls the control plane images before anything is written, so that an unavailable image fails early.
+ * kubeadm 1.36: preflight of init and join --control-plane, check ImagePull, which uses CRI directly. Here
+ * crictl or ctr is used; without either, the kubelet pulls images when it starts the Pods.
  */
 export const pullImages = definePhase<PullImagesInput, Found>({
   name: 'preflight/pull-images',
@@ -29,10 +29,13 @@ export const pullImages = definePhase<PullImagesInput, Found>({
     if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };
     if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
     if (found === null)
-      return { changes: [], noop: 'neither crictl nor ctr can ask the container runtime: the kubelet pulls images as it starts pods' };
+      return {
+        changes: [],
+        noop: 'neither crictl nor ctr can query the container runtime: the kubelet pulls the images when it starts the Pods',
+      };
     const missing = policy === 'Always' ? images : images.filter((image) => !found.has(fullImageName(image)));
-    if (missing.length === 0) return { changes: [], noop: 'the images are there' };
-    const reason = policy === 'Always' ? 'imagePullPolicy is Always' : 'it is missing';
+    if (missing.length === 0) return { changes: [], noop: 'the images exist on the host' };
+    const reason = policy === 'Always' ? 'imagePullPolicy is Always' : 'not on the host';
     return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, reason }) as const) };
   },
 });
@@ -43,7 +46,10 @@ function runtimeImages(criSocket: string): Fact<Found> {
   );
 }
 
-/** Names with tags and digests, of `crictl images --output json` or one a line; null when it is neither. */
+/**
+ * Image names with tags and digests from `crictl images --output json`, or one per line; null for other
+ * output.
+ */
 export function parseImages(text: string): Found {
   const lines = text.split('\n').filter(Boolean);
   if (lines.every((line) => /^[^\s{[]\S*$/.test(line) && /[:@]./.test(line.slice(1)))) return new Set(lines);

@@ -7,16 +7,18 @@ const ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
 
 export interface RemoveSocketAnnotationInput {
   readonly nodeName: string;
-  /** Null: the credentials are the node's own, or the Node was known for the host's own when the run was planned. */
+  /** Null: the credentials are the node's own, or the Node was verified when the run was planned. */
   readonly check: OwnNodeCheck | null;
 }
 
-/** Whether a Node has what older kubeadm noted there. */
 export function hasSocketAnnotation(node: KubeObject | null): boolean {
   return node?.metadata.annotations?.[ANNOTATION] !== undefined;
 }
 
-/** Takes off the Node what older kubeadm noted there: the socket is in instance-config.yaml now. kubeadm 1.36: part of upgrade's kubelet-config. */
+/**
+ * Removes the CRI socket annotation of older kubeadm versions from the Node: the socket is in
+ * instance-config.yaml now. kubeadm 1.36: part of upgrade's kubelet-config.
+ */
 export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, KubeObject | null>({
   name: 'kubelet-config/cri-socket-annotation',
   short: 'Remove the CRI socket annotation from the Node',
@@ -29,10 +31,10 @@ export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, K
     }
   },
   plan: (node, { nodeName, check }) => {
-    if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no annotation of the CRI socket` };
+    if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no CRI socket annotation` };
     if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     const patch = { metadata: { annotations: { [ANNOTATION]: null } } };
-    return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the socket is in instance-config.yaml' }] };
+    return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the CRI socket is set in instance-config.yaml' }] };
   },
 });

@@ -12,10 +12,10 @@ import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-
 import { type WaitBootstrapInput, waitForIdentity } from './kubelet-wait-bootstrap.ts';
 
 export interface RenewKubeletInput {
-  /** Null: the certificate is good, and nothing is to be done; `noop` says so. */
+  /** Null: the certificate is valid and nothing is changed; `noop` gives the reason. */
   readonly bootstrapConf: DesiredFile | null;
   readonly noop: string;
-  /** Where what the kubelet logged in with so far is kept. */
+  /** Directory for the previous credentials of the kubelet. */
   readonly asideDir: string;
   readonly health: HealthTarget;
   readonly wait: WaitBootstrapInput;
@@ -29,8 +29,9 @@ interface Facts {
 const NAME = 'renew-kubelet';
 
 /**
- * Makes the kubelet bootstrap itself anew: its kubeconfig and certificate are moved aside, a bootstrap kubeconfig takes their place. When no certificate comes
- * they are put back; the kubelet is then left running, it may be one that would not start again.
+ * Repeats the TLS bootstrap of the kubelet: its kubeconfig and certificate are moved to another directory and
+ * replaced by a bootstrap kubeconfig. If no certificate is issued they are restored without a kubelet
+ * restart, because a restarted kubelet might fail to start.
  */
 export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
   name: NAME,
@@ -41,13 +42,21 @@ export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
   },
   plan: ({ files, init }, { bootstrapConf, noop, asideDir }) => {
     if (bootstrapConf === null) return { changes: [], noop };
-    const reason = 'the kubelet is to bootstrap itself anew';
+    const reason = 'the kubelet repeats its TLS bootstrap';
     const aside = [KUBELET_CONF, KUBELET_CLIENT_PEM].filter((path) => (files.get(path) ?? null) !== null);
     const write = diffFile(files.get(bootstrapConf.path) ?? null, bootstrapConf);
     const changes: readonly Change[] = [
       ...(aside.length === 0
         ? []
-        : [{ kind: 'make-directory', path: asideDir, mode: 0o700, owner: 'root:root', reason: 'for what is moved aside' } as const]),
+        : [
+            {
+              kind: 'make-directory',
+              path: asideDir,
+              mode: 0o700,
+              owner: 'root:root',
+              reason: 'for the previous credentials of the kubelet',
+            } as const,
+          ]),
       ...(write === null ? [] : [write]),
       ...aside.map((path) => ({ kind: 'move-file', path, to: `${asideDir}/${path.replace(/^.*\//, '')}`, reason }) as const),
       ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', reason } as const] : []),

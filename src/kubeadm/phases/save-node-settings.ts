@@ -7,13 +7,14 @@ import { encodeNodeSettings, NODE_SETTINGS_PATH, type NodeSettings } from '../no
 
 export interface SaveNodeSettingsInput {
   readonly memory: NodeSettings;
-  /** False for a user who may not chown (an unprivileged `--rootfs`). */
+  /** False for a user without permission to chown (an unprivileged `--rootfs`). */
   readonly mayChown: boolean;
 }
 
 /**
- * Keeps on the host what was declared for its node, so that `upgrade node` needs none of it again. It comes after the kubelet was found healthy with it: what
- * was rolled back is never remembered. A child of the phase that writes the kubelet's files: the two are run and skipped together.
+ * Stores the settings declared for a node on its host, so that `upgrade node` can reuse them. Runs after the
+ * kubelet was healthy with them: rolled-back settings are never stored. Child of the phase that writes the
+ * kubelet files, so both are run or skipped together.
  */
 function saveNodeSettings(parent: string) {
   return definePhase<SaveNodeSettingsInput, FileFact | null>({
@@ -23,13 +24,11 @@ function saveNodeSettings(parent: string) {
     plan: (found, { memory, mayChown }) => {
       const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(memory), mode: 0o600, owner: 'root:root' };
       const change = diffFile(found, desired, { mayChown });
-      return change === null ? { changes: [], noop: 'what was declared for this node is remembered' } : { changes: [change] };
+      return change === null ? { changes: [], noop: 'the stored node settings are unchanged' } : { changes: [change] };
     },
   });
 }
 
-/** Of init and join. */
 export const saveStartedNodeSettings = saveNodeSettings('kubelet-start');
 
-/** Of upgrade node. */
 export const saveUpgradedNodeSettings = saveNodeSettings('kubelet-config');

@@ -9,23 +9,24 @@ import { type JoinsAsControlPlane, joinCommand } from '../token/join-command.ts'
 import { isSignedBy } from '../token/jws.ts';
 
 export interface ShowJoinCommandInput {
-  /** Those that nodes can find the cluster and log in by. */
+  /** Tokens that nodes can use for discovery and authentication. */
   readonly tokens: readonly Secret[];
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
-  /** The token itself is not to be shown. */
+  /** Do not print the token itself. */
   readonly withhold: boolean;
-  /** Control planes can join as well: how. Null: they cannot, or nobody asks. */
+  /** How control planes join. Null: they cannot, or it was not requested. */
   readonly controlPlane?: (() => JoinsAsControlPlane) | null;
-  /** Takes a command: it belongs on standard output, and nowhere else. */
+  /** Receives a command, which must be printed on standard output only. */
   readonly show: (command: SensitiveText, joins: 'worker' | 'control-plane') => void;
 }
 
 const NAME = 'show-join-command';
-/** kube-controller-manager signs within a second or two. */
+/** kube-controller-manager usually signs within two seconds. */
 const SIGNER_MS = 30_000;
 
 /**
- * Waits until nodes can find the cluster by the tokens, that is until cluster-info is signed with each, and gives the commands that join by them. Plans nothing.
+ * Waits until cluster-info is signed with each token, so that nodes can use it, and returns the join
+ * commands. Plans no changes.
  * kubeadm 1.36: init phase show-join-command, which does not wait.
  */
 export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
@@ -35,11 +36,10 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
   plan: () => ({ changes: [] }),
   verify: async (context, { tokens, apiServer, withhold, controlPlane, show }) => {
     if (context.cluster === null) return;
-    if (apiServer === null)
-      return warn(context, 'KUBECONFIG_NO_CA', 'the kubeconfig has no certificate authority: no join command can be made');
+    if (apiServer === null) return warn(context, 'KUBECONFIG_NO_CA', 'the kubeconfig contains no CA: cannot print a join command');
     if (tokens.length === 0) {
-      const hint = 'Run init phase bootstrap-token, or token create --print-join-command';
-      throw new AppError({ code: 'NO_TOKEN', message: 'there is no bootstrap token that nodes could join by', hint });
+      const hint = 'Run kubeletadm init phase bootstrap-token, or kubeletadm token create --print-join-command';
+      throw new AppError({ code: 'NO_TOKEN', message: 'no bootstrap token is usable for joining nodes', hint });
     }
     await waitForSignatures(context, context.cluster, tokens);
     for (const token of tokens) {
@@ -50,7 +50,7 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
   },
 });
 
-/** Goes on after a while without them: in a cluster that does not sign, nodes can still join in other ways. */
+/** Continues without signatures after a timeout: nodes can still join in other ways. */
 async function waitForSignatures(context: PhaseContext, cluster: Cluster, tokens: readonly Secret[]): Promise<void> {
   const { clock, reporter, signal } = context;
   const message = (ids: readonly string[]) => `ConfigMap kube-public/cluster-info has no signature for token ${ids.join(', ')}`;
@@ -69,13 +69,13 @@ async function waitForSignatures(context: PhaseContext, cluster: Cluster, tokens
         warn(
           context,
           'CLUSTER_INFO_UNSIGNED',
-          `${message(ids)} after ${Math.round(waitedMs / 1000)}s. Does kube-controller-manager run with --controllers=*,bootstrapsigner,tokencleaner? Until it signs, nodes can join with --ca-cert or --discovery-file`,
+          `${message(ids)} after ${Math.round(waitedMs / 1000)}s. Check that kube-controller-manager runs with --controllers=*,bootstrapsigner,tokencleaner. Until cluster-info is signed, nodes can join with --ca-cert or --discovery-file`,
         ),
     },
   );
 }
 
-/** Ids of the tokens that cluster-info, as it is now, is not signed with. */
+/** Ids of the tokens without a valid signature in the current cluster-info. */
 async function unsignedTokens(cluster: Cluster, tokens: readonly Secret[]): Promise<readonly string[]> {
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', ...CLUSTER_INFO });
   const data = found === null ? {} : dataOf(found);

@@ -5,9 +5,12 @@ import { type ControlPlaneNode, hasLocalEtcd } from '../control-plane/model.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
 import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
 
-/** Writes the manifest of a static pod, which the kubelet then starts; that of an older one it stops first. kubeadm 1.36: the phase of this name. */
+/**
+ * Writes the manifest of a static Pod. The kubelet stops the Pod of the previous manifest and starts the new
+ * one. kubeadm 1.36: the phase of this name.
+ */
 function staticPodPhase(name: string, what: string): Phase<WriteFilesInput> {
-  return writeFilesPhase(name, `Write the static Pod manifest of ${what}`, 'its manifest is as wanted');
+  return writeFilesPhase(name, `Write the static Pod manifest of ${what}`, 'the manifest is unchanged');
 }
 
 /** kubeadm 1.36: init phase etcd/local. */
@@ -18,17 +21,19 @@ export const controlPlaneApiserver = staticPodPhase('control-plane/apiserver', '
 export const controlPlaneControllerManager = staticPodPhase('control-plane/controller-manager', 'kube-controller-manager');
 /** kubeadm 1.36: init phase control-plane/scheduler. */
 export const controlPlaneScheduler = staticPodPhase('control-plane/scheduler', 'kube-scheduler');
-/** kubeadm 1.36: join phase control-plane-prepare/control-plane: all of them but etcd, which joins later. */
+/**
+ * kubeadm 1.36: join phase control-plane-prepare/control-plane: all manifests except etcd, which joins later.
+ */
 export const controlPlanePrepare = writeFilesPhase(
   'control-plane-prepare/control-plane',
   'Write the static Pod manifests of the control plane',
-  'their manifests are as wanted',
+  'the manifests are unchanged',
 );
 
 /**
- * What a phase of static pods needs: the manifests of these components, and the directories they are in or live in. With external etcd there is no manifest
- * of etcd.
- * @throws AppError when a patch does not fit (see `patchedObject`)
+ * Input of a static Pod phase: the manifests of the components, and their manifest and data directories. With
+ * external etcd, no etcd manifest.
+ * @throws AppError when a patch cannot be applied (see `patchedObject`)
  */
 export function staticPodsInput(
   node: ControlPlaneNode,

@@ -10,32 +10,31 @@ import { CERTS_TOKEN_DESCRIPTION, CERTS_TTL, KUBEADM_CERTS, kubeadmCertsRbac } f
 import { readTokenSecret, remainingMs, tokenSecret, tokenSecretRef } from '../token/token-secret.ts';
 import { findObjects } from './find-objects.ts';
 
-/** A file to be handed on. */
 export interface UploadedFile {
-  /** Its name in the Secret. */
+  /** Its key in the Secret. */
   readonly entry: string;
-  /** Null: there is none, its place stays empty. */
+  /** Null: the file does not exist; its value stays empty. */
   readonly text: SensitiveText | null;
-  /** To encrypt it with, once. */
+  /** Nonce for its encryption, used once. */
   readonly nonce: Uint8Array;
 }
 
 export interface UploadCertsInput {
   readonly files: readonly UploadedFile[];
   readonly key: Secret;
-  /** Made for this run: what is there cannot be read with it. */
+  /** The key is new, so existing uploads cannot be decrypted with it. */
   readonly keyIsNew: boolean;
-  /** A new bootstrap token that lets nobody in: the Secret ends with it. */
+  /** A bootstrap token without usages that owns the Secret: the Secret is deleted when it expires. */
   readonly token: Secret;
   readonly now: Date;
   readonly assumeEmptyCluster: boolean;
-  /** Takes the key once certificates are there: it belongs on standard output. */
+  /** Receives the key after the upload; it must be printed on standard output only. */
   readonly show: (key: Secret) => void;
 }
 
 interface Found {
   readonly certs: KubeObject | null;
-  /** The Secret of the token it ends with. */
+  /** The token Secret that owns it. */
   readonly owner: KubeObject | null;
   readonly rbac: readonly (KubeObject | null)[];
 }
@@ -43,11 +42,12 @@ interface Found {
 const RBAC = kubeadmCertsRbac();
 const NOTHING: Found = { certs: null, owner: null, rbac: RBAC.map(() => null) };
 
-/** Certificates that last less than this are uploaded anew: somebody still has to join by them. */
+/** Certificates that expire sooner are uploaded again, so that there is time to join. */
 const USABLE_MS = 600_000;
 
 /**
- * Hands the certificates that all control planes share on to those that join, encrypted, for two hours. With a null input: it was not asked for.
+ * Uploads the certificates shared by control planes, encrypted, for two hours. With a null input: not
+ * requested.
  * kubeadm 1.36: init phase upload-certs
  */
 export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
@@ -60,14 +60,16 @@ export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
     return { certs, owner: await ownerOf(cluster, certs), rbac: await findObjects(cluster, RBAC) };
   },
   plan: (found, input) => {
-    if (input === null) return { changes: [], noop: 'it was not asked for (--upload-certs)' };
+    if (input === null) return { changes: [], noop: 'not requested (--upload-certs)' };
     if (found === null) return { changes: [], deferred: 'needs the API server' };
     const reason = reasonToUpload(found, input);
     const changes = [
       ...(reason === null ? [] : uploads(found, input, reason)),
       ...RBAC.flatMap((object, i) => diffRbac(found.rbac[i] ?? null, object)),
     ];
-    return changes.length > 0 ? { changes } : { changes, noop: 'the certificates are there, and the key opens them' };
+    return changes.length > 0
+      ? { changes }
+      : { changes, noop: 'the uploaded certificates are current and the certificate key decrypts them' };
   },
   verify: async ({ cluster }, input) => {
     if (input !== null && cluster !== null) input.show(input.key);
@@ -79,10 +81,10 @@ async function ownerOf(cluster: Cluster, certs: KubeObject | null): Promise<Kube
   return owner?.kind !== 'Secret' || owner.name === undefined ? null : cluster.get({ ...KUBEADM_CERTS, name: owner.name });
 }
 
-/** Why the certificates are uploaded; null when those that are there will do. */
+/** Why the certificates are uploaded; null when the existing ones are usable. */
 function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: UploadCertsInput): string | null {
-  if (certs === null) return 'it is missing';
-  if (keyIsNew) return 'there is a new certificate key';
+  if (certs === null) return 'does not exist';
+  if (keyIsNew) return 'a new certificate key was generated';
   const data = (certs.data ?? {}) as Readonly<Record<string, string>>;
   const isCurrent = files.every(({ entry, text }) => {
     const bytes = Buffer.from(data[entry] ?? '', 'base64');
@@ -90,10 +92,10 @@ function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: 
     const opened = decryptWithCertificateKey(bytes, key);
     return opened !== null && revealText(opened) === revealText(text);
   });
-  if (!isCurrent) return 'it holds something else, or for another certificate key';
+  if (!isCurrent) return 'it differs, or is encrypted with another certificate key';
   const token = owner === null ? null : readTokenSecret(owner);
   const left = token === null || typeof token === 'string' ? null : remainingMs(token, now);
-  return left === null || left >= USABLE_MS ? null : 'it ends soon';
+  return left === null || left >= USABLE_MS ? null : 'it expires soon';
 }
 
 function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput, reason: string): readonly ClusterChange[] {
@@ -109,5 +111,5 @@ function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput,
     certs === null
       ? { kind: 'create-object', object: { ...type, metadata: { name, namespace }, data }, owner, reason }
       : { kind: 'update-object', object: { ...certs, data }, before: certs, owner, reason };
-  return [{ kind: 'create-object', object: life, reason: 'the certificates end with it, in two hours' }, write];
+  return [{ kind: 'create-object', object: life, reason: 'the uploaded certificates expire with it, in two hours' }, write];
 }

@@ -10,17 +10,21 @@ import { CLUSTER_CONFIGURATION_KEY, kubeadmConfigMap, kubeadmConfigRbac } from '
 import { findObjects } from './find-objects.ts';
 
 export interface UploadKubeadmConfigInput {
-  /** The ClusterConfiguration as kubeadm stores it; null when the version of the control plane is not known. */
+  /** The ClusterConfiguration as stored by kubeadm; null when the control plane version is not known. */
   readonly clusterConfiguration: JsonObject | null;
-  /** The one in the cluster in the same form, without what was declared in this run and without what we do not know; null when there is none. */
+  /**
+   * The ClusterConfiguration of the cluster in the same form, without the values declared in this run and
+   * without unknown fields; null when there is none.
+   */
   readonly understood: JsonObject | null;
-  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  /** Plan as for an empty cluster if none exists (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
 }
 
 /**
- * Uploads the ClusterConfiguration with the RBAC that lets nodes read it: joins and upgrades, kubeadm's too, take the settings of the cluster from there.
- * One that is there only gets what was declared. kubeadm 1.36: init phase upload-config/kubeadm (which replaces it).
+ * Uploads the ClusterConfiguration with the RBAC rules that let nodes read it: joins and upgrades, also
+ * kubeadm's, use these settings. In an existing ConfigMap only declared values are changed. kubeadm 1.36:
+ * init phase upload-config/kubeadm (which replaces it).
  */
 export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonly (KubeObject | null)[] | null>({
   name: 'upload-config/kubeadm',
@@ -31,7 +35,7 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
     return findObjects(cluster, desired);
   },
   plan: (found, { clusterConfiguration, understood }) => {
-    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     if (clusterConfiguration === null) return { changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' };
     const [role, binding] = kubeadmConfigRbac();
     const [foundMap = null, foundRole = null, foundBinding = null] = found;
@@ -40,16 +44,16 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
       ...diffRbac(foundRole, role),
       ...diffRbac(foundBinding, binding),
     ];
-    return { changes, ...(changes.length > 0 ? {} : { noop: 'ConfigMap kube-system/kubeadm-config and its RBAC are current' }) };
+    return { changes, ...(changes.length > 0 ? {} : { noop: 'ConfigMap kube-system/kubeadm-config and its RBAC rules are unchanged' }) };
   },
 });
 
-/** What others put beside the ClusterConfiguration stays. */
+/** Other keys of the ConfigMap are kept. */
 function diffConfigMap(found: KubeObject | null, desired: JsonObject, understood: JsonObject | null): readonly ClusterChange[] {
-  if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(desired), reason: 'it is missing' }];
+  if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(desired), reason: 'does not exist' }];
   const existing = readYaml(dataOf(found)[CLUSTER_CONFIGURATION_KEY] ?? '');
   const after = isJsonObject(existing) && understood !== null ? overlayChanges(existing, understood, desired) : desired;
   if (jsonEqual(existing, after)) return [];
   const object = { ...found, data: { ...dataOf(found), ...dataOf(kubeadmConfigMap(after)) } };
-  return [{ kind: 'update-object', object, before: found, reason: 'other settings were declared' }];
+  return [{ kind: 'update-object', object, before: found, reason: 'the declared settings differ' }];
 }

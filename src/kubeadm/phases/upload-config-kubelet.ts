@@ -7,23 +7,24 @@ import { kubeletConfigMap, kubeletConfigMapName, kubeletConfigRbac } from '../ku
 import { findObjects } from './find-objects.ts';
 
 export interface UploadKubeletConfigInput {
-  /** Minor version of the control plane; it names the ConfigMap. */
+  /** Minor version of the control plane; determines the name of the ConfigMap. */
   readonly controlPlaneMinor: number;
   /** The KubeletConfiguration for all nodes, as YAML. */
   readonly yaml: string;
-  /** The user gave no KubeletConfiguration: the ConfigMap may be made anew at any time. */
+  /** The user provided no KubeletConfiguration: the ConfigMap may be regenerated at any time. */
   readonly generated: boolean;
   /** Replace a ConfigMap that was edited by hand. */
   readonly forceUpload: boolean;
-  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  /** Plan as for an empty cluster if none exists (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
 }
 
 type Found = { readonly configMap: KubeObject | null; readonly role: KubeObject | null; readonly binding: KubeObject | null } | null;
 
 /**
- * Uploads the KubeletConfiguration of all nodes with the RBAC that lets nodes read it. A ConfigMap that was edited by hand is shown as a diff and kept.
- * kubeadm 1.36: init phase upload-config/kubelet (which overwrites it).
+ * Uploads the KubeletConfiguration of all nodes with the RBAC rules that let nodes read it. A ConfigMap that
+ * was edited by hand is kept, and the difference is shown. kubeadm 1.36: init phase upload-config/kubelet
+ * (which overwrites it).
  */
 export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, Found>({
   name: 'upload-config/kubelet',
@@ -38,7 +39,7 @@ export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, Found>(
     return { configMap, role, binding };
   },
   plan: (found, input) => {
-    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     return planUpload(found, input);
   },
 });
@@ -57,8 +58,8 @@ function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput):
       : {
           noop:
             warnings.length > 0
-              ? `ConfigMap kube-system/${name} is kept as it is`
-              : `ConfigMap kube-system/${name} and its RBAC are current`,
+              ? `ConfigMap kube-system/${name} is kept`
+              : `ConfigMap kube-system/${name} and its RBAC rules are unchanged`,
         };
   return { changes, warnings, ...noop };
 }

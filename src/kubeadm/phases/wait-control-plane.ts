@@ -19,8 +19,9 @@ export interface WaitControlPlaneInput {
 const NAME = 'wait-control-plane';
 
 /**
- * Waits until the components of the control plane say that they are well. Plans nothing.
- * kubeadm 1.36: phase wait-control-plane of init and join; all components at once, every 500 ms, up to `timeouts.controlPlaneComponentHealthCheck`.
+ * Waits until the components of the control plane are healthy. Plans no changes.
+ * kubeadm 1.36: phase wait-control-plane of init and join; checks all components in parallel every 500 ms,
+ * until `timeouts.controlPlaneComponentHealthCheck`.
  */
 export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly init: 'systemd' | 'openrc' | null }>({
   name: NAME,
@@ -32,7 +33,7 @@ export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly in
 });
 
 /**
- * @throws AppError CONTROL_PLANE_UNHEALTHY with what the component that failed said last
+ * @throws AppError CONTROL_PLANE_UNHEALTHY with the last log line of the failed component
  */
 async function waitForComponents(context: PhaseContext, input: WaitControlPlaneInput): Promise<void> {
   const { host, reporter, signal } = context;
@@ -47,7 +48,7 @@ async function waitForComponents(context: PhaseContext, input: WaitControlPlaneI
         for (const { name } of left) {
           if (!isWell(answers[name], waitedMs)) continue;
           well.add(name);
-          const message = `${name} is well after ${Math.round(waitedMs / 1000)} s`;
+          const message = `${name} is healthy after ${Math.round(waitedMs / 1000)} s`;
           reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
         }
         const still = left.filter(({ name }) => !well.has(name));
@@ -76,10 +77,13 @@ function componentHealth(components: readonly ComponentEndpoint[]): Fact<Answers
   return combineFacts(Object.fromEntries(facts));
 }
 
-/** It forbids until its own roles are there; and for good where somebody took them from those who show no credentials. */
+/**
+ * The API server returns 403 until its roles exist, and permanently if an administrator removed anonymous
+ * access.
+ */
 const FORBIDS_MS = 20_000;
 
-/** An API server that wants to know who asks is up. */
+/** An API server that requires authentication is running. */
 function isWell(answer: HttpFact | undefined, waitedMs: number): boolean {
   if (answer === undefined || 'error' in answer) return false;
   return answer.status === 200 || answer.status === 401 || (answer.status === 403 && waitedMs >= FORBIDS_MS);
@@ -104,15 +108,15 @@ async function unhealthy(
   const logs = await deprecationMessages(context, criSocket, still);
   const problems = still.map(({ name, url }) => {
     const log = logs.get(name);
-    const reported = log === undefined ? '' : `. Its container said last: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
-    const message = `${NAME}: ${name} is not well after ${Math.round(waitedMs / 1000)}s: ${url}: ${describe(answers[name])}${reported}`;
-    const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet, then run the same command again`;
+    const reported = log === undefined ? '' : `. Last line of its container log: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
+    const message = `${NAME}: ${name} is not healthy after ${Math.round(waitedMs / 1000)}s: ${url}: ${describe(answers[name])}${reported}`;
+    const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet, then rerun the command`;
     return { host: context.host.name, code: 'CONTROL_PLANE_UNHEALTHY', message, hint };
   });
   return new AppError(problems, { detail: [...logs].map(([name, text]) => `${name}:\n${text}`).join('\n') });
 }
 
-/** The end of the log of each component, where it can be had. */
+/** The last log lines of each component, if available. */
 async function deprecationMessages(
   { host, signal }: PhaseContext,
   criSocket: string,

@@ -11,20 +11,23 @@ import { kubeletMessage } from '../../kubelet/kubelet-says.ts';
 
 export interface WaitNodeInput {
   readonly nodeName: string;
-  /** How long the Node may take to appear. */
+  /** Timeout for the Node to be registered. */
   readonly timeoutMs: number;
-  /** How long it may then take to be Ready; null: that is not waited for. */
+  /** Timeout for the Node to become Ready; null: do not wait for it. */
   readonly readyMs: number | null;
-  /** An administrator's, where there is one. */
+  /** The administrator's cluster, if configured. */
   readonly admin: Cluster | null;
 }
 
 const NAME = 'kubelet-wait-bootstrap/node';
 
-/** What is known of the Node; `unseen`: the credentials may not look. */
+/** The observed Node; `unseen`: the credentials may not read it. */
 type Observed = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObject | null | 'unseen' };
 
-/** Waits until the kubelet has registered its Node, and with a deadline for it until the Node is Ready. kubeadm ends before either. */
+/**
+ * Waits until the kubelet has registered its Node and, with `readyMs`, until the Node is Ready. kubeadm waits
+ * for neither.
+ */
 export const waitNode = definePhase<WaitNodeInput, Observed>({
   name: NAME,
   short: 'Wait until the Node is registered or, with --wait-ready, Ready',
@@ -35,9 +38,9 @@ export const waitNode = definePhase<WaitNodeInput, Observed>({
     if (init !== 'systemd') return { changes: [], deferred: 'the kubelet registers its Node when the host boots with these files' };
     if (node === 'unseen') return { changes: [], noop: `not waiting for Node ${nodeName}: the credentials may not read it` };
     if (node === null) return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
-    if (isNodeReady(node)) return { changes: [], noop: `Node ${nodeName} is there and Ready` };
+    if (isNodeReady(node)) return { changes: [], noop: `Node ${nodeName} is Ready` };
     if (readyMs !== null) return { changes: [], deferred: `waits until Node ${nodeName} is Ready` };
-    return { changes: [], noop: `Node ${nodeName} is there, not Ready yet: ${nodeIssues(node).join('; ')}` };
+    return { changes: [], noop: `Node ${nodeName} is registered but not Ready: ${nodeIssues(node).join('; ')}` };
   },
 });
 
@@ -50,7 +53,7 @@ async function findNode({ cluster }: PhaseContext, { nodeName, admin }: WaitNode
   try {
     return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
   } catch (error) {
-    // A bootstrap token may expire while its node is waited for.
+    // A bootstrap token may expire during the wait.
     const expired = admin === null && isAppError(error, 'CLUSTER_UNAUTHORIZED');
     if (expired || isAppError(error, 'CLUSTER_FORBIDDEN')) return 'unseen';
     throw error;
@@ -69,9 +72,11 @@ async function probeNode(context: PhaseContext, input: WaitNodeInput): Promise<P
 }
 
 /**
- * Waits until a Node is there and, with `readyMs`, Ready; returns at once where systemd does not run, or nobody may look.
- * @param phase names who waits
- * @throws AppError NODE_NOT_REGISTERED, NODE_NOT_READY, with what the kubelet says; what `Cluster` throws when the time is over
+ * Waits until a Node is registered and, with `readyMs`, Ready; returns immediately where systemd does not
+ * run, or without permission to read the Node.
+ * @param phase shown in messages
+ * @throws AppError NODE_NOT_REGISTERED, NODE_NOT_READY, with the kubelet's error; errors of `Cluster` at
+ *   the timeout
  */
 export async function waitForNode(context: PhaseContext, input: WaitNodeInput, phase = NAME): Promise<void> {
   const { host, signal } = context;
@@ -94,7 +99,7 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
       describe: async (away, waitedMs) => {
         if (away !== null) return `waiting for Node ${nodeName}, ${seconds(waitedMs)}: ${away.problems[0]?.message ?? ''}`;
         const reported = await kubeletMessage(context, waitedMs);
-        return `waiting for Node ${nodeName} to appear, ${seconds(waitedMs)}${reported === null ? '' : `: ${reported}`}`;
+        return `waiting for Node ${nodeName} to be registered, ${seconds(waitedMs)}${reported === null ? '' : `: ${reported}`}`;
       },
       timedOut: async (away, waitedMs) => {
         if (away !== null) throw away;
@@ -132,8 +137,8 @@ async function waitUntilReady(context: PhaseContext, input: WaitNodeInput & { re
 }
 
 function mayNotRead(host: string, phase: string, nodeName: string): AppError {
-  const message = `${phase}: the credentials may not look at Node ${nodeName}`;
-  return new AppError({ host, code: 'CLUSTER_FORBIDDEN', message, hint: 'Give those of an administrator with --kubeconfig' });
+  const message = `${phase}: the credentials may not read Node ${nodeName}`;
+  return new AppError({ host, code: 'CLUSTER_FORBIDDEN', message, hint: 'Pass an administrator kubeconfig with --kubeconfig' });
 }
 
 function seconds(ms: number): string {
@@ -144,14 +149,14 @@ interface Unregistered {
   readonly phase: string;
   readonly nodeName: string;
   readonly waitedMs: number;
-  /** By the kubelet. */
+  /** Error message of the kubelet. */
   readonly reported: string | null;
 }
 
 function notRegistered(host: string, { phase, nodeName, waitedMs, reported }: Unregistered): AppError {
   const after = `after ${Math.round(waitedMs / 1000)}s${reported === null ? '' : `: ${reported}`}`;
-  const message = `${phase}: the kubelet has its certificate, but no Node ${nodeName} ${after}`;
-  const hint = 'See journalctl -u kubelet on the host, then run the same command again';
+  const message = `${phase}: the kubelet has its certificate, but Node ${nodeName} is not registered ${after}`;
+  const hint = 'See journalctl -u kubelet on the host, then rerun the command';
   return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, hint });
 }
 
@@ -161,7 +166,7 @@ function notReady(
 ): AppError {
   const message = `${phase}: Node ${nodeName} is not Ready after ${Math.round(readyMs / 1000)}s: ${why}`;
   const hint = /cni|network/i.test(why)
-    ? 'Install a network plugin in the cluster (CNI), or see why its pod does not run on this node'
+    ? 'Install a CNI network plugin, or check why its Pod does not run on this node'
     : `See kubectl describe node ${nodeName}, and journalctl -u kubelet on the host`;
-  return new AppError({ host, code: 'NODE_NOT_READY', message, hint: `${hint}. Running the same command again goes on waiting` });
+  return new AppError({ host, code: 'NODE_NOT_READY', message, hint: `${hint}. Rerun the command to continue waiting` });
 }

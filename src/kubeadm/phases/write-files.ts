@@ -5,20 +5,19 @@ import { definePhase, type Phase } from '../../host/phase.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 
 export interface WriteFilesInput {
-  /** In the order they are written. */
   readonly files: readonly DesiredFile[];
-  /** Made before anything is written, when missing. */
+  /** Directories to create before the files are written. */
   readonly directories: readonly { readonly path: string; readonly mode: number }[];
-  /** False for a user who may not chown (an unprivileged `--rootfs`). */
+  /** False for a user without permission to chown (an unprivileged `--rootfs`). */
   readonly mayChown: boolean;
-  /** Why there is nothing to write, where that is so by the configuration (e.g. external etcd); a clause. */
+  /** Why no file is written because of the configuration (e.g. external etcd); a clause. */
   readonly skipped?: string;
 }
 
 /**
- * A phase that writes files and nothing else: certificates, kubeconfigs, static pods. What the files hold was decided before, from what is on the host:
- * the same again plans nothing.
- * @param noop what is said when all is as wanted, as a clause
+ * Creates a phase that only writes files: certificates, kubeconfigs, static Pods. Their content was decided
+ * before from the state of the host, so identical files plan no changes.
+ * @param noop reported when all files are unchanged, as a clause
  */
 export function writeFilesPhase(name: string, short: string, noop: string): Phase<WriteFilesInput> {
   return definePhase<WriteFilesInput, ReadonlyMap<string, FileFact | null>>({

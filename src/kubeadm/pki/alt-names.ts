@@ -3,10 +3,13 @@ import { apiServerServiceIp } from '../config/dns-ip.ts';
 import { splitHostPort } from '../config/rules.ts';
 import type { ControlPlaneNode } from '../control-plane/model.ts';
 
-/** What certificates and kubeconfigs of a control-plane node are made from. */
+/** Input for the certificates and kubeconfigs of a control plane node. */
 export type PkiConfiguration = Pick<ControlPlaneNode, 'cluster' | 'nodeName' | 'localAPIEndpoint'>;
 
-/** Subject alternative names: DNS names sorted, each once; addresses in the order they came, each once, as Go writes them. */
+/**
+ * Subject alternative names, without duplicates: DNS names sorted; addresses in input order, formatted as by
+ * Go.
+ */
 export interface AltNames {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
@@ -15,7 +18,8 @@ export interface AltNames {
 export const NO_NAMES: AltNames = { dnsNames: [], ipAddresses: [] };
 
 /**
- * Names of the API server: the node, the `kubernetes` service, the address that is advertised, the control-plane endpoint, and what the user added.
+ * SANs of the API server: the node name, the `kubernetes` Service, the advertised address, the control plane
+ * endpoint, and the names added by the user.
  * @throws AppError CONFIG_INVALID_SUBNET when the service subnet has no first address
  * @see kubeadm 1.36 certs/apiserver
  */
@@ -32,7 +36,7 @@ export function apiServerNames({ cluster, nodeName, localAPIEndpoint }: PkiConfi
 }
 
 /**
- * Names of the local etcd member, to clients or to its peers.
+ * SANs of the local etcd member, for clients or for peers.
  * @param added `serverCertSANs` or `peerCertSANs`
  * @see kubeadm 1.36 certs/etcd-server, certs/etcd-peer
  */

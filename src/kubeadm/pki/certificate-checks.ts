@@ -2,14 +2,14 @@ import { parseIp } from '../../base/text/ip.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 
 /**
- * Whether a certificate leads to an authority, directly or by way of others.
- * @param between certificates that may stand between them
- * @see Go crypto/x509 Verify: each must be signed by the next, and the next must be allowed to sign
+ * Whether a certificate chains to a CA, directly or through intermediates.
+ * @param between possible intermediate certificates
+ * @see Go crypto/x509 Verify: each certificate must be signed by the next one, which must be a CA
  */
 export function leadsTo(certificate: CertificateContent, between: readonly CertificateContent[], authority: CertificateContent): boolean {
   let reached = [certificate];
   let left = between;
-  // Each is looked at once, however they sign one another.
+  // Visits each intermediate once, which ends also for certificates that sign each other.
   while (reached.length > 0) {
     if (reached.some((one) => isIssuedBy(one, authority))) return true;
     const next = left.filter((one) => reached.some((below) => isIssuedBy(below, one)));
@@ -23,13 +23,13 @@ function isIssuedBy({ x509 }: CertificateContent, authority: CertificateContent)
   return authority.isAuthority && x509.checkIssued(authority.x509) && x509.verify(authority.x509.publicKey);
 }
 
-/** Whether it is the same certificate, byte for byte. */
+/** Whether two certificates are byte-for-byte identical. */
 export function isSameCertificate(a: CertificateContent, b: CertificateContent): boolean {
   return a.x509.raw.equals(b.x509.raw);
 }
 
 /**
- * The names a certificate is not good for, as `DNS:…` and `IP Address:…`.
+ * The desired SANs that a certificate lacks, as `DNS:…` and `IP:…`.
  * @see Go crypto/x509 VerifyHostname
  */
 export function missingNames(

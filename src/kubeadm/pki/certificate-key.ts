@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
 
 /**
- * The key that uploaded certificates are encrypted with: AES-256 in Galois/Counter mode; the nonce stands in front, the authentication tag behind.
+ * Encryption of uploaded certificates: AES-256-GCM; nonce first, authentication tag last.
  * @see kubeadm 1.36 util/crypto
  */
 
@@ -10,7 +10,7 @@ export const CERTIFICATE_KEY_BYTES = 32;
 export const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A key as people pass it on: 64 hexadecimal digits. */
+/** A key in its printed form: 64 hexadecimal digits. */
 export function formatCertificateKey(bytes: Uint8Array): Secret {
   return new Secret(Buffer.from(bytes).toString('hex'));
 }
@@ -18,14 +18,14 @@ export function formatCertificateKey(bytes: Uint8Array): Secret {
 /**
  * Encrypts a text.
  * @param key 64 hexadecimal digits
- * @param nonce 12 bytes that were never used with this key
+ * @param nonce 12 bytes, never reused with this key
  */
 export function encryptWithCertificateKey(text: SensitiveText, key: Secret, nonce: Uint8Array): Uint8Array {
   const cipher = createCipheriv('aes-256-gcm', keyBytes(key), nonce);
   return Buffer.concat([nonce, cipher.update(text.reveal(), 'utf8'), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** The text that was encrypted; null when it was with another key, or was changed. */
+/** Decrypts a text; null when the key is wrong or the data was modified. */
 export function decryptWithCertificateKey(data: Uint8Array, key: Secret): SensitiveText | null {
   if (data.length < NONCE_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', keyBytes(key), data.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });

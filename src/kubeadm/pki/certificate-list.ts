@@ -6,21 +6,21 @@ import { type AltNames, apiServerNames, etcdNames, NO_NAMES, type PkiConfigurati
 
 export type AuthorityName = 'ca' | 'front-proxy-ca' | 'etcd-ca';
 
-/** A certificate of a control-plane node. `name` is that of its phase below `certs/`. */
+/** A certificate of a control plane node. `name` is that of its phase below `certs/`. */
 export interface CertificateDefinition {
   readonly name: string;
-  /** What it is for. */
+  /** Purpose, as printed by kubeadm. */
   readonly longName: string;
   /** Path of its files below the certificates directory, without `.crt` and `.key`. */
   readonly baseName: string;
-  /** Who signs it; null: itself. */
+  /** The issuing CA; null: self-signed. */
   readonly authority: AuthorityName | null;
   readonly commonName: (pki: PkiConfiguration) => string;
   readonly usages: readonly ExtendedUsage[];
   readonly names: (pki: PkiConfiguration) => AltNames;
 }
 
-/** The phase that makes the keys by which service account tokens are signed. */
+/** The phase that generates the key pair for service account tokens. */
 export const SERVICE_ACCOUNT = 'sa';
 
 const always = (name: string) => (): string => name;
@@ -34,11 +34,11 @@ function client(by: AuthorityName, baseName: string, commonName: string, longNam
   return { name, longName, baseName, authority: by, commonName: always(commonName), usages: ['clientAuth'], names: none };
 }
 
-/** Of etcd: it is a client of its peers, and of itself. */
+/** An etcd member is a client of its peers and of itself. */
 const BOTH_USAGES = ['serverAuth', 'clientAuth'] as const;
 
 /**
- * All certificates, each behind the authority that signs it: names, subjects, usages and files.
+ * All certificates, each after its CA: names, subjects, usages and files.
  * @see kubeadm 1.36 certs
  */
 export const CERTIFICATES: readonly CertificateDefinition[] = [
@@ -84,19 +84,19 @@ export const CERTIFICATES: readonly CertificateDefinition[] = [
   client('etcd-ca', 'apiserver-etcd-client', 'kube-apiserver-etcd-client', 'certificate the apiserver uses to access etcd'),
 ];
 
-/** The certificates of a cluster: with external etcd none of etcd's. */
+/** The certificates of a cluster; with external etcd, without the etcd certificates. */
 export function certificatesOf({ etcd }: Pick<ClusterConfiguration, 'etcd'>): readonly CertificateDefinition[] {
   return etcd?.external === undefined
     ? CERTIFICATES
     : CERTIFICATES.filter(({ name, authority: by }) => name !== 'etcd-ca' && by !== 'etcd-ca');
 }
 
-/** Where a file of a certificate or key is, e.g. `pkiPath('/etc/kubernetes/pki', 'etcd/ca', 'crt')`. */
+/** Path of a certificate or key, e.g. `pkiPath('/etc/kubernetes/pki', 'etcd/ca', 'crt')`. */
 export function pkiPath(certificatesDir: string, baseName: string, kind: 'crt' | 'key' | 'pub' | 'csr'): string {
   return `${certificatesDir}/${baseName}.${kind}`;
 }
 
-/** Algorithm and validity of a cluster's certificates that are made now. */
+/** Algorithm and validity of the cluster's new certificates. */
 export function termsOf(cluster: ClusterConfiguration, now: Date): CertificateTerms {
   return {
     keyAlgorithm: keyAlgorithm(cluster),
@@ -110,14 +110,14 @@ function milliseconds(duration: string): number {
   return Number((parseGoDuration(duration) ?? 0n) / 1_000_000n);
 }
 
-/** The certificate a definition stands for. */
+/** The specification of a certificate. */
 export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, terms: CertificateTerms): CertificateSpec {
   const isAuthority = definition.authority === null;
   const commonName = definition.commonName(pki);
   return {
     commonName,
     organizations: [],
-    // An authority is named after itself.
+    // The common name of a CA is also its SAN.
     ...(isAuthority ? { dnsNames: [commonName], ipAddresses: [] } : definition.names(pki)),
     usages: definition.usages,
     isAuthority,

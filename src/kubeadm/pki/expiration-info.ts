@@ -4,14 +4,14 @@ import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 import type { FoundAuthority, FoundRenewable } from './renewable.ts';
 
-/** When a certificate ends. */
+/** When a certificate expires. */
 export interface Expiration {
   readonly name: string;
-  /** Null: it is missing. */
+  /** Null: the file does not exist. */
   readonly expires: Date | null;
   readonly residualSeconds: number;
   readonly isExternal: boolean;
-  /** Absent for authorities. */
+  /** Absent for CAs. */
   readonly caName?: string;
 }
 
@@ -20,7 +20,9 @@ export interface ExpirationInfo {
   readonly authorities: readonly Expiration[];
 }
 
-/** When the certificates of a control plane end. Those that cannot be read must have been refused before. */
+/**
+ * Expiration of the certificates of a control plane. Unreadable certificates must have been rejected before.
+ */
 export function expirationInfo(
   found: { readonly certificates: readonly FoundRenewable[]; readonly authorities: readonly FoundAuthority[] },
   now: Date,
@@ -37,7 +39,7 @@ export function expirationInfo(
 }
 
 /**
- * As a document.
+ * The information as a document.
  * @see kubeadm 1.36 output.kubeadm.k8s.io/v1alpha3 CertificateExpirationInfo
  */
 export function expirationDocument({ certificates, authorities }: ExpirationInfo): JsonObject {
@@ -58,8 +60,8 @@ export function expirationDocument({ certificates, authorities }: ExpirationInfo
 }
 
 /**
- * As two tables.
- * @see kubeadm 1.36 certs check-expiration: columns at least 10 wide, three blanks between
+ * The information as two tables.
+ * @see kubeadm 1.36 certs check-expiration: columns at least 10 wide, separated by three spaces
  */
 export function expirationTables({ certificates, authorities }: ExpirationInfo): string {
   const row = ({ name, expires, residualSeconds, isExternal, caName }: Expiration, isAuthority: boolean): readonly string[] => {

@@ -9,15 +9,18 @@ export type KubeconfigName = 'admin' | 'super-admin' | 'kubelet' | 'controller-m
 export interface KubeconfigDefinition {
   readonly name: KubeconfigName;
   readonly longName: string;
-  /** Below the directory of Kubernetes. */
+  /** File name below the Kubernetes directory. */
   readonly file: string;
   readonly user: (pki: PkiConfiguration) => string;
   readonly organizations: readonly string[];
-  /** Who asks the API server on this host asks it directly; others through the control-plane endpoint, where there is one. */
+  /**
+   * `local`: clients on the host connect to its own API server; `control-plane`: the control plane endpoint,
+   * if one is set.
+   */
   readonly server: 'control-plane' | 'local';
 }
 
-/** Who logs in by admin.conf; a ClusterRoleBinding of the same name makes it an administrator. */
+/** Group of the user in admin.conf; a ClusterRoleBinding of the same name grants cluster-admin. */
 export const CLUSTER_ADMINS = 'kubeadm:cluster-admins';
 
 /**
@@ -67,19 +70,21 @@ export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
   },
 ];
 
-/** Those of a control plane that joins: its kubelet bootstraps itself, and there is one super-admin.conf. */
+/**
+ * Kubeconfigs of a joining control plane: its kubelet uses TLS bootstrap, and only the first control plane
+ * has super-admin.conf.
+ */
 export const JOINING_KUBECONFIGS: readonly KubeconfigDefinition[] = KUBECONFIGS.filter(
   ({ name }) => name === 'admin' || name === 'controller-manager' || name === 'scheduler',
 );
 
-/** The URL in a kubeconfig. */
 export function serverOf(definition: KubeconfigDefinition, pki: PkiConfiguration): string {
   return definition.server === 'local' ? localServer(pki.localAPIEndpoint) : controlPlaneServer(pki);
 }
 
 /**
  * The client certificate of a kubeconfig.
- * @param authorityNotBefore it begins with its authority
+ * @param authorityNotBefore start of the validity of its CA
  */
 export function clientSpecOf(
   { user, organizations }: Pick<KubeconfigDefinition, 'user' | 'organizations'>,

@@ -1,160 +1,158 @@
 import type { Problem } from '../../base/errors.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 
-/** What can be wrong with the certificates, keys and kubeconfigs of a control plane. */
+const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${key}; both are then generated again`;
 
-const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${key} to have them made anew`;
-
-/** A file that holds something else than it should. */
+/** A file with unexpected content. */
 export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
   const kinds = what === 'private key' ? ' (RSA or ECDSA, PEM, not encrypted)' : '';
-  return { code: 'PKI_UNREADABLE', message: `${path} holds no ${what}${kinds}`, hint: 'Put the right file there' };
+  return { code: 'PKI_UNREADABLE', message: `${path} contains no ${what}${kinds}`, hint: 'Replace the file with a valid one' };
 }
 
-/** A certificate that may not sign, where an authority must be. */
+/** A certificate without CA:TRUE where a CA certificate is required. */
 export function pkiNotAuthority(path: string, subject: string): Problem {
   return {
     code: 'PKI_NOT_AUTHORITY',
-    message: `${path}: ${subject} is no certificate authority: its basic constraints say CA:FALSE`,
-    hint: 'Put the certificate of the authority there',
+    message: `${path}: the certificate of ${subject} is not a CA certificate: its basic constraints contain CA:FALSE`,
+    hint: 'Replace it with the CA certificate',
   };
 }
 
 /**
- * A certificate that ended.
- * @param path what ended, e.g. its path
+ * An expired certificate.
+ * @param path the expired object, e.g. its path
  * @param hint a sentence
  */
 export function pkiExpired(path: string, notAfter: Date, hint: string): Problem {
-  return { code: 'PKI_EXPIRED', message: `${path} ended on ${formatRfc3339(notAfter)}`, hint };
+  return { code: 'PKI_EXPIRED', message: `${path} expired on ${formatRfc3339(notAfter)}`, hint };
 }
 
-/** A certificate that begins later than now. */
+/** A certificate whose validity has not started yet. */
 export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Problem {
   return {
     code: 'PKI_NOT_YET_VALID',
-    message: `${path} begins on ${formatRfc3339(notBefore)}, and here it is ${formatRfc3339(now)}`,
-    hint: 'Set the clock right',
+    message: `${path} is not valid before ${formatRfc3339(notBefore)}; the current time is ${formatRfc3339(now)}`,
+    hint: 'Synchronize the clock (timedatectl, chronyc)',
   };
 }
 
-/** A host without any certificate of a control plane. @param crt where that of the API server would be */
+/** A host without control plane certificates. @param crt expected path of the API server certificate */
 export function pkiNoControlPlane(crt: string): Problem {
   return {
     code: 'PKI_NO_CONTROL_PLANE',
-    message: `it is no control plane (no ${crt} and no other certificate of one): nothing can be renewed here`,
-    hint: 'Name a control plane with --host, or another directory with --cert-dir; certs renew-kubelet renews the certificate of a kubelet',
+    message: `the host is not a control plane (neither ${crt} nor another control plane certificate exists): no certificate to renew`,
+    hint: 'Name a control plane with --host, or another directory with --cert-dir. To renew a kubelet certificate, use kubeletadm certs renew-kubelet',
   };
 }
 
-/** A private key that is not that of the certificate, or public key, beside it. */
+/** A private key that does not match the certificate or public key. */
 export function pkiKeyMismatch(crt: string, key: string, hint = REMOVE_BOTH(crt, key)): Problem {
-  return { code: 'PKI_KEY_MISMATCH', message: `${key} does not fit ${crt}: it is the key of something else`, hint };
+  return { code: 'PKI_KEY_MISMATCH', message: `${key} does not match ${crt}`, hint };
 }
 
-/** A certificate, or public key, whose private key is missing. */
+/** A certificate or public key without its private key. */
 export function pkiKeyMissing(crt: string, key: string): Problem {
   return {
     code: 'PKI_KEY_MISSING',
-    message: `${crt} is there, but not its key ${key}`,
-    hint: `Put the key there, or remove ${crt} to have both made anew`,
+    message: `${crt} exists, but its private key ${key} does not`,
+    hint: `Restore the key, or remove ${crt}; both are then generated again`,
   };
 }
 
-/** A certificate that another authority signed. */
+/** A certificate signed by another CA. */
 export function pkiForeign(crt: string, key: string, issuer: string, ca: string): Problem {
   return {
     code: 'PKI_FOREIGN',
-    message: `${crt} is not signed by the authority in ${ca}, but by ${issuer}`,
+    message: `${crt} is signed by ${issuer}, not by the CA in ${ca}`,
     hint: REMOVE_BOTH(crt, key),
   };
 }
 
-/** A certificate whose purposes are others than those that are made here. */
+/** A certificate with usages that kubeletadm does not generate. */
 export function pkiUsagesUnknown(crt: string, usages: readonly string[]): Problem {
-  const what = usages.length === 0 ? 'says nothing of what it is for' : `is also for ${usages.join(', ')}`;
-  const message = `${crt} ${what}: one like it cannot be made here`;
-  return { code: 'PKI_USAGES_UNKNOWN', message, hint: 'Renew it where it was made' };
+  const what = usages.length === 0 ? 'has no extended key usage' : `has the extended key usages ${usages.join(', ')}`;
+  const message = `${crt} ${what}: cannot generate such a certificate`;
+  return { code: 'PKI_USAGES_UNKNOWN', message, hint: 'Renew the certificate with the CA or tool that issued it' };
 }
 
-/** A certificate that lacks names by which its server is called. */
+/** A certificate that lacks required SANs. */
 export function pkiNamesMissing(crt: string, key: string, names: readonly string[]): Problem {
   return {
     code: 'PKI_NAMES_MISSING',
-    message: `${crt} is not good for ${names.join(', ')}`,
+    message: `${crt} lacks the SANs ${names.join(', ')}`,
     hint: REMOVE_BOTH(crt, key),
   };
 }
 
-/** The key of an authority is elsewhere: what it would sign must be there. */
+/** With an external CA key, all certificates that it would sign must exist. */
 export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   return {
     code: 'PKI_EXTERNAL_INCOMPLETE',
-    message: `${path} is missing, and without ${caKey} it cannot be made`,
-    hint: 'With an external certificate authority put all that it signs there, or put its key there',
+    message: `${path} does not exist and cannot be generated without the CA key ${caKey}`,
+    hint: 'With an external CA, provide all certificates it signs; otherwise provide the CA key',
   };
 }
 
-/** What was signed by an authority is there, and the authority is not. */
+/** Files signed by a CA exist, but the CA does not. */
 export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_LOST',
-    message: `${ca} is missing, and there is what it is the authority of: ${orphans.join(', ')}`,
-    hint: 'Put it there, or run reset to begin anew',
+    message: `the CA certificate ${ca} does not exist, but files that depend on it do: ${orphans.join(', ')}`,
+    hint: 'Restore the CA certificate and key, or start over with kubeletadm reset',
   };
 }
 
-/** An authority to which nothing belongs that is there. */
+/** A CA that issued none of the existing files. */
 export function pkiAuthorityReplaced(ca: string, foreign: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_REPLACED',
-    message: `${ca} is not the authority of what is there: ${foreign.join(', ')}`,
-    hint: 'Put back the one that is, or run reset to begin anew',
+    message: `the CA ${ca} did not issue the existing files: ${foreign.join(', ')}`,
+    hint: 'Restore the CA that issued them, or start over with kubeletadm reset',
   };
 }
 
-/** A certificate or kubeconfig that is to be made, and whose authority is neither there nor to be made. */
+/** A certificate or kubeconfig to be generated, whose CA neither exists nor is generated. */
 export function pkiAuthorityMissing(path: string, ca: string, phase: string): Problem {
   return {
     code: 'PKI_AUTHORITY_MISSING',
-    message: `${path} needs the authority ${ca}, which is missing`,
+    message: `${path} needs the CA ${ca}, which does not exist`,
     hint: `Run the phase ${phase} first`,
   };
 }
 
-/** What all control planes share, and one that joins must be given. */
+/** Files that all control planes share are not available on a joining control plane. */
 export function pkiSharedMissing(paths: readonly string[]): Problem {
   return {
     code: 'PKI_SHARED_MISSING',
-    message: `${paths.join(', ')}: missing, and all control planes must have the same`,
-    hint: 'Give --certificate-key (init phase upload-certs --upload-certs on a control plane prints one), or copy them from a control plane',
+    message: `${paths.join(', ')}: not found; all control planes must share these files`,
+    hint: 'Pass --certificate-key (kubeletadm init phase upload-certs --upload-certs on a control plane prints one), or copy the files from a control plane',
   };
 }
 
-/** What all control planes share, and here is something else. */
+/** A file that all control planes share differs on this host. */
 export function pkiSharedDiffers(path: string): Problem {
   return {
     code: 'PKI_SHARED_DIFFERS',
-    message: `${path} is another than that of the cluster`,
-    hint: 'Is it left from another cluster? Run reset first',
+    message: `${path} differs from the file of the cluster`,
+    hint: 'If the file is left from another cluster, run kubeletadm reset first',
   };
 }
 
-/** The certificates of an authority whose key is elsewhere cannot be handed on. */
+/** Certificates whose CA key is external cannot be uploaded. */
 export function pkiUploadExternal(): Problem {
-  const message = 'certificates cannot be uploaded without the keys of their authorities, which are external';
-  return { code: 'PKI_UPLOAD_EXTERNAL', message, hint: 'Leave out --upload-certs, and copy the certificates to the other control planes' };
+  const message = 'cannot upload certificates: the keys of their CAs are external';
+  return { code: 'PKI_UPLOAD_EXTERNAL', message, hint: 'Omit --upload-certs and copy the certificates to the other control planes' };
 }
 
 /**
- * There are no certificates to download, or not all of them.
+ * Not all certificates were uploaded.
  * @param why a clause
  */
 export function pkiNotUploaded(why: string): Problem {
   return {
     code: 'PKI_NOT_UPLOADED',
     message: `the certificates of the control plane cannot be downloaded: ${why}`,
-    hint: 'Run init phase upload-certs --upload-certs on a control plane, and join with the key it prints: they are kept for two hours',
+    hint: 'Run kubeletadm init phase upload-certs --upload-certs on a control plane and join with the printed key within two hours',
   };
 }
 
@@ -162,15 +160,15 @@ export function pkiNotUploaded(why: string): Problem {
 export function pkiWrongCertificateKey(entry: string): Problem {
   return {
     code: 'PKI_WRONG_CERTIFICATE_KEY',
-    message: `the certificate key does not open ${entry} of the Secret kube-system/kubeadm-certs`,
-    hint: 'Give the key that the last upload of certificates printed',
+    message: `the certificate key does not decrypt ${entry} of the Secret kube-system/kubeadm-certs`,
+    hint: 'Pass the key that the last upload of certificates printed',
   };
 }
 
 /**
- * A kubeconfig that is there and cannot be used.
+ * An existing kubeconfig that cannot be used.
  * @param why a clause
  */
 export function pkiKubeconfigUnusable(path: string, why: string): Problem {
-  return { code: 'PKI_KUBECONFIG_UNUSABLE', message: `${path}: ${why}`, hint: 'Remove it to have it made anew' };
+  return { code: 'PKI_KUBECONFIG_UNUSABLE', message: `${path}: ${why}`, hint: 'Remove the file; it is then generated again' };
 }

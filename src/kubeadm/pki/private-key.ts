@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { pemBlocks } from '../../x509/pem-blocks.ts';
 
-/** More than any key file has; a hostile one does not keep us busy. */
+/** Limits for hostile key files; real ones are far smaller. */
 const MAX_LENGTH = 65_536;
 const MAX_BLOCKS = 100;
 
@@ -10,8 +10,8 @@ const PRIVATE = ['PRIVATE KEY', 'RSA PRIVATE KEY', 'EC PRIVATE KEY'];
 const PUBLIC = ['PUBLIC KEY', 'RSA PUBLIC KEY', 'CERTIFICATE'];
 
 /**
- * Reads the first private key of a PEM text: RSA or ECDSA, PKCS#1, SEC 1 or PKCS#8; blocks of other kinds are passed over.
- * @returns null when there is none, it is damaged, encrypted or of another kind
+ * Reads the first private key of a PEM text: RSA or ECDSA; PKCS#1, SEC 1 or PKCS#8. Other blocks are skipped.
+ * @returns null when the text contains none, or it is damaged, encrypted or of another type
  */
 export function readPrivateKey(pem: string | Secret | SensitiveText): KeyObject | null {
   const text = typeof pem === 'string' ? pem : pem.reveal();
@@ -25,7 +25,7 @@ export function readPrivateKey(pem: string | Secret | SensitiveText): KeyObject 
   }
 }
 
-/** Whether one of the public keys of a PEM text is that of a private key. */
+/** Whether a PEM text contains the public key of a private key. */
 export function publicKeyFits(pem: string, key: KeyObject): boolean {
   if (pem.length > MAX_LENGTH) return false;
   const desired = spki(createPublicKey(key));

@@ -5,7 +5,7 @@ import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { KUBECONFIG_LIMITS, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 
 /**
- * A kubeconfig with another client certificate, key and authority where its current context has them; all else stays.
+ * Replaces the client certificate, key and CA of the current context in a kubeconfig; all else is kept.
  * @throws AppError as parseKubeconfig and resolveContext
  * @see kubeadm 1.36 certs renew
  */

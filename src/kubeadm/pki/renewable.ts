@@ -5,36 +5,36 @@ import { KUBECONFIGS } from './kubeconfig-list.ts';
 import type { FoundText } from './validate-kubeconfig.ts';
 import { clientCertificateOf } from './validate-kubeconfig.ts';
 
-/** A certificate of a control plane that can be renewed: one that an authority signs, or the client certificate of a kubeconfig. */
+/** A renewable certificate of a control plane: signed by a CA, or the client certificate of a kubeconfig. */
 export interface Renewable {
-  /** That of its phase below `certs/`, or the name of its file: `admin.conf`. */
+  /** Name of its phase below `certs/`, or its file name: `admin.conf`. */
   readonly name: string;
   readonly longName: string;
-  /** Its authority, by name and by the path of its files without their ends. */
+  /** Its CA by name, and the path of the CA files without extension. */
   readonly authority: string;
   readonly authorityBase: string;
   readonly crt: string;
-  /** Null: it is in the same file, a kubeconfig. */
+  /** Null: the key is in the same file, a kubeconfig. */
   readonly key: string | null;
 }
 
-/** Where the certificates of a control plane are. */
+/** Directories of the certificates of a control plane. */
 export interface PkiPlaces {
   readonly cluster: Pick<ClusterConfiguration, 'etcd'> & { readonly certificatesDir: string };
   readonly kubernetesDir: string;
 }
 
-/** kubelet.conf is not among them: the kubelet renews its own. */
+/** kubelet.conf is excluded: the kubelet rotates its own certificate. */
 const RENEWABLE_KUBECONFIGS = KUBECONFIGS.filter(({ name }) => name !== 'kubelet');
 
-/** All names, as `certs renew` takes them. */
+/** All names that `certs renew` accepts. */
 export const RENEWABLE_NAMES: readonly string[] = [
   ...CERTIFICATES.filter(({ authority }) => authority !== null).map(({ name }) => name),
   ...RENEWABLE_KUBECONFIGS.map(({ file }) => file),
 ].toSorted();
 
 /**
- * What can be renewed in a cluster, by name.
+ * The renewable certificates of a cluster, sorted by name.
  * @see kubeadm 1.36 certs renew
  */
 function renewables({ cluster, kubernetesDir }: PkiPlaces): readonly Renewable[] {
@@ -68,15 +68,15 @@ function pkiPathBase(certificatesDir: string, definition: CertificateDefinition 
   return `${certificatesDir}/${definition?.baseName}`;
 }
 
-/** A certificate as it was found. */
+/** An existing certificate. */
 export interface FoundRenewable extends Renewable {
-  /** Null: there is no such file. `unreadable`: there is one without a certificate. */
+  /** Null: no such file. `unreadable`: the file contains no certificate. */
   readonly certificate: CertificateContent | 'unreadable' | null;
-  /** The certificate of its authority is there, its key is not. */
+  /** The CA certificate exists, but its key does not. */
   readonly isExternal: boolean;
 }
 
-/** An authority as it was found. */
+/** An existing CA. */
 export interface FoundAuthority {
   readonly name: string;
   readonly crt: string;
@@ -84,7 +84,7 @@ export interface FoundAuthority {
   readonly isExternal: boolean;
 }
 
-/** All certificates of a control plane as they are on a host. */
+/** All certificates of a control plane that exist on a host. */
 export function findCertificates(
   places: PkiPlaces,
   found: FoundText,
@@ -106,7 +106,7 @@ export function findCertificates(
   return { certificates, authorities: authorities.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-/** All paths `findCertificates` asks for. */
+/** All paths that `findCertificates` reads. */
 export function renewablePaths(places: PkiPlaces): readonly string[] {
   const all = renewables(places);
   const authorities = certificatesOf(places.cluster)

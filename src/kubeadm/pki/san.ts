@@ -8,38 +8,40 @@ const MAX_LENGTH = 253;
 export interface San {
   readonly kind: 'DNS' | 'IP';
   readonly written: string;
-  /** In the form SANs are compared in, see `canonicalName`. */
+  /** Canonical form for comparison, see `canonicalName`. */
   readonly value: string;
-  /** `DNS:node2` or `IP:10.0.0.2`, safe to print: characters that are not plain ASCII are escaped. */
+  /** `DNS:node2` or `IP:10.0.0.2`, with non-ASCII characters escaped for printing. */
   readonly shown: string;
 }
 
-/** A DNS name as a SAN. */
 export function dnsSan(name: string): San {
   return { kind: 'DNS', written: name, value: canonicalName(name), shown: `DNS:${printableName(name)}` };
 }
 
-/** An IP address as a SAN. */
 export function ipSan(address: string): San {
   const value = canonicalName(address);
   return { kind: 'IP', written: address, value, shown: `IP:${printableName(value)}` };
 }
 
-/** The form in which names and addresses are compared: RFC 5952 for addresses, lower case without a final dot for DNS names. */
+/** Canonical form for comparison: RFC 5952 for addresses; lower case without a final dot for DNS names. */
 export function canonicalName(text: string): string {
   const address = parseIp(text);
   return address === null ? text.toLowerCase().replace(/\.$/, '') : formatIp(address);
 }
 
-/** A name for a message, at most 253 characters of it: unchanged where these are printable ASCII without spaces, otherwise quoted with escapes. */
+/**
+ * A name for a message, at most 253 characters: unchanged if printable ASCII without spaces, otherwise quoted
+ * with escapes.
+ */
 export function printableName(name: string): string {
   const start = name.length <= MAX_LENGTH ? name : `${name.slice(0, MAX_LENGTH)}...`;
   return /^[!-~]+$/.test(start) ? start : quoteGo(start).replace(/[^ -~]/gu, escapeCharacter);
 }
 
 /**
- * Why no certificate may hold a DNS SAN, as a clause; null when it may. Only lower or upper case letters, digits, hyphens and dots are accepted: wildcards,
- * control characters, invisible and non-ASCII characters are refused, and so are IP addresses, which some clients match against DNS SANs.
+ * Why a certificate may not contain a DNS SAN, as a clause; null when it may. Only letters, digits, hyphens
+ * and dots are accepted: no wildcards, control, invisible or non-ASCII characters, and no IP addresses, which
+ * some clients match against DNS SANs.
  * @see RFC 5280 section 4.2.1.6 (IA5String), RFC 1123 section 2.1
  */
 export function invalidDnsName(name: string): string | null {

@@ -4,14 +4,14 @@ import { BOOTSTRAP_GROUP, namespacedBinding, readSecretRole } from '../bootstrap
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { pkiPath, SERVICE_ACCOUNT } from './certificate-list.ts';
 
-/** A file that is the same on all control planes. */
+/** A file that is identical on all control planes. */
 export interface SharedFile {
-  /** Its name in the Secret. */
+  /** Its key in the Secret. */
   readonly entry: string;
   readonly path: string;
 }
 
-/** The Secret in which they are handed on, encrypted. */
+/** The Secret that contains the encrypted shared files. */
 export const KUBEADM_CERTS = {
   apiVersion: 'v1',
   kind: 'Secret',
@@ -19,12 +19,13 @@ export const KUBEADM_CERTS = {
   name: 'kubeadm-certs',
 } as const satisfies ObjectRef;
 
-/** The token whose end is the end of the Secret lives two hours. */
+/** The Secret is owned by a token with this TTL, so both are deleted together. */
 export const CERTS_TTL = '2h0m0s';
 export const CERTS_TOKEN_DESCRIPTION = 'Proxy for managing TTL for the kubeadm-certs secret';
 
 /**
- * What control planes hand on: authorities with their keys and the keys of service accounts; of an external etcd the API server's credentials.
+ * The files that control planes share: CAs with their keys and the service account key pair; with external
+ * etcd, the client credentials of the API server.
  * @see kubeadm 1.36 phases/copycerts
  */
 export function sharedFiles({ certificatesDir, etcd }: Pick<DefaultedCluster, 'certificatesDir' | 'etcd'>): readonly SharedFile[] {
@@ -50,7 +51,7 @@ export function sharedFiles({ certificatesDir, etcd }: Pick<DefaultedCluster, 'c
   ];
 }
 
-/** Lets who logs in with a bootstrap token read the Secret. */
+/** Grants holders of a bootstrap token read access to the Secret. */
 export function kubeadmCertsRbac(): readonly [role: KubeObject, binding: KubeObject] {
   const at = { namespace: KUBEADM_CERTS.namespace, name: 'kubeadm:kubeadm-certs' };
   return [readSecretRole(at, KUBEADM_CERTS.name), namespacedBinding(at, [BOOTSTRAP_GROUP])];

@@ -5,34 +5,37 @@ import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 
 export type CertificateState = 'ok' | 'warning' | 'error';
 
-/** A certificate of a host and what is to be said of it. */
+/** A certificate of a host and the result of its validation. */
 export interface CertificateVerdict {
-  /** `client`, `serving` and `ca` are the kubelet's; others are named as `certs renew` names them. */
+  /** `client`, `serving` and `ca` belong to the kubelet; other roles are named as in `certs renew`. */
   readonly role: string;
   readonly path: string;
   readonly subject: string | null;
   readonly issuer: string | null;
   readonly notBefore: Date | null;
   readonly notAfter: Date | null;
-  /** Until it ends, by the host's clock; negative: it ended. */
+  /** Milliseconds until expiration, by the host's clock; negative: expired. */
   readonly residualMs: number | null;
   readonly state: CertificateState;
   readonly notes: readonly string[];
 }
 
 export interface ValidationOptions {
-  /** Certificates that end sooner than this are errors. */
+  /** A certificate that expires sooner is an error. */
   readonly withinMs: number;
-  /** For hosts whose clock is not known. */
+  /** Used for hosts whose clock is not known. */
   readonly now: Date;
 }
 
-/** From this part of its life on a kubelet should have renewed its certificate: it does between 70 and 90 per cent. */
+/**
+ * Share of its lifetime after which a kubelet should have rotated its certificate: the kubelet rotates
+ * between 70 and 90 percent.
+ */
 const OVERDUE = 0.9;
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 
-/** Judges the certificates of a host: times, names, purposes, keys and who issued them. */
+/** Validates the certificates of a host: validity period, subject, usages, key and issuer. */
 export function validateCertificates(found: NodeCertificates, options: ValidationOptions): readonly CertificateVerdict[] {
   const now = found.now ?? options.now;
   const authorities = found.certificates.filter(({ role }) => role.startsWith('ca')).flatMap(({ pem }) => readAll(pem ?? ''));
@@ -62,26 +65,26 @@ export function validateCertificates(found: NodeCertificates, options: Validatio
 }
 
 function unreadable({ role, path, pem }: FoundCertificate): CertificateVerdict {
-  const note = pem === null ? 'it is missing' : 'it holds no certificate';
+  const note = pem === null ? 'does not exist' : 'contains no certificate';
   const nothing = { subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null };
   return { role, path, ...nothing, state: 'error', notes: [note] };
 }
 
-/** What is wrong with the times of a certificate, as clauses. */
+/** Issues with the validity period of a certificate, as clauses. */
 export function timeIssues(notBefore: Date, notAfter: Date, now: Date, withinMs: number): readonly string[] {
-  if (notAfter < now) return [`it expired on ${notAfter.toISOString()}`];
-  if (notBefore > now) return [`it is valid only from ${notBefore.toISOString()}: is the clock of the host right?`];
-  return notAfter.getTime() - now.getTime() < withinMs ? [`it expires on ${notAfter.toISOString()}`] : [];
+  if (notAfter < now) return [`expired on ${notAfter.toISOString()}`];
+  if (notBefore > now) return [`not valid before ${notBefore.toISOString()}: check the clock of the host`];
+  return notAfter.getTime() - now.getTime() < withinMs ? [`expires on ${notAfter.toISOString()}`] : [];
 }
 
 function keyIssues(read: X509Certificate, { key }: FoundCertificate): readonly string[] {
   if (key === undefined) return [];
-  if (key === null) return ['its private key is missing'];
+  if (key === null) return ['its private key does not exist'];
   try {
     const pem = privateKeyBlock(key.reveal())?.pem ?? '';
-    return read.checkPrivateKey(createPrivateKey(pem)) ? [] : ['the private key with it is another one'];
+    return read.checkPrivateKey(createPrivateKey(pem)) ? [] : ['the private key does not match the certificate'];
   } catch {
-    return ['its private key can not be read'];
+    return ['its private key cannot be read'];
   }
 }
 
@@ -91,27 +94,29 @@ function nameIssues(read: X509Certificate, { role }: FoundCertificate): readonly
     const parts = read.subject.split('\n');
     const isNode = parts.some((part) => part.startsWith('CN=system:node:')) && parts.includes('O=system:nodes');
     return [
-      ...(isNode ? [] : [`its subject is ${oneLine(read.subject)}, not that of a node`]),
-      ...(purposes === undefined || purposes.includes(CLIENT_AUTH) ? [] : ['it is not for clients']),
+      ...(isNode ? [] : [`its subject is ${oneLine(read.subject)}, not a node's`]),
+      ...(purposes === undefined || purposes.includes(CLIENT_AUTH) ? [] : ['it does not allow client authentication']),
     ];
   }
-  if (role === 'serving') return purposes === undefined || purposes.includes(SERVER_AUTH) ? [] : ['it is not for servers'];
-  return read.ca ? [] : ['it is no authority'];
+  if (role === 'serving')
+    return purposes === undefined || purposes.includes(SERVER_AUTH) ? [] : ['it does not allow server authentication'];
+  return read.ca ? [] : ['not a CA certificate'];
 }
 
-/** The client certificate has to be of the cluster's authority, or the API server refuses it; so has a serving one that is not the kubelet's own. */
+/**
+ * The API server rejects a client certificate of another CA; a serving certificate must be from the cluster
+ * CA unless self-signed by the kubelet.
+ */
 function issuerIssues(read: X509Certificate, { role }: FoundCertificate, authorities: readonly X509Certificate[]): readonly string[] {
   if ((role !== 'client' && role !== 'serving') || authorities.length === 0 || isSelfIssued(read, role)) return [];
   const isIssued = authorities.some((authority) => read.checkIssued(authority) && read.verify(authority.publicKey));
-  return isIssued
-    ? []
-    : [`it was not issued by the cluster's authority on this host (${authorities.map(({ subject }) => oneLine(subject)).join('; ')})`];
+  return isIssued ? [] : [`not issued by the cluster CA on this host (${authorities.map(({ subject }) => oneLine(subject)).join('; ')})`];
 }
 
 function overdue({ role }: FoundCertificate, notBefore: Date, notAfter: Date, now: Date): readonly string[] {
   if (role !== 'client') return [];
   const used = (now.getTime() - notBefore.getTime()) / (notAfter.getTime() - notBefore.getTime());
-  return used < OVERDUE ? [] : [`${Math.floor(used * 100)}% of its time are over, and the kubelet has not renewed it`];
+  return used < OVERDUE ? [] : [`${Math.floor(used * 100)}% of its lifetime has passed, but the kubelet has not renewed it`];
 }
 
 function selfSigned(read: X509Certificate, { role }: FoundCertificate): readonly string[] {
@@ -120,12 +125,12 @@ function selfSigned(read: X509Certificate, { role }: FoundCertificate): readonly
     : [];
 }
 
-/** The kubelet signs with an authority of its own, `NAME-ca@TIME`, that it puts behind the certificate. */
+/** The kubelet signs with its own CA, `NAME-ca@TIME`, which it appends to the certificate. */
 function isSelfIssued(read: X509Certificate, role: FoundCertificate['role']): boolean {
   return role === 'serving' && /-ca@\d+$/.test(oneLine(read.issuer));
 }
 
-/** More than any chain has. */
+/** More than any real chain has. */
 const MAX_CERTIFICATES = 100;
 
 /** Damaged ones are passed over. */

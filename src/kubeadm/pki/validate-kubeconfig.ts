@@ -7,7 +7,7 @@ import { isSameCertificate, leadsTo } from './certificate-checks.ts';
 import type { KubeconfigDefinition } from './kubeconfig-list.ts';
 import { pkiExpired, pkiKubeconfigUnusable } from './pki-problems.ts';
 
-/** What is on a host at a path; null: nothing. */
+/** Content of the file at a path on a host; null: no such file. */
 export type FoundText = (path: string) => string | null;
 
 export interface ValidatedKubeconfig {
@@ -21,7 +21,7 @@ export interface ExistingKubeconfig {
   readonly path: string;
   readonly text: string;
   readonly expected: { readonly server: string; readonly user: string };
-  /** The cluster's authorities; empty: they are still to be made. */
+  /** CAs of the cluster; empty: not generated yet. */
   readonly authorities: readonly CertificateContent[];
   readonly caPath: string;
   readonly now: Date;
@@ -31,13 +31,13 @@ export interface ExistingKubeconfig {
 interface Verdict {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Warning[];
-  /** It trusts another authority: that is its problem. */
+  /** The kubeconfig trusts another CA. */
   readonly isForeign?: true;
 }
 
 /**
- * Judges a kubeconfig that is there: it must be readable and trust the cluster's authority, and an embedded client certificate must be of that authority and
- * not have ended; kubelet.conf must be of this node. Another server is only worth a warning.
+ * Validates an existing kubeconfig: readable, trusts the cluster CA; an embedded client certificate is signed
+ * by that CA and not expired; kubelet.conf is for this node. Another server causes only a warning.
  * @see kubeadm 1.36 kubeconfig
  */
 export function validateKubeconfig(existing: ExistingKubeconfig): Verdict {
@@ -46,15 +46,15 @@ export function validateKubeconfig(existing: ExistingKubeconfig): Verdict {
   const target = readTarget(text, path);
   if (typeof target === 'string') return refuse(target);
   const trusted = trustedBy(target, existing);
-  if (trusted === null) return refuse('it holds no certificate of a certificate authority');
+  if (trusted === null) return refuse('it contains no CA certificate');
   if (!existing.authorities.some((authority) => isSameCertificate(authority, trusted))) {
-    const why = `it is of another cluster: it trusts ${formatName(trusted.subject)}, which is not the authority in ${existing.caPath}`;
+    const why = `it belongs to another cluster: it trusts the CA ${formatName(trusted.subject)}, not the CA in ${existing.caPath}`;
     return { ...refuse(why), isForeign: true };
   }
   const problem = validateClient(target, existing);
   if (problem !== null) return { problems: [problem], warnings: [] };
   if (target.cluster.server === expected.server) return { problems: [], warnings: [] };
-  const message = `${path} is of ${target.cluster.server}, not of ${expected.server}: it is left as it is`;
+  const message = `${path} uses the server ${target.cluster.server}, not ${expected.server}; the file is kept`;
   return { problems: [], warnings: [{ code: 'PKI_OTHER_SERVER', message }] };
 }
 
@@ -62,12 +62,12 @@ function readTarget(text: string, path: string): KubeconfigTarget | string {
   try {
     return resolveContext(parseKubeconfig(text, path));
   } catch (error) {
-    if (isAppError(error)) return error.problems[0]?.message ?? 'it cannot be read';
+    if (isAppError(error)) return error.problems[0]?.message ?? 'cannot be read';
     throw error;
   }
 }
 
-/** As kubeadm: the first of its authorities. */
+/** Like kubeadm, uses the first of its CAs. */
 function trustedBy({ cluster }: KubeconfigTarget, { found }: ExistingKubeconfig): CertificateContent | null {
   const pem = cluster.caData !== undefined ? decodeDataField(cluster.caData) : cluster.caFile === undefined ? null : found(cluster.caFile);
   return pem === null ? null : (readCertificateChain(pem)?.[0] ?? null);
@@ -75,29 +75,29 @@ function trustedBy({ cluster }: KubeconfigTarget, { found }: ExistingKubeconfig)
 
 function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig): Problem | null {
   const { definition, path, now, expected, authorities } = existing;
-  // A kubelet's own certificate is a file, and the kubelet's business.
+  // A certificate that is not embedded is a file that the kubelet manages.
   if (user?.certData === undefined) return null;
   const chain = readCertificateChain(decodeDataField(user.certData));
   if (chain === null) return pkiKubeconfigUnusable(path, 'its client certificate cannot be read');
   const [client, ...between] = chain;
   if (!authorities.some((authority) => leadsTo(client, between, authority))) {
-    return pkiKubeconfigUnusable(path, `its client certificate is not signed by the authority in ${existing.caPath}`);
+    return pkiKubeconfigUnusable(path, `its client certificate is not signed by the CA in ${existing.caPath}`);
   }
   if (now > client.notAfter) {
-    const renew = definition.name === 'kubelet' ? '' : `Renew it with certs renew ${definition.file}, or `;
+    const renew = definition.name === 'kubelet' ? '' : `Renew it with kubeletadm certs renew ${definition.file}, or `;
     return pkiExpired(
       `the client certificate in ${path}`,
       client.notAfter,
-      `${renew}${renew === '' ? 'Remove' : 'remove'} the file to have it made anew`,
+      `${renew}${renew === '' ? 'Remove' : 'remove'} the file; it is then generated again`,
     );
   }
   const name = client.subject.find(({ type }) => type === 'CN')?.value;
   return definition.name === 'kubelet' && name !== expected.user
-    ? pkiKubeconfigUnusable(path, `it is of ${name}, and this node is ${expected.user}`)
+    ? pkiKubeconfigUnusable(path, `it is for ${name}, but this node is ${expected.user}`)
     : null;
 }
 
-/** The embedded client certificate of a kubeconfig; null when there is none. */
+/** The embedded client certificate of a kubeconfig; null when it has none. */
 export function clientCertificateOf(text: string, path: string): CertificateContent | null {
   const target = readTarget(text, path);
   return typeof target === 'string' || target.user?.certData === undefined ? null : readCertificate(decodeDataField(target.user.certData));

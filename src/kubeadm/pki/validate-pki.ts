@@ -27,20 +27,26 @@ import { publicKeyFits, readPrivateKey } from './private-key.ts';
 import type { FoundText } from './validate-kubeconfig.ts';
 import { type ValidatedKubeconfig, validateKubeconfig } from './validate-kubeconfig.ts';
 
-/** Which certificates and kubeconfigs a control-plane node is to have. */
+/** The desired certificates and kubeconfigs of a control plane node. */
 export interface DesiredPki {
   readonly node: PkiConfiguration;
-  /** Where kubeconfigs are. */
+  /** Directory of the kubeconfigs. */
   readonly kubernetesDir: string;
   readonly kubeconfigs: readonly KubeconfigDefinition[];
-  /** Whether the phase that makes a certificate, the keys `sa`, or a kubeconfig is going to run. */
+  /** Whether the phase of a certificate, of the `sa` keys, or of a kubeconfig runs. */
   readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
-  /** A further control plane: authorities and the keys `sa` are those of the others, never made. */
+  /**
+   * An additional control plane: CAs and the `sa` keys come from the existing control planes and are never
+   * generated.
+   */
   readonly joins?: boolean;
   readonly now: Date;
 }
 
-/** keep: it is there and good · make: with its key · certify: for the key that is there · leave: neither is it there, nor is it to be made. */
+/**
+ * keep: exists and is valid · make: generate with its key · certify: generate for the existing key · leave:
+ * does not exist and is not generated.
+ */
 export type PkiAction = 'keep' | 'make' | 'certify' | 'leave';
 
 export interface ValidatedCertificate {
@@ -48,16 +54,16 @@ export interface ValidatedCertificate {
   readonly crt: string;
   readonly key: string;
   readonly action: PkiAction;
-  /** What is there, and after it the authorities between it and its own. */
+  /** The existing certificate, followed by the intermediates to its CA. */
   readonly chain: readonly CertificateContent[];
 }
 
 export interface ValidatedPki {
   readonly certificates: readonly ValidatedCertificate[];
-  /** The keys of service accounts; publish: the private one is there. */
+  /** The service account keys; publish: only the private key exists. */
   readonly serviceAccount: 'keep' | 'make' | 'publish' | 'leave';
   readonly kubeconfigs: readonly ValidatedKubeconfig[];
-  /** The certificate of the cluster's authority is there, its key is not. */
+  /** The certificate of the cluster CA exists, but its key does not. */
   readonly externalCA: boolean;
   readonly externalFrontProxyCA: boolean;
   readonly problems: readonly Problem[];
@@ -65,11 +71,12 @@ export interface ValidatedPki {
 }
 
 /**
- * Judges what is there of a control plane's certificates, keys and kubeconfigs, and says what is to be made. What is there is kept: never is a file replaced.
- * Where something is not good it is a problem.
+ * Validates the existing certificates, keys and kubeconfigs of a control plane, and decides which ones to
+ * generate. Existing files are never replaced: an invalid file is a problem.
  *
- * Checked as kubeadm 1.36 does: authorities are authorities; certificates lead to theirs, are valid now and good for all names; kubeconfigs trust the cluster's
- * authority. Beyond it: keys fit, and authorities are valid now. A key without a certificate gets one: so goes on what was broken off.
+ * Like kubeadm 1.36: CAs are CA certificates; certificates chain to their CA, are valid now and contain all
+ * SANs; kubeconfigs trust the cluster CA. In addition: keys match, and CAs are valid now. A key without a
+ * certificate gets one, which resumes an interrupted run.
  * @throws AppError CONFIG_INVALID_SUBNET as `specOf`
  */
 export function validatePki(desired: DesiredPki, found: FoundText): ValidatedPki {
@@ -105,7 +112,10 @@ function lostAuthorities({ orphans }: Notes): readonly Problem[] {
   );
 }
 
-/** Where several things are of another authority than the one that is there, and nothing is of that, it is the authority that is wrong. */
+/**
+ * If several files belong to a CA other than the existing one, and none to the existing one, the CA is the
+ * wrong file.
+ */
 function withReplacedAuthorities({ problems, foreign, belongs }: Notes): readonly Problem[] {
   const authorities = [...new Set(foreign.map(({ authority }) => authority))].filter((ca) => !belongs.has(ca));
   const replaced = authorities.map((ca) => foreign.filter(({ authority }) => authority === ca)).filter(({ length }) => length > 1);
@@ -122,7 +132,7 @@ function withReplacedAuthorities({ problems, foreign, belongs }: Notes): readonl
   return problems.flatMap((problem) => causes.get(problem) ?? (theirs.has(problem) ? [] : problem));
 }
 
-/** All paths `validatePki` asks for. */
+/** All paths that `validatePki` reads. */
 export function pkiPaths({
   node,
   kubernetesDir,
@@ -140,7 +150,7 @@ export function pkiPaths({
   ];
 }
 
-/** Keys of authorities may be elsewhere; their certificates and the keys of service accounts must be there. */
+/** CA keys may be external; the CA certificates and the service account keys must exist. */
 function missingShared({ node }: DesiredPki, found: FoundText): readonly Problem[] {
   const { certificatesDir } = node.cluster;
   const authorities = certificatesOf(node.cluster).filter(({ authority }) => authority === null);
@@ -156,11 +166,11 @@ function missingShared({ node }: DesiredPki, found: FoundText): readonly Problem
 interface Notes {
   readonly problems: Problem[];
   readonly warnings: Warning[];
-  /** What is there of an authority that is not. */
+  /** Existing files whose CA does not exist. */
   readonly orphans: { readonly path: string; readonly authority: string }[];
-  /** What is there of another authority than the one that is there. */
+  /** Existing files signed by a CA other than the existing one. */
   readonly foreign: { readonly path: string; readonly authority: string; readonly problem: Problem }[];
-  /** Paths of authorities that something is of. */
+  /** Paths of CAs that signed existing files. */
   readonly belongs: Set<string>;
 }
 
@@ -210,15 +220,15 @@ function validateExisting(one: OneCertificate, existing: Existing): void {
   const isAuthority = definition.authority === null;
   if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotAuthority(crt, formatName(certificate.subject)));
   const renew = isAuthority
-    ? 'All that it signed has to be made anew with another one'
-    : `Renew it with certs renew ${definition.name}, or remove ${crt} and ${key} to have them made anew`;
+    ? 'Replace the CA; all certificates it signed must then be generated again'
+    : `Renew it with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key}; both are then generated again`;
   if (desired.now > certificate.notAfter) notes.problems.push(pkiExpired(crt, certificate.notAfter, renew));
   if (desired.now < certificate.notBefore) notes.problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
   if (keyText !== null) validateKey({ crt, key, certificate, keyText, isAuthority }, notes);
   else if (!isAuthority) notes.problems.push(pkiKeyMissing(crt, key));
   if (by === null) return;
   const [authority] = by.chain;
-  // An authority that is still to be made did not sign what is there.
+  // A CA that is still to be generated did not sign existing files.
   if (by.action === 'leave' && desired.joins !== true && desired.makes.certificate(definition.name)) {
     notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
   }
@@ -251,11 +261,11 @@ function validateKey({ crt, key, certificate, keyText, isAuthority }: ExistingKe
   const read = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
   else if (!certificate.x509.checkPrivateKey(read)) {
-    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Put the key of this authority there') : pkiKeyMismatch(crt, key));
+    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Replace it with the key of this CA') : pkiKeyMismatch(crt, key));
   }
 }
 
-/** Whether a certificate that is to be made can be. */
+/** Whether the CA for a certificate to be generated is available. */
 function validateSigner({ definition, by, desired, found, notes }: OneCertificate, crt: string): void {
   if (by === null) return;
   if (by.action === 'leave' && desired.joins === true) return;
@@ -272,10 +282,10 @@ function warnOfShortAuthority(one: {
 }): void {
   const { made, authority, desired, notes } = one;
   const end = authority.chain[0]?.notAfter;
-  // Of one that ended already it is said what is wrong with it.
+  // An expired CA is reported elsewhere.
   if (end === undefined || end < desired.now || end.getTime() >= desired.now.getTime() + termsOf(desired.node.cluster, desired.now).validMs)
     return;
-  const message = `${authority.crt} ends on ${formatRfc3339(end)}, before the certificate ${made} that it signs: from then on neither is good`;
+  const message = `${authority.crt} expires on ${formatRfc3339(end)}, before the certificate ${made} that it signs: neither is valid after that date`;
   notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
 }
 
@@ -297,7 +307,7 @@ function validateServiceAccount(
   const read: KeyObject | null = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
   if (pubText === null) return makes ? 'publish' : 'leave';
-  if (read !== null && !publicKeyFits(pubText, read)) problems.push(pkiKeyMismatch(pub, key, `Remove ${pub} to have it made anew`));
+  if (read !== null && !publicKeyFits(pubText, read)) problems.push(pkiKeyMismatch(pub, key, `Remove ${pub}; it is then generated again`));
   return 'keep';
 }
 

@@ -1,6 +1,6 @@
 import { closestName } from '../../base/text/closest-name.ts';
 
-/** Preflight checks with a fixed name: those of kubeadm up to 1.36, and those of this program. */
+/** Preflight checks with a fixed name: the checks of kubeadm up to 1.36 and those of kubeletadm. */
 const FIXED_NAMES = [
   'AdvertiseAddress',
   'BootstrapRBAC',
@@ -39,7 +39,7 @@ const FIXED_NAMES = [
   'SystemVerification',
 ] as const;
 
-/** Checks whose name ends with a path (slashes as dashes), a program, a port or a service. */
+/** Prefixes of checks whose name ends with a path (slashes as dashes), a program, a port or a service. */
 const NAME_PREFIXES = ['DirAvailable', 'FileAvailable', 'FileContent', 'FileExisting', 'Port', 'Service'] as const;
 
 /** The name of a preflight check, e.g. `Swap` or `Port-6443`. */
@@ -48,21 +48,26 @@ export type CheckName = (typeof FIXED_NAMES)[number] | `${(typeof NAME_PREFIXES)
 const FORMS: readonly string[] = [...FIXED_NAMES, ...NAME_PREFIXES.map((prefix) => `${prefix}-…`)];
 
 /**
- * What is wrong with an item of `--ignore-preflight-errors` or `ignorePreflightErrors`. kubeadm accepts any text: a misspelt name ignores nothing there.
- * @param name compared without regard to case, as in kubeadm; `all` is a name
- * @returns null: a check has this name. Else the message, and the likely name or the list of names
- * @see kubeadm 1.36 cmd/kubeadm/app/preflight, app/phases/upgrade, app/phases/addons/dns: the names of its checks
+ * Validates an item of `--ignore-preflight-errors` or `ignorePreflightErrors`. kubeadm accepts any text, so a
+ * misspelled name has no effect there.
+ * @param name case-insensitive, as in kubeadm; `all` is a name
+ * @returns null: a check has this name. Otherwise the message, and the likely name or the list of names
+ * @see kubeadm 1.36 cmd/kubeadm/app/preflight, app/phases/upgrade, app/phases/addons/dns: the names of its
+ *   checks
  */
 export function unknownCheck(name: string): { readonly message: string; readonly hint: string } | null {
   const lower = name.toLowerCase();
   if (lower === 'all' || FIXED_NAMES.some((known) => known.toLowerCase() === lower)) return null;
   if (NAME_PREFIXES.some((prefix) => lower.startsWith(`${prefix.toLowerCase()}-`) && lower.length > prefix.length + 1)) return null;
   const likely = likelyName(name);
-  const hint = likely === null ? `The names are all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;
+  const hint = likely === null ? `Valid names: all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;
   return { message: `no preflight check has the name ${JSON.stringify(name)}`, hint };
 }
 
-/** Of `FileExistng-conntrack` the part before the first dash, or of `Port6443` the letters, may be the misspelt part. */
+/**
+ * The misspelled part is the text before the first dash (`FileExistng-conntrack`) or the letters
+ * (`Port6443`).
+ */
 function likelyName(name: string): string | null {
   const fixed = closestName(name, ['all', ...FIXED_NAMES]);
   if (fixed !== null) return fixed;

@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import type { CheckName } from './check-names.ts';
 
-/** What a preflight check found. `id` is kubeadm's where kubeadm has the check. */
+/** The result of a failed preflight check. `id` is kubeadm's where kubeadm has the check. */
 export interface Finding {
   readonly id: CheckName;
   readonly severity: 'error' | 'warning';
@@ -10,20 +10,21 @@ export interface Finding {
 }
 
 export interface PreflightVerdict {
-  /** Refuse: nothing may be touched. */
+  /** Not empty: the host must not be changed. */
   readonly errors: readonly Problem[];
   readonly warnings: readonly Finding[];
 }
 
 /**
- * Sorts findings into errors and warnings; an ignored error becomes a warning. Ids are compared without regard to case; `all` ignores everything.
- * @param host the name that starts each line
+ * Sorts findings into errors and warnings; an ignored error becomes a warning. Ids are case-insensitive;
+ * `all` ignores all errors.
+ * @param host the prefix of each message
  * @see kubeadm 1.36 preflight.RunChecks
  */
 export function validateFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
   const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
   const problems = findings.filter(isError).map(({ id, message, hint }): Problem => {
-    const route = `${hint === undefined ? '' : `${hint}. `}To go on all the same: --ignore-preflight-errors=${id}`;
+    const route = `${hint === undefined ? '' : `${hint}. `}To continue anyway, use --ignore-preflight-errors=${id}`;
     return { host, code: id, message: `preflight: ${message}`, hint: route };
   });
   return { errors: problems, warnings: findings.filter((finding) => !isError(finding)) };

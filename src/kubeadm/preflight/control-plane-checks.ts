@@ -7,18 +7,18 @@ import type { CheckName } from './check-names.ts';
 
 export interface ControlPlaneCheckInput {
   readonly host: ControlPlaneHost;
-  /** TCP ports somebody listens on; null: not known. */
+  /** TCP ports in use; null: not known. */
   readonly ports: ReadonlySet<number> | null;
   readonly addresses: readonly string[] | null;
   readonly advertiseAddress: string;
   readonly bindPort: number;
-  /** Where local etcd keeps its data; null with external etcd. */
+  /** Data directory of local etcd; null with external etcd. */
   readonly etcdDataDir: string | null;
-  /** The static pods that are to run there. */
+  /** The desired static Pod manifests. */
   readonly manifests: readonly DesiredFile[];
-  /** Files of the client of an external etcd: they have to be there. */
+  /** Required client files for external etcd. */
   readonly etcdClientFiles: readonly string[];
-  /** Unix milliseconds, here. */
+  /** Unix milliseconds on the local host. */
   readonly now: number;
 }
 
@@ -26,20 +26,24 @@ type Check = (input: ControlPlaneCheckInput) => readonly (Finding | null)[];
 
 const CPUS = 2;
 const MEMORY_MB = 1700;
-/** Certificates are valid from a little before they are made. */
+/** Certificates are backdated by some minutes. */
 const CLOCK_BEHIND_SECONDS = 300;
 const CLOCK_AHEAD_SECONDS = 3600;
 
 /**
- * The checks about a host that is to be a control plane, which kubeadm 1.36 makes with these ids before init and join --control-plane; and our own
- * (`AdvertiseAddress`, `HostClock`). Where an earlier run was broken off what it left is no trouble: the same manifests, the ports and data of what they started.
+ * The preflight checks of kubeadm 1.36 for control planes (init and join --control-plane), with kubeadm's
+ * ids, and the additional checks `AdvertiseAddress` and `HostClock`. Manifests, ports and data of an
+ * interrupted earlier run are accepted.
  * @see kubeadm 1.36 preflight InitNodeChecks
  */
 export function controlPlaneFindings(input: ControlPlaneCheckInput): readonly Finding[] {
   return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
 }
 
-/** Whether the static pods there are the very ones that are wanted: then who listens on their ports is them. */
+/**
+ * Whether the existing static Pod manifest equals the desired one: then its ports are in use by the component
+ * itself.
+ */
 function isOurs({ host, manifests }: ControlPlaneCheckInput, name: string): boolean {
   const desired = manifests.find(({ path }) => path.endsWith(`/${name}.yaml`));
   const found = desired === undefined ? null : (host.manifests.get(desired.path) ?? null);
@@ -51,28 +55,25 @@ const size: Check = ({ host: { size: found } }) => [
     ? null
     : error(
         'NumCPU',
-        `the host has ${found.cpus} CPU${found.cpus === 1 ? '' : 's'}, a control plane needs ${CPUS}`,
-        'Give it more, or take another host',
+        `the host has ${found.cpus} CPU${found.cpus === 1 ? '' : 's'}; a control plane needs ${CPUS}`,
+        'Add CPUs, or use another host',
       ),
   found.memoryBytes === null || found.memoryBytes >= MEMORY_MB * 1024 * 1024
     ? null
     : error(
         'Mem',
-        `the host has ${Math.floor(found.memoryBytes / 1024 / 1024)} MB of memory, a control plane needs ${MEMORY_MB}`,
-        'Give it more, or take another host',
+        `the host has ${Math.floor(found.memoryBytes / 1024 / 1024)} MB of memory; a control plane needs ${MEMORY_MB}`,
+        'Add memory, or use another host',
       ),
 ];
 
 const firewall: Check = ({ host, bindPort }) => [
   host.firewalldActive
-    ? warning(
-        'Firewalld',
-        `firewalld is active: it has to let ports ${bindPort} and 10250 through, and those of etcd between control planes`,
-      )
+    ? warning('Firewalld', `firewalld is active: open ports ${bindPort} and 10250, and 2379-2380 (etcd) between control planes`)
     : null,
 ];
 
-/** Who listens on a port, and the manifest that would have started it. */
+/** Required ports, and the manifest of the component that uses each. */
 const listeners = ({ bindPort, etcdDataDir }: ControlPlaneCheckInput): readonly (readonly [number, string])[] => [
   [bindPort, 'kube-apiserver'],
   [10259, 'kube-scheduler'],
@@ -91,8 +92,8 @@ const ports: Check = (input) =>
       ? null
       : error(
           `Port-${port}`,
-          `port ${port} is in use, which ${name} needs`,
-          `Stop the process that listens there (ss -ltnp 'sport = :${port}'), or run reset first`,
+          `port ${port}, which ${name} needs, is in use`,
+          `Stop the process that listens on it (ss -ltnp 'sport = :${port}'), or run kubeletadm reset first`,
         ),
   );
 
@@ -102,10 +103,8 @@ const manifests: Check = (input) =>
     if (found === null || isOurs(input, name)) return null;
     const isDesired = input.manifests.some((desired) => desired.path === path);
     if (!isDesired && name !== 'etcd') return null;
-    const message = isDesired
-      ? `${path} is there and says something else than what is wanted now`
-      : `${path} is there, and etcd is to be external`;
-    return error(`FileAvailable-${path.replaceAll('/', '-')}`, message, 'Run reset first to make the control plane anew');
+    const message = isDesired ? `${path} exists and differs from the desired manifest` : `${path} exists, but external etcd is configured`;
+    return error(`FileAvailable-${path.replaceAll('/', '-')}`, message, 'Run kubeletadm reset first');
   });
 
 const etcdData: Check = (input) => {
@@ -114,8 +113,8 @@ const etcdData: Check = (input) => {
   return [
     error(
       `DirAvailable-${etcdDataDir.replaceAll('/', '-')}`,
-      `${etcdDataDir} is not empty: it holds the data of another etcd`,
-      `Run reset first, or remove what is in it (rm -r ${etcdDataDir}/*)`,
+      `${etcdDataDir} is not empty: it contains the data of another etcd member`,
+      `Run kubeletadm reset first, or remove its content (rm -r ${etcdDataDir}/*)`,
     ),
   ];
 };
@@ -132,7 +131,7 @@ const address: Check = ({ addresses, advertiseAddress }) => [
     ? null
     : warning(
         'AdvertiseAddress',
-        `the API server is to be advertised at ${advertiseAddress}, which is not an address of this host (it has ${addresses.join(', ') || 'none'})`,
+        `the advertise address ${advertiseAddress} is not an address of this host (its addresses: ${addresses.join(', ') || 'none'})`,
       ),
 ];
 
@@ -148,8 +147,8 @@ const clock: Check = ({ host, now }) => {
     return [
       error(
         'HostClock',
-        `the clock of the host is ${inMinutes(behind)} behind: certificates made now would not be valid there yet`,
-        'Set it right (timedatectl set-ntp true)',
+        `the clock of the host is ${inMinutes(behind)} behind: new certificates would not be valid on the host yet`,
+        'Synchronize the clock (timedatectl set-ntp true)',
       ),
     ];
   return -behind >= CLOCK_AHEAD_SECONDS ? [warning('HostClock', `the clock of the host is ${inMinutes(-behind)} ahead`)] : [];

@@ -4,7 +4,8 @@ import type { Finding } from './check.ts';
 const ID = 'KubeletConfigAccepted';
 
 /**
- * What the kubelet's own verdict on the configuration it is to get means. That it refuses the host (cgroup v1) is what `SystemVerification` says.
+ * Turns the kubelet's own validation of its configuration into findings. A rejection of the host (cgroup v1)
+ * is reported by `SystemVerification` instead.
  * @param version of the kubelet, e.g. `v1.36.2`
  */
 export function kubeletConfigAccepted(acceptance: KubeletAcceptance, version: string): readonly Finding[] {
@@ -13,12 +14,10 @@ export function kubeletConfigAccepted(acceptance: KubeletAcceptance, version: st
       return [];
     case 'refused': {
       if (acceptance.isHost) return [];
-      const message = `kubelet ${version} would not start with this configuration: ${acceptance.cause}`;
+      const message = `kubelet ${version} would fail at startup with this configuration: ${acceptance.cause}`;
       return [{ id: ID, severity: 'error', message, hint: acceptance.hint }];
     }
     case 'unknown':
-      return [
-        { id: ID, severity: 'warning', message: `kubelet ${version} could not be asked about this configuration: ${acceptance.why}` },
-      ];
+      return [{ id: ID, severity: 'warning', message: `kubelet ${version} could not validate this configuration: ${acceptance.why}` }];
   }
 }

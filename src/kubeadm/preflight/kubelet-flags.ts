@@ -6,14 +6,14 @@ import { nodeLabelIssues } from '../../kubelet/node-labels.ts';
 import type { Finding } from './check.ts';
 
 export interface KubeletFlagsInput {
-  /** What we give the kubelet. */
+  /** Flags set by kubeletadm. */
   readonly flags: readonly Arg[];
-  /** The words of `KUBELET_EXTRA_ARGS` and the file they are in: the host's own, last on the command line. */
+  /** The words of `KUBELET_EXTRA_ARGS` and its file: set on the host, last on the command line. */
   readonly hostWords: readonly string[];
   readonly hostFile: string;
   readonly nodeName: string;
   readonly minor: Minor;
-  /** There is no kubelet yet, and the one to come may have other flags: what is wrong is a warning. */
+  /** No kubelet is installed yet, and its future version may have other flags: errors become warnings. */
   readonly assumed: boolean;
   readonly catalogue: Catalogue;
 }
@@ -21,8 +21,8 @@ export interface KubeletFlagsInput {
 const ID = 'KubeletFlags';
 
 /**
- * What on the kubelet's command line would keep it from starting, or from being the node it is meant to be: a check of our own. kubeadm looks at none of it,
- * and the kubelet dies after the restart.
+ * Finds kubelet flags that make the kubelet fail at startup or register under another name. kubeadm has no
+ * such check: there, the kubelet crashes after the restart.
  */
 export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[] {
   const { flags, hostWords, hostFile, nodeName, minor, catalogue } = input;
@@ -32,14 +32,16 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
   const inFile = `KUBELET_EXTRA_ARGS in ${hostFile}`;
   const unknown = host.flags.flatMap((flag) => {
     const problem = unknownFlag(flag, minor, catalogue);
-    return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.hint ?? 'Take it out'}`)];
+    return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.hint ?? 'Remove the flag'}`)];
   });
-  const others = host.others.map((word) => finding(`${inFile}: "${word}" is no flag, and the kubelet takes no arguments`, 'Take it out'));
+  const others = host.others.map((word) =>
+    finding(`${inFile}: "${word}" is not a flag, and the kubelet takes no arguments`, 'Remove the word'),
+  );
   const names = host.flags.filter(({ name, value }) => name === 'hostname-override' && value !== nodeName);
   const contradicted = names.map(({ value }) =>
     finding(
       `${inFile}: hostname-override is ${value}, but the node's name is ${nodeName}`,
-      `Take it out, and name the node with --node-name ${value}`,
+      `Remove the flag, and set the node name with --node-name ${value}`,
     ),
   );
   return [...unknown, ...others, ...contradicted, ...labels(flags, 'node-labels'), ...labels(host.flags, inFile)];

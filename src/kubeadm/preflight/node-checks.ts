@@ -8,28 +8,28 @@ import type { CheckName } from './check-names.ts';
 export interface NodeCheckInput {
   readonly facts: HostFacts;
   readonly nodeName: string;
-  /** `nodeIP` flag values, when declared. */
+  /** `node-ip` flag values, when declared. */
   readonly nodeIPs: readonly string[];
   readonly criSocket: string;
-  /** The effective KubeletConfiguration of the node. */
   readonly config: JsonObject;
-  /** Minor of the kubelet on the host; null when there is none. */
+  /** Minor version of the kubelet on the host; null when none is installed. */
   readonly kubeletMinor: number | null;
-  /** Minor of the control plane; null when it is not known. */
+  /** Minor version of the control plane; null when not known. */
   readonly controlPlaneMinor: number | null;
-  /** The IP families of the service network. */
+  /** The IP families of the Service network. */
   readonly ipv6: boolean;
   readonly ipv4: boolean;
-  /** Why systemd could not start the kubelet, from the unit files. */
+  /** Why systemd cannot start the kubelet, according to its unit files. */
   readonly unitRefusal: string | null;
 }
 
 type Check = (input: NodeCheckInput) => readonly (Finding | null)[];
 
 /**
- * The checks about a node that kubeadm 1.36 makes before init and join, with its ids, and our own (`CgroupDriver`, `NodeIP`, `NodeName`). A fact that could not be had
- * (a staged directory, another operating system) gives no finding.
- * @see spec of kubeadm 1.36 preflight/checks.go
+ * The node preflight checks of kubeadm 1.36, with kubeadm's ids, and the additional checks `CgroupDriver`,
+ * `NodeIP` and `NodeName`. An unavailable fact (a staged directory, another operating system) gives no
+ * finding.
+ * @see kubeadm 1.36 preflight/checks.go
  */
 export function runNodeChecks(input: NodeCheckInput): readonly Finding[] {
   return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
@@ -38,16 +38,16 @@ export function runNodeChecks(input: NodeCheckInput): readonly Finding[] {
 const privileged: Check = ({ facts }) => [
   facts.os.uid === null || facts.os.uid === 0
     ? null
-    : error('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or let the user use sudo'),
+    : error('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or allow the user to use sudo'),
 ];
 
 const runtime: Check = ({ facts, criSocket }) => [
   facts.init === null || facts.sockets.includes(criSocket)
     ? null
-    : error('CRI', `there is no container runtime at ${criSocket}`, 'Start the runtime, or give its socket with --cri-socket'),
+    : error('CRI', `no container runtime listens on ${criSocket}`, 'Start the container runtime, or pass its socket with --cri-socket'),
 ];
 
-/** kubeadm 1.36 warns, too: its kubelet still falls back to `cgroupDriver` of its configuration. */
+/** A warning as in kubeadm 1.36: the kubelet still falls back to `cgroupDriver` of its configuration. */
 const runtimeVersion: Check = ({ facts, criSocket }) => [
   facts.runtimeConfig.get(criSocket) === false
     ? warning(
@@ -64,8 +64,8 @@ const swap: Check = ({ facts, config }) => {
   return [
     error(
       'Swap',
-      `swap is on (${areas.join(', ')}) and failSwapOn is not false: the kubelet would not start`,
-      'Run swapoff -a and take it out of /etc/fstab, or set failSwapOn: false',
+      `swap is on (${areas.join(', ')}) and failSwapOn is not false: the kubelet would fail at startup`,
+      'Run swapoff -a and remove swap from /etc/fstab, or set failSwapOn: false',
     ),
   ];
 };
@@ -73,7 +73,7 @@ const swap: Check = ({ facts, config }) => {
 const commands: Check = ({ facts, kubeletMinor }) =>
   (facts.checks.missingCommands ?? [])
     .filter((name) => name !== 'conntrack' || (kubeletMinor !== null && kubeletMinor < 32))
-    .map((name) => error(`FileExisting-${name}`, `${name} is not on the host's PATH`, 'Install the package that brings it'));
+    .map((name) => error(`FileExisting-${name}`, `${name} is not on the host's PATH`, 'Install the package that provides it'));
 
 const LTS_KERNEL = /^(?:5\.4|5\.10|5\.15|(?:[6-9]|[1-9][0-9]+)\.[0-9]+\.[0-9]+)/;
 
@@ -87,7 +87,7 @@ const system: Check = ({ facts, config, kubeletMinor }) => {
       : strict
         ? error(
             'SystemVerification',
-            `${v1}, which kubelet 1.35 and later refuse`,
+            `${v1}, which kubelet 1.35 and later reject`,
             'Boot the host with cgroup v2, or set failCgroupV1: false',
           )
         : warning('SystemVerification', `${v1}, which Kubernetes no longer maintains`),
@@ -95,7 +95,7 @@ const system: Check = ({ facts, config, kubeletMinor }) => {
       ? null
       : error(
           'SystemVerification',
-          `kernel ${kernelRelease} is not one Kubernetes supports (5.4, 5.10, 5.15, 6.0 and later)`,
+          `kernel ${kernelRelease} is not supported by Kubernetes (supported: 5.4, 5.10, 5.15, 6.0 and later)`,
           'Upgrade the kernel',
         ),
   ];
@@ -106,10 +106,10 @@ const QUALIFIED_NAME = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const hostname: Check = ({ nodeName }) => [
   QUALIFIED_NAME.test(nodeName) && nodeName.length <= 63
     ? null
-    : warning('Hostname', `"${nodeName}" is longer than 63 characters or not a qualified name: static pods will not start on it`),
+    : warning('Hostname', `"${nodeName}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node`),
 ];
 
-/** A kubelet that is named otherwise than its certificate may not register, nor report (the node authorizer). */
+/** The Node authorizer rejects a kubelet whose name differs from its certificate. */
 const certificateName: Check = ({ facts: { identity }, nodeName }) => {
   const commonName = identity.state === 'usable' ? identity.commonName : null;
   if (commonName === null || !commonName.startsWith(NODE_USER_PREFIX) || commonName === `${NODE_USER_PREFIX}${nodeName}`) return [];
@@ -117,19 +117,17 @@ const certificateName: Check = ({ facts: { identity }, nodeName }) => {
   return [
     error(
       'NodeName',
-      `the node is to be named ${nodeName}, but the kubelet there has a client certificate for ${old}`,
-      `Keep the name with --node-name ${old}, or run reset on the host first`,
+      `the node name is ${nodeName}, but the kubelet on the host has a client certificate for ${old}`,
+      `Keep the name with --node-name ${old}, or run kubeletadm reset on the host first`,
     ),
   ];
 };
 
 const kubeletVersion: Check = ({ facts, kubeletMinor, controlPlaneMinor }) => {
   if (facts.kubelet !== null && 'error' in facts.kubelet)
-    return [error('KubeletVersion', facts.kubelet.error, 'Install a kubelet that runs')];
+    return [error('KubeletVersion', facts.kubelet.error, 'Install a working kubelet')];
   if (facts.kubelet === null)
-    return facts.init === null
-      ? []
-      : [error('KubeletVersion', 'there is no kubelet on the PATH of the host', 'Install the kubelet package')];
+    return facts.init === null ? [] : [error('KubeletVersion', 'kubelet is not on the PATH of the host', 'Install the kubelet package')];
   if (kubeletMinor === null || controlPlaneMinor === null) return [];
   const { version } = facts.kubelet;
   const oldest = controlPlaneMinor - (controlPlaneMinor >= 28 ? 3 : 2);
@@ -157,9 +155,11 @@ const service: Check = ({ facts, unitRefusal }) => [
     : error(
         'Service-kubelet',
         unitRefusal,
-        /masked/.test(unitRefusal) ? 'Run systemctl unmask kubelet, or remove the link' : 'Fix the unit',
+        /masked/.test(unitRefusal)
+          ? 'Run systemctl unmask kubelet, or remove the symbolic link'
+          : 'Fix the unit: systemctl cat kubelet shows it',
       ),
-  facts.init !== 'openrc' ? null : warning('Service-kubelet', 'the host uses OpenRC: no systemd drop-in works there'),
+  facts.init !== 'openrc' ? null : warning('Service-kubelet', 'the host uses OpenRC, which ignores systemd drop-ins'),
 ];
 
 const port: Check = ({ facts, config }) => {
@@ -167,7 +167,7 @@ const port: Check = ({ facts, config }) => {
   const taken = facts.ports?.has(number) === true && facts.unit?.activeState !== 'active';
   return [
     taken
-      ? error(`Port-${number}`, `port ${number} is in use`, `Stop the process that listens there (ss -ltnp 'sport = :${number}')`)
+      ? error(`Port-${number}`, `port ${number} is in use`, `Stop the process that listens on it (ss -ltnp 'sport = :${number}')`)
       : null,
   ];
 };
@@ -202,8 +202,8 @@ const nodeIp: Check = ({ facts, nodeIPs }) =>
       ? null
       : error(
           'NodeIP',
-          `node IP ${address} is not an address of this host (it has ${facts.addresses.join(', ') || 'none'})`,
-          'Give one of those',
+          `node IP ${address} is not an address of this host (its addresses: ${facts.addresses.join(', ') || 'none'})`,
+          'Pass one of the addresses of the host',
         ),
   );
 

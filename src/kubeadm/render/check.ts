@@ -3,26 +3,26 @@ import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.
 import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 
 /**
- * Re-reads kubeadm-flags.env as systemd does: each flag must come out as one word.
- * @throws AppError RENDER_CHECK_FAILED: the file would not say what was meant
+ * Parses kubeadm-flags.env as systemd does: each flag must become one word.
+ * @throws AppError RENDER_CHECK_FAILED: the file would have another meaning
  */
 export function checkFlagsEnv(path: string, text: string, flagNames: readonly string[]): void {
   const words = readFlagsEnv(text);
   if (words.length !== flagNames.length || !flagNames.every((name, i) => words[i]?.startsWith(`--${name}=`)))
-    throw checkFailed(path, `it reads back as ${words.length} words`);
+    throw checkFailed(path, `parsed as ${words.length} words`);
 }
 
-/** Re-reads a unit file: the directives that must be there, in this order, are there. */
+/** Parses a unit file: the required directives must exist in this order. */
 export function checkUnitFile(path: string, text: string, desired: readonly Pick<UnitDirective, 'name' | 'value'>[]): void {
   const found = parseUnitFile(text).filter((directive) => desired.some((one) => one.name === directive.name));
   const same = found.length === desired.length && desired.every((one, i) => found[i]?.name === one.name && found[i]?.value === one.value);
-  if (!same) throw checkFailed(path, 'its directives read back differently');
+  if (!same) throw checkFailed(path, 'the parsed directives differ');
 }
 
 function checkFailed(path: string, why: string): AppError {
   return new AppError({
     code: 'RENDER_CHECK_FAILED',
-    message: `${path} was rendered wrongly: ${why}`,
-    hint: 'Nothing was written; please report it',
+    message: `internal error: ${path} was rendered incorrectly: ${why}`,
+    hint: 'Nothing was written. Please report this bug',
   });
 }

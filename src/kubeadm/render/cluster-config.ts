@@ -8,21 +8,24 @@ import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, leavesOf, mergeConfig, NO_LAYERS } from '../../kubelet/layers.ts';
 
-/** A decoded KubeletConfiguration and where its fields were written. */
+/** A decoded KubeletConfiguration and the positions of its fields. */
 export interface ParsedConfig {
   readonly value: JsonObject;
   readonly fields: ReadonlyMap<string, Position>;
-  /** e.g. `ConfigMap kube-system/kubelet-config`, for fields without a place. */
+  /** e.g. `ConfigMap kube-system/kubelet-config`, for fields without a position. */
   readonly source: string;
 }
 
-/** Where a written field stands: `init.yaml:12:3`, or the source as a whole. */
+/** Position of a field: `init.yaml:12:3`, or the source as a whole. */
 export function placeOf(written: ParsedConfig, path: string): string {
   const position = written.fields.get(path);
   return position === undefined ? written.source : `${position.file}:${position.line}:${position.column}`;
 }
 
-/** kubeadm's defaults below, what the user wrote for all nodes above. Strings that were written empty count as left out, as in Go. */
+/**
+ * kubeadm's defaults, overridden by the user's configuration for all nodes. Empty strings count as unset, as
+ * in Go.
+ */
 export function layerClusterConfig(defaults: KubeadmDefaultsInput, baseline: ParsedConfig | null): LayeredConfig {
   const kubeadm = kubeadmDefaults(defaults);
   const bottom = addLayer(NO_LAYERS, kubeadm, (path) => ({ layer: 'kubeadm default', source: defaultSource(path) }));
@@ -54,20 +57,23 @@ function withoutEmptyStrings(config: JsonObject, defaults: ReadonlyMap<string, u
 }
 
 /**
- * The KubeletConfiguration to upload for all nodes: as Go would write what the user wrote over kubeadm's defaults. Nothing in it was detected on or given for
- * one host. `rotateCertificates: false` is written out, where Go would drop it, so that it stays what the user said.
+ * The KubeletConfiguration to upload for all nodes: the user's configuration over kubeadm's defaults, encoded
+ * as by Go. It contains no value that was detected on or set for one host. `rotateCertificates: false` is
+ * written, although Go would omit it, so that the user's value is kept.
  */
 export function encodeClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): YamlValue {
   const encoded = encodeKubeletConfiguration(layered.config, { minor, catalogue });
   return withBigIntegers(keepRotationOff(layered.config, encoded), { minor, catalogue });
 }
 
-/** Go drops a false that is not behind a pointer; kubeadm then reads the field as unset and turns it on. */
+/**
+ * Go omits a false that is not behind a pointer; kubeadm then treats the field as unset and enables rotation.
+ */
 export function keepRotationOff(written: JsonObject, encoded: JsonObject): JsonObject {
   return written.rotateCertificates === false ? { ...encoded, rotateCertificates: false } : encoded;
 }
 
-/** Advice about the configuration for all nodes. */
+/** Warnings about the configuration for all nodes. */
 export function adviseClusterConfig(layered: LayeredConfig, defaults: KubeadmDefaultsInput): readonly Warning[] {
   return adviseKubeadmDefaults(layered.config, defaults);
 }

@@ -19,21 +19,27 @@ const DEFAULT_RESOLV_CONF = '/etc/resolv.conf';
 
 export interface NodeConfigInput {
   readonly catalogue: Catalogue;
-  /** Of the kubelet on this host. */
+  /** Minor version of the kubelet on this host. */
   readonly minor: Minor;
-  /** kubeadm's defaults and what is said for all nodes. */
+  /** kubeadm's defaults and the configuration for all nodes. */
   readonly cluster: LayeredConfig;
-  /** True when the user wrote the cluster's configuration for this very run: what is in it is meant for this host too. */
+  /**
+   * True when the user passed the cluster configuration in this run, so that its values are meant for this
+   * host too.
+   */
   readonly clusterIsDeclared: boolean;
   readonly resolvedActive: boolean;
   readonly runtimeCgroupDriver: RuntimeCgroupDriver | null;
   readonly criSocket: string;
   readonly criSocketSource: string;
-  /** instance-config.yaml as it stands on the host and stays: any field may be in it. Absent: it is made anew, of the CRI socket alone. */
+  /**
+   * instance-config.yaml that is kept on the host, with any fields. Absent: written again with only the CRI
+   * socket.
+   */
   readonly instancePatch?: JsonObject;
-  /** There is an instance-config.yaml with the socket in it. */
+  /** instance-config.yaml contains the CRI socket. */
   readonly instanceConfig: boolean;
-  /** KubeletConfigurations for this node alone, later ones win. */
+  /** KubeletConfigurations for this node only; later ones win. */
   readonly overlays: readonly ParsedConfig[];
   /** Per-host flags: part of the node's overlay. */
   readonly declared: readonly FieldSetting[];
@@ -47,19 +53,20 @@ export interface NodeConfig {
 }
 
 /**
- * The KubeletConfiguration of one node: cluster < detected facts of the host < the node's overlay < patches < instance-config < `--set`. Fields its kubelet
- * does not know are left out.
- * @throws AppError of a patch that does not apply
- * @see kubeadm 1.36 phases/kubelet/config.go: patches work on the written form, the instance configuration comes after them
+ * The KubeletConfiguration of one node: cluster < detected facts of the host < the node's overlay < patches <
+ * instance-config < `--set`. Fields that the kubelet version does not know are dropped.
+ * @throws AppError of a patch that cannot be applied
+ * @see kubeadm 1.36 phases/kubelet/config.go: patches apply to the written form, and the instance
+ *   configuration is applied after them
  */
 export function layerNodeConfig(input: NodeConfigInput): NodeConfig {
   return LAYERED.get(input.cluster, keyOf(input), () => layer(input));
 }
 
-/** Of a thousand hosts most are alike: what is worked out for one is right for all that say the same. */
+/** Most hosts of a fleet have equal input, so results are shared. */
 const LAYERED = new Memo<LayeredConfig, NodeConfig>();
 
-/** Everything besides the cluster that decides. */
+/** All inputs other than the cluster configuration. */
 function keyOf(input: NodeConfigInput): string {
   const { catalogue, minor, overlays, clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource } = input;
   const { instancePatch, instanceConfig, declared, patches, settings } = input;
@@ -78,13 +85,13 @@ function layer(input: NodeConfigInput): NodeConfig {
   const encoded = keepRotationOff(known.config, encodeKubeletConfiguration(known.config, { minor, catalogue }));
   const withDefaults = addLayer(withDeclared, encoded, () => ({
     layer: 'kubelet default',
-    source: 'unset, the kubelet fills in its default',
+    source: 'unset: kubelet default',
   }));
   const withPatches = input.patches.reduce(addPatch, withDefaults);
   const withInstance = input.instanceConfig ? addInstanceConfig(withPatches, input) : withPatches;
   const layered = input.settings.reduce(setField('set'), withInstance);
   const dropped = known.dropped.map(
-    ({ path, why }): Warning => ({ code: 'KUBELET_FIELD_UNKNOWN', field: path, message: `${path} is left out on this node: ${why}` }),
+    ({ path, why }): Warning => ({ code: 'KUBELET_FIELD_UNKNOWN', field: path, message: `${path} is omitted on this node: ${why}` }),
   );
   return { layered, warnings: [...detected.warnings, ...dropped] };
 }
@@ -140,8 +147,10 @@ function detectFields(input: NodeConfigInput): Detected {
 }
 
 /**
- * With systemd-resolved the kubelet must not read /etc/resolv.conf, which points pods at the host's loopback. A cluster whose shared configuration names resolved's
- * file (kubeadm up to 1.36.2 leaks it there) is set right on hosts without it; what the user wrote for this very run is kept.
+ * With systemd-resolved the kubelet must not read /etc/resolv.conf, which refers Pods to the loopback address
+ * of the host. If the shared cluster configuration names the resolved file (kubeadm up to 1.36.2 leaks it
+ * there), the value is corrected on hosts without systemd-resolved; a value that the user passed in this run
+ * is kept.
  */
 function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeConfigInput): Detected {
   const given = cluster.config.resolvConf;
@@ -151,22 +160,25 @@ function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeCo
   const warning = (message: string): Detected => ({ settings: [], warnings: [{ code: 'RESOLV_CONF', field: 'resolvConf', message }] });
   if (resolvedActive)
     return warning(
-      `systemd-resolved is active on this host, but resolvConf is ${String(given)}: pods may not resolve names. ${RESOLVED_FILE} would be right`,
+      `systemd-resolved is active on this host, but resolvConf is ${String(given)}: DNS may fail in Pods. Set resolvConf to ${RESOLVED_FILE}`,
     );
   if (!clusterIsDeclared) return setting(DEFAULT_RESOLV_CONF, 'systemd-resolved is not active');
   return warning(
-    `systemd-resolved is not active on this host, but resolvConf is its file ${RESOLVED_FILE}: pods may not resolve names. ${DEFAULT_RESOLV_CONF} would be right`,
+    `systemd-resolved is not active on this host, but resolvConf is ${RESOLVED_FILE}: DNS may fail in Pods. Set resolvConf to ${DEFAULT_RESOLV_CONF}`,
   );
 }
 
-/** The runtime's word counts where nobody declared a driver for this host; a declared one that differs is refused by preflight. */
+/**
+ * The cgroup driver of the runtime is used if none was declared for this host; preflight rejects a declared
+ * one that differs.
+ */
 function detectCgroupDriver({ cluster, clusterIsDeclared, runtimeCgroupDriver }: NodeConfigInput): Detected {
   if (runtimeCgroupDriver === null) return { settings: [], warnings: [] };
   const origin = cluster.history.get('cgroupDriver')?.at(-1)?.origin;
   if (origin?.layer === 'cluster' && clusterIsDeclared) return { settings: [], warnings: [] };
   const { driver, source } = runtimeCgroupDriver;
   const differs = origin?.layer === 'cluster' && cluster.config.cgroupDriver !== driver;
-  const message = `the cluster says cgroupDriver: ${String(cluster.config.cgroupDriver)}, but this host's runtime uses ${driver} (${source}): this node gets ${driver}`;
+  const message = `the cluster configuration sets cgroupDriver: ${String(cluster.config.cgroupDriver)}, but the container runtime of this host uses ${driver} (${source}); this node uses ${driver}`;
   return {
     settings: [{ path: ['cgroupDriver'], value: driver, source }],
     warnings: differs ? [{ code: 'CGROUP_DRIVER_DIFFERS', field: 'cgroupDriver', message }] : [],

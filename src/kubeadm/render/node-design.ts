@@ -24,7 +24,7 @@ export interface NodeDesignInput
   readonly templates: Templates;
   readonly catalogue: Catalogue;
   readonly facts: HostFacts;
-  /** Minor of the kubelet that will read the files. */
+  /** Minor version of the kubelet that reads the files. */
   readonly minor: Minor;
   readonly nodeName: string;
   readonly extraArgs: readonly Arg[];
@@ -33,26 +33,26 @@ export interface NodeDesignInput
   readonly nodeLocalCRISocket: boolean;
 }
 
-/** Everything that is to be on a host for its kubelet, as text. */
+/** All rendered files of a host for its kubelet. */
 export interface NodeDesign {
   readonly nodeName: string;
   readonly criSocket: string;
   readonly minor: Minor;
   readonly layered: LayeredConfig;
   readonly flags: readonly Arg[];
-  /** `instanceConfig` is null where the socket is a flag. */
+  /** `instanceConfig` is null if the socket is set by a flag. */
   readonly files: { readonly configYaml: DesiredFile; readonly instanceConfig: DesiredFile | null; readonly flagsEnv: DesiredFile };
   readonly unit: UnitFilesDesign;
-  /** Where the kubelet answers `/healthz`; null when healthzPort is 0. */
+  /** The `/healthz` URL of the kubelet; null when healthzPort is 0. */
   readonly healthzUrl: string | null;
   readonly warnings: readonly Warning[];
-  /** By path on the host, then field: where its value comes from. */
+  /** Source of each value, by path on the host and field. */
   readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 /**
- * Works out all files of one node and re-reads each of them.
- * @throws AppError: a flag that cannot be encoded, a patch that does not apply, RENDER_CHECK_FAILED
+ * Renders and verifies all files of one node.
+ * @throws AppError: a flag that cannot be encoded, a patch that cannot be applied, RENDER_CHECK_FAILED
  */
 export function designNode(input: NodeDesignInput): NodeDesign {
   const { facts, minor, nodeName, criSocket } = input;
@@ -97,7 +97,7 @@ function renderConfigYaml(input: NodeDesignInput, config: JsonObject): DesiredFi
   return CONFIGS.get(config, key, () => renderConfig(input, config));
 }
 
-/** Hosts that share a configuration share the file. */
+/** Hosts with the same configuration share the file. */
 const CONFIGS = new Memo<JsonObject, DesiredFile>();
 
 function renderConfig(input: NodeDesignInput, config: JsonObject): DesiredFile {
@@ -122,7 +122,7 @@ function desired(path: string, content: string): DesiredFile {
   return { path, content, mode: 0o644, owner: 'root:root' };
 }
 
-/** A file whose context holds no secret, read back by `check`. */
+/** A file whose context contains no secret, verified by `check`. */
 function render(
   templates: Templates,
   path: string,
@@ -136,7 +136,7 @@ function render(
   });
 }
 
-/** Most hosts are alike. */
+/** Most hosts have equal files. */
 const RENDERED = new Memo<Templates, string>();
 
 function designUnits({ templates, facts }: NodeDesignInput): UnitFilesDesign {
@@ -165,13 +165,13 @@ function designUnits({ templates, facts }: NodeDesignInput): UnitFilesDesign {
   return designUnitFiles({ found: facts.unitFiles, unit: facts.unit, packageFamily: facts.os.packageFamily, renderDropIn, renderUnit });
 }
 
-/** `--name=value` or `--name` (true) of a command line. */
+/** `--name=value`, or `--name` (true), from a command line. */
 function parseFlagWord(word: string): Arg {
   const match = /^--?([^=]+)(?:=([\s\S]*))?$/.exec(word);
   return { name: match?.[1] ?? word, value: match?.[2] ?? 'true' };
 }
 
-/** Where a kubelet with this configuration answers `/healthz` on its host; null when healthzPort is 0. */
+/** The `/healthz` URL of a kubelet with this configuration on its host; null when healthzPort is 0. */
 export function healthzUrl(config: JsonObject): string | null {
   const port = typeof config.healthzPort === 'number' ? config.healthzPort : 10248;
   if (port === 0) return null;

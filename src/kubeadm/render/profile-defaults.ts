@@ -8,19 +8,22 @@ import { applyClusterDefaults } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import { layerClusterConfig } from './cluster-config.ts';
 
-/** `kubelet`: what is in force when the file says nothing. `kubeadm`: what `init` writes on a host with containerd and without systemd-resolved. */
+/**
+ * `kubelet`: values in force for unset fields. `kubeadm`: values written by `init` on a host with containerd
+ * and without systemd-resolved.
+ */
 export type DefaultsProfile = 'kubelet' | 'kubeadm';
 
-/** The socket kubeadm takes when it finds no container runtime, and the one of containerd. */
+/** kubeadm's default without a container runtime, which is also the socket of containerd. */
 const CRI_SOCKET = 'unix:///var/run/containerd/containerd.sock';
 
-/** kubeadm's values with the defaults of its ClusterConfiguration; each leaf says what decides it. */
+/** kubeadm's values with the defaults of its ClusterConfiguration; each leaf names its source. */
 export function kubeadmProfile(): LayeredConfig {
   const { networking, certificatesDir } = applyClusterDefaults({});
   return layerClusterConfig({ clusterDNS: dnsIp(networking.serviceSubnet), dnsDomain: networking.dnsDomain, certificatesDir }, null);
 }
 
-/** The default configuration of a kubelet of a minor, printed as Go prints it: for `renderKubeletConfiguration`'s readers and for machines. */
+/** The default configuration of a kubelet of a minor version, printed as by Go. */
 export function profileDefaults(profile: DefaultsProfile, minor: Minor, catalogue: Catalogue): JsonObject {
   if (profile === 'kubelet') {
     const nothing = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };

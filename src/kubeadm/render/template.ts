@@ -5,14 +5,14 @@ import { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { renderFlagsEnv } from '../../kubelet/flags-env.ts';
 
-/** Template texts by their path below `templates/`, without `.hbs`: the path a file has on the host. */
+/** Template texts by path below `templates/`, without `.hbs`: the path of the file on the host. */
 export type Templates = ReadonlyMap<string, string>;
 
 /**
- * Renders one file. Handlebars only prints: every value comes through an encoder of the target's syntax, and each encoder throws on a value that is not
- * there (Handlebars' own `strict` does not guard `#each` and helper arguments).
- * @param path the path on the host, e.g. `/var/lib/kubelet/config.yaml`
- * @returns text, or SensitiveText when the context held a Secret
+ * Renders one file. Handlebars only prints: every value passes an encoder for the target syntax, and each
+ * encoder throws on a missing value (Handlebars' own `strict` does not cover `#each` and helper arguments).
+ * @param path on the host, e.g. `/var/lib/kubelet/config.yaml`
+ * @returns a string, or SensitiveText when the context contained a Secret
  */
 export function renderTemplate(templates: Templates, path: string, context: Readonly<Record<string, unknown>>): string | SensitiveText {
   const source = templates.get(path.replace(/^\//, ''));
@@ -27,7 +27,7 @@ export function renderTemplate(templates: Templates, path: string, context: Read
 const HANDLEBARS = Handlebars.create();
 const COMPILED = new Map<string, Handlebars.TemplateDelegate>();
 
-/** A template is compiled once: that takes many times as long as printing it. There are as many as files. */
+/** Cached, since compiling is many times slower than rendering. */
 function compiled(source: string): Handlebars.TemplateDelegate {
   const known = COMPILED.get(source);
   if (known !== undefined) return known;
@@ -49,7 +49,7 @@ function encoders(secrets: Secret[]): Record<string, Handlebars.HelperDelegate> 
   };
 }
 
-/** Puts a marker in place of each Secret; what the marker stands for is already in YAML. */
+/** Replaces each Secret by a marker; its value is already encoded as YAML. */
 function hideSecrets(value: unknown, secrets: Secret[]): unknown {
   if (value instanceof Secret) {
     secrets.push(new Secret(encodeInLine(value.reveal())));
@@ -58,29 +58,29 @@ function hideSecrets(value: unknown, secrets: Secret[]): unknown {
   if (Array.isArray(value)) return value.map((item) => hideSecrets(item, secrets));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hideSecrets(item, secrets)]));
-  if (value === undefined) throw new Error('a template got a value that is not there');
-  if (typeof value === 'string' && value.includes('⟦')) throw new Error('a value holds the marker that stands for secrets: ⟦');
+  if (value === undefined) throw new Error('a template got an undefined value');
+  if (typeof value === 'string' && value.includes('⟦')) throw new Error('a value contains the marker reserved for secrets: ⟦');
   return value;
 }
 
-/** A text as YAML that fits behind a key: several lines would be a block with an indentation of its own. */
+/** Encodes a string as YAML that fits on one line: a block scalar would need its own indentation. */
 function encodeInLine(text: string): string {
   const encoded = encodeYaml(text).replace(/\n$/, '');
   return encoded.includes('\n') ? JSON.stringify(text) : encoded;
 }
 
-/** A path in a unit file: `%` doubled, nothing that systemd would split. */
+/** A path in a unit file: `%` doubled; characters that systemd would split at are rejected. */
 function encodeUnitWord(text: string): string {
-  if (!/^[^\s"'\\;$]+$/.test(text)) throw new Error(`not a word a unit file can hold: ${text}`);
+  if (!/^[^\s"'\\;$]+$/.test(text)) throw new Error(`not a valid word of a unit file: ${text}`);
   return text.replaceAll('%', '%%');
 }
 
 function requireText(value: unknown, helper: string): string {
-  if (typeof value !== 'string') throw new Error(`${helper} got ${typeof value} in place of text`);
+  if (typeof value !== 'string') throw new Error(`${helper} got ${typeof value} instead of a string`);
   return value;
 }
 
 function requireList(value: unknown, helper: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${helper} got ${typeof value} in place of a list`);
+  if (!Array.isArray(value)) throw new Error(`${helper} got ${typeof value} instead of a list`);
   return value;
 }

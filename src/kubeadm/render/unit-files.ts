@@ -8,7 +8,6 @@ import { parseUnitFile, sameUnitFile, unitValues } from '../../host/systemd/unit
 import { FLAGS_ENV } from '../../kube/well-known.ts';
 
 export interface UnitFilesInput {
-  /** By the paths of UNIT_FILE_PATHS. */
   readonly found: ReadonlyMap<string, FileFact | null>;
   readonly unit: UnitState | null;
   readonly packageFamily: 'deb' | 'rpm' | null;
@@ -20,17 +19,18 @@ export interface UnitFilesInput {
 export interface UnitFilesDesign {
   readonly files: readonly DesiredFile[];
   readonly warnings: readonly Warning[];
-  /** Why systemd can't start a kubelet from these files; null when it can. */
+  /** Why systemd cannot start a kubelet with these files; null when it can. */
   readonly refusal: string | null;
-  /** The file `KUBELET_EXTRA_ARGS` is read from. */
+  /** The file that sets `KUBELET_EXTRA_ARGS`. */
   readonly extraArgsFile: string;
-  /** The words of `KUBELET_EXTRA_ARGS`: they come last on the command line, so they win. */
+  /** The words of `KUBELET_EXTRA_ARGS`: last on the command line, so they win. */
   readonly extraArgs: readonly string[];
 }
 
 /**
- * Decides which unit files to write. What a package brought is respected: an equal drop-in is left alone wherever it is, one that differs but works is kept
- * with a warning, one that would not start the kubelet kubeadm's way is replaced in /etc (which hides the package's).
+ * Decides which unit files to write. Package files are respected: an equal drop-in is unchanged wherever it
+ * is, a different but working one is kept with a warning, and one that does not start the kubelet like
+ * kubeadm is overridden in /etc.
  */
 export function designUnitFiles(input: UnitFilesInput): UnitFilesDesign {
   const candidates = UNIT_DIRECTORIES.map((directory) => `${directory}/${KUBELET_DROP_IN}`).filter((path) => exists(input.found.get(path)));
@@ -67,20 +67,20 @@ function designDropIn(
   if (sameUnitFile(content, ours) || differsInBinaryOnly(content, ours)) return { files: [], warnings, refusal: null };
   const missing = missingParts(content);
   if (missing.length === 0) {
-    const message = `${path} differs from kubeadm's drop-in but starts the kubelet the same way: it is kept`;
+    const message = `${path} differs from the kubeadm drop-in but starts the kubelet in the same way; the file is kept`;
     return { files: [], warnings: [...warnings, { code: 'DROPIN_DIFFERS', message }], refusal: null };
   }
-  const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and hides it'}`;
+  const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and overrides it'}`;
   return { files: [desired(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
 }
 
 function hiddenDropIns(path: string, content: string, candidates: readonly string[], input: UnitFilesInput): readonly Warning[] {
   return candidates
     .filter((other) => other !== path && !sameUnitFile(input.found.get(other)?.content ?? '', content))
-    .map((other) => ({ code: 'DROPIN_MASKED', message: `${path} hides ${other}, which differs: systemd never reads the latter` }));
+    .map((other) => ({ code: 'DROPIN_MASKED', message: `${path} overrides ${other}, which differs and is ignored by systemd` }));
 }
 
-/** What the drop-in must do for kubeadm and us to steer the kubelet through it. */
+/** The parts of the drop-in that kubeadm and kubeletadm need to configure the kubelet. */
 function missingParts(content: string): readonly string[] {
   const directives = parseUnitFile(content);
   const environment = unitValues(directives, 'Service', 'Environment').join(' ');

@@ -3,17 +3,21 @@ import type { Secret } from '../../base/text/secret.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { caPinsOf } from './ca-pin.ts';
 
-/** How a control plane joins: with the key of certificates that were uploaded; null: they are copied to it. */
+/**
+ * How a control plane joins: with the key of the uploaded certificates; null: certificates are copied by
+ * hand.
+ */
 export interface JoinsAsControlPlane {
   readonly certificateKey: Secret | null;
 }
 
 /**
- * The command that joins a node, as kubeadm prints it but for the name of the program. A final blank, where no certificate key stands there, is kubeadm's too.
- * @param apiServer address and authorities, all of which are pinned
+ * The join command as printed by kubeadm, except for the program name. Without a certificate key the line
+ * ends in a space, as in kubeadm.
+ * @param apiServer address and CAs; all CAs are pinned
  * @param token null: withheld
- * @param controlPlane null: the node is to be a worker
- * @throws AppError CA_CERTIFICATE_INVALID when the authority can't be read
+ * @param controlPlane null: join as a worker
+ * @throws AppError CA_CERTIFICATE_INVALID when the CA cannot be read
  * @see kubeadm 1.36 app/cmd/util/join.go
  */
 export function joinCommand(
@@ -23,7 +27,7 @@ export function joinCommand(
 ): SensitiveText {
   const pins = caPinsOf(apiServer.caPem);
   if (pins === null) {
-    const message = `the certificate authority of ${apiServer.server} holds no certificate that can be read`;
+    const message = `the CA data of ${apiServer.server} contains no readable certificate`;
     throw new AppError(
       { code: 'CA_CERTIFICATE_INVALID', message, hint: 'Check certificate-authority-data in the kubeconfig' },
       { exitCode: 2 },

@@ -2,10 +2,11 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../../base/text/secret.ts';
 
 /**
- * Signs a text with a bootstrap token: the detached compact JWS (HS256) that stands under `jws-kubeconfig-<id>` in kube-public/cluster-info.
+ * Signs a text with a bootstrap token: the detached compact JWS (HS256) stored as `jws-kubeconfig-<id>` in
+ * kube-public/cluster-info.
  * @param tokenId the six characters before the dot
  * @param tokenSecret the sixteen characters after the dot; their ASCII bytes are the key
- * @param payload the exact text, e.g. the `kubeconfig` value; it is not part of the result
+ * @param payload the exact text, e.g. the `kubeconfig` value; not part of the result
  * @returns `<header>..<signature>`, both base64url without padding
  * @see RFC 7515 appendix F; k8s.io/cluster-bootstrap token/jws (1.36)
  */
@@ -18,8 +19,8 @@ export function signDetached(tokenId: string, tokenSecret: Secret, payload: stri
 }
 
 /**
- * Whether a signature is the one that the token gives for this text. It is computed anew and compared as a whole, so nothing in it, such as the algorithm it
- * names, is ever believed. The comparison takes the same time wherever they differ.
+ * Whether a signature belongs to this token and text. The signature is recomputed and compared as a whole in
+ * constant time, so that no part of it, such as its algorithm, is trusted.
  */
 export function isSignedBy(signature: string, tokenId: string, tokenSecret: Secret, payload: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest();

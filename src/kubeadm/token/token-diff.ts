@@ -4,16 +4,17 @@ import type { KubeObject } from '../../kube/object.ts';
 import { readTokenSecret, remainingMs, type StoredToken } from './token-secret.ts';
 
 /**
- * What brings the Secret of a token to what is wanted. A lifetime counts from when the token was made: one that still lives is not prolonged by each run.
- * @param wanted as `tokenSecret` makes it
- * @param options `exactEnd`: its end was declared as a time; `now`: what has not ended then still lives
+ * The change from the existing Secret of a token to the desired one. The TTL counts from the creation of the
+ * token: a run does not extend a valid token.
+ * @param desired as returned by `tokenSecret`
+ * @param options `exactEnd`: the expiration was declared as a time; `now`: current time for expiration
  */
 export function diffToken(
   found: KubeObject | null,
   desired: KubeObject,
   options: { readonly exactEnd: boolean; readonly now: Date },
 ): ClusterChange | null {
-  if (found === null) return { kind: 'create-object', object: desired, reason: 'it is missing' };
+  if (found === null) return { kind: 'create-object', object: desired, reason: 'does not exist' };
   const reason = differenceOf(readTokenSecret(found), readTokenSecret(desired) as StoredToken, options);
   return reason === null ? null : { kind: 'update-object', object: { ...found, data: desired.data ?? {} }, before: found, reason };
 }
@@ -23,7 +24,7 @@ function differenceOf(
   desired: StoredToken,
   { exactEnd, now }: { readonly exactEnd: boolean; readonly now: Date },
 ): string | null {
-  if (typeof found === 'string') return 'what is there is no bootstrap token';
+  if (typeof found === 'string') return 'the existing Secret is not a bootstrap token';
   const left = remainingMs(found, now);
   if (left !== null && left <= 0) return 'it has expired';
   const sameEnd = exactEnd ? found.expires === desired.expires : (found.expires === null) === (desired.expires === null);
@@ -34,5 +35,5 @@ function differenceOf(
     ...(found.description === desired.description ? [] : ['description']),
     ...(sameEnd ? [] : ['expiration']),
   ];
-  return different.length === 0 ? null : `of another ${different.join(', ')}`;
+  return different.length === 0 ? null : `differs in ${different.join(', ')}`;
 }

@@ -4,8 +4,10 @@ import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { remainingMs, type StoredToken } from './token-secret.ts';
 
 /**
- * Tokens as `kubeadm token list` prints them, byte for byte; an empty list is no text at all. It holds the tokens themselves: for standard output alone.
- * @see kubeadm 1.36 app/cmd/token.go: each row is aligned by itself, the first together with the header; output.kubeadm.k8s.io/v1alpha3
+ * Tokens byte-for-byte as printed by `kubeadm token list`; an empty list gives an empty string. The output
+ * contains the tokens: for standard output only.
+ * @see kubeadm 1.36 app/cmd/token.go: each row is aligned separately, the first one together with the
+ *   header; output.kubeadm.k8s.io/v1alpha3
  */
 export function renderTokenList(tokens: readonly StoredToken[], format: 'text' | 'json' | 'yaml', now: Date): string {
   if (format === 'text') return tokens.map((token, i) => renderRows(i === 0 ? [HEADER, rowOf(token, now)] : [rowOf(token, now)])).join('');
@@ -28,23 +30,26 @@ function rowOf(token: StoredToken, now: Date): readonly string[] {
   ];
 }
 
-/** Go's tabwriter: a column is three blanks wider than its widest cell and at least ten wide; the last one is not padded. */
+/**
+ * Like Go's tabwriter: a column is three spaces wider than its widest cell and at least ten wide; the last
+ * one is not padded.
+ */
 function renderRows(rows: readonly (readonly string[])[]): string {
   const widths = HEADER.map((_, i) => Math.max(10, ...rows.map((row) => [...(row[i] ?? '')].length + 3)));
   return rows.map((row) => `${row.map((cell, i) => (i === row.length - 1 ? cell : padEnd(cell, widths[i] ?? 0))).join('')}\n`).join('');
 }
 
-/** By characters, as Go counts. */
+/** Counts characters, as Go does. */
 function padEnd(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - [...text].length));
 }
 
-/** A description is anybody's text: no terminal shall obey it, and no row be broken by it. */
+/** Anyone may write a description: it must not control the terminal or break the row. */
 function oneLine(text: string): string {
   return text.replace(/\p{Cc}/gu, ' ');
 }
 
-/** @see apimachinery 1.36 duration.ShortHumanDuration; a difference of times in Go ends at 292 years */
+/** @see apimachinery 1.36 duration.ShortHumanDuration; a Go duration is limited to 292 years */
 function shortDuration(ms: number): string {
   const seconds = Math.trunc(Math.min(ms / 1000, 9_223_372_036));
   if (seconds < -1) return '<invalid>';
@@ -57,7 +62,7 @@ function shortDuration(ms: number): string {
   return days < 365 ? `${days}d` : `${Math.trunc(days / 365)}y`;
 }
 
-/** The time in the zone it was written in, without fractions of a second. */
+/** The time in its original time zone, without fractions of a second. */
 function asWritten(expires: string): string {
   return expires.replace(/[.,]\d+/, '').replace(/[-+]00:00$/, 'Z');
 }

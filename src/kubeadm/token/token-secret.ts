@@ -10,44 +10,43 @@ import type { BootstrapToken } from '../config/model.ts';
 const TYPE = 'bootstrap.kubernetes.io/token';
 const USAGE = 'usage-bootstrap-';
 
-/** Where the Secrets of bootstrap tokens are. */
+/** Location of bootstrap token Secrets. */
 export const TOKEN_SECRETS = { apiVersion: 'v1', kind: 'Secret', namespace: KUBE_SYSTEM } as const;
-/** Selects them from all Secrets. */
+/** Label selector for them. */
 export const TOKEN_SELECTOR = `type=${TYPE}`;
 
-/** A bootstrap token with nothing left open. */
+/** A bootstrap token with all fields set. */
 export interface CompleteToken extends BootstrapToken {
   readonly token: Secret;
   readonly usages: readonly string[];
   readonly groups: readonly string[];
 }
 
-/** A bootstrap token as it is in the cluster. */
+/** A bootstrap token as stored in the cluster. */
 export interface StoredToken {
   readonly id: string;
   readonly token: Secret;
   /** Empty: none. */
   readonly description: string;
-  /** RFC 3339 as written; null: it never ends. */
+  /** RFC 3339 as written; null: never expires. */
   readonly expires: string | null;
-  /** Sorted. */
   readonly usages: readonly string[];
   readonly groups: readonly string[];
 }
 
-/** Names the Secret of a token. */
+/** The Secret of a token. */
 export function tokenSecretRef(id: string): ObjectRef {
   return { ...TOKEN_SECRETS, name: `bootstrap-token-${id}` };
 }
 
 /**
  * The Secret that makes a bootstrap token known to the API server.
- * @param now from when its `ttl` counts; a `ttl` of 0 is for ever
+ * @param now start of its `ttl`; with a `ttl` of 0 the token never expires
  * @see kubeadm 1.36 apis/bootstraptoken/v1: keys and values of the Secret
  */
 export function tokenSecret(written: CompleteToken, now: Date): KubeObject {
   const parts = partsOfToken(written.token);
-  if (parts === null) throw new Error('this is no bootstrap token');
+  if (parts === null) throw new Error('not a valid bootstrap token');
   const expiration = expirationOf(written, now);
   const data: Readonly<Record<string, string>> = {
     'token-id': parts.id,
@@ -61,7 +60,7 @@ export function tokenSecret(written: CompleteToken, now: Date): KubeObject {
   return { ...type, metadata: { name, namespace: namespace ?? '' }, type: TYPE, data: encodeData(data) };
 }
 
-/** When a token ends, in UTC and to the second; null: never. */
+/** Expiration of a token in UTC, in whole seconds; null: never. */
 function expirationOf({ ttl, expires }: BootstrapToken, now: Date): string | null {
   if (expires !== undefined) return normaliseRfc3339(expires);
   const nanoseconds = ttl === undefined ? 0n : (parseGoDuration(ttl) ?? 0n);
@@ -70,20 +69,21 @@ function expirationOf({ ttl, expires }: BootstrapToken, now: Date): string | nul
 }
 
 /**
- * The bootstrap token in a Secret.
- * @returns what is wrong, as a clause, when it holds none. It never quotes what is in the Secret, but for the name
- * @see kubeadm 1.36 BootstrapTokenFromSecret: what makes `token list` leave one out
+ * Reads the bootstrap token in a Secret.
+ * @returns the reason, as a clause, when the Secret contains no valid token. The reason quotes only the
+ *   name of the Secret
+ * @see kubeadm 1.36 BootstrapTokenFromSecret: `token list` skips invalid Secrets
  */
 export function readTokenSecret(secret: KubeObject): StoredToken | string {
   const { name } = secret.metadata;
   const data = decodeData(secret);
   const id = data.get('token-id') ?? '';
   if (id === '') return `Secret ${name} has no token-id`;
-  if (name !== `bootstrap-token-${id}`) return `Secret ${name} holds the token of another id`;
+  if (name !== `bootstrap-token-${id}`) return `Secret ${name} contains the token of another id`;
   const token = new Secret(`${id}.${data.get('token-secret') ?? ''}`);
-  if (partsOfToken(token) === null) return `Secret ${name} holds no bootstrap token`;
+  if (partsOfToken(token) === null) return `Secret ${name} contains no valid bootstrap token`;
   const expires = data.get('expiration') || null;
-  if (expires !== null && normaliseRfc3339(expires) === null) return `Secret ${name} has an expiration that is no time`;
+  if (expires !== null && normaliseRfc3339(expires) === null) return `Secret ${name} has an invalid expiration`;
   const usages = [...data].filter(([key, value]) => key.startsWith(USAGE) && value === 'true').map(([key]) => key.slice(USAGE.length));
   const groups = data.get('auth-extra-groups') ?? '';
   return {
@@ -96,7 +96,7 @@ export function readTokenSecret(secret: KubeObject): StoredToken | string {
   };
 }
 
-/** How long a token still lives in milliseconds: below zero when it has ended, null when it never ends. */
+/** Milliseconds until a token expires: negative when expired, null when it never expires. */
 export function remainingMs({ expires }: Pick<StoredToken, 'expires'>, now: Date): number | null {
   return expires === null ? null : Date.parse(normaliseRfc3339(expires) ?? '') - now.getTime();
 }

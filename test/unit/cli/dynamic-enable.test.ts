@@ -682,7 +682,7 @@ describe('reset of a node with an agent', () => {
     const { host } = await world().reset(true);
     expect(host.phases.find(({ phase }) => phase === 'remove-agent')?.plan).toEqual({
       changes: [],
-      noop: 'nothing of the agent is on the host',
+      noop: 'the agent is not installed',
     });
   });
 });

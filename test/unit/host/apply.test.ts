@@ -45,8 +45,8 @@ describe('operations', () => {
     [FLAGS, `created ${FLAGS.path}`, `cannot write ${FLAGS.path}`, `write-file ${FLAGS.path}`],
     [
       { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', reason },
-      'made directory /d',
-      'cannot make directory /d',
+      'created directory /d',
+      'cannot create directory /d',
       'make-directory /d',
     ],
     [{ kind: 'remove-file', path: '/f', before: OLD, reason }, 'removed /f', 'cannot remove /f', 'remove-file /f'],
@@ -73,9 +73,9 @@ describe('operations', () => {
     expect(commandOf(operation)).toMatchObject({
       kind: 'run',
       argv: ['sh', '-c', expect.not.stringContaining('reboot'), 'sh', 'unix:///x; reboot', '0'],
-      what: 'removing the pods of unix:///x; reboot',
+      what: 'removing the Pods of unix:///x; reboot',
     });
-    expect(describeFailed(operation)).toBe('removing the pods of unix:///x; reboot failed');
+    expect(describeFailed(operation)).toBe('removing the Pods of unix:///x; reboot failed');
   });
 });
 

@@ -11,7 +11,7 @@ describe('checkArgv', () => {
   it('takes an argument of the longest length, in bytes', () => {
     expect(checkArgv(['sh', 'x'.repeat(MAX_ARGUMENT_BYTES)], 'n1')).toHaveLength(2);
     expect(() => checkArgv(['sh', 'é'.repeat(MAX_ARGUMENT_BYTES / 2 + 1)], 'n1')).toThrow(
-      'n1: cannot start sh: an argument has 131072 bytes, Linux takes 131071. Send it on stdin or in a file. [HOST_COMMAND_TOO_LONG]',
+      'n1: cannot start sh: an argument has 131072 bytes; the Linux limit is 131071. Pass the value on stdin or in a file. [HOST_COMMAND_TOO_LONG]',
     );
   });
 });

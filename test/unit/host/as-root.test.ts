@@ -126,7 +126,7 @@ describe('asRoot', () => {
 
   const refused = (stderr: string): Answer => ({ exitCode: 1, stderr });
   it.each<[string, Answer | Error, string, string]>([
-    ['no password', NEEDS_PASSWORD, 'HOST_SUDO_PASSWORD', 'sudo asks for a password'],
+    ['no password', NEEDS_PASSWORD, 'HOST_SUDO_PASSWORD', 'sudo requires a password'],
     ['not a sudoer', refused('sudo: dev is not in the sudoers file.\n'), 'HOST_NO_SUDO', 'dev is not in the sudoers file'],
     [
       'not allowed',
@@ -134,9 +134,9 @@ describe('asRoot', () => {
       'HOST_NO_SUDO',
       'not allowed to execute',
     ],
-    ['a terminal wanted', refused('sudo: sorry, you must have a tty to run sudo\n'), 'HOST_NO_SUDO', 'sudo wants a terminal'],
-    ['no sudo', { exitCode: 127, stderr: "env: 'sudo': No such file or directory\n" }, 'HOST_NO_SUDO', 'there is no sudo'],
-    ['no env', hostCommandNotFound({ host: 'n1', command: 'env' }), 'HOST_NO_SUDO', 'there is no sudo'],
+    ['a terminal wanted', refused('sudo: sorry, you must have a tty to run sudo\n'), 'HOST_NO_SUDO', 'sudo requires a terminal'],
+    ['no sudo', { exitCode: 127, stderr: "env: 'sudo': No such file or directory\n" }, 'HOST_NO_SUDO', 'sudo is not installed'],
+    ['no env', hostCommandNotFound({ host: 'n1', command: 'env' }), 'HOST_NO_SUDO', 'sudo is not installed'],
     [
       'a broken sudo',
       refused('sudo: /etc/sudoers is world writable\nsudo: unable to initialize policy plugin\n'),
@@ -155,8 +155,8 @@ describe('asRoot', () => {
       'env LC_ALL=C sudo -S': refused('\nSorry, try again.\n\nsudo: no password was provided\nsudo: 1 incorrect password attempt\n'),
     });
     const root = asRoot(transport, { become: 'sudo', sudoPassword: password });
-    await expect(root.run(['echo'])).rejects.toThrow('sudo does not accept the password');
-    await expect(root.run(['echo'])).rejects.toThrow('sudo does not accept the password');
+    await expect(root.run(['echo'])).rejects.toThrow('sudo rejected the password');
+    await expect(root.run(['echo'])).rejects.toThrow('sudo rejected the password');
     expect(transport.ran).toHaveLength(3);
   });
 
@@ -188,7 +188,7 @@ describe('asRoot', () => {
   it('does not guess who we are', async () => {
     const unknown: Answer = { exitCode: 127, stderr: 'kubeletadm way: unknown nobody\u001b[2J knows\n' };
     const root = asRoot(fakeTransport({ first: unknown }), { become: 'auto' });
-    await expect(root.run(['echo'])).rejects.toThrow('id -u did not say who we are there, but "nobody [2J knows"');
+    await expect(root.run(['echo'])).rejects.toThrow('cannot determine the remote user: id -u printed "nobody [2J knows"');
   });
 
   it('ends the wait of who aborts', async () => {
@@ -266,7 +266,7 @@ describe.each(SHELLS)('the first command in $name', ({ name, missing, options })
       ...transport,
       run: (argv, more) => transport.run(argv[0] === 'env' ? ['/bin/sh', '-c', 'exec "$@"', 'sh', ...argv] : argv, more),
     };
-    await expect(asRoot(env, { become: 'auto' }).run(['/bin/sh', '-c', `touch ${ran}`])).rejects.toThrow('sudo asks for a password');
+    await expect(asRoot(env, { become: 'auto' }).run(['/bin/sh', '-c', `touch ${ran}`])).rejects.toThrow('sudo requires a password');
     expect(existsSync(ran)).toBe(false);
   });
 });

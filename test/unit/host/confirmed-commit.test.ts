@@ -309,7 +309,9 @@ describe('a change is proven by the API server', () => {
       expect(it.host.text(CONFIG)).toBe(NEW);
       expect(it.reporter.codes()).not.toContain('COMMIT_CONFIRMED');
       expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')).toEqual([
-        expect.stringMatching(/^the files stay, not confirmed: ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /),
+        expect.stringMatching(
+          /^the files are kept, but not in force: ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /,
+        ),
       ]);
       expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')[0]).toContain(reported);
     }

@@ -109,7 +109,7 @@ describe('diffRbac', () => {
   };
 
   it('creates what is missing', () => {
-    expect(diffRbac(null, role)).toEqual([{ kind: 'create-object', object: role, reason: 'it is missing' }]);
+    expect(diffRbac(null, role)).toEqual([{ kind: 'create-object', object: role, reason: 'does not exist' }]);
   });
 
   it('leaves what the API server filled in and what others put on', () => {
@@ -131,9 +131,9 @@ describe('diffRbac', () => {
       'the role',
       { ...binding, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'other' } },
       binding,
-      'its roleRef differs, and a roleRef cannot be changed',
+      'its roleRef differs; a roleRef is immutable',
     ],
-    ['several', { ...binding, roleRef: null, subjects: [] }, binding, 'its roleRef and subjects differ, and a roleRef cannot be changed'],
+    ['several', { ...binding, roleRef: null, subjects: [] }, binding, 'its roleRef and subjects differ; a roleRef is immutable'],
     [
       'a subject of another API group',
       { ...binding, subjects: [{ kind: 'Group', name: 'system:nodes', apiGroup: 'example.com' }] },

@@ -40,34 +40,29 @@ const explain = async (...changes: readonly Csr[]) =>
 
 describe('what a kubelet without a certificate waits for', () => {
   it.each<[string, readonly Csr[], RegExp, boolean]>([
-    ['nothing was asked', [], /^the kubelet has made no certificate signing request/, false],
+    ['nothing was asked', [], /^the kubelet has created no CSR/, false],
     [
       'nobody approved',
       [{}],
-      /node-csr-1 of system:bootstrap:abcdef is pending: it was not approved.*the groups of this CSR are system:bootstrappers, system:auth/,
+      /node-csr-1 of system:bootstrap:abcdef is pending\. .*the groups of this CSR are system:bootstrappers, system:auth/,
       false,
     ],
     [
       'wrong usages',
       [{ usages: ['digital signature', 'server auth'] }],
-      /pending: no approver takes it, it asks for the usage server auth/,
+      /pending and cannot be approved automatically: it requests the usage server auth/,
       false,
     ],
-    ['wrong organization', [{ organizations: ['a'] }], /no approver takes it, its organization is a, not system:nodes alone/, false],
     [
-      'denied',
-      [{ status: condition('Denied', 'unknown host') }],
-      /^certificate signing request node-csr-1 was denied: ByHand: unknown host$/,
-      true,
+      'wrong organization',
+      [{ organizations: ['a'] }],
+      /cannot be approved automatically: its organization is a, not only system:nodes/,
+      false,
     ],
-    [
-      'failed',
-      [{ status: condition('Failed', 'bad key') }],
-      /^the signer refused certificate signing request node-csr-1: ByHand: bad key$/,
-      true,
-    ],
-    ['no signer', [{ status: condition('Approved', '') }], /is approved, and no signer has signed it$/, false],
-    ['issued', [{ status: { ...condition('Approved', ''), certificate: 'eA==' } }], /is signed, and the kubelet has not stored/, false],
+    ['denied', [{ status: condition('Denied', 'unknown host') }], /^CSR node-csr-1 was denied: ByHand: unknown host$/, true],
+    ['failed', [{ status: condition('Failed', 'bad key') }], /^the signer rejected CSR node-csr-1: ByHand: bad key$/, true],
+    ['no signer', [{ status: condition('Approved', '') }], /is approved but not signed$/, false],
+    ['issued', [{ status: { ...condition('Approved', ''), certificate: 'eA==' } }], /is signed, but the kubelet has not stored/, false],
     [
       'denied, and the kubelet has asked again',
       [
@@ -93,11 +88,11 @@ it('of requests that were refused before only the latest counts', async () => {
 });
 
 it.each([
-  ['dial tcp 10.0.0.1:6443: connect: connection refused', 'It is the host itself that has to reach the API server'],
-  ['cannot create certificate signing request: Unauthorized', 'make one with token create'],
+  ['dial tcp 10.0.0.1:6443: connect: connection refused', 'Check from the host that the API server is reachable'],
+  ['cannot create certificate signing request: Unauthorized', 'create one with kubeletadm token create'],
 ])('gives the word of a kubelet that could not ask: %s', (reported, hint) => {
   const reason = explainBootstrap([], { reported });
-  expect(reason).toMatchObject({ why: `the kubelet could not ask for a certificate: ${reported}`, final: false });
+  expect(reason).toMatchObject({ why: `the kubelet cannot request a certificate: ${reported}`, final: false });
   expect(reason.hint).toContain(hint);
 });
 
@@ -105,15 +100,15 @@ describe('kubeletRequestFailure', () => {
   it.each<[Csr, string | null]>([
     [{}, null],
     [{ usages: ['key encipherment', 'digital signature', 'client auth'] }, null],
-    [{ names: ['w1'] }, 'it asks for names (w1), and a client certificate has none'],
+    [{ names: ['w1'] }, 'it requests SANs (w1), but a client certificate must have none'],
     [{ commonName: 'admin' }, 'its common name is admin, not system:node:NAME'],
-    [{ organizations: ['system:nodes', 'system:masters'] }, 'its organization is system:nodes, system:masters, not system:nodes alone'],
-    [{ usages: ['client auth'] }, 'it does not ask for the usage digital signature'],
-    [{ signerName: SERVING_SIGNER }, 'it asks for no names, and a serving certificate needs one'],
+    [{ organizations: ['system:nodes', 'system:masters'] }, 'its organization is system:nodes, system:masters, not only system:nodes'],
+    [{ usages: ['client auth'] }, 'it does not request the usage digital signature'],
+    [{ signerName: SERVING_SIGNER }, 'it requests no SANs, but a serving certificate needs at least one'],
     [{ signerName: SERVING_SIGNER, names: ['w1', '10.0.0.4'] }, null],
     [
       { signerName: SERVING_SIGNER, names: ['w1'], usages: ['digital signature', 'server auth', 'client auth'] },
-      'it asks for the usage client auth',
+      'it requests the usage client auth',
     ],
   ])('%j', async (change, expected) => {
     const read = readNodeCsr(await csr(change));
@@ -123,6 +118,6 @@ describe('kubeletRequestFailure', () => {
 
   it('of what is no request', () => {
     const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'n' }, spec: { request: 'eA==' } };
-    expect(kubeletRequestFailure(readNodeCsr(object))).toBe('it holds no readable request');
+    expect(kubeletRequestFailure(readNodeCsr(object))).toBe('it contains no readable request');
   });
 });

@@ -58,7 +58,7 @@ describe('a proof of the Node of a host', () => {
   it('is nothing without the key of that certificate', async () => {
     const another = await cluster.issueClient({ ...N1, commonName: 'system:node:n2' }, FROM);
     const copied = evidenceOf({ certPem: own.certPem, keyPem: another.keyPem });
-    expect(prove(copied)).toMatchObject({ cause: 'no-key', claimed: 'n1', why: expect.stringContaining('does not hold the private key') });
+    expect(prove(copied)).toMatchObject({ cause: 'no-key', claimed: 'n1', why: expect.stringContaining('does not hold its private key') });
     expect(prove(evidenceOf(own, { signature: null, errorOutput: 'Could not read\u001b[2J private key' }))).toMatchObject({
       cause: 'no-key',
       why: expect.stringContaining('(Could not read [2J private key)'),
@@ -75,7 +75,7 @@ describe('a proof of the Node of a host', () => {
     expect(prove(evidenceOf(foreign))).toMatchObject({
       cause: 'untrusted',
       claimed: 'n1',
-      why: "the kubelet client certificate in /pki/kubelet.pem names n1 and is not signed by the cluster's CA",
+      why: 'the kubelet client certificate in /pki/kubelet.pem names n1 but is not signed by the cluster CA',
     });
   });
 
@@ -109,7 +109,7 @@ describe('a proof of the Node of a host', () => {
     const certPem = await cluster.signRequest(request, ['digital signature', 'server auth'], FROM);
     expect(prove(evidenceOf({ certPem, keyPem }))).toMatchObject({
       cause: 'untrusted',
-      why: expect.stringContaining('is not for clients'),
+      why: expect.stringContaining('does not allow client authentication'),
     });
   });
 
@@ -124,7 +124,7 @@ describe('a proof of the Node of a host', () => {
   });
 
   it.each([
-    ['none', null, 'it has no kubelet client certificate in /pki/kubelet.pem'],
+    ['none', null, 'the host has no kubelet client certificate in /pki/kubelet.pem'],
     [
       'a damaged one',
       '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
@@ -142,7 +142,7 @@ describe('a proof of the Node of a host', () => {
 
 describe('the Node that a host stands for', () => {
   const PROVEN: NodeProof = { kind: 'proven', nodeName: 'n1' };
-  const MISSING: NodeProof = { kind: 'unproven', cause: 'missing', why: 'it has no kubelet client certificate', claimed: null };
+  const MISSING: NodeProof = { kind: 'unproven', cause: 'missing', why: 'the host has no kubelet client certificate', claimed: null };
   const evidence = evidenceOf(own);
   const claim = (proof: NodeProof, named: string | null) => claimNode({ host: 'h', proof, named, evidence, nameHint: 'name it' });
 
@@ -158,11 +158,11 @@ describe('the Node that a host stands for', () => {
     expect(claim(MISSING, null)).toEqual({
       host: 'h',
       code: 'NODE_NOT_PROVEN',
-      message: 'cannot tell which Node this host is: it has no kubelet client certificate',
+      message: 'cannot determine the Node of this host: the host has no kubelet client certificate',
       hint: 'Name it',
     });
     expect(hintOf('no-openssl')).toBe('Install openssl on the host, or name it');
-    expect(hintOf('untrusted')).toMatch(/^Check the host: .* is forged\. If it is the right host, name it$/);
+    expect(hintOf('untrusted')).toMatch(/^Check the host: .* is forged\. If this is the right host, name it$/);
     expect(hintOf('no-key')).toMatch(/^Check the host: .* was copied/);
   });
 
@@ -172,7 +172,7 @@ describe('the Node that a host stands for', () => {
   ] as const)('is refused where the operator named another than the certificate does, %s', (_, proof) => {
     expect(claim(proof, 'n2')).toMatchObject({
       code: 'NODE_NAME_CONFLICT',
-      message: 'its kubelet has a client certificate for n1, and the Node was named n2',
+      message: 'the kubelet has a client certificate for Node n1, but the configured Node name is n2',
     });
   });
 

@@ -85,24 +85,24 @@ describe('validateServingCsr', () => {
     [
       'another Node',
       { username: 'system:node:w2' },
-      ['the requester is system:node:w2, and the certificate is for system:node:w1 [CSR_REFUSED]'],
+      ['the requester is system:node:w2, but the certificate is for system:node:w1 [CSR_REFUSED]'],
     ],
     [
       'a user that is no node',
       { username: 'jane', groups: ['devs'] },
       [
-        'the requester is jane, and the certificate is for system:node:w1 [CSR_REFUSED]',
+        'the requester is jane, but the certificate is for system:node:w1 [CSR_REFUSED]',
         'the requester is not in the group system:nodes (devs) [CSR_REFUSED]',
       ],
     ],
     ['another signer', { signerName: CLIENT_SIGNER }, [`the signer is ${CLIENT_SIGNER}, not ${SERVING_SIGNER} [CSR_REFUSED]`]],
-    ['a CSR that is denied', { state: { kind: 'denied', why: 'x' } }, ['the CSR is denied already [CSR_REFUSED]']],
-    ['client auth', { usages: ['digital signature', 'client auth'] }, ['it asks for the usage client auth [CSR_REFUSED]']],
+    ['a CSR that is denied', { state: { kind: 'denied', why: 'x' } }, ['the CSR is already denied [CSR_REFUSED]']],
+    ['client auth', { usages: ['digital signature', 'client auth'] }, ['it requests the usage client auth [CSR_REFUSED]']],
     ['another organization', asking({ organizations: ['system:masters'] }), [expect.stringContaining('organization is system:masters')]],
     ['more in the subject', asking({ otherSubject: ['2.5.4.6'] }), [expect.stringContaining('an organization: 2.5.4.6 [CSR_REFUSED]')]],
     ['a URI', asking({ otherNames: ['URI:spiffe://x'] }), [expect.stringContaining('URI:spiffe://x')]],
-    ['no SANs', asking({ dnsNames: [], ipAddresses: [] }), [expect.stringContaining('it asks for no names')]],
-    ['an unreadable CSR', { request: null }, ['it holds no readable request [CSR_REFUSED]']],
+    ['no SANs', asking({ dnsNames: [], ipAddresses: [] }), [expect.stringContaining('it requests no SANs')]],
+    ['an unreadable CSR', { request: null }, ['it contains no readable request [CSR_REFUSED]']],
     ['a common name without a node', asking({ commonNames: ['system:node:'] }), ['the common name is not system:node:NAME [CSR_REFUSED]']],
     ['a Node that does not exist', of('w9', { dnsNames: ['w9'] }), ['Node w9 does not exist [CSR_REFUSED]']],
     [
@@ -110,7 +110,7 @@ describe('validateServingCsr', () => {
       asking({ ipAddresses: Array.from({ length: 70 }, (_, i) => `10.1.0.${i}`) }),
       ['the CSR has 71 SANs, more than 64 [CSR_REFUSED]'],
     ],
-    ['escape sequences in the requester', { username: 'a\u001b[2J' }, [expect.stringContaining('the requester is "a\\x1b[2J", and')]],
+    ['escape sequences in the requester', { username: 'a\u001b[2J' }, [expect.stringContaining('the requester is "a\\x1b[2J", but')]],
   ])('refuses %s', (_, change, expected) => {
     expect(refusalsOf(change)).toEqual(expected);
   });
@@ -186,7 +186,7 @@ describe('validateServingCsr', () => {
     [
       'a DNS name that does not begin with the name of the Node',
       of('w2', { dnsNames: ['registry.example.org'] }),
-      'DNS:registry.example.org is not the name of Node w2, nor that name followed by a dot and a domain [CSR_FOREIGN_NAME]',
+      'DNS:registry.example.org is neither the name of Node w2 nor that name followed by a domain [CSR_FOREIGN_NAME]',
     ],
     [
       'a DNS name that begins with the name of the Node without a dot',
@@ -196,7 +196,7 @@ describe('validateServingCsr', () => {
     [
       'a name of the Node that no source gives',
       asking({ dnsNames: ['w1.example.com'] }),
-      'DNS:w1.example.com is not a name or address of Node w1; known are w1, 10.0.0.4, fd00::4, w1.example.org, w1.lb.example.org [CSR_FOREIGN_NAME]',
+      'DNS:w1.example.com is not a name or address of Node w1; its known names and addresses are w1, 10.0.0.4, fd00::4, w1.example.org, w1.lb.example.org [CSR_FOREIGN_NAME]',
     ],
     [
       'an address that no source gives',

@@ -35,7 +35,7 @@ describe('kernel modules', () => {
 
   it('of an earlier declaration go from the file when none is declared any more', () => {
     expect(shown(planModules([], { file: file('overlay\n'), loaded: new Set() }).changes)).toEqual([`removed ${MODULES_FILE}`]);
-    expect(planModules([], { file: null, loaded: new Set() })).toEqual({ changes: [], noop: 'none is declared' });
+    expect(planModules([], { file: null, loaded: new Set() })).toEqual({ changes: [], noop: 'no kernel modules are declared' });
   });
 });
 
@@ -56,8 +56,8 @@ describe('kernel parameters', () => {
         path: SYSCTLS_FILE,
         content: 'net.ipv4.ip_forward = 1\nnet.ipv4.ip_local_port_range = 1024 65000\nnet.bridge.bridge-nf-call-iptables = 1\n',
       }),
-      { kind: 'set-sysctl', name: 'net.ipv4.ip_forward', value: '1', reason: 'it is 0' },
-      { kind: 'set-sysctl', name: 'net.bridge.bridge-nf-call-iptables', value: '1', reason: 'it is not there yet' },
+      { kind: 'set-sysctl', name: 'net.ipv4.ip_forward', value: '1', reason: 'the current value is 0' },
+      { kind: 'set-sysctl', name: 'net.bridge.bridge-nf-call-iptables', value: '1', reason: 'not set yet' },
     ]);
   });
 
@@ -87,7 +87,7 @@ UUID=1 / ext4 defaults 0 1
         path: '/etc/fstab',
         content: FSTAB.replace('/swap.img', '# /swap.img').replace('\tLABEL=x', '# \tLABEL=x'),
       }),
-      { kind: 'turn-off-swap', reason: '/swap.img: swapped to' },
+      { kind: 'turn-off-swap', reason: '/swap.img: active' },
     ]);
     expect(warnings).toBeUndefined();
   });
@@ -96,12 +96,12 @@ UUID=1 / ext4 defaults 0 1
     const { changes, warnings } = planSwapOff({ fstab: file('UUID /  ext4\n'), active: ['/dev/zram0'] });
     expect(shown(changes)).toEqual(['turned swap off']);
     expect(warnings).toEqual([
-      { code: 'SWAP_COMES_BACK', message: expect.stringContaining('swap on /dev/zram0 does not come from /etc/fstab') },
+      { code: 'SWAP_COMES_BACK', message: expect.stringContaining('swap on /dev/zram0 is not configured in /etc/fstab') },
     ]);
   });
 
   it('that is not there is nothing to do', () => {
-    expect(planSwapOff({ fstab: null, active: [] })).toEqual({ changes: [], noop: 'there is no swap' });
+    expect(planSwapOff({ fstab: null, active: [] })).toEqual({ changes: [], noop: 'swap is off' });
   });
 });
 

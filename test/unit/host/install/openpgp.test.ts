@@ -50,10 +50,10 @@ describe('validateKeyFile', () => {
       'a foreign key beside the pinned one',
       file('rsa-forever') + file('ed25519-until-2036'),
       [FOREVER.fingerprint],
-      `it holds the key ${ED25519.fingerprint}, and ${FOREVER.fingerprint} is expected`,
+      `contains the key ${ED25519.fingerprint}; expected only ${FOREVER.fingerprint}`,
     ],
     ['an expired key', file('rsa-expired'), [EXPIRED.fingerprint], `the key ${EXPIRED.fingerprint} expired on 2026-11-21`],
-    ['no key', 'not found', [FOREVER.fingerprint], 'it is no file of OpenPGP public keys in ASCII armour'],
+    ['no key', 'not found', [FOREVER.fingerprint], 'not a file of ASCII-armored OpenPGP public keys'],
   ])('%s', (_, text, pins, why) => {
     expect(validateKeyFile(text, pins, NOW)).toBe(why);
   });

@@ -49,9 +49,9 @@ describe('planBinaries', () => {
   it('sends what is here, has the host fetch the rest, and starts the units', () => {
     expect(shown(planBinaries(INSTALL, facts(), { contents, host: 'n1' }).changes)).toEqual([
       'put /usr/bin/kubelet (0.0 MB)',
-      'fetched /usr/local/bin/crictl',
-      'fetched /var/lib/kubeletadm/archives/containerd.tar.gz',
-      'unpacked /var/lib/kubeletadm/archives/containerd.tar.gz in /usr/local',
+      'downloaded /usr/local/bin/crictl',
+      'downloaded /var/lib/kubeletadm/archives/containerd.tar.gz',
+      'unpacked /var/lib/kubeletadm/archives/containerd.tar.gz to /usr/local',
       'removed /var/lib/kubeletadm/archives/containerd.tar.gz',
       'created /var/lib/kubeletadm/archives/containerd.tar.gz.sha256',
       'ran systemctl daemon-reload',
@@ -64,7 +64,7 @@ describe('planBinaries', () => {
     expect(filesToInstall(INSTALL, EXISTING)).toEqual([]);
     expect(planBinaries(INSTALL, EXISTING, { contents: new Map(), host: 'n1' })).toEqual({
       changes: [],
-      noop: 'kubelet, crictl, containerd.tar.gz: as declared',
+      noop: 'kubelet, crictl, containerd.tar.gz: unchanged',
     });
   });
 
@@ -81,9 +81,9 @@ describe('planBinaries', () => {
         mode: 0o755,
         owner: 'root:root',
         content: contents.get('kubelet'),
-        reason: 'it is another one',
+        reason: 'its SHA-256 differs',
       },
-      { kind: 'restart-unit', unit: 'kubelet', reason: 'its program is another one' },
+      { kind: 'restart-unit', unit: 'kubelet', reason: 'its binary changed' },
     ]);
     const loose = { ...EXISTING, modes: new Map([...EXISTING.modes, ['/usr/local/bin/crictl', 0o777]]) };
     expect(planBinaries(INSTALL, loose, { contents, host: 'n1' }).changes).toMatchObject([
@@ -93,7 +93,7 @@ describe('planBinaries', () => {
 
   it('refuses a file of this machine that is not the one declared', () => {
     expect(() => planBinaries(INSTALL, facts(), { contents: new Map([['kubelet', large(B)]]), host: 'n1' })).toThrow(
-      `n1: bin/kubelet has the SHA-256 ${B}, and ${A} is declared. Fix sha256, or get the right file. [INSTALL_CHECKSUM]`,
+      `n1: bin/kubelet has the SHA-256 ${B}, but ${A} is declared. Correct sha256, or provide the right file. [INSTALL_CHECKSUM]`,
     );
   });
 

@@ -67,9 +67,9 @@ describe('planPackages', () => {
         repositories: ['kubernetes'],
         reason: 'kubelet, cri-tools, containerd are not installed',
       },
-      { kind: 'hold-packages', packages: ['kubelet'], reason: 'an upgrade of the system must not take it to another version' },
-      { kind: 'enable-unit', unit: 'containerd', reason: 'it is to run after a boot' },
-      { kind: 'start-unit', unit: 'containerd', reason: 'it is not running' },
+      { kind: 'hold-packages', packages: ['kubelet'], reason: 'system upgrades must not change its version' },
+      { kind: 'enable-unit', unit: 'containerd', reason: 'not enabled at boot' },
+      { kind: 'start-unit', unit: 'containerd', reason: 'not running' },
     ]);
   });
 
@@ -125,16 +125,16 @@ describe('planPackages', () => {
       { version: '1.36.3' },
       DONE,
       { kubelet: unit('active') },
-      ['installed kubelet=1.36.3-*', 'keeps kubelet at its version', 'restarted kubelet'],
+      ['installed kubelet=1.36.3-*', 'holds kubelet at the installed version', 'restarted kubelet'],
     ],
     [
       'a kubelet that does not run is not started',
       { version: '1.36.3' },
       DONE,
       { kubelet: unit('inactive') },
-      ['installed kubelet=1.36.3-*', 'keeps kubelet at its version'],
+      ['installed kubelet=1.36.3-*', 'holds kubelet at the installed version'],
     ],
-    ['the hold was taken off', {}, DONE.replace('held kubelet\n', ''), {}, ['keeps kubelet at its version']],
+    ['the hold was taken off', {}, DONE.replace('held kubelet\n', ''), {}, ['holds kubelet at the installed version']],
     ['another package', { extra: ['socat'] }, DONE, {}, ['installed socat']],
     ['the runtime was stopped', {}, DONE, { runtime: unit('inactive', 'disabled') }, ['enabled containerd', 'started containerd']],
     ['no runtime is declared', { runtime: null }, DONE, { runtime: unit('inactive', 'disabled') }, []],
@@ -154,11 +154,11 @@ describe('planPackages', () => {
   it.each([
     [
       '',
-      'n1: install: packages: there is neither apt-get nor dnf nor yum. Declare install: binaries for it, or none. [PACKAGE_MANAGER_UNKNOWN]',
+      'n1: install: packages: none of apt-get, dnf and yum is installed. Use install: binaries for this host, or remove install. [PACKAGE_MANAGER_UNKNOWN]',
     ],
     [
       'manager apt\ninstalled kubelet 1.37.0-1.1\n',
-      'n1: kubelet 1.37.0-1.1 is installed, and 1.36 is declared: kubelets are not downgraded to an older minor version. Declare that version, or reset the host and remove the package. [INSTALL_DOWNGRADE]',
+      'n1: kubelet 1.37.0-1.1 is installed, but 1.36 is declared: a downgrade to an older minor version is not supported. Declare the installed version, or reset the host and remove the package. [INSTALL_DOWNGRADE]',
     ],
   ])('refuses a host that says %j', (packages, message) => {
     expect(() => planPackages(install(), situation(packages))).toThrow(message);
@@ -168,7 +168,7 @@ describe('planPackages', () => {
     expect(validateInstalled(install(), parsePackages(DONE))).toBeNull();
     expect(validateInstalled(install(), parsePackages('manager apt\n'))).toBe('kubelet is not installed');
     expect(validateInstalled(install({ version: '1.35' }), parsePackages(DONE))).toBe(
-      'kubelet 1.36.2-1.1 is installed, not 1.35: is that the right repository?',
+      'kubelet 1.36.2-1.1 is installed, not 1.35: check the repository',
     );
   });
 });

@@ -15,7 +15,7 @@ describe('diffFile', () => {
     [
       'is missing',
       null,
-      { action: 'create', before: null, mode: 0o644, owner: 'root:root', reason: 'it is missing' } as Partial<HostChange>,
+      { action: 'create', before: null, mode: 0o644, owner: 'root:root', reason: 'does not exist' } as Partial<HostChange>,
     ],
     [
       'has other content',
@@ -59,7 +59,7 @@ describe('diffFile', () => {
   it.each(['directory', 'socket'] as const)('refuses what is a %s', (type) => {
     for (const onlyIfAbsent of [true, false]) {
       expect(() => diffFile({ type, mode: 0o755, owner: 'root:root' }, { ...CONFIG, onlyIfAbsent })).toThrow(
-        `${CONFIG.path} is a ${type}, and a file is to be there`,
+        `${CONFIG.path} is a ${type}, but must be a file`,
       );
     }
   });
@@ -83,7 +83,7 @@ describe('diffDirectory', () => {
       path: '/d',
       mode: 0o700,
       owner: 'root:root',
-      reason: 'it is missing',
+      reason: 'does not exist',
     });
     expect(diffDirectory({ type: 'directory', mode: 0o777, owner: 'a:b' }, '/d', 0o700)).toBeNull();
   });

@@ -12,7 +12,7 @@ function plan(name: string, content: string, own: Record<string, string> = {}): 
     owner: 'root:root',
     action: 'create',
     before: null,
-    reason: 'it is missing',
+    reason: 'does not exist',
   } as const;
   return { name, own: { node: name, ...own }, phases: [{ phase: 'p', plan: { changes: [{ ...change, content }] } }] };
 }

@@ -69,23 +69,23 @@ describe('etcdMembers', () => {
   it.each<readonly [string, string, string, () => Promise<Partial<Material>>]>([
     [
       'the authority is another one of the same name',
-      `its certificate is not signed by ${FILES.ca}`,
-      'Put the authority of the etcd cluster into /pki/etcd/ca.crt',
+      `the server certificate is not signed by the CA in ${FILES.ca}`,
+      'Put the CA of the etcd cluster into /pki/etcd/ca.crt',
       async () => ({ caPem: other.certPem, client: await other.issueClient({ commonName: 'hc' }) }),
     ],
     [
       'the authority is another one, and the client certificate is not of it',
-      `${FILES.certificate} is not signed by ${FILES.ca}`,
+      `${FILES.certificate} is not signed by the CA in ${FILES.ca}`,
       'certs renew etcd-healthcheck-client',
       async () => ({ caPem: other.certPem }),
     ],
     [
       'the authority expired',
       `${FILES.ca} expired on 2021-01-01T00:00:00.000Z`,
-      'Put the authority',
+      'Put the CA',
       async () => ({ caPem: expiredAuthority.certPem }),
     ],
-    ['the authority is none', `${FILES.ca} holds no certificate`, 'Put the authority', async () => ({ caPem: 'pem\n' })],
+    ['the authority is none', `${FILES.ca} contains no certificate`, 'Put the CA', async () => ({ caPem: 'pem\n' })],
     [
       'the certificate of the member expired',
       'the server certificate has expired',
@@ -100,33 +100,38 @@ describe('etcdMembers', () => {
     ],
     [
       'the client certificate expired',
-      `it refuses the client certificate: ${FILES.certificate} expired on 2021-01-01T00:00:00.000Z`,
+      `etcd rejects the client certificate: ${FILES.certificate} expired on 2021-01-01T00:00:00.000Z`,
       'certs renew etcd-healthcheck-client',
       async () => ({ client: await authority.issueClient({ commonName: 'hc' }, PAST) }),
     ],
     [
       'the client certificate is of another authority',
-      `it refuses the client certificate: ${FILES.certificate} is not signed by ${FILES.ca}`,
+      `etcd rejects the client certificate: ${FILES.certificate} is not signed by the CA in ${FILES.ca}`,
       'certs renew etcd-healthcheck-client',
       async () => ({ client: await other.issueClient({ commonName: 'hc' }) }),
     ],
     [
       'the client certificate is none',
-      `${FILES.certificate} holds no certificate`,
+      `${FILES.certificate} contains no certificate`,
       'certs renew',
       async () => ({ client: { ...good.client, certPem: 'pem\n' } }),
     ],
-    ['the key is none', `${FILES.key} holds no private key`, 'certs renew', async () => ({ client: { ...good.client, keyPem: 'pem\n' } })],
+    [
+      'the key is none',
+      `${FILES.key} contains no private key`,
+      'certs renew',
+      async () => ({ client: { ...good.client, keyPem: 'pem\n' } }),
+    ],
     [
       'the key is another one',
-      `${FILES.key} is not the key of ${FILES.certificate}`,
+      `${FILES.key} does not match ${FILES.certificate}`,
       'certs renew',
       async () => ({ client: { ...good.client, keyPem: good.server.keyPem } }),
     ],
   ])('says which file is to blame where %s', async (_, why, hint, broken) => {
     const [endpoint, ...errors] = await query({ ...good, ...(await broken()) });
     for (const error of errors) {
-      expect(error).toMatchObject({ code: 'ETCD_TLS_FAILED', problems: [{ message: `etcd cannot be asked: ${endpoint}: ${why}` }] });
+      expect(error).toMatchObject({ code: 'ETCD_TLS_FAILED', problems: [{ message: `cannot query etcd: ${endpoint}: ${why}` }] });
       expect(error).toMatchObject({ problems: [{ hint: expect.stringContaining(hint) }] });
     }
   });
@@ -138,8 +143,8 @@ describe('etcdMembers', () => {
       const { caPem, client } = good;
       const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
       expect(explainEtcdError(Object.assign(new Error('SSL alert number 42'), { code }), credentials, new Date())).toEqual({
-        why: `it refuses the client certificate ${FILES.certificate}`,
-        hint: 'Have etcd trust the authority that signed it (--trusted-ca-file)',
+        why: `etcd rejects the client certificate ${FILES.certificate}`,
+        hint: 'Make etcd trust the CA that signed the certificate (--trusted-ca-file)',
         isTls: true,
       });
     },

@@ -133,7 +133,7 @@ describe('flags of init', () => {
     [
       'negative token-ttl',
       { 'token-ttl': '-1h' },
-      ['--token-ttl: "-1h0m0s" is negative. A token that never expires has 0s. [CONFIG_OUT_OF_RANGE]'],
+      ['--token-ttl: "-1h0m0s" is negative. For a token that never expires, use 0s. [CONFIG_OUT_OF_RANGE]'],
     ],
     ['port', { 'apiserver-bind-port': 'https' }, ['--apiserver-bind-port: "https" is not an integer [CONFIG_INVALID_FLAG]']],
     [
@@ -160,7 +160,7 @@ describe('flags of init', () => {
       [
         '--service-cidr: "10.0.0.0" is not a CIDR or two comma-separated CIDRs. Use an address and a prefix length, such as 10.244.0.0/16. [CONFIG_INVALID_CIDR]',
         '--pod-network-cidr: "10.0.0.0/30" has 4 addresses, fewer than 14 [CONFIG_INVALID_SUBNET]',
-        '--pod-network-cidr: "10.0.0.0/30" is smaller than the part each node gets (/24). Write a prefix of /24 or shorter. [CONFIG_INVALID_SUBNET]',
+        '--pod-network-cidr: "10.0.0.0/30" is smaller than a node CIDR (/24). Use a prefix of /24 or shorter. [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [

@@ -53,10 +53,10 @@ describe('config print', () => {
 
   it('refuses components it does not know, and those of other actions', () => {
     expect(() => printDefaults('init', { ...options, componentConfigs: ['Foo'] })).toThrow(
-      '--component-configs: there is no "Foo". Known are KubeProxyConfiguration and KubeletConfiguration. [USAGE]',
+      '--component-configs: unknown kind "Foo". Supported kinds: KubeProxyConfiguration, KubeletConfiguration. [USAGE]',
     );
     expect(() => printDefaults('join', { ...options, componentConfigs: ['KubeProxyConfiguration'] })).toThrow(
-      '--component-configs goes with init-defaults only [USAGE]',
+      '--component-configs is supported only for init-defaults [USAGE]',
     );
   });
 

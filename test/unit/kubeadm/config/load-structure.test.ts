@@ -41,14 +41,14 @@ describe('unknown fields', () => {
       'in another kind',
       'init',
       'podSubnet: 10.0.0.0/16',
-      ['f.yaml:3:1 podSubnet: unknown field. It belongs in ClusterConfiguration, as networking.podSubnet [CONFIG_UNKNOWN_FIELD]'],
+      ['f.yaml:3:1 podSubnet: unknown field. The field belongs to ClusterConfiguration: networking.podSubnet [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
       'in another kind, misplaced deep down',
       'join',
       `${DISCOVERY}nodeRegistration:\n  serviceSubnet: x`,
       [
-        'f.yaml:5:3 nodeRegistration.serviceSubnet: unknown field. It belongs in ClusterConfiguration, as networking.serviceSubnet [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:5:3 nodeRegistration.serviceSubnet: unknown field. The field belongs to ClusterConfiguration: networking.serviceSubnet [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
@@ -82,7 +82,7 @@ describe('unknown fields', () => {
       'init3',
       'dryRun: true',
       [
-        'f.yaml:3:1 dryRun: unknown field. It came with kubeadm.k8s.io/v1beta4: write that apiVersion, or run config migrate [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:3:1 dryRun: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or run kubeletadm config migrate [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
@@ -90,14 +90,14 @@ describe('unknown fields', () => {
       'join3',
       `${DISCOVERY}nodeRegistration: {imagePullSerial: true}`,
       [
-        'f.yaml:4:20 nodeRegistration.imagePullSerial: unknown field. It came with kubeadm.k8s.io/v1beta4: write that apiVersion, or run config migrate [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:4:20 nodeRegistration.imagePullSerial: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or run kubeletadm config migrate [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
       'metadata',
       'init',
       'metadata: {name: x}',
-      ['f.yaml:3:1 metadata: unknown field. Configuration documents have none: leave it out [CONFIG_UNKNOWN_FIELD]'],
+      ['f.yaml:3:1 metadata: unknown field. Configuration documents have no such field: remove it [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
       'of every object in JavaScript',

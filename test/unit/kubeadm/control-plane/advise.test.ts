@@ -13,16 +13,16 @@ const adviceOn = (cluster: string) =>
 
 describe('advice about a control plane', () => {
   it.each([
-    ['featureGates: {RootlessControlPlane: true}', /^ROOTLESS_NOT_DONE: .*they run as root$/],
+    ['featureGates: {RootlessControlPlane: true}', /^ROOTLESS_NOT_DONE: .*the components run as root$/],
     ['apiServer: {extraArgs: [{name: authorization-mode, value: "Node,RBAC,Foo"}]}', /^AUTHORIZATION_MODE_UNKNOWN: .*"Foo"/],
     ['apiServer: {extraArgs: [{name: authorization-mode, value: RBAC}]}', /^AUTHORIZATION_MODE_DIFFERS: .*is RBAC, without Node:/],
-    ['etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /other}]}}', /^ETCD_DATA_DIR: .*in \/other, but \/data is/],
+    ['etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /other}]}}', /^ETCD_DATA_DIR: .*is \/other, but .* \/data:/],
     [
       'scheduler: {extraVolumes: [{name: mine, hostPath: /x, mountPath: /etc/kubernetes/scheduler.conf}]}',
       /^MOUNTED_TWICE: two volumes are mounted at \/etc\/kubernetes\/scheduler\.conf in kube-scheduler/,
     ],
-    ['networking: {serviceSubnet: 192.0.2.0/24}', /^NODE_IN_SUBNET: .*192\.0\.2\.1, is one of those for services \(192\.0\.2\.0\/24\)/],
-    ['networking: {podSubnet: 192.0.0.0/16}', /^NODE_IN_SUBNET: .* for pods/],
+    ['networking: {serviceSubnet: 192.0.2.0/24}', /^NODE_IN_SUBNET: .*192\.0\.2\.1 is in the subnet of services \(192\.0\.2\.0\/24\)/],
+    ['networking: {podSubnet: 192.0.0.0/16}', /^NODE_IN_SUBNET: .* subnet of pods/],
   ])('%s', (cluster, advice) => {
     const found = adviceOn(cluster);
     expect(found).toHaveLength(1);

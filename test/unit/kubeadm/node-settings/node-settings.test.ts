@@ -59,7 +59,7 @@ describe('NodeSettings', () => {
   });
 
   it.each([
-    { text: '', why: /m: it is empty\. Delete the file/ },
+    { text: '', why: /m: the file is empty\. Delete the file/ },
     { text: 'a: [', why: /m: .*NODE_MEMORY_INVALID/ },
     { text: encodeNodeSettings(FULL).replace('effect: NoSchedule', 'effect: Never'), why: /m: nodeRegistration.taints.0.effect: / },
     { text: encodeNodeSettings(FULL).replace('kind: NodeSettings', 'kind: Other'), why: /m: kind: / },

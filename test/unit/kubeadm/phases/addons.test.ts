@@ -62,14 +62,14 @@ describe.each([
     'addon/coredns',
     addonCoredns,
     coredns,
-    'CoreDNS is as wanted',
+    'CoreDNS is unchanged',
     ['ConfigMap', 'ClusterRole', 'ClusterRoleBinding', 'ServiceAccount', 'Deployment', 'Service'],
   ],
   [
     'addon/kube-proxy',
     addonKubeProxy,
     kubeProxy,
-    'kube-proxy is as wanted',
+    'kube-proxy is unchanged',
     ['ConfigMap', 'DaemonSet', 'ServiceAccount', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
   ],
 ] as const)('%s', (_, phase, inputOf, current, kinds) => {
@@ -84,12 +84,12 @@ describe.each([
   });
 
   it('waits for an API server; assumes an empty cluster where it is told so', async () => {
-    expect((await plan(any, null, inputOf())).deferred).toBe('needs the API server, up after wait-control-plane');
+    expect((await plan(any, null, inputOf())).deferred).toBe('waits for the API server, which is available after wait-control-plane');
     expect((await plan(any, null, { ...inputOf(), assumeEmptyCluster: true })).changes).toHaveLength(kinds.length);
   });
 
   it('is left out where the configuration says so', async () => {
-    expect((await plan(any, fakeCluster(), { ...inputOf(), objects: null })).noop).toMatch(/^it is left out \((?:dns|proxy)\.disabled\)$/);
+    expect((await plan(any, fakeCluster(), { ...inputOf(), objects: null })).noop).toMatch(/^skipped: (?:dns|proxy)\.disabled is set$/);
   });
 
   it('takes another version to the objects there are', async () => {
@@ -115,7 +115,7 @@ describe('addon/coredns', () => {
     expect(kept.warnings?.[0]?.code).toBe('COREFILE_KEPT');
     expect(kept.warnings?.[0]?.message).toContain('\n-    forward . 10.0.0.1\n');
     await run(addonCoredns, cluster, { ...coredns(), forceUpload: true });
-    expect((await plan(addonCoredns, cluster, coredns())).noop).toBe('CoreDNS is as wanted');
+    expect((await plan(addonCoredns, cluster, coredns())).noop).toBe('CoreDNS is unchanged');
   });
 
   it('makes a Corefile anew that it made for another domain', async () => {
@@ -130,7 +130,7 @@ describe('addon/coredns', () => {
     const cluster = fakeCluster();
     await run(addonCoredns, cluster, coredns());
     await edit(cluster, DEPLOYMENT, ({ spec }) => ({ spec: { ...(spec as object), replicas: 5 } }));
-    expect((await plan(addonCoredns, cluster, coredns())).noop).toBe('CoreDNS is as wanted');
+    expect((await plan(addonCoredns, cluster, coredns())).noop).toBe('CoreDNS is unchanged');
   });
 
   it('keeps the address of the service, which cannot be changed, and says so', async () => {
@@ -138,7 +138,7 @@ describe('addon/coredns', () => {
     await run(addonCoredns, cluster, coredns());
     const moved = await plan(addonCoredns, cluster, coredns('networking: {serviceSubnet: 10.50.0.0/16}\n'));
     expect(moved).toMatchObject({ changes: [], warnings: [{ code: 'DNS_ADDRESS_KEPT' }] });
-    expect(moved.warnings?.[0]?.message).toContain('is at 10.96.0.10, not at 10.50.0.10');
+    expect(moved.warnings?.[0]?.message).toContain('has the clusterIP 10.96.0.10, not 10.50.0.10');
   });
 });
 

@@ -56,13 +56,16 @@ describe('the removal of the rights of an agent', () => {
   });
 
   it('has nothing to do without any', async () => {
-    expect(await removal(clusterWith())).toEqual({ changes: [], noop: 'its agent has no rights' });
+    expect(await removal(clusterWith())).toEqual({ changes: [], noop: 'the agent has no RBAC objects' });
   });
 
   it('is left to the garbage collector where a reset may not delete them', async () => {
     const admin = clusterWith(...agentRights({ nodeName: 'n1', nodeUid: 'u', namespace: 'edge' }));
     const operator = fakeCluster({ sharedWith: admin, user: { name: 'operator', groups: ['system:authenticated'] } });
-    expect(await removal(operator, true)).toEqual({ changes: [], noop: 'the rights of its agent, if any, are deleted with the Node' });
+    expect(await removal(operator, true)).toEqual({
+      changes: [],
+      noop: 'the RBAC objects of the agent, if any, are deleted with the Node',
+    });
     await expect(removal(operator)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
     expect((await removal(admin, true)).changes).toHaveLength(4);
   });

@@ -72,12 +72,12 @@ describe('bootstrap-token', () => {
     const cluster = fakeCluster();
     const { changes } = await plan(cluster, inputOf());
     expect(changes).toHaveLength(11);
-    expect(new Set(changes.map(({ kind, reason }) => `${kind}: ${reason}`))).toEqual(new Set(['create-object: it is missing']));
+    expect(new Set(changes.map(({ kind, reason }) => `${kind}: ${reason}`))).toEqual(new Set(['create-object: does not exist']));
     await run(cluster, inputOf());
     expect(await plan(cluster, inputOf({ now: hoursLater(23) }))).toEqual({
       changes: [],
       warnings: [],
-      noop: 'bootstrap tokens, cluster-info and the RBAC of joining nodes are current',
+      noop: 'bootstrap tokens, cluster-info and the RBAC rules for joining nodes are unchanged',
     });
   });
 
@@ -90,11 +90,11 @@ describe('bootstrap-token', () => {
 
   it.each<[string, string, Parameters<typeof inputOf>[0]]>([
     ['an expired token', 'it has expired', { now: hoursLater(25) }],
-    ['another secret', 'of another secret', { token: { token: new Secret('abcdef.fedcba9876543210') } }],
-    ['other usages and groups', 'of another usages, groups', { token: { usages: ['signing'], groups: [] } }],
-    ['a description', 'of another description', { token: { description: 'mine' } }],
-    ['a token for ever', 'of another expiration', { token: { ttl: '0s' } }],
-    ['a declared end', 'of another expiration', { token: { expires: '2031-01-01T00:00:00Z' } }],
+    ['another secret', 'differs in secret', { token: { token: new Secret('abcdef.fedcba9876543210') } }],
+    ['other usages and groups', 'differs in usages, groups', { token: { usages: ['signing'], groups: [] } }],
+    ['a description', 'differs in description', { token: { description: 'mine' } }],
+    ['a token for ever', 'differs in expiration', { token: { ttl: '0s' } }],
+    ['a declared end', 'differs in expiration', { token: { expires: '2031-01-01T00:00:00Z' } }],
   ])('brings %s to what is declared', async (_, reason, change) => {
     const cluster = await prepared();
     const input = inputOf(change);
@@ -112,14 +112,14 @@ describe('bootstrap-token', () => {
       {
         code: 'CLUSTER_INFO_KEPT',
         message:
-          'ConfigMap kube-public/cluster-info sends joining nodes to https://10.0.0.10:6443, not to https://127.0.0.1:7443: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload',
+          'ConfigMap kube-public/cluster-info names the server https://10.0.0.10:6443, not https://127.0.0.1:7443; the ConfigMap is kept. Set controlPlaneEndpoint, or replace the ConfigMap with --force-upload',
       },
     ]);
   });
 
   it.each([
-    ['a declared address', { apiServer: { ...API, server: 'https://lb:6443' }, replaceAddress: true }, 'it names another address'],
-    ['another authority', { apiServer: { ...API, caPem: 'another CA\n' } }, 'it names another certificate authority'],
+    ['a declared address', { apiServer: { ...API, server: 'https://lb:6443' }, replaceAddress: true }, 'its server address differs'],
+    ['another authority', { apiServer: { ...API, caPem: 'another CA\n' } }, 'its CA differs'],
   ])('puts %s into cluster-info, takes the old signatures off and leaves what others added', async (_, change, reason) => {
     const cluster = await prepared();
     await cluster.patch(CLUSTER_INFO, 'merge', {
@@ -164,7 +164,7 @@ describe('bootstrap-token', () => {
   });
 
   it('waits for an API server, or for its address', async () => {
-    expect(await plan(null, inputOf())).toEqual({ changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' });
+    expect(await plan(null, inputOf())).toEqual({ changes: [], deferred: 'needs an API server (--kubeconfig)' });
     const { changes, deferred } = await plan(null, inputOf({ assumeEmptyCluster: true, apiServer: null }));
     expect(changes).toHaveLength(10);
     expect(deferred).toBe('cluster-info needs the address and the CA of the API server (--kubeconfig)');

@@ -81,8 +81,8 @@ describe('etcd-join', () => {
     const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content }, '/var/lib/etcd': directory };
     const context = contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2')]), existing);
     expect(await planPhases([etcdJoin, etcdPromote, checkEtcd], context, input)).toMatchObject([
-      { plan: { changes: [], noop: 'the member is announced and its manifest is there' } },
-      { plan: { changes: [], noop: 'member cp-2 votes' } },
+      { plan: { changes: [], noop: 'the member is added and its manifest is unchanged' } },
+      { plan: { changes: [], noop: 'member cp-2 is a voting member' } },
       { plan: { changes: [] } },
     ]);
   });
@@ -156,9 +156,9 @@ describe('check-etcd', () => {
   });
 
   it.each([
-    ['has no leader', () => Object.assign(fakeEtcd([FIRST]), { isHealthy: false }), 'it is not healthy'],
-    ['waits for another member', () => fakeEtcd([FIRST, member('', '10.0.0.3')]), 'member https://10.0.0.3:2380 has not come up yet'],
-    ['has another learner', () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]), 'member cp-3 has not come up yet'],
+    ['has no leader', () => Object.assign(fakeEtcd([FIRST]), { isHealthy: false }), 'not healthy'],
+    ['waits for another member', () => fakeEtcd([FIRST, member('', '10.0.0.3')]), 'member https://10.0.0.3:2380 has not started yet'],
+    ['has another learner', () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]), 'member cp-3 has not started yet'],
   ])('refuses one that %s', async (_, etcd, why) => {
     await expect(check(etcd())).rejects.toMatchObject({ code: 'ETCD_UNHEALTHY', message: expect.stringContaining(why) });
   });

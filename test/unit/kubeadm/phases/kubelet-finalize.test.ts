@@ -59,7 +59,7 @@ describe('kubelet-finalize', () => {
   it('waits for a kubelet that renews it and has not begun to', async () => {
     const { context } = world({ [CONF]: embedded });
     const [planned] = await planPhases([kubeletFinalize], context, INPUT);
-    expect(planned?.plan).toEqual({ changes: [], deferred: `the kubelet writes ${PEM} once it runs` });
+    expect(planned?.plan).toEqual({ changes: [], deferred: `waits until the kubelet has written ${PEM}` });
   });
 
   it('waits for the phases before it', async () => {

@@ -70,20 +70,20 @@ function line(change: Change): string {
 describe('kubelet-start plans', () => {
   it('nothing where all is well', async () => {
     const { host } = world(DONE);
-    expect(await plan(host)).toEqual({ changes: [], noop: 'the files are as wanted and the kubelet is healthy' });
+    expect(await plan(host)).toEqual({ changes: [], noop: 'the files are unchanged and the kubelet is healthy' });
     expect(host.roundTrips).toBe(1);
   });
 
   it('everything on a bare host: directories, unit files, files, then systemd', async () => {
     const { host } = world({}, null);
     expect((await plan(host, { ...INPUT, unitFiles: [file(UNIT_FILE, '[Unit]\n'), ...INPUT.unitFiles] })).changes.map(line)).toEqual([
-      'make-directory /etc/kubernetes/manifests: it is missing',
-      `write-file ${UNIT_FILE}: it is missing`,
-      `write-file ${DROP_IN}: it is missing`,
-      `write-file ${CONFIG}: it is missing`,
-      `write-file ${FLAGS}: it is missing`,
+      'make-directory /etc/kubernetes/manifests: does not exist',
+      `write-file ${UNIT_FILE}: does not exist`,
+      `write-file ${DROP_IN}: does not exist`,
+      `write-file ${CONFIG}: does not exist`,
+      `write-file ${FLAGS}: does not exist`,
       'daemon-reload: its unit files changed',
-      'enable-unit kubelet: it would not start at boot',
+      'enable-unit kubelet: not enabled at boot',
       `restart-unit kubelet: ${UNIT_FILE}, ${DROP_IN}, ${CONFIG}, ${FLAGS} changed`,
     ]);
   });
@@ -107,19 +107,19 @@ describe('kubelet-start plans', () => {
       fakeUnit({ activeState: 'active', unitFileState: 'enabled', needsReload: true }),
       ['daemon-reload: its unit files changed since systemd read them', 'restart-unit kubelet: its unit files changed since it started'],
     ],
-    ['a start when it is stopped', DONE, fakeUnit({ unitFileState: 'enabled' }), ['restart-unit kubelet: it is inactive']],
+    ['a start when it is stopped', DONE, fakeUnit({ unitFileState: 'enabled' }), ['restart-unit kubelet: the kubelet is inactive']],
     [
       'a start when it dies again and again',
       DONE,
       fakeUnit({ unitFileState: 'enabled', activeState: 'activating', subState: 'auto-restart' }),
-      ['restart-unit kubelet: it is activating'],
+      ['restart-unit kubelet: the kubelet is activating'],
     ],
-    ['enabling it when it is disabled', DONE, fakeUnit({ activeState: 'active' }), ['enable-unit kubelet: it would not start at boot']],
+    ['enabling it when it is disabled', DONE, fakeUnit({ activeState: 'active' }), ['enable-unit kubelet: not enabled at boot']],
     [
       'only the directory that is missing',
       Object.fromEntries(Object.entries(DONE).slice(1)),
       fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
-      ['make-directory /etc/kubernetes/manifests: it is missing'],
+      ['make-directory /etc/kubernetes/manifests: does not exist'],
     ],
   ])('%s', async (_, files, unit, expected) => {
     const { host } = world(files, unit);
@@ -147,7 +147,7 @@ describe('kubelet-start plans', () => {
   it('a restart when it runs and does not answer', async () => {
     const { host } = world(DONE);
     host.http = () => ({ status: 500, body: '' });
-    expect((await plan(host)).changes.map(line)).toEqual(['restart-unit kubelet: it does not answer healthz']);
+    expect((await plan(host)).changes.map(line)).toEqual(['restart-unit kubelet: healthz is not ok']);
   });
 
   it('nothing when it runs and healthz is switched off', async () => {
@@ -170,21 +170,23 @@ describe('kubelet-start plans', () => {
     const host = fakeHost({ units: null });
     const staged = await plan(host);
     expect(staged.changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file', 'write-file', 'write-file']);
-    expect(staged.deferred).toBe('systemd does not run there: the kubelet is started when the host boots with these files');
+    expect(staged.deferred).toBe('systemd does not run on the host: the kubelet starts when the host boots with these files');
   });
 
   it('nothing where systemd does not run and the files are there', async () => {
     const staged = await plan(fakeHost({ units: null, files: DONE }));
     expect(staged).toMatchObject({
       changes: [],
-      noop: 'the files are as wanted',
+      noop: 'the files are unchanged',
       deferred: expect.stringContaining('systemd does not run'),
     });
   });
 
   it('to leave the restart to people on OpenRC', async () => {
     const commands = { 'sh -c command -v rc-service && command -v rc-update': { stdout: '/sbin/rc-service\n' } };
-    expect((await plan(fakeHost({ units: null, commands }))).deferred).toBe('the host uses OpenRC: restart the kubelet there');
+    expect((await plan(fakeHost({ units: null, commands }))).deferred).toBe(
+      'the host uses OpenRC: restart the kubelet manually (rc-service kubelet restart)',
+    );
   });
 
   it('and never shows what is secret', async () => {

@@ -58,7 +58,7 @@ describe('kubelet-wait-bootstrap', () => {
     expect(clock.elapsedMs).toBe(8_000);
     expect(host.files.has(BOOTSTRAP)).toBe(false);
     expect(reporter.messages('WAITING')).toEqual([
-      "waiting for the kubelet's client certificate, 5 s: the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused",
+      "waiting for the kubelet's client certificate, 5 s: the kubelet has created no CSR: the API server is unreachable from the host, or rejects the bootstrap token",
     ]);
   });
 
@@ -71,10 +71,8 @@ describe('kubelet-wait-bootstrap', () => {
       problems: [
         {
           code: 'BOOTSTRAP_TIMEOUT',
-          message: expect.stringMatching(
-            /after 60s \(\/var\/lib.*is not there yet\): .* node-csr-1 of kubernetes-admin is pending: it was not approved/,
-          ),
-          hint: expect.stringContaining('kubectl certificate approve node-csr-1. Then run the same command again'),
+          message: expect.stringMatching(/after 60s \(\/var\/lib.*is not there yet\): .* node-csr-1 of kubernetes-admin is pending\. /),
+          hint: expect.stringContaining('kubectl certificate approve node-csr-1. Then rerun the command'),
         },
       ],
     });
@@ -82,11 +80,11 @@ describe('kubelet-wait-bootstrap', () => {
   });
 
   it.each([
-    ['no route to host', 'It is the host itself that has to reach the API server'],
-    ['Unauthorized', 'Its token is not accepted (any more): make one with token create'],
+    ['no route to host', 'Check from the host that the API server is reachable'],
+    ['Unauthorized', 'The token is unknown or expired: create one with kubeletadm token create'],
     [
       'Post https://a:6443/apis: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is before 2026-01-02T00:00:00Z',
-      'Set the clock of the host (timedatectl, chronyc)',
+      'Synchronize the clock of the host (timedatectl, chronyc)',
     ],
   ])('gives the word of a kubelet that could not make a request: %s', async (why, hint) => {
     const { context, clock } = world();
@@ -94,7 +92,7 @@ describe('kubelet-wait-bootstrap', () => {
       problems: [
         {
           code: 'BOOTSTRAP_TIMEOUT',
-          message: expect.stringContaining(`could not ask for a certificate: cannot create certificate signing request: ${why}`),
+          message: expect.stringContaining(`cannot request a certificate: cannot create certificate signing request: ${why}`),
           hint: expect.stringContaining(hint),
         },
       ],
@@ -107,7 +105,7 @@ describe('kubelet-wait-bootstrap', () => {
     const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequest: Unauthorized' });
     const cluster = { ...admin, list: async () => Promise.reject(refused) };
     await expect(run({ ...context, cluster, host: saying('Unauthorized') })).rejects.toMatchObject({
-      problems: [{ code: 'BOOTSTRAP_DENIED', hint: expect.stringContaining('make one with token create') }],
+      problems: [{ code: 'BOOTSTRAP_DENIED', hint: expect.stringContaining('create one with kubeletadm token create') }],
     });
     expect(clock.elapsedMs).toBe(5_000);
   });
@@ -126,7 +124,7 @@ describe('kubelet-wait-bootstrap', () => {
       subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:bootstrappers' }],
     });
     await expect(run(context)).rejects.toMatchObject({
-      problems: [{ message: expect.stringMatching(/: its credentials may not create certificate signing requests$/) }],
+      problems: [{ message: expect.stringMatching(/: the bootstrap credentials may not create CSRs$/) }],
     });
   });
 
@@ -164,9 +162,7 @@ describe('kubelet-wait-bootstrap', () => {
     await expect(run(context)).rejects.toMatchObject({
       problems: [
         {
-          message: expect.stringMatching(
-            /what became of its certificate signing request is not known: cannot list CertificateSigningRequest/,
-          ),
+          message: expect.stringMatching(/the state of its CSR is unknown: cannot list CertificateSigningRequest/),
         },
       ],
     });

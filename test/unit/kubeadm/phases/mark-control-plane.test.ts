@@ -37,7 +37,7 @@ describe('mark-control-plane', () => {
     const node = await cluster.get(REF);
     expect(node?.metadata.labels).toMatchObject({ ...LABELS, mine: 'x' });
     expect(node?.spec).toMatchObject({ taints: expect.arrayContaining([spec.taints[0], CONTROL_PLANE_TAINT]) });
-    expect((await plan())?.noop).toBe('Node cp-1 is marked as a control plane');
+    expect((await plan())?.noop).toBe('Node cp-1 has the control plane labels and taints');
   });
 
   it('takes no taint away where none is wanted', async () => {
@@ -47,7 +47,7 @@ describe('mark-control-plane', () => {
 
   it('waits until the kubelet has registered its Node', async () => {
     const { clock, cluster, context, plan } = world();
-    expect((await plan())?.deferred).toBe('marks Node cp-1 once its kubelet has registered it');
+    expect((await plan())?.deferred).toBe('waits until the kubelet has registered Node cp-1');
     clock.at(clock.elapsedMs + 7_000, () => void cluster.create(NODE));
     await applyPhases([markControlPlane], context, INPUT, []);
     expect((await cluster.get(REF))?.metadata.labels).toMatchObject(LABELS);
@@ -57,14 +57,14 @@ describe('mark-control-plane', () => {
     const { context } = world();
     await expect(applyPhases([markControlPlane], context, INPUT, [])).rejects.toMatchObject({
       code: 'NODE_NOT_REGISTERED',
-      message: expect.stringMatching(/mark-control-plane: .*no Node cp-1 after 60s/),
+      message: expect.stringMatching(/mark-control-plane: .*Node cp-1 is not registered after 60s/),
     });
   });
 
   it('is put off without an API server; in an empty cluster all is missing', async () => {
     const { context, plan } = world();
     const without = { ...context, cluster: null };
-    expect((await plan({}, without))?.deferred).toBe('needs the API server, up after wait-control-plane');
+    expect((await plan({}, without))?.deferred).toBe('waits for the API server, which is available after wait-control-plane');
     expect((await plan({ assumeEmptyCluster: true }, without))?.changes).toEqual([
       {
         kind: 'mark-node',

@@ -145,7 +145,7 @@ describe('mark-node, where the API server refuses the credentials (403) after th
     const { context, inputFor, limited } = world();
     const plans = await planPhases([markNode], context, inputFor(await limited(without('nodes', 'get'))));
     expect(plans[0]?.plan.changes).toMatchObject([
-      { kind: 'mark-node', reason: expect.stringMatching(/could not be compared: cannot get Node w1/) },
+      { kind: 'mark-node', reason: expect.stringMatching(/cannot compare its labels and taints: cannot get Node w1/) },
     ]);
   });
 });

@@ -60,6 +60,6 @@ describe('preflight/pull-images', () => {
     const host = fakeHost({ commands: { sh: { exitCode: 0, stdout: 'docker.io/library/pause:3\ndocker.io/me/etcd:1\n' } } });
     const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
     const input = { images: ['pause:3', 'me/etcd:1'], criSocket: 'unix:///run/x.sock', policy: 'IfNotPresent' } as const;
-    expect((await pullImages.inspect(context, input)).plan).toEqual({ changes: [], noop: 'the images are there' });
+    expect((await pullImages.inspect(context, input)).plan).toEqual({ changes: [], noop: 'the images exist on the host' });
   });
 });

@@ -74,7 +74,7 @@ describe('show-join-command', () => {
     expect(shown).toHaveLength(1);
     expect(waitedMs).toBe(30_000);
     expect(reporter.messages('CLUSTER_INFO_UNSIGNED')).toEqual([
-      'ConfigMap kube-public/cluster-info has no signature for token abcdef after 30s. Does kube-controller-manager run with --controllers=*,bootstrapsigner,tokencleaner? Until it signs, nodes can join with --ca-cert or --discovery-file',
+      'ConfigMap kube-public/cluster-info has no signature for token abcdef after 30s. Check that kube-controller-manager runs with --controllers=*,bootstrapsigner,tokencleaner. Until cluster-info is signed, nodes can join with --ca-cert or --discovery-file',
     ]);
   });
 
@@ -104,7 +104,7 @@ describe('show-join-command', () => {
 
   it('refuses without a token, warns without an authority, and is silent without a cluster', async () => {
     await expect(run(fakeCluster(), { tokens: [] })).rejects.toThrow(
-      'there is no bootstrap token that nodes could join by. Run init phase bootstrap-token, or token create --print-join-command. [NO_TOKEN]',
+      'no bootstrap token is usable for joining nodes. Run kubeletadm init phase bootstrap-token, or kubeletadm token create --print-join-command. [NO_TOKEN]',
     );
     const { shown, reporter } = await run(fakeCluster(), { apiServer: null });
     expect([shown, reporter.codes().includes('KUBECONFIG_NO_CA')]).toEqual([[], true]);

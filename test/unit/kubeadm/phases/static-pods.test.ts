@@ -33,7 +33,7 @@ describe('the phases of static pods', () => {
       { kind: 'write-file', path: '/etc/kubernetes/manifests/etcd.yaml', mode: 0o600, owner: 'root:root' },
     ]);
     await applyPhases([etcdLocal], within, input, []);
-    expect((await planPhases([etcdLocal], within, input))[0]?.plan).toEqual({ changes: [], noop: 'its manifest is as wanted' });
+    expect((await planPhases([etcdLocal], within, input))[0]?.plan).toEqual({ changes: [], noop: 'the manifest is unchanged' });
   });
 
   it('bring a manifest up to date', async () => {

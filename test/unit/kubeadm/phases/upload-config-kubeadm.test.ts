@@ -51,7 +51,7 @@ describe('upload-config/kubeadm', () => {
     expect(await settingsIn(cluster)).toEqual(encode(FOUND));
     expect(await run(cluster, inputOf(FOUND, {}))).toEqual({
       changes: [],
-      noop: 'ConfigMap kube-system/kubeadm-config and its RBAC are current',
+      noop: 'ConfigMap kube-system/kubeadm-config and its RBAC rules are unchanged',
     });
     expect((await run(cluster, inputOf(FOUND, FOUND)))?.changes).toEqual([]);
   });
@@ -65,7 +65,7 @@ describe('upload-config/kubeadm', () => {
     const cluster = fakeCluster({ objects: [foundMap(), ...kubeadmConfigRbac()] });
     const before = await settingsIn(cluster);
     const plan = await run(cluster, inputOf(FOUND, { controlPlaneEndpoint: 'lb:6443', networking: { dnsDomain: 'example.test' } }));
-    expect(plan?.changes).toMatchObject([{ kind: 'update-object', reason: 'other settings were declared' }]);
+    expect(plan?.changes).toMatchObject([{ kind: 'update-object', reason: 'the declared settings differ' }]);
     expect(await settingsIn(cluster)).toEqual({
       ...before,
       controlPlaneEndpoint: 'lb:6443',
@@ -84,7 +84,7 @@ describe('upload-config/kubeadm', () => {
   it('waits for an API server, or for the version', async () => {
     expect(await run(null, inputOf(null, FOUND))).toEqual({
       changes: [],
-      deferred: 'needs the API server, and none was given (--kubeconfig)',
+      deferred: 'needs an API server (--kubeconfig)',
     });
     const unknown = { ...inputOf(null, FOUND), clusterConfiguration: null, assumeEmptyCluster: true };
     expect(await run(null, unknown)).toEqual({ changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' });

@@ -43,14 +43,14 @@ describe('upload-config/kubelet', () => {
   it('creates the ConfigMap, Role and RoleBinding in an empty cluster, and plans nothing the second time', async () => {
     const cluster = fakeCluster();
     const { changes } = await plan(cluster);
-    expect(changes.map(({ kind, reason }) => [kind, reason])).toEqual(Array(3).fill(['create-object', 'it is missing']));
+    expect(changes.map(({ kind, reason }) => [kind, reason])).toEqual(Array(3).fill(['create-object', 'does not exist']));
     const uploaded = await run(cluster);
     expect(uploaded.data).toEqual({ kubelet: YAML });
     expect(isGenerated(uploaded)).toBe(true);
     expect(await plan(cluster)).toEqual({
       changes: [],
       warnings: [],
-      noop: 'ConfigMap kube-system/kubelet-config and its RBAC are current',
+      noop: 'ConfigMap kube-system/kubelet-config and its RBAC rules are unchanged',
     });
   });
 
@@ -78,7 +78,7 @@ describe('upload-config/kubelet', () => {
       metadata: { ...old.metadata, labels: { theirs: 'x' }, annotations: { ...old.metadata.annotations, note: 'y' } },
     };
     const cluster = fakeCluster({ objects: [found, ...RBAC] });
-    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'it was generated from other settings' }]);
+    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'it was generated from different settings' }]);
     const uploaded = await run(cluster);
     expect(uploaded.data).toEqual({ kubelet: YAML });
     expect(uploaded.metadata).toMatchObject({ labels: { theirs: 'x' }, annotations: { note: 'y' } });
@@ -100,9 +100,9 @@ describe('upload-config/kubelet', () => {
       const cluster = fakeCluster({ objects: [edited, ...RBAC] });
       const { changes, warnings, noop } = await plan(cluster);
       expect(changes).toEqual([]);
-      expect(noop).toBe('ConfigMap kube-system/kubelet-config is kept as it is');
+      expect(noop).toBe('ConfigMap kube-system/kubelet-config is kept');
       expect(warnings).toMatchObject([{ code: 'KUBELET_CONFIG_KEPT' }]);
-      expect(warnings?.[0]?.message).toContain('--force-upload; the difference:\n--- kube-system/kubelet-config in the cluster\n');
+      expect(warnings?.[0]?.message).toContain('--force-upload. Difference:\n--- kube-system/kubelet-config in the cluster\n');
       expect(warnings?.[0]?.message).toContain('\n-maxPods: 6\n+maxPods: 5\n');
       expect((await run(cluster)).data).toEqual(edited.data);
     });
@@ -169,7 +169,7 @@ describe('upload-config/kubelet', () => {
   });
 
   it('waits for an API server when none is given', async () => {
-    expect(await plan(null)).toEqual({ changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' });
+    expect(await plan(null)).toEqual({ changes: [], deferred: 'needs an API server (--kubeconfig)' });
   });
 
   it('plans as for an empty cluster when it is to assume one', async () => {

@@ -69,9 +69,9 @@ describe('wait-control-plane', () => {
         {
           host: 'cp-1',
           code: 'CONTROL_PLANE_UNHEALTHY',
-          message: `wait-control-plane: kube-apiserver is not well after 60s: ${API}: connection refused. Its container said last: bind: address already in use`,
+          message: `wait-control-plane: kube-apiserver is not healthy after 60s: ${API}: connection refused. Last line of its container log: bind: address already in use`,
         },
-        { message: `wait-control-plane: kube-scheduler is not well after 60s: ${SCHEDULER}: answers 500` },
+        { message: `wait-control-plane: kube-scheduler is not healthy after 60s: ${SCHEDULER}: answers 500` },
       ],
     });
   });

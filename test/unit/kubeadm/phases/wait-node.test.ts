@@ -43,13 +43,16 @@ describe('kubelet-wait-bootstrap/node', () => {
     clock.at(12_000, () => void admin.create(node()));
     await wait(context);
     expect(clock.elapsedMs).toBe(12_000);
-    expect(reporter.messages('WAITING')).toEqual(['waiting for Node w1 to appear, 5 s', 'waiting for Node w1 to appear, 10 s']);
+    expect(reporter.messages('WAITING')).toEqual([
+      'waiting for Node w1 to be registered, 5 s',
+      'waiting for Node w1 to be registered, 10 s',
+    ]);
   });
 
   it('says so when it does not come', async () => {
     const { context } = world();
     await expect(wait(context)).rejects.toMatchObject({
-      problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('no Node w1 after 30s') }],
+      problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('Node w1 is not registered after 30s') }],
     });
   });
 
@@ -57,9 +60,11 @@ describe('kubelet-wait-bootstrap/node', () => {
     const { context, reporter } = world();
     const commands = { journalctl: () => ({ stdout: 'Unable to register node "w1" with API server: no route to host\n' }) };
     await expect(wait({ ...context, host: fakeHost({ units: {}, commands }) })).rejects.toMatchObject({
-      problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('no Node w1 after 30s: no route to host') }],
+      problems: [
+        { code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('Node w1 is not registered after 30s: no route to host') },
+      ],
     });
-    expect(reporter.messages('WAITING')[0]).toBe('waiting for Node w1 to appear, 5 s: no route to host');
+    expect(reporter.messages('WAITING')[0]).toBe('waiting for Node w1 to be registered, 5 s: no route to host');
   });
 
   it('with --wait-ready waits until it is Ready, and tells what it waits for', async () => {
@@ -80,7 +85,7 @@ describe('kubelet-wait-bootstrap/node', () => {
           message: expect.stringMatching(
             /not Ready after 20s: DiskPressure is True: .*; Ready is False: KubeletNotReady: container runtime/,
           ),
-          hint: expect.stringContaining('Install a network plugin'),
+          hint: expect.stringContaining('Install a CNI network plugin'),
         },
       ],
     });
@@ -146,21 +151,21 @@ describe('mark-node', () => {
     const found = await admin.get(REF);
     expect(found?.metadata.labels).toEqual({ pool: 'edge', mine: 'x', 'node-role.kubernetes.io/worker': '' });
     expect(found?.spec).toMatchObject({ taints: expect.arrayContaining([spec.taints[0], MARK.taints[0]]) });
-    expect((await plan(context, { admin }))?.noop).toBe('Node w1 has its labels and taints');
+    expect((await plan(context, { admin }))?.noop).toBe('the labels and taints of Node w1 are unchanged');
   });
 
   it('without an administrator warns of what a Node that was there lacks', async () => {
     const { context } = world([node({ metadata: { name: 'w1', labels: { 'node-role.kubernetes.io/worker': '' } } })]);
     const found = await plan(context);
     expect(found).toMatchObject({ changes: [], warnings: [{ code: 'NODE_NOT_MARKED' }] });
-    expect(found?.warnings?.[0]?.message).toContain('has no label pool=edge, taint gpu=a:NoSchedule');
+    expect(found?.warnings?.[0]?.message).toContain('lacks label pool=edge, taint gpu=a:NoSchedule');
   });
 
   it('claims nothing about the age of a Node that lacks a taint: it may be new, with register-with-taints', async () => {
     const { context } = world([node({ metadata: { name: 'w1' } })]);
     const warning = (await plan(context, { labels: {} }))?.warnings?.[0]?.message;
     expect(warning).toBe(
-      'Node w1 has no taint gpu=a:NoSchedule: its kubelet cannot add it to the registered Node. Give the credentials of an administrator with --kubeconfig',
+      'Node w1 lacks taint gpu=a:NoSchedule: the kubelet cannot add it to a registered Node. Pass an administrator kubeconfig with --kubeconfig',
     );
   });
 
@@ -172,7 +177,7 @@ describe('mark-node', () => {
 
   it('is put off until the Node is there', async () => {
     const { context, admin } = world();
-    expect((await plan(context, { admin }))?.deferred).toBe('gives Node w1 its labels and taints once it is there');
+    expect((await plan(context, { admin }))?.deferred).toBe('sets the labels and taints after Node w1 is registered');
   });
 
   describe('with marks that were applied before', () => {
@@ -207,7 +212,7 @@ describe('mark-node', () => {
       const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [others] } })], NOBODY);
       await apply(w, POOL);
       expect([await found(w), await recordOf(w)]).toEqual([{ labels: { pool: 'edge', mine: 'x' }, taints: [others, TAINT] }, EDGE]);
-      expect((await plan(w.context, inFleet(w.admin, POOL)))?.noop).toBe('Node w1 has its labels and taints');
+      expect((await plan(w.context, inFleet(w.admin, POOL)))?.noop).toBe('the labels and taints of Node w1 are unchanged');
       await apply(w);
       expect([await found(w), await recordOf(w)]).toEqual([
         { labels: { mine: 'x' }, taints: [others] },

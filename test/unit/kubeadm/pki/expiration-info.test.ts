@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expirationDocument, expirationInfo, expirationTables } from '../../../../src/kubeadm/pki/expiration-info.ts';
-import { validateControlPlane } from '../../../../src/kubeadm/pki/judge-control-plane.ts';
 import { findCertificates } from '../../../../src/kubeadm/pki/renewable.ts';
+import { validateControlPlane } from '../../../../src/kubeadm/pki/validate-control-plane.ts';
 import { makePki, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -108,16 +108,16 @@ describe('the verdict on the certificates of a control plane', () => {
   it('tells what is wrong', () => {
     const PKI = '/etc/kubernetes/pki';
     expect(notes({ [`${PKI}/apiserver.key`]: other.text(`${PKI}/apiserver.key`), [`${PKI}/etcd/peer.key`]: null })).toEqual([
-      'apiserver: the private key with it is another one',
-      'etcd-peer: its private key is missing',
+      'apiserver: the private key does not match the certificate',
+      'etcd-peer: its private key does not exist',
     ]);
     expect(notes({ '/etc/kubernetes/admin.conf': other.text('/etc/kubernetes/admin.conf'), [`${PKI}/etcd/ca.crt`]: 'x' })).toEqual([
-      'admin.conf: it was not issued by the authority on this host (CN=kubernetes)',
-      'etcd-ca: it holds no certificate',
+      'admin.conf: not issued by the CA on this host (CN=kubernetes)',
+      'etcd-ca: contains no certificate',
     ]);
     expect(notes({}, later(366 * 86_400)).slice(0, 2)).toEqual([
-      'admin.conf: it expired on 2027-11-21T23:16:05.000Z',
-      'apiserver: it expired on 2027-11-21T23:16:05.000Z',
+      'admin.conf: expired on 2027-11-21T23:16:05.000Z',
+      'apiserver: expired on 2027-11-21T23:16:05.000Z',
     ]);
     expect(notes({}, later(0), 366 * 86_400_000)).toHaveLength(11);
   });

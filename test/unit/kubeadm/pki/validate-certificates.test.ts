@@ -44,44 +44,44 @@ describe('validateCertificates', () => {
       'one that ended',
       () => client({ ...YEAR, notAfter: new Date('2026-05-31T00:00:00Z') }),
       'error',
-      /^it expired on 2026-05-31T00:00:00.000Z$/,
+      /^expired on 2026-05-31T00:00:00.000Z$/,
     ],
     [
       'one of tomorrow',
       () => client({ ...YEAR, notBefore: new Date('2026-06-02T00:00:00Z') }),
       'error',
-      /^it is valid only from 2026-06-02.*clock/,
+      /^not valid before 2026-06-02.*clock/,
     ],
     [
       'one that should have been renewed',
       () => client({ ...YEAR, notAfter: new Date('2026-06-02T00:00:00Z') }),
       'warning',
-      /^96% of its time are over/,
+      /^96% of its lifetime has passed/,
     ],
     [
       'somebody else',
       () => client(YEAR, { commonName: 'admin', organizations: ['system:masters'] }),
       'error',
-      /^its subject is O=system:masters, CN=admin, not that of a node$/,
+      /^its subject is O=system:masters, CN=admin, not a node's$/,
     ],
     [
       'one of another authority',
       async () => client(YEAR, NODE, await createAuthority('kubernetes')),
       'error',
-      /^it was not issued by the cluster's authority/,
+      /^not issued by the cluster CA/,
     ],
-    ['one without a key', async () => ({ ...(await client()), key: null }), 'error', /^its private key is missing$/],
+    ['one without a key', async () => ({ ...(await client()), key: null }), 'error', /^its private key does not exist$/],
     [
       'one with the key of another',
       async () => ({ ...(await client()), key: (await client()).key }),
       'error',
-      /^the private key with it is another one$/,
+      /^the private key does not match the certificate$/,
     ],
-    ['one with a broken key', async () => ({ ...(await client()), key: new Secret('x') }), 'error', /^its private key can not be read$/],
-    ['none', async () => ({ role: 'client', path: 'p', pem: null }), 'error', /^it is missing$/],
-    ['no certificate', async () => ({ role: 'client', path: 'p', pem: 'x' }), 'error', /^it holds no certificate$/],
-    ['a client that serves', async () => ({ ...(await client()), role: 'serving' }), 'error', /^it is not for servers$/],
-    ['a leaf as authority', async () => ({ role: 'ca', path: 'p', pem: (await client()).pem }), 'error', /^it is no authority$/],
+    ['one with a broken key', async () => ({ ...(await client()), key: new Secret('x') }), 'error', /^its private key cannot be read$/],
+    ['none', async () => ({ role: 'client', path: 'p', pem: null }), 'error', /^does not exist$/],
+    ['no certificate', async () => ({ role: 'client', path: 'p', pem: 'x' }), 'error', /^contains no certificate$/],
+    ['a client that serves', async () => ({ ...(await client()), role: 'serving' }), 'error', /^it does not allow server authentication$/],
+    ['a leaf as authority', async () => ({ role: 'ca', path: 'p', pem: (await client()).pem }), 'error', /^not a CA certificate$/],
   ])('%s', async (_, found, state, note) => {
     const verdict = validate(await found());
     expect(verdict?.state).toBe(state);
@@ -91,7 +91,7 @@ describe('validateCertificates', () => {
 
   it('takes what ends soon for bad when told to, and our clock where the host has none', async () => {
     const found = await client();
-    expect(validate(found, { withinMs: 365 * 86_400_000 })?.notes).toEqual(['it expires on 2027-05-01T00:00:00.000Z']);
+    expect(validate(found, { withinMs: 365 * 86_400_000 })?.notes).toEqual(['expires on 2027-05-01T00:00:00.000Z']);
     expect(validate(found, { now: null })?.state).toBe('ok');
     expect(validate(found, { now: new Date('2030-01-01T00:00:00Z') })?.state).toBe('error');
   });

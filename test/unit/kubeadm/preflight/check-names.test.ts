@@ -17,7 +17,7 @@ describe('names of preflight checks', () => {
     ['FileExistng-conntrack', 'Did you mean FileExisting-conntrack?'],
     ['Port6443', 'Did you mean Port-6443?'],
     ['FileAvailable', 'Did you mean FileAvailable-…?'],
-    ['Foo', expect.stringMatching(/^The names are all, AdvertiseAddress, .*, Swap, .*Port-…, Service-…$/)],
+    ['Foo', expect.stringMatching(/^Valid names: all, AdvertiseAddress, .*, Swap, .*Port-…, Service-…$/)],
   ])('refuses %s', (name, hint) => {
     expect(unknownCheck(name)).toEqual({ message: `no preflight check has the name "${name}"`, hint });
   });

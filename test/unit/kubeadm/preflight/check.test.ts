@@ -23,8 +23,8 @@ describe('validateFindings', () => {
 
   it('says for each error who, what, how to fix and how to ignore it', () => {
     expect(validateFindings(ALL, [], 'worker-2').errors.map(formatProblem)).toEqual([
-      'worker-2: preflight: swap is on. Run swapoff -a. To go on all the same: --ignore-preflight-errors=Swap. [Swap]',
-      'worker-2: preflight: port 10250 is in use. To go on all the same: --ignore-preflight-errors=Port-10250. [Port-10250]',
+      'worker-2: preflight: swap is on. Run swapoff -a. To continue anyway, use --ignore-preflight-errors=Swap. [Swap]',
+      'worker-2: preflight: port 10250 is in use. To continue anyway, use --ignore-preflight-errors=Port-10250. [Port-10250]',
     ]);
   });
 

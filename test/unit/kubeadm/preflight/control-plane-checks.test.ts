@@ -76,7 +76,7 @@ describe('controlPlaneFindings', () => {
     ['data of another etcd', hostWith({ etcdData: ['member'] }), ['DirAvailable--var-lib-etcd']],
     ['an empty data directory', hostWith({ etcdData: [] }), []],
     [
-      'missing credentials of an external etcd',
+      'missing credentials for external etcd',
       { ...hostWith({ files: new Map([['/etc/etcd/ca.crt', null]]) }), etcdDataDir: null, etcdClientFiles: ['/etc/etcd/ca.crt'] },
       ['ExternalEtcdClientCertificates'],
     ],

@@ -12,7 +12,7 @@ it.each<[KubeletAcceptance, unknown]>([
       {
         id: 'KubeletConfigAccepted',
         severity: 'error',
-        message: 'kubelet v1.36.2 would not start with this configuration: maxPods is odd',
+        message: 'kubelet v1.36.2 would fail at startup with this configuration: maxPods is odd',
         hint: 'Change it',
       },
     ],
@@ -20,7 +20,7 @@ it.each<[KubeletAcceptance, unknown]>([
   [{ ...refused, isHost: true }, []],
   [
     { verdict: 'unknown', why: 'it said nothing within 20 s' },
-    [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not be asked .*: it said nothing/) }],
+    [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not validate .*: it said nothing/) }],
   ],
 ])('makes findings of %j', (acceptance, findings) => {
   expect(kubeletConfigAccepted(acceptance, 'v1.36.2')).toEqual(findings);

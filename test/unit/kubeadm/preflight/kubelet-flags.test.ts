@@ -25,7 +25,7 @@ describe('kubeletFlagFindings', () => {
       host('--container-runtime=remote'),
       [`${FILE}: a 1.36 kubelet has no flag --container-runtime: it was removed in 1.27`],
     ],
-    ['a word that is no flag', host('--v=4', 'loose'), [`${FILE}: "loose" is no flag, and the kubelet takes no arguments`]],
+    ['a word that is no flag', host('--v=4', 'loose'), [`${FILE}: "loose" is not a flag, and the kubelet takes no arguments`]],
     ['the name of the node', host('--hostname-override=w1'), []],
     ['another name', host('--hostname-override=w2'), [`${FILE}: hostname-override is w2, but the node's name is w1`]],
     ['labels', labels('pool=edge,example.com/a=,node.kubernetes.io/x=1,a.node.kubernetes.io/x=1,kubernetes.io/os=linux'), []],

@@ -77,22 +77,22 @@ describe('runNodeChecks', () => {
 
   it.each<[string, Partial<NodeCheckInput>, readonly string[]]>([
     ['a user who is not root', facts({ os: { ...READY.os, uid: 1000 } }), ['error IsPrivilegedUser: the user on the host is not root']],
-    ['no runtime', facts({ sockets: [] }), [`error CRI: there is no container runtime at ${CONTAINERD}`]],
+    ['no runtime', facts({ sockets: [] }), [`error CRI: no container runtime listens on ${CONTAINERD}`]],
     [
       'another runtime than the one that is there',
       { criSocket: 'unix:///var/run/crio/crio.sock' },
-      ['error CRI: there is no container runtime at unix:///var/run/crio/crio.sock'],
+      ['error CRI: no container runtime listens on unix:///var/run/crio/crio.sock'],
     ],
     [
       'a declared socket that is not there',
       { criSocket: 'unix:///run/k3s/containerd.sock' },
-      ['error CRI: there is no container runtime at unix:///run/k3s/containerd.sock'],
+      ['error CRI: no container runtime listens on unix:///run/k3s/containerd.sock'],
     ],
     ['a declared socket', { ...facts({ sockets: ['unix:///run/k3s/containerd.sock'] }), criSocket: 'unix:///run/k3s/containerd.sock' }, []],
     [
       'swap',
       checks({ swaps: ['/dev/dm-1', '/swap'] }),
-      ['error Swap: swap is on (/dev/dm-1, /swap) and failSwapOn is not false: the kubelet would not start'],
+      ['error Swap: swap is on (/dev/dm-1, /swap) and failSwapOn is not false: the kubelet would fail at startup'],
     ],
     ['swap that the kubelet accepts', { ...checks({ swaps: ['/swap'] }), config: { cgroupDriver: 'systemd', failSwapOn: false } }, []],
     ['a missing command', checks({ missingCommands: ['losetup'] }), ["error FileExisting-losetup: losetup is not on the host's PATH"]],
@@ -110,7 +110,7 @@ describe('runNodeChecks', () => {
         `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.37 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
       ],
     ],
-    ['cgroup v1', checks({ cgroupVersion: 1 }), ['error SystemVerification: the host uses cgroup v1, which kubelet 1.35 and later refuse']],
+    ['cgroup v1', checks({ cgroupVersion: 1 }), ['error SystemVerification: the host uses cgroup v1, which kubelet 1.35 and later reject']],
     [
       'cgroup v1 that was accepted',
       { ...checks({ cgroupVersion: 1 }), config: { cgroupDriver: 'systemd', failCgroupV1: false } },
@@ -124,36 +124,32 @@ describe('runNodeChecks', () => {
     [
       'an old kernel',
       checks({ kernelRelease: '4.19.0-26-amd64' }),
-      ['error SystemVerification: kernel 4.19.0-26-amd64 is not one Kubernetes supports (5.4, 5.10, 5.15, 6.0 and later)'],
+      ['error SystemVerification: kernel 4.19.0-26-amd64 is not supported by Kubernetes (supported: 5.4, 5.10, 5.15, 6.0 and later)'],
     ],
     [
       'a kernel between the supported ones',
       checks({ kernelRelease: '5.8.0' }),
-      ['error SystemVerification: kernel 5.8.0 is not one Kubernetes supports (5.4, 5.10, 5.15, 6.0 and later)'],
+      ['error SystemVerification: kernel 5.8.0 is not supported by Kubernetes (supported: 5.4, 5.10, 5.15, 6.0 and later)'],
     ],
     ['a long-term kernel', checks({ kernelRelease: '5.15.0-1053-aws' }), []],
     ['a kernel of two digits', checks({ kernelRelease: '10.1.2' }), []],
     [
       'a name that is too long',
       { nodeName: 'a'.repeat(64) },
-      [`warning Hostname: "${'a'.repeat(64)}" is longer than 63 characters or not a qualified name: static pods will not start on it`],
+      [`warning Hostname: "${'a'.repeat(64)}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node`],
     ],
     [
       'a name that is none',
       { nodeName: 'a_b-' },
-      ['warning Hostname: "a_b-" is longer than 63 characters or not a qualified name: static pods will not start on it'],
+      ['warning Hostname: "a_b-" is longer than 63 characters or not a qualified name: static Pods cannot start on this node'],
     ],
     ['a certificate of its name', facts({ identity: certificateFor('worker-2') }), []],
     [
       'a certificate of another name',
       facts({ identity: certificateFor('worker-1') }),
-      ['error NodeName: the node is to be named worker-2, but the kubelet there has a client certificate for worker-1'],
+      ['error NodeName: the node name is worker-2, but the kubelet on the host has a client certificate for worker-1'],
     ],
-    [
-      'no kubelet',
-      { ...facts({ kubelet: null }), kubeletMinor: null },
-      ['error KubeletVersion: there is no kubelet on the PATH of the host'],
-    ],
+    ['no kubelet', { ...facts({ kubelet: null }), kubeletMinor: null }, ['error KubeletVersion: kubelet is not on the PATH of the host']],
     [
       'a kubelet that does not run',
       { ...facts({ kubelet: { error: '/usr/bin/kubelet --version said: Exec format error' } }), kubeletMinor: null },
@@ -178,7 +174,7 @@ describe('runNodeChecks', () => {
     ],
     ['a control plane that is not known', { controlPlaneMinor: null }, []],
     ['a unit that cannot start', { unitRefusal: 'kubelet.service is masked' }, ['error Service-kubelet: kubelet.service is masked']],
-    ['OpenRC', facts({ init: 'openrc' }), ['warning Service-kubelet: the host uses OpenRC: no systemd drop-in works there']],
+    ['OpenRC', facts({ init: 'openrc' }), ['warning Service-kubelet: the host uses OpenRC, which ignores systemd drop-ins']],
     ['port 10250 in use', facts({ ports: new Set([10250]) }), ['error Port-10250: port 10250 is in use']],
     ['port 10250 in use by the kubelet', facts({ ports: new Set([10250]), unit: { ...UNIT, activeState: 'active' } }), []],
     [
@@ -205,13 +201,13 @@ describe('runNodeChecks', () => {
     [
       'an IP of another host',
       { nodeIPs: ['10.0.0.8'] },
-      ['error NodeIP: node IP 10.0.0.8 is not an address of this host (it has 10.0.0.7, fd00::7)'],
+      ['error NodeIP: node IP 10.0.0.8 is not an address of this host (its addresses: 10.0.0.7, fd00::7)'],
     ],
     ['a node IP that means any', { nodeIPs: ['0.0.0.0', '::'] }, []],
     [
       'a host without addresses',
       { ...facts({ addresses: [] }), nodeIPs: ['10.0.0.8'] },
-      ['error NodeIP: node IP 10.0.0.8 is not an address of this host (it has none)'],
+      ['error NodeIP: node IP 10.0.0.8 is not an address of this host (its addresses: none)'],
     ],
   ])('%s', (_, change, expected) => {
     expect(found(change)).toEqual(expected);

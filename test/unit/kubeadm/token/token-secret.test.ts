@@ -61,11 +61,11 @@ describe('readTokenSecret', () => {
 
   it.each<[string, KubeObject]>([
     ['Secret bootstrap-token-abcdef has no token-id', secret({ 'token-secret': '0123456789abcdef' })],
-    ['Secret bootstrap-token-other1 holds the token of another id', secret(GOOD, 'bootstrap-token-other1')],
-    ['Secret bootstrap-token-abcdef holds no bootstrap token', secret({ 'token-id': 'abcdef' })],
-    ['Secret bootstrap-token-abcdef holds no bootstrap token', secret({ ...GOOD, 'token-secret': '0123456789ABCDEF' })],
-    ['Secret bootstrap-token-abcdef holds no bootstrap token', secret({ ...GOOD, 'token-secret': '0123456789abcdef\n' })],
-    ['Secret bootstrap-token-abcdef has an expiration that is no time', secret({ ...GOOD, expiration: 'tomorrow' })],
+    ['Secret bootstrap-token-other1 contains the token of another id', secret(GOOD, 'bootstrap-token-other1')],
+    ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ 'token-id': 'abcdef' })],
+    ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ ...GOOD, 'token-secret': '0123456789ABCDEF' })],
+    ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ ...GOOD, 'token-secret': '0123456789abcdef\n' })],
+    ['Secret bootstrap-token-abcdef has an invalid expiration', secret({ ...GOOD, expiration: 'tomorrow' })],
   ])('%s', (message, object) => {
     expect(readTokenSecret(object)).toBe(message);
   });

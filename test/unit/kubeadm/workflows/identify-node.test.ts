@@ -121,7 +121,7 @@ describe('a phase that changes a Node after its kubelet has joined', () => {
     const w = world();
     const input = { ...marks, admin: w.cluster, check: check() };
     const [planned] = await planPhases([markNode], w.context, input);
-    expect(planned?.plan).toEqual({ changes: [], deferred: 'changes Node w1 once the host has proved to be that Node' });
+    expect(planned?.plan).toEqual({ changes: [], deferred: 'changes Node w1 after the host has proved to be this Node' });
     expect(w.asked).toEqual([]);
     await applyPhases([markNode], w.context, input, []);
     expect([await labels(w), w.asked.length]).toEqual([{ pool: 'edge' }, 1]);

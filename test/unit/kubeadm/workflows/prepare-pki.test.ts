@@ -132,7 +132,7 @@ describe('the PKI of a control plane', () => {
       'sa',
     ]);
     const plans = await planPhases(PKI_PHASES, context, prepared);
-    expect(plans.find(({ phase }) => phase === 'certs/etcd-server')?.plan.noop).toBe('this cluster has none');
+    expect(plans.find(({ phase }) => phase === 'certs/etcd-server')?.plan.noop).toBe('not used by this cluster');
   });
 
   it('of a control plane that joins is signed by what was downloaded', async () => {
@@ -171,7 +171,7 @@ describe('a plan of it', () => {
       mode: '0600',
       owner: 'root:root',
       action: 'create',
-      reason: 'it is missing',
+      reason: 'does not exist',
     });
     expect(change('/etc/kubernetes/admin.conf')).toEqual({
       kind: 'write-file',
@@ -199,7 +199,7 @@ describe('a plan of it', () => {
         publicKey: 'id-ecPublicKey',
         bits: 256,
       },
-      reason: 'it is missing',
+      reason: 'does not exist',
     });
     const text = JSON.stringify(document);
     expect(text).not.toMatch(/PRIVATE KEY/);
@@ -224,33 +224,33 @@ describe('what is there and not good is refused in one line', () => {
       'a foreign authority',
       (theirs) => ({ [`${PKI}/front-proxy-ca.crt`]: theirs[`${PKI}/front-proxy-ca.crt`] as string }),
       [
-        `${PKI}/front-proxy-ca.key does not fit ${PKI}/front-proxy-ca.crt: it is the key of something else. Put the key of this authority there. [PKI_KEY_MISMATCH]`,
-        `${PKI}/front-proxy-client.crt is not signed by the authority in ${PKI}/front-proxy-ca.crt, but by CN=front-proxy-ca. Remove ${PKI}/front-proxy-client.crt and ${PKI}/front-proxy-client.key to have them made anew. [PKI_FOREIGN]`,
+        `${PKI}/front-proxy-ca.key does not match ${PKI}/front-proxy-ca.crt. Replace it with the key of this CA. [PKI_KEY_MISMATCH]`,
+        `${PKI}/front-proxy-client.crt is signed by CN=front-proxy-ca, not by the CA in ${PKI}/front-proxy-ca.crt. Remove ${PKI}/front-proxy-client.crt and ${PKI}/front-proxy-client.key; both are then generated again. [PKI_FOREIGN]`,
       ],
     ],
     [
       'a key of something else',
       (theirs) => ({ [`${PKI}/apiserver.key`]: theirs[`${PKI}/apiserver.key`] as string }),
       [
-        `${PKI}/apiserver.key does not fit ${PKI}/apiserver.crt: it is the key of something else. Remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key to have them made anew. [PKI_KEY_MISMATCH]`,
+        `${PKI}/apiserver.key does not match ${PKI}/apiserver.crt. Remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key; both are then generated again. [PKI_KEY_MISMATCH]`,
       ],
     ],
     [
       'a certificate without its key',
       () => ({ [`${PKI}/apiserver.key`]: null }),
       [
-        `${PKI}/apiserver.crt is there, but not its key ${PKI}/apiserver.key. Put the key there, or remove ${PKI}/apiserver.crt to have both made anew. [PKI_KEY_MISSING]`,
+        `${PKI}/apiserver.crt exists, but its private key ${PKI}/apiserver.key does not. Restore the key, or remove ${PKI}/apiserver.crt; both are then generated again. [PKI_KEY_MISSING]`,
       ],
     ],
     [
       'what is no certificate',
       () => ({ [`${PKI}/apiserver.crt`]: 'x' }),
-      [`${PKI}/apiserver.crt holds no certificate. Put the right file there. [PKI_UNREADABLE]`],
+      [`${PKI}/apiserver.crt contains no certificate. Replace the file with a valid one. [PKI_UNREADABLE]`],
     ],
     [
       'what is no key',
       () => ({ [`${PKI}/sa.key`]: 'x' }),
-      [`${PKI}/sa.key holds no private key (RSA or ECDSA, PEM, not encrypted). Put the right file there. [PKI_UNREADABLE]`],
+      [`${PKI}/sa.key contains no private key (RSA or ECDSA, PEM, not encrypted). Replace the file with a valid one. [PKI_UNREADABLE]`],
     ],
     [
       'an authority that is none',
@@ -259,47 +259,47 @@ describe('what is there and not good is refused in one line', () => {
         [`${PKI}/etcd/ca.key`]: made[`${PKI}/etcd/peer.key`] as string,
       }),
       [
-        `${PKI}/etcd/ca.crt: CN=cp-1 is no certificate authority: its basic constraints say CA:FALSE. Put the certificate of the authority there. [PKI_NOT_AUTHORITY]`,
+        `${PKI}/etcd/ca.crt: the certificate of CN=cp-1 is not a CA certificate: its basic constraints contain CA:FALSE. Replace it with the CA certificate. [PKI_NOT_AUTHORITY]`,
       ],
     ],
     [
       'a public key of something else',
       (theirs) => ({ [`${PKI}/sa.pub`]: theirs[`${PKI}/sa.pub`] as string }),
-      [
-        `${PKI}/sa.key does not fit ${PKI}/sa.pub: it is the key of something else. Remove ${PKI}/sa.pub to have it made anew. [PKI_KEY_MISMATCH]`,
-      ],
+      [`${PKI}/sa.key does not match ${PKI}/sa.pub. Remove ${PKI}/sa.pub; it is then generated again. [PKI_KEY_MISMATCH]`],
     ],
     [
       'another authority, to which nothing belongs that is there',
       (other) => ({ [`${PKI}/ca.crt`]: other[`${PKI}/ca.crt`] as string, [`${PKI}/ca.key`]: other[`${PKI}/ca.key`] as string }),
       [
-        `${PKI}/ca.crt is not the authority of what is there: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Put back the one that is, or run reset to begin anew. [PKI_AUTHORITY_REPLACED]`,
+        `the CA ${PKI}/ca.crt did not issue the existing files: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Restore the CA that issued them, or start over with kubeletadm reset. [PKI_AUTHORITY_REPLACED]`,
       ],
     ],
     [
       'a kubeconfig of another cluster',
       (theirs) => ({ '/etc/kubernetes/admin.conf': theirs['/etc/kubernetes/admin.conf'] as string }),
       [
-        `/etc/kubernetes/admin.conf: it is of another cluster: it trusts CN=kubernetes, which is not the authority in ${PKI}/ca.crt. Remove it to have it made anew. [PKI_KUBECONFIG_UNUSABLE]`,
+        `/etc/kubernetes/admin.conf: it belongs to another cluster: it trusts the CA CN=kubernetes, not the CA in ${PKI}/ca.crt. Remove the file; it is then generated again. [PKI_KUBECONFIG_UNUSABLE]`,
       ],
     ],
     [
       'what is no kubeconfig',
       () => ({ '/etc/kubernetes/scheduler.conf': 'kind: Pod\n' }),
-      ['/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove it to have it made anew. [PKI_KUBECONFIG_UNUSABLE]'],
+      [
+        '/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove the file; it is then generated again. [PKI_KUBECONFIG_UNUSABLE]',
+      ],
     ],
     [
       'an authority that is gone',
       () => ({ [`${PKI}/ca.crt`]: null }),
       [
-        `${PKI}/ca.crt is missing, and there is what it is the authority of: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Put it there, or run reset to begin anew. [PKI_AUTHORITY_LOST]`,
+        `the CA certificate ${PKI}/ca.crt does not exist, but files that depend on it do: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Restore the CA certificate and key, or start over with kubeletadm reset. [PKI_AUTHORITY_LOST]`,
       ],
     ],
     [
       'an authority without its key, and one of its certificates missing',
       () => ({ [`${PKI}/ca.key`]: null, [`${PKI}/apiserver.crt`]: null, [`${PKI}/apiserver.key`]: null }),
       [
-        `${PKI}/apiserver.crt is missing, and without ${PKI}/ca.key it cannot be made. With an external certificate authority put all that it signs there, or put its key there. [PKI_EXTERNAL_INCOMPLETE]`,
+        `${PKI}/apiserver.crt does not exist and cannot be generated without the CA key ${PKI}/ca.key. With an external CA, provide all certificates it signs; otherwise provide the CA key. [PKI_EXTERNAL_INCOMPLETE]`,
       ],
     ],
   ])('%s', async (_, change, says) => {
@@ -315,8 +315,8 @@ describe('what is there and not good is refused in one line', () => {
     const host = fakeHost({ files: { ...made, [`${PKI}/sa.key`]: directory, '/etc/kubernetes/admin.conf': directory } });
     const { problems, warnings } = await preparePki(pkiContext(host), pkiOptions(pkiNode()));
     expect(problems.slice(0, 2).map(({ code, message }) => `${code} ${message}`)).toEqual([
-      `NOT_A_FILE ${PKI}/sa.key is a directory, and a file is to be there`,
-      'NOT_A_FILE /etc/kubernetes/admin.conf is a directory, and a file is to be there',
+      `NOT_A_FILE ${PKI}/sa.key is a directory, but must be a file`,
+      'NOT_A_FILE /etc/kubernetes/admin.conf is a directory, but must be a file',
     ]);
     expect(warnings.filter(({ message }) => /\/(?:sa\.key|admin\.conf) /.test(message))).toEqual([]);
   });
@@ -325,7 +325,7 @@ describe('what is there and not good is refused in one line', () => {
     const node = pkiNode({ controlPlaneEndpoint: 'api.example.org:6443', apiServer: { certSANs: ['10.9.9.9', 'fd00::1', '*.lab'] } });
     const { problems, warnings } = await preparePki(pkiContext(fakeHost({ files: made })), pkiOptions(node));
     expect(problems.map(({ code, message }) => `${code} ${message}`)).toEqual([
-      `PKI_NAMES_MISSING ${PKI}/apiserver.crt is not good for DNS:*.lab, DNS:api.example.org, IP:10.9.9.9, IP:fd00::1`,
+      `PKI_NAMES_MISSING ${PKI}/apiserver.crt lacks the SANs DNS:*.lab, DNS:api.example.org, IP:10.9.9.9, IP:fd00::1`,
     ]);
     expect(warnings.map(({ code }) => code).filter((code) => code !== 'PKI_KEY_READABLE')).toEqual([
       'PKI_OTHER_SERVER',
@@ -340,16 +340,16 @@ describe('what is there and not good is refused in one line', () => {
     expect(early[0]).toEqual({
       host: 'node1',
       code: 'PKI_NOT_YET_VALID',
-      message: `${PKI}/ca.crt begins on 2029-12-31T23:55:00Z, and here it is 2020-01-01T00:00:00Z`,
-      hint: 'Set the clock right',
+      message: `${PKI}/ca.crt is not valid before 2029-12-31T23:55:00Z; the current time is 2020-01-01T00:00:00Z`,
+      hint: 'Synchronize the clock (timedatectl, chronyc)',
     });
     const late = await problemsAt('2031-06-01T00:00:00Z');
     expect(late.map(({ code }) => code)).toEqual(Array(7 + 5).fill('PKI_EXPIRED'));
     expect(late[0]?.hint).toBe(
-      `Renew it with certs renew apiserver, or remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key to have them made anew`,
+      `Renew it with kubeletadm certs renew apiserver, or remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key; both are then generated again`,
     );
-    expect(late.at(-1)?.message).toBe('the client certificate in /etc/kubernetes/scheduler.conf ended on 2031-01-01T00:00:00Z');
-    expect((await problemsAt('2041-01-01T00:00:00Z'))[0]?.message).toBe(`${PKI}/ca.crt ended on 2039-12-30T00:00:00Z`);
+    expect(late.at(-1)?.message).toBe('the client certificate in /etc/kubernetes/scheduler.conf expired on 2031-01-01T00:00:00Z');
+    expect((await problemsAt('2041-01-01T00:00:00Z'))[0]?.message).toBe(`${PKI}/ca.crt expired on 2039-12-30T00:00:00Z`);
   });
 
   it('warns of keys that others can read', async () => {
@@ -367,7 +367,7 @@ describe('what is there and not good is refused in one line', () => {
     const options = pkiOptions(pkiNode({}, { nodeName: 'cp-9' }), { makes: { certificate: () => false, kubeconfig: () => false } });
     const { problems } = await preparePki(pkiContext(fakeHost({ files: made })), options);
     expect(problems.map(({ message }) => message)).toContain(
-      '/etc/kubernetes/kubelet.conf: it is of system:node:cp-1, and this node is system:node:cp-9',
+      '/etc/kubernetes/kubelet.conf: it is for system:node:cp-1, but this node is system:node:cp-9',
     );
     const own = (made['/etc/kubernetes/kubelet.conf'] as string).replace(
       /client-certificate-data: .*\n {4}client-key-data: .*/,
@@ -382,8 +382,8 @@ describe('what is there and not good is refused in one line', () => {
     const makes = { certificate: (name: string) => name === 'apiserver', kubeconfig: (name: string) => name === 'admin' };
     const { problems, certificates } = await preparePki(pkiContext(), pkiOptions(pkiNode(), { makes }));
     expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
-      `${PKI}/apiserver.crt needs the authority ${PKI}/ca.crt, which is missing. Run the phase certs/ca first`,
-      `/etc/kubernetes/admin.conf needs the authority ${PKI}/ca.crt, which is missing. Run the phase certs/ca first`,
+      `${PKI}/apiserver.crt needs the CA ${PKI}/ca.crt, which does not exist. Run the phase certs/ca first`,
+      `/etc/kubernetes/admin.conf needs the CA ${PKI}/ca.crt, which does not exist. Run the phase certs/ca first`,
     ]);
     expect(certificates.get('apiserver')?.files).toEqual([]);
     const existing = fakeHost({ files: without(`${PKI}/ca.crt`, '/etc/kubernetes/admin.conf') });
@@ -408,7 +408,7 @@ describe('an external authority', () => {
     const context = pkiContext(host, fakeClock(new Date('2039-06-01T00:00:00Z')));
     const { warnings } = await preparePki(context, pkiOptions(pkiNode()));
     expect(warnings.map(({ message }) => message)).toContain(
-      `${PKI}/ca.crt ends on 2039-12-30T00:00:00Z, before the certificate apiserver that it signs: from then on neither is good`,
+      `${PKI}/ca.crt expires on 2039-12-30T00:00:00Z, before the certificate apiserver that it signs: neither is valid after that date`,
     );
   });
 
@@ -432,7 +432,7 @@ describe('an external authority', () => {
     };
     expect(await problemsWith(kubeconfig(`${leaf}${middle}`))).toEqual([]);
     expect((await problemsWith(kubeconfig(leaf))).map(({ message }) => message)).toEqual([
-      `/etc/kubernetes/scheduler.conf: its client certificate is not signed by the authority in ${PKI}/ca.crt`,
+      `/etc/kubernetes/scheduler.conf: its client certificate is not signed by the CA in ${PKI}/ca.crt`,
     ]);
   });
 });

@@ -132,7 +132,7 @@ describe('certs renew', () => {
   it('refuses a host that is no control plane', async () => {
     const host = fakeHost({ name: 'node1' });
     const { refusals } = await renew(host, { dryRun: true });
-    const message = `it is no control plane (no ${PKI}/apiserver.crt and no other certificate of one): nothing can be renewed here`;
+    const message = `the host is not a control plane (neither ${PKI}/apiserver.crt nor another control plane certificate exists): no certificate to renew`;
     expect(refusals).toMatchObject([{ host: 'node1', code: 'PKI_NO_CONTROL_PLANE', message }]);
     await expect(renew(host)).rejects.toMatchObject({ exitCode: 3 });
     expect((await renew(host, { names: ['apiserver'], dryRun: true })).refusals).toHaveLength(1);

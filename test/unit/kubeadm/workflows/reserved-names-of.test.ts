@@ -190,7 +190,7 @@ describe('listKubeletCsrs', () => {
     [
       'a time that is none',
       { metadata: { name: 'x', creationTimestamp: 'soon' }, spec: pending },
-      'metadata.creationTimestamp: expected a time',
+      'metadata.creationTimestamp: must be a time',
     ],
     [
       'conditions that are no list',

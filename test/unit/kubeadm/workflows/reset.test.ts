@@ -127,13 +127,19 @@ describe('prepareReset', () => {
   });
 
   it('goes on as kubeadm does where certificates are broken, and says which and what is left to do', async () => {
-    const message = 'etcd cannot be asked: https://10.0.0.1:2379: its certificate has expired';
-    const issue = new AppError({ code: 'ETCD_TLS_FAILED', message, hint: 'Renew it on its host: certs renew etcd-server' });
+    const message = 'cannot query etcd: https://10.0.0.1:2379: its certificate has expired';
+    const issue = new AppError({
+      code: 'ETCD_TLS_FAILED',
+      message,
+      hint: 'Renew the certificate on its host: kubeletadm certs renew etcd-server',
+    });
     const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { issue });
     const why = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${message}`;
     const hint = 'before the reset, or remove the member at another control plane: etcdctl member remove';
     expect(refusals).toEqual([]);
-    expect(warnings).toEqual([{ code: 'EtcdMember', message: `${why}. Renew it on its host: certs renew etcd-server ${hint}` }]);
+    expect(warnings).toEqual([
+      { code: 'EtcdMember', message: `${why}. Renew the certificate on its host: kubeletadm certs renew etcd-server ${hint}` },
+    ]);
     const { plan } = await removeEtcdMember.inspect(
       { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() },
       input.removeMember,

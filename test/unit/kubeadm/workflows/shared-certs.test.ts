@@ -100,7 +100,7 @@ describe('upload-certs', () => {
     expect(await upload(cluster, soon)).toEqual({
       shown: [KEY.reveal()],
       changes: 0,
-      noop: 'the certificates are there, and the key opens them',
+      noop: 'the uploaded certificates are current and the certificate key decrypts them',
     });
     expect(await upload(cluster, { ...soon, now: new Date(NOW.getTime() + 115 * 60_000) })).toMatchObject({ changes: 2 });
     const made = await upload(cluster, { certificateKey: null, freshToken: new Secret('proxy3.0123456789abcdef') });
@@ -113,7 +113,7 @@ describe('upload-certs', () => {
     const context = pkiContext(first);
     expect((await planPhases([uploadCerts], context, null))[0]?.plan).toEqual({
       changes: [],
-      noop: 'it was not asked for (--upload-certs)',
+      noop: 'not requested (--upload-certs)',
     });
     const options = {
       ...{ cluster: node.cluster, issuer: certificateIssuer, certificateKey: KEY, now: NOW, show: () => {} },
@@ -130,7 +130,7 @@ describe('upload-certs', () => {
     await expect(upload(fakeCluster(), {}, host)).rejects.toThrow(/PKI_UPLOAD_EXTERNAL/);
   });
 
-  it('takes the credentials of an external etcd from where they are', async () => {
+  it('takes the credentials for external etcd from where they are', async () => {
     const external = { endpoints: ['https://10.0.0.9:2379'], caFile: '/e/ca', certFile: '/e/crt', keyFile: '/e/key' };
     expect(sharedFiles(pkiNode({ etcd: { external } }).cluster).slice(-3)).toEqual([
       { entry: 'external-etcd-ca.crt', path: '/e/ca' },
@@ -178,7 +178,7 @@ describe('download-certs', () => {
     await makePki(pkiContext(other), pkiOptions(node));
     const left = fakeHost({ files: { [`${PKI}/ca.crt`]: other.text(`${PKI}/ca.crt`) } });
     expect((await download(cluster, left)).problems.map(({ code, message }) => `${code} ${message}`)).toEqual([
-      `PKI_SHARED_DIFFERS ${PKI}/ca.crt is another than that of the cluster`,
+      `PKI_SHARED_DIFFERS ${PKI}/ca.crt differs from the file of the cluster`,
     ]);
     const certs = (await cluster.get(CERTS)) as KubeObject;
     const { 'sa.key': _, ...data } = certs.data as Record<string, string>;
@@ -192,7 +192,7 @@ describe('download-certs', () => {
     expect(input.skipped).toBe('no certificate key was given: the certificates were copied');
     const { problems } = await preparePki(pkiContext(host), pkiOptions(node, { joins: true }));
     expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
-      `${PKI}/ca.crt, ${PKI}/front-proxy-ca.crt, ${PKI}/etcd/ca.crt, ${PKI}/sa.key, ${PKI}/sa.pub: missing, and all control planes must have the same. Give --certificate-key (init phase upload-certs --upload-certs on a control plane prints one), or copy them from a control plane`,
+      `${PKI}/ca.crt, ${PKI}/front-proxy-ca.crt, ${PKI}/etcd/ca.crt, ${PKI}/sa.key, ${PKI}/sa.pub: not found; all control planes must share these files. Pass --certificate-key (kubeletadm init phase upload-certs --upload-certs on a control plane prints one), or copy the files from a control plane`,
     ]);
   });
 });

@@ -528,7 +528,7 @@ describe('messages', () => {
       'negative ttl',
       'init',
       'bootstrapTokens: [{ttl: -1h}]',
-      ['f.yaml:3:25 bootstrapTokens[0].ttl: "-1h0m0s" is negative. A token that never expires has 0s. [CONFIG_OUT_OF_RANGE]'],
+      ['f.yaml:3:25 bootstrapTokens[0].ttl: "-1h0m0s" is negative. For a token that never expires, use 0s. [CONFIG_OUT_OF_RANGE]'],
     ],
     ['negative timeout', 'init', 'timeouts: {discovery: -1s}', ['f.yaml:3:23 timeouts.discovery: "-1s" is negative [CONFIG_OUT_OF_RANGE]']],
     [
@@ -570,7 +570,7 @@ describe('messages', () => {
       'cluster',
       'networking: {podSubnet: "10.0.0.0/16,10.1.0.0/16"}',
       [
-        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/16,10.1.0.0/16" has two networks of IPv4. Write one CIDR, or one of IPv4 and one of IPv6. [CONFIG_INVALID_SUBNET]',
+        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/16,10.1.0.0/16" contains two IPv4 CIDRs. Set one CIDR, or one IPv4 and one IPv6 CIDR. [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
@@ -578,7 +578,7 @@ describe('messages', () => {
       'cluster',
       'networking: {podSubnet: "10.0.0.0/16,fd00::/48,10.1.0.0/16"}',
       [
-        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/16,fd00::/48,10.1.0.0/16" has more than two networks. Write one CIDR, or one of IPv4 and one of IPv6. [CONFIG_INVALID_SUBNET]',
+        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/16,fd00::/48,10.1.0.0/16" contains more than two CIDRs. Set one CIDR, or one IPv4 and one IPv6 CIDR. [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
@@ -592,7 +592,7 @@ describe('messages', () => {
       'cluster',
       'networking: {serviceSubnet: 10.0.0.0/8}',
       [
-        'f.yaml:3:29 networking.serviceSubnet: "10.0.0.0/8" is too large for services. Write a prefix of /12 or longer. [CONFIG_INVALID_SUBNET]',
+        'f.yaml:3:29 networking.serviceSubnet: "10.0.0.0/8" is too large for Services. Use a prefix of /12 or longer. [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
@@ -601,7 +601,7 @@ describe('messages', () => {
       'networking: {podSubnet: 0.0.0.0/1, serviceSubnet: 192.168.0.0/16}',
       [
         'f.yaml:3:25 networking.podSubnet: "0.0.0.0/1" is too large [CONFIG_INVALID_SUBNET]',
-        'f.yaml:3:25 networking.podSubnet: "0.0.0.0/1" has too many parts for nodes: its prefix and theirs (/24) differ by more than 16. Write a prefix of /8 or longer. [CONFIG_INVALID_SUBNET]',
+        'f.yaml:3:25 networking.podSubnet: "0.0.0.0/1" has too many node CIDRs: its prefix and the node mask (/24) differ by more than 16. Use a prefix of /8 or longer. [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
@@ -609,7 +609,7 @@ describe('messages', () => {
       'cluster',
       'networking: {podSubnet: 10.0.0.0/25}',
       [
-        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/25" is smaller than the part each node gets (/24). Write a prefix of /24 or shorter. [CONFIG_INVALID_SUBNET]',
+        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/25" is smaller than a node CIDR (/24). Use a prefix of /24 or shorter. [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
@@ -623,7 +623,7 @@ describe('messages', () => {
       'cluster',
       'networking: {podSubnet: 10.0.0.0/16}\ncontrollerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: aa}]}',
       [
-        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/16" can\'t be shared out: the controller manager\'s node-cidr-mask-size-ipv4 is no whole number [CONFIG_INVALID_SUBNET]',
+        'f.yaml:3:25 networking.podSubnet: "10.0.0.0/16" cannot be split into node CIDRs: node-cidr-mask-size-ipv4 of the controller manager is not an integer [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
@@ -631,7 +631,7 @@ describe('messages', () => {
       'cluster',
       'networking: {serviceSubnet: "fec0::/112"}',
       [
-        'warning: f.yaml:3:29 networking.serviceSubnet: "fec0::/112" has site-local addresses (fec0::/10), which RFC 3879 deprecates. Use unique local addresses (fd00::/8). [CONFIG_INVALID_SUBNET]',
+        'warning: f.yaml:3:29 networking.serviceSubnet: "fec0::/112" contains site-local addresses (fec0::/10), which RFC 3879 deprecates. Use unique local addresses (fd00::/8). [CONFIG_INVALID_SUBNET]',
       ],
     ],
     [
@@ -737,7 +737,7 @@ describe('messages', () => {
       'cluster',
       'featureGates: {NodeLocalCRISocket: false}',
       [
-        "warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is deprecated. Leave it out: the runtime's socket then goes from the kubelet's flags into instance-config.yaml. [CONFIG_DEPRECATED_FEATURE_GATE]",
+        'warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is deprecated. Remove it: the CRI socket is then set in instance-config.yaml instead of a kubelet flag. [CONFIG_DEPRECATED_FEATURE_GATE]',
       ],
     ],
     [
@@ -756,7 +756,7 @@ describe('messages', () => {
       'etcd without endpoints',
       'cluster',
       'etcd: {external: {}}',
-      ['f.yaml:3:8 etcd.external.endpoints: an endpoint is required of an external etcd [CONFIG_MISSING_VALUE]'],
+      ['f.yaml:3:8 etcd.external.endpoints: an endpoint is required for external etcd [CONFIG_MISSING_VALUE]'],
     ],
     [
       'etcd with half a pair',

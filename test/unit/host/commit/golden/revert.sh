@@ -1,7 +1,7 @@
 #!/bin/sh
-# Made by kubeletadm before it changes the files of the kubelet, gone when the change is confirmed.
-#   revert timer      puts back the files from before
-#   revert boot       the same, when the host was started anew since; comes before the kubelet
+# Written by kubeletadm before it changes kubelet files; removed when the change is confirmed.
+#   revert timer      restores the previous files
+#   revert boot       the same after a reboot; runs before the kubelet
 #   revert confirm ID keeps the new files
 LC_ALL=C; export LC_ALL; umask 077
 R=${KUBELETADM_ROOT-}; R=${R%/}
@@ -17,22 +17,22 @@ told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
 stat_of() { stat -c '%a %u %g' -- "$1"; }
 sum_of() { sha256sum <"$1"; }
 
-# The units go before what they call: one without its script would fail at every boot.
+# The units are removed before the script: a unit without its script would fail at every boot.
 disarm() {
   if [ "$how" != boot ]; then systemctl stop "$U.timer" 2>/dev/null; fi
   rm -f -- "$S/kubelet.service.wants/$U-boot.service" "$S/$U.timer" "$S/$U.service" "$S/$U-boot.service"
   rmdir -- "$S/kubelet.service.wants" 2>/dev/null
   flush "$S"
-  # The kubelet wants the boot unit as long as systemd has it in mind.
+  # systemd keeps the Wants= of the boot unit until it is reloaded.
   case $(systemctl show kubelet -p Wants 2>/dev/null) in *"$U"*) systemctl daemon-reload;; esac
-  # The record of an older revert goes before the last trace of this confirmation: nobody may take the one for the other.
+  # The record of an older revert is removed first, so that it cannot be mistaken for this change.
   if [ -d "$D/confirmed" ] && [ -d "$D/reverted" ]; then rm -rf -- "$D/reverted" && flush "$D"; fi
   rm -rf -- "$D/new" "$D/confirmed" "$D/revert"
   rmdir -- "$D" 2>/dev/null
   flush "$R/var/lib"
 }
 
-# Noted before the first file is put back: only then the kubelet has to start again.
+# Recorded before the first file is restored: only then the kubelet is restarted.
 touched() { if [ ! -e "$V/touched" ]; then : >"$V/touched" && flush "$V/touched" "$V"; fi; }
 
 no_leftovers() { rm -f -- "${1%/*}/.${1##*/}.kubeletadm".*; }
@@ -65,7 +65,7 @@ put_nothing() { # PATH
   touched && rm -f -- "$1" && flush "${1%/*}"
 }
 
-# What is made along the way goes when nobody put anything into it.
+# Removes a directory created by the change, if it is empty.
 drop_directory() { if [ -d "$1" ] && rmdir -- "$1" 2>/dev/null; then flush "${1%/*}"; fi; }
 
 put_back() {
@@ -90,7 +90,7 @@ put_units_back() {
   done <"$V/manifest"
 }
 
-# What was made and taken away is on disk with all names, before what was there first may be forgotten.
+# All created and removed names are on disk before the copies are deleted.
 keep_new() {
   set -- "$S"
   if [ -d "$S/multi-user.target.wants" ]; then set -- "$@" "$S/multi-user.target.wants"; fi
@@ -111,7 +111,7 @@ revert() {
     if [ ! -d "$C" ]; then disarm; return 0; fi
     mv -- "$C" "$V" && flush "$D" || return 1
   fi
-  # In a boot of its own again: the kubelet that is restarted below asks for the boot path, which must find nothing to do.
+  # Sets the current boot: the kubelet restart below starts the boot unit, which must then do nothing.
   if [ "$how" != boot ]; then sed "s/^boot .*/boot $(cat /proc/sys/kernel/random/boot_id)/" "$V/record" >"$V/record.new" && flush "$V/record.new" && mv -f -- "$V/record.new" "$V/record" || return 1; fi
   put_back || return 1
   if [ -e "$V/touched" ]; then put_units_back; fi

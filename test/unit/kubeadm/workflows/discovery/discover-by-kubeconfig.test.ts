@@ -103,7 +103,7 @@ describe('discoverByKubeconfig', () => {
     expect(unknown.message).toMatch(/is not signed by an authority that this machine trusts\./);
     const none = await attempt({ cluster: {}, machine: [ca.certPem], replies: [status(403)] });
     expect([none.message, none.exitCode]).toEqual([
-      'discovery: d.conf: it has no certificate authority, and there is none to be had from kube-public/cluster-info. Put certificate-authority-data into it. [DISCOVERY_NO_CA]',
+      'discovery: d.conf: the kubeconfig contains no CA, and kube-public/cluster-info provides none. Set certificate-authority-data. [DISCOVERY_NO_CA]',
       2,
     ]);
   });
@@ -143,7 +143,7 @@ describe('discoverByKubeconfig', () => {
     [
       'with a CA file that holds none',
       () => ({ cluster: { 'certificate-authority': 'ca.crt' } }),
-      /^discovery: ca\.crt: it holds no certificates/,
+      /^discovery: ca\.crt: the file contains no certificates/,
     ],
     ['without credentials', () => ({ user: {} }), /\[DISCOVERY_NO_TOKEN\]$/],
   ])('refuses a file %s, and asks nobody', async (_, input, expected) => {
@@ -203,7 +203,7 @@ describe('the credentials of the file', () => {
   it('may not be files of ours when the file comes from the web', async () => {
     const { message, requests } = await attempt({ user: { tokenFile: '/etc/shadow' }, readFile: null });
     expect(message).toBe(
-      'discovery: d.conf: it names files of this machine: tokenFile. Embed their content (kubectl config view --raw --flatten). [DISCOVERY_NAMES_FILES]',
+      'discovery: d.conf: the kubeconfig refers to files of the local host: tokenFile. Embed their content: kubectl config view --raw --flatten. [DISCOVERY_NAMES_FILES]',
     );
     expect(requests).toEqual([]);
   });

@@ -16,7 +16,7 @@ const ENDPOINT = '10.0.0.1:6443';
 const NOW = new Date('2030-01-01T00:00:00Z');
 const DAY = 24 * 3_600_000;
 const OTHER_PIN = `sha256:${'0'.repeat(64)}`;
-const NEW_TOKEN = 'Make a new one on the control plane: kubeletadm token create --print-join-command.';
+const NEW_TOKEN = 'Create a new token on a control plane: kubeletadm token create --print-join-command.';
 
 let ca: CertificateAuthority;
 let evil: CertificateAuthority;
@@ -120,14 +120,14 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: it is unknown, has expired, lacks the usage signing, or was made this moment (it has 1 of other tokens); asking again, for 1m0s at most',
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has 1 of other tokens); asking again, for 1m0s at most',
     ]);
   });
 
   it('has no signature until the time is over', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: it is unknown, has expired, lacks the usage signing, or was made this moment (it has none at all: is the bootstrapsigner of kube-controller-manager on?) (asked for 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
+      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled) (asked for 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
@@ -135,7 +135,7 @@ describe('the token', () => {
   it('is not known to the API server, which its pin verifies: nobody waits for the end', async () => {
     const { message, exitCode, clock, requests } = await attempt({ replies: [info({ signers: {} })], acceptsToken: async () => false });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature of it: it has expired, was deleted, or is of another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
+      `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
     expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'authorities', 'unverified', 'authorities']);
@@ -155,7 +155,7 @@ describe('the token', () => {
     });
     const { message } = await attempt({ replies: [outdated, info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the signature of the token abcdef is gone from kube-public/cluster-info: it has expired or was deleted. ${NEW_TOKEN} [DISCOVERY_TOKEN_EXPIRED]`,
+      `discovery: 10.0.0.1:6443: the signature of the token abcdef was removed from kube-public/cluster-info: the token has expired or was deleted. ${NEW_TOKEN} [DISCOVERY_TOKEN_EXPIRED]`,
     );
   });
 
@@ -166,7 +166,7 @@ describe('the token', () => {
       replies: [info({ signers: { abcdef: 'fedcba9876543210' }, ...times('00:00:00', '00:00:05') })],
     });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef does not fit: the secret behind the dot is not the token's, or somebody changed the content on its way. Check the token. ${NEW_TOKEN} [DISCOVERY_SIGNATURE]`,
+      `discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef does not match: the token secret is wrong, or the content was modified in transit. Check the token. ${NEW_TOKEN} [DISCOVERY_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
     expect(message).not.toContain(TOKEN.secret);
@@ -177,15 +177,13 @@ describe('the token', () => {
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content, and does not fit; asking again, for 1m0s at most',
+      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content and does not match it; asking again, for 1m0s at most',
     ]);
   });
 
   it('has a signature of unknown age that does not fit: it is waited for within the time', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: { abcdef: 'fedcba9876543210' } })], pins: [] });
-    expect(message).toContain(
-      "the secret behind the dot is not the token's, the signer has not come round to the latest change, or somebody changed",
-    );
+    expect(message).toContain('the token secret is wrong, the latest content is not signed yet, or the content was modified');
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
 
@@ -206,7 +204,7 @@ describe('the CA', () => {
   it('is not the pinned one: both are shown', async () => {
     const { message, exitCode, requests } = await attempt({ pins: [OTHER_PIN] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the CA of the cluster is not the pinned one: expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare with openssl on the control plane, or kubeletadm token create --print-join-command: a wrong pin is another cluster, or somebody between. [DISCOVERY_PIN_MISMATCH]`,
+      `discovery: 10.0.0.1:6443: the CA of the cluster is not the pinned one: expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. A wrong pin means another cluster or an intercepted connection. [DISCOVERY_PIN_MISMATCH]`,
     );
     expect([exitCode, requests.length]).toEqual([3, 1]);
   });
@@ -214,7 +212,7 @@ describe('the CA', () => {
   it('is not the one that signed the certificate of the server', async () => {
     const { message, exitCode } = await attempt({ server: { authority: evil.certPem } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: its certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. Somebody stands between (a proxy that opens TLS, another server at this address), or it is the API server of another cluster. [DISCOVERY_UNTRUSTED_SERVER]',
+      'discovery: 10.0.0.1:6443: its certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster. [DISCOVERY_UNTRUSTED_SERVER]',
     );
     expect(exitCode).toBe(3);
   });
@@ -230,30 +228,30 @@ describe('the CA', () => {
       DAY,
       2 * DAY,
       0,
-      /not valid before 2030-01-02T00:00:00Z: this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until then, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
+      /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until then, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
     ],
     [
       'not valid yet, the clock of the server is not known',
       DAY,
       2 * DAY,
       null,
-      /the CA of the cluster \(CN=kubernetes\) is not valid before 2030-01-02T00:00:00Z: this machine's clock says 2030-01-01T00:00:00Z\. Set the clocks of both machines .*\[DISCOVERY_CLOCK_SKEW\]$/,
+      /the CA of the cluster \(CN=kubernetes\) is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z\. Set the clocks of both hosts .*\[DISCOVERY_CLOCK_SKEW\]$/,
     ],
     [
       'not valid yet, the server is ahead',
       DAY,
       3 * DAY,
       2 * DAY,
-      /says 2030-01-01T00:00:00Z, that of the API server 2030-01-03T00:00:00Z, 48h0m0s later\. .*\[DISCOVERY_CLOCK_SKEW\]$/,
+      /shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead\. .*\[DISCOVERY_CLOCK_SKEW\]$/,
     ],
     [
       'expired',
       -3 * DAY,
       -DAY,
       0,
-      /the CA of the cluster \(CN=kubernetes\) expired on 2029-12-31T00:00:00Z: .* The cluster needs a new CA .*\[DISCOVERY_CA_EXPIRED\]$/,
+      /the CA of the cluster \(CN=kubernetes\) expired on 2029-12-31T00:00:00Z: .* Replace the CA of the cluster .*\[DISCOVERY_CA_EXPIRED\]$/,
     ],
-    ['expired for a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s earlier\. Set the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
+    ['expired for a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s behind\. Set the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
   ])('is %s', async (_, from, to, remote, expected) => {
     const at = (ms: number) => new Date(NOW.getTime() + ms);
     const other = await createAuthority('kubernetes', { notBefore: at(from), notAfter: at(to) });
@@ -270,14 +268,14 @@ describe('the certificate of the server', () => {
   it('is for other names', async () => {
     const { message } = await attempt({ server: { names: ['kubernetes', '10.0.0.2'] } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: its certificate is not for 10.0.0.1 but for kubernetes, 10.0.0.2. Use one of those as the address, or have 10.0.0.1 added to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
+      'discovery: 10.0.0.1:6443: its certificate is not for 10.0.0.1 but for kubernetes, 10.0.0.2. Use one of these names as the address, or add 10.0.0.1 to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
     );
   });
 
   it('has expired', async () => {
     const { message } = await attempt({ server: { notAfter: new Date(NOW.getTime() - DAY) } });
     expect(message).toBe(
-      "discovery: 10.0.0.1:6443: its certificate expired (until 2029-12-31T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z. Renew it on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]",
+      'discovery: 10.0.0.1:6443: its certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew it on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
     );
   });
 
@@ -285,7 +283,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() + 2 * DAY) };
     const { message, reporter } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      "discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-03T00:00:00Z, 48h0m0s later. Set the clocks of both machines (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]",
+      'discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
     );
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
   });
@@ -294,18 +292,18 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
     const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      "discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2029-12-31T23:59:59Z, 1s earlier. Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]",
+      'discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
     );
   });
 
   it.each([
     ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:00.000Z', ''],
     ['2030-01-01T00:00:00.400Z', '2030-01-01T00:00:00.600Z', ''],
-    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ', 1s later'],
+    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ', 1s ahead'],
   ])('describes the clocks %s and %s by the seconds that are shown', (local, remote, expected) => {
     expect(
       describeClocks({ local: new Date(local), remote: new Date(remote) })
-        .split('that of the API server ')[1]
+        .split('the clock of the API server ')[1]
         ?.slice(20),
     ).toBe(expected);
   });
@@ -315,7 +313,7 @@ describe('the certificate of the server', () => {
     const { found, reporter } = await attempt({ replies: [reply] });
     expect(found).not.toBeNull();
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toEqual([
-      "discovery: 10.0.0.1:6443: this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2029-12-31T23:50:00Z, 10m0s earlier. Set the clocks of both machines (timedatectl, chronyc): certificates seem expired or not yet valid otherwise",
+      'discovery: 10.0.0.1:6443: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:50:00Z, 10m0s behind. Set the clocks of both hosts (timedatectl, chronyc): otherwise certificates seem expired or not yet valid',
     ]);
   });
 });
@@ -326,23 +324,27 @@ describe('what cluster-info holds', () => {
   const caData = () => ({ 'certificate-authority-data': Buffer.from(ca.certPem).toString('base64') });
 
   it.each<[string, () => string, RegExp]>([
-    ['nothing', () => '', /is of no use: it is empty\. Have it made again.*\[DISCOVERY_CLUSTER_INFO\]$/],
+    ['nothing', () => '', /is not usable: it is empty\. Recreate it.*\[DISCOVERY_CLUSTER_INFO\]$/],
     ['no YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
     ['another kind', () => 'kind: Pod\n', /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/],
     ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
     [
       'several clusters',
       () => kubeconfig(cluster(caData(), 'a'), cluster(caData(), 'b')),
-      /it names 2 clusters "a", "b", none without a name and none chosen by current-context\..*\[DISCOVERY_CLUSTER_INFO\]$/,
+      /it names 2 clusters "a", "b", but no cluster has an empty name and current-context selects none\..*\[DISCOVERY_CLUSTER_INFO\]$/,
     ],
-    ['no CA', () => kubeconfig(cluster({})), /is of no use: it has no CA\./],
-    ['a CA that is a file', () => kubeconfig(cluster({ 'certificate-authority': '/etc/shadow' })), /it names a file in place of a CA\./],
+    ['no CA', () => kubeconfig(cluster({})), /is not usable: it contains no CA\./],
+    [
+      'a CA that is a file',
+      () => kubeconfig(cluster({ 'certificate-authority': '/etc/shadow' })),
+      /it refers to a CA file instead of embedding the CA\./,
+    ],
     [
       'a CA that is none',
       () => kubeconfig(cluster({ 'certificate-authority-data': 'AAAA' })),
       /certificate-authority-data is not the base64 of a PEM certificate/,
     ],
-    ['no verification', () => kubeconfig(cluster({ 'insecure-skip-tls-verify': true })), /it says insecure-skip-tls-verify\./],
+    ['no verification', () => kubeconfig(cluster({ 'insecure-skip-tls-verify': true })), /it sets insecure-skip-tls-verify\./],
     [
       'a server without TLS',
       () => kubeconfig(cluster({ ...caData(), server: 'http://10.0.0.1:8080' })),
@@ -368,7 +370,7 @@ describe('what cluster-info holds', () => {
   it('is another over verified TLS', async () => {
     const { message, exitCode } = await attempt({ replies: [info(), info({ server: 'https://10.0.0.9:6443' })] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info is another over verified TLS than it was before. It was changed this very moment, or somebody stood between the first time: run the same command again. [DISCOVERY_CHANGED]',
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info read over verified TLS differs from the unverified first read. The ConfigMap was changed in between, or the first connection was intercepted. Rerun the command. [DISCOVERY_CHANGED]',
     );
     expect(exitCode).toBe(3);
   });
@@ -388,46 +390,46 @@ describe('who answers', () => {
     [
       'a web page',
       html,
-      /what answers is no Kubernetes API server: 200 with a web page \(text\/html\)\. Check the API server's address and port \(kubeadm's default is 6443\)\. \[DISCOVERY_NOT_API_SERVER\]$/,
+      /the server is not a Kubernetes API server: status 200 with a web page \(text\/html\)\. Check the API server's address and port \(kubeadm's default is 6443\)\. \[DISCOVERY_NOT_API_SERVER\]$/,
     ],
     [
       'a kubelet',
       text(401, 'Unauthorized'),
-      /no Kubernetes API server: 401 with text\/plain: "Unauthorized"\..*\[DISCOVERY_NOT_API_SERVER\]$/,
+      /not a Kubernetes API server: status 401 with text\/plain: "Unauthorized"\..*\[DISCOVERY_NOT_API_SERVER\]$/,
     ],
     ['another service', text(404, '404 page not found\n'), /404 with text\/plain: "404 page not found"\./],
     ['what plays with the terminal', text(404, '\u001b[2J\u0007x\n'), /404 with text\/plain: "\[2J x"\./],
     [
       'JSON of something else',
       { text: '{"hello":"world"}' },
-      /sends JSON, but not the ConfigMap asked for\..*\[DISCOVERY_NOT_API_SERVER\]$/,
+      /returns JSON, but not the requested ConfigMap\..*\[DISCOVERY_NOT_API_SERVER\]$/,
     ],
-    ['another object', { text: '{"kind":"ConfigMap","metadata":{"name":"other"}}' }, /not the ConfigMap asked for/],
-    ['a list', { text: '[]' }, /no Kubernetes API server: 200 with application\/json: "\[\]"/],
+    ['another object', { text: '{"kind":"ConfigMap","metadata":{"name":"other"}}' }, /not the requested ConfigMap/],
+    ['a list', { text: '[]' }, /not a Kubernetes API server: status 200 with application\/json: "\[\]"/],
     [
       'a redirection',
       { status: 302, text: '', location: 'https://login.example.com/' },
-      /what answers redirects \(302\) to https:\/\/login\.example\.com\/, which no API server does\./,
+      /the server redirects \(302\) to https:\/\/login\.example\.com\/, which an API server never does\./,
     ],
     [
       'a controller manager',
       status(403, { message: 'forbidden: User "system:anonymous" cannot get path "/api/v1/namespaces"' }),
-      /another component of Kubernetes answers, not the API server\./,
+      /the server is another Kubernetes component\./,
     ],
     [
       'an API server of an extension',
       status(404, { message: 'the server could not find the requested resource' }),
-      /it serves no ConfigMaps/,
+      /the server serves no ConfigMaps/,
     ],
     [
       'a proxy',
       { status: 407, contentType: 'text/html', text: '<html>' },
-      /a proxy answers with status 407\. Give user and password in HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
+      /a proxy answered with status 407\. Set user and password in HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
     ],
     [
       'an API server without anonymous access',
       status(401, { message: 'Unauthorized' }),
-      /the API server allows no anonymous requests \(401\)\. Discovery by token needs it: use --discovery-file.*\[DISCOVERY_NO_ANONYMOUS_ACCESS\]$/,
+      /the API server does not allow anonymous requests \(401\)\. Discovery by token needs anonymous access: use --discovery-file.*\[DISCOVERY_NO_ANONYMOUS_ACCESS\]$/,
     ],
   ])('%s: there is no use in waiting', async (_, reply, expected) => {
     const { message, exitCode, clock } = await attempt({ replies: [reply] });
@@ -440,12 +442,12 @@ describe('who answers', () => {
     [
       'cluster-info may not be read',
       status(403, { message: 'configmaps "cluster-info" is forbidden: User "system:anonymous" cannot get resource "configmaps"' }),
-      /kube-public\/cluster-info may not be read anonymously \(403\): configmaps "cluster-info" is forbidden: .*kubeadm:bootstrap-signer-clusterinfo.*\[DISCOVERY_FORBIDDEN\]$/,
+      /anonymous users may not read kube-public\/cluster-info \(403\): configmaps "cluster-info" is forbidden: .*kubeadm:bootstrap-signer-clusterinfo.*\[DISCOVERY_FORBIDDEN\]$/,
     ],
     [
       'there is no cluster-info',
       status(404, { reason: 'NotFound', details: { name: 'cluster-info', kind: 'configmaps' } }),
-      /there is no ConfigMap kube-public\/cluster-info \(asked for 1m0s\)\. Have it made .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
+      /ConfigMap kube-public\/cluster-info does not exist \(asked for 1m0s\)\. Create it .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
     ],
     [
       'the server fails',
@@ -473,13 +475,13 @@ describe('the way there', () => {
   it.each<[WebFailureCause, RegExp]>([
     [
       { kind: 'refused' },
-      /connection refused \(asked for 1m0s\)\. Check that the API server runs, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
+      /connection refused \(asked for 1m0s\)\. Check that the API server is running, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
     ],
-    [{ kind: 'no-route' }, /there is no route to it/],
-    [{ kind: 'dns', temporary: false }, /its name is not known to DNS/],
+    [{ kind: 'no-route' }, /no route to host/],
+    [{ kind: 'dns', temporary: false }, /DNS cannot resolve the name/],
     [{ kind: 'dns', temporary: true }, /DNS does not answer/],
-    [{ kind: 'timed-out' }, /no answer in time/],
-    [{ kind: 'closed' }, /the connection was closed before an answer came/],
+    [{ kind: 'timed-out' }, /timed out/],
+    [{ kind: 'closed' }, /the server closed the connection without an answer/],
     [
       { kind: 'proxy-unreachable', proxy: 'http://proxy:3128', why: 'connection refused' },
       /the proxy http:\/\/proxy:3128: connection refused .*HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
@@ -497,19 +499,19 @@ describe('the way there', () => {
   });
 
   it.each<[WebFailureCause, RegExp]>([
-    [{ kind: 'not-tls', speaks: 'ssh' }, /an SSH server answers there\..*\[DISCOVERY_NOT_API_SERVER\]$/],
-    [{ kind: 'not-tls', speaks: 'http' }, /what answers speaks HTTP without TLS\./],
-    [{ kind: 'not-tls', speaks: null }, /what answers does not speak TLS\./],
-    [{ kind: 'not-http' }, /speaks TLS, but not HTTP\./],
-    [{ kind: 'wants-client-certificate' }, /wants a client certificate before it talks, as etcd does\./],
-    [{ kind: 'tls-version' }, /it speaks no TLS newer than 1\.1, or no version in common\..*\[DISCOVERY_TLS\]$/],
+    [{ kind: 'not-tls', speaks: 'ssh' }, /the server is an SSH server\..*\[DISCOVERY_NOT_API_SERVER\]$/],
+    [{ kind: 'not-tls', speaks: 'http' }, /the server uses HTTP without TLS\./],
+    [{ kind: 'not-tls', speaks: null }, /the server does not use TLS\./],
+    [{ kind: 'not-http' }, /uses TLS but not HTTP\./],
+    [{ kind: 'wants-client-certificate' }, /requires a client certificate, as etcd does\./],
+    [{ kind: 'tls-version' }, /supports only TLS 1\.1 or older, or no common version\..*\[DISCOVERY_TLS\]$/],
     [
       { kind: 'tls-handshake', why: 'ERR_SSL_X' },
-      /the TLS handshake failed \(ERR_SSL_X\)\..*TLS 1\.2 or later is needed\. \[DISCOVERY_TLS\]$/,
+      /the TLS handshake failed \(ERR_SSL_X\)\..*TLS 1\.2 or later is required\. \[DISCOVERY_TLS\]$/,
     ],
     [
       { kind: 'proxy-refused', proxy: 'http://proxy:3128', refusal: { why: 'with status 407', kind: 'login' } },
-      /the proxy http:\/\/proxy:3128 refused the connection with status 407\. Give user and password.*\[DISCOVERY_PROXY\]$/,
+      /the proxy http:\/\/proxy:3128 refused the connection with status 407\. Set user and password.*\[DISCOVERY_PROXY\]$/,
     ],
     [
       { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not a valid proxy URL' },
@@ -525,7 +527,7 @@ describe('the way there', () => {
   it('is asked from here for hosts elsewhere: that is said', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: no answer in time (asked for 1m0s). Check that the API server runs, its address, and firewalls. With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+      'discovery: 10.0.0.1:6443: timed out (asked for 1m0s). Check that the API server is running, its address, and firewalls. With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 
@@ -536,9 +538,9 @@ describe('the way there', () => {
     });
     expect(reporter.messages('WAITING')).toEqual([
       'discovery: 10.0.0.1:6443: connection refused; asking again, for 1m30s at most',
-      'discovery: 10.0.0.1:6443: answered 500; asking again, for 1m29s at most',
-      'discovery: 10.0.0.1:6443: answered 500; asking again, for 57s at most',
-      'discovery: 10.0.0.1:6443: answered 500; asking again, for 27s at most',
+      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 1m29s at most',
+      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 57s at most',
+      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 27s at most',
     ]);
   });
 

@@ -8,11 +8,14 @@ import { type CertificateVerdict, timeIssues, type ValidationOptions } from './v
 export interface ControlPlaneCertificates {
   readonly certificates: readonly FoundRenewable[];
   readonly authorities: readonly FoundAuthority[];
-  /** What is at a path; null: nothing. */
+  /** Content of the file at a path; null: no such file. */
   readonly found: (path: string) => string | null;
 }
 
-/** Judges the certificates of a control plane: times, keys and who issued them. On a host that has none: nothing. */
+/**
+ * Validates the certificates of a control plane: validity period, key and issuer. Returns nothing on a host
+ * without control plane certificates.
+ */
 export function validateControlPlane(
   { certificates, authorities, found }: ControlPlaneCertificates,
   options: ValidationOptions,
@@ -28,11 +31,11 @@ export function validateControlPlane(
         ...issuerIssues(read, byName.get(authority)?.certificate ?? null),
       ]),
     );
-  // That of the cluster is among the kubelet's.
+  // The cluster CA is already among the kubelet's certificates.
   const others = authorities
     .filter(({ name }) => name !== 'ca')
     .map(({ name, crt, certificate }) =>
-      verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isAuthority ? [] : ['it is no authority'])),
+      verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isAuthority ? [] : ['not a CA certificate'])),
     );
   return [...verdicts, ...others];
 }
@@ -45,7 +48,7 @@ function verdictOf(
   issues: (read: CertificateContent) => readonly string[],
 ): CertificateVerdict {
   if (certificate === null || certificate === 'unreadable') {
-    const notes = [certificate === null ? 'it is missing' : 'it holds no certificate'];
+    const notes = [certificate === null ? 'does not exist' : 'contains no certificate'];
     return { role, path, subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null, state: 'error', notes };
   }
   const { notBefore, notAfter } = certificate;
@@ -62,13 +65,13 @@ function verdictOf(
 function keyIssues({ x509 }: CertificateContent, path: string | null, found: ControlPlaneCertificates['found']): readonly string[] {
   if (path === null) return [];
   const text = found(path);
-  if (text === null) return ['its private key is missing'];
+  if (text === null) return ['its private key does not exist'];
   const key = readPrivateKey(text);
-  if (key === null) return ['its private key can not be read'];
-  return x509.checkPrivateKey(key) ? [] : ['the private key with it is another one'];
+  if (key === null) return ['its private key cannot be read'];
+  return x509.checkPrivateKey(key) ? [] : ['the private key does not match the certificate'];
 }
 
 function issuerIssues(certificate: CertificateContent, authority: CertificateContent | 'unreadable' | null): readonly string[] {
   if (authority === null || authority === 'unreadable' || leadsTo(certificate, [], authority)) return [];
-  return [`it was not issued by the authority on this host (${formatName(authority.subject)})`];
+  return [`not issued by the CA on this host (${formatName(authority.subject)})`];
 }
