@@ -53,7 +53,7 @@ const UNSAFE = new Map([
 ]);
 /** Fields whose Go type takes whole nanoseconds besides a duration text wherever the sources say `duration`. */
 const NANOSECONDS_TOO = new Set(['logging.flushFrequency']);
-const LIVE_CHANGES = new Set(['safe', 'drain', 'restart-pods', 'unsafe']);
+const LIVE_CHANGES = new Set(['safe', 'drain', 'new-pods-only', 'unsafe']);
 const STAGES = new Set(['ALPHA', 'BETA', 'GA', 'DEPRECATED']);
 const DEPRECATIONS = new Set(['to-be-removed', 'use-config-file', 'use-other-flag', 'leaked-cadvisor-flag']);
 const FLAG_GROUPS = new Set(['config', 'kubelet', 'global']);

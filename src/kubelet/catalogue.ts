@@ -32,7 +32,7 @@ export type FieldType =
   | 'map<string,array<string>>';
 
 /** What a change of the field does to a running node: nothing, needs the pods drained, restarts pods, or can cut the node off. */
-export type LiveChange = 'safe' | 'drain' | 'restart-pods' | 'unsafe';
+export type LiveChange = 'safe' | 'drain' | 'new-pods-only' | 'unsafe';
 
 type Since<T> = readonly ({ readonly from: Minor } & T)[];
 

@@ -177,7 +177,7 @@ RestartSec=2
     await assign('b');
     expect(await until('FallenBack')).toBeLessThan(20_000);
     expect((await condition()).message).toContain('/no/cert');
-    expect(await show()).toMatch(/node1 +agent +fell-back [\s\S]*\nnode1: .*\/no\/cert.*; runs the last known good/);
+    expect(await show()).toMatch(/node1 +agent +rolled-back [\s\S]*\nnode1: .*\/no\/cert.*; runs the last known good/);
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect((await status()).error).toContain('failed to run config: ');
   }, 180_000);
@@ -242,7 +242,7 @@ RestartSec=2
     await until('Local');
     expect(await show()).toMatch(/^node1 +agent +local +\S+ +\d+\S* +- +local +local$/m);
     expect((await dynamic('history')).stdout).toMatch(
-      / fell back: rolling back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
+      / rolled back: rolling back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
     );
     const access = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--older-than', '0s'];
     const collected = await runCommand(['dynamic', 'gc', ...access]);

@@ -113,9 +113,9 @@ describe('dynamic assign of many nodes', () => {
     ]);
     expect(events.filter(({ code: what }) => what === 'ROLLOUT_NODE').map(({ host, data }) => [host, data.stage, data.node.state])).toEqual(
       [
-        ['n2', 'passed', 'trial'],
-        ['n4', 'passed', 'trial'],
-        ['n6', 'passed', 'trial'],
+        ['n2', 'updated', 'trial'],
+        ['n4', 'updated', 'trial'],
+        ['n6', 'updated', 'trial'],
       ],
     );
     expect(events.at(-1)).toMatchObject({
@@ -168,7 +168,7 @@ describe('dynamic assign of many nodes', () => {
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
   });
 
-  it('stops at the canary that fell back', async () => {
+  it('stops at a canary that was rolled back', async () => {
     fleet = await agentFleet(NODES);
     fleet.behaviours.set('maxPods: 60', (seconds) =>
       seconds < 20 ? {} : { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },

@@ -111,7 +111,7 @@ describe('a bad configuration ends in the last known good', () => {
   });
 
   it('wrong cgroup driver: by policy not even tried on a node that is not drained', async () => {
-    await withGood({ allow: 'restart-pods' });
+    await withGood({ allow: 'new-pods-only' });
     await world.push('b', payload(60, 'cgroupDriver: systemd\n'));
     await world.assign('b');
     await world.until('it is refused', async () => (await reason()) === 'Rejected');

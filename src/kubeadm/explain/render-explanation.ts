@@ -191,7 +191,7 @@ const DEPRECATIONS: { readonly [D in FlagDeprecation]: string } = {
 const LIVE_CHANGES: { readonly [L in LiveChange]: string } = {
   safe: 'safe, a restart of the kubelet is all it takes',
   drain: 'drain: take the pods off the node first',
-  'restart-pods': 'restart-pods: pods that run keep the old value',
+  'new-pods-only': 'new-pods-only: pods that run keep the old value',
   unsafe: 'unsafe: may cut the node off or lose its state',
 };
 

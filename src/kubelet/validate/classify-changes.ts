@@ -28,7 +28,7 @@ export interface ClassifyOptions {
  * Compares two configurations as the kubelet of a minor sees them: defaults filled in, durations and quantities by value. Every changed field
  * comes with its live-change class; no change is free of a restart of the kubelet itself.
  *
- * `safe` needs that restart only · `restart-pods` restarts or evicts pods, or concerns new pods only · `drain` wants the node drained first ·
+ * `safe` needs that restart only · `new-pods-only` restarts or evicts pods, or concerns new pods only · `drain` wants the node drained first ·
  * `unsafe` can cut the node off or keep the kubelet from starting.
  * @param before decoded or plain; fields the minor does not know are passed over
  * @returns in the order of their paths; empty when nothing changes
@@ -48,7 +48,7 @@ export function worstLiveChange(changes: readonly Pick<ClassifiedChange, 'class'
   return ORDER.findLast((name) => changes.some((change) => change.class === name)) ?? null;
 }
 
-const ORDER: readonly LiveChange[] = ['safe', 'restart-pods', 'drain', 'unsafe'];
+const ORDER: readonly LiveChange[] = ['safe', 'new-pods-only', 'drain', 'unsafe'];
 
 interface Difference {
   readonly path: string;

@@ -15,7 +15,7 @@ interface Options {
 const REPORTED: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
   unsafe: 'can cut off or stop a running node',
   drain: 'wants the node drained first',
-  'restart-pods': 'restarts or evicts pods, or counts for new ones only',
+  'new-pods-only': 'restarts or evicts pods, or counts for new ones only',
 };
 
 /** What a configuration changes on a node that runs with another one, as far as that is not safe. */

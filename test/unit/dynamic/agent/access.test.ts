@@ -111,7 +111,7 @@ describe('the report of an agent', () => {
       'bad is reported',
       async () => (await world.condition()).message?.toString().endsWith('runs the last known good configuration') === true,
     );
-    await world.until('all is seen', async () => (await validated()).verdict.state === 'fell-back');
+    await world.until('all is seen', async () => (await validated()).verdict.state === 'rolled-back');
     controller.abort();
     await watching;
     expect(seen).toContain('reporting');

@@ -265,7 +265,7 @@ describe('an agent', () => {
   });
 
   it('refuses what its policy does not allow, until the node is drained', async () => {
-    begin({ allow: 'restart-pods' });
+    begin({ allow: 'new-pods-only' });
     await world.push('a', payload(110, 'topologyManagerScope: pod\n'));
     await world.assign('a');
     await world.until('it is refused', async () => (await reason()) === 'Rejected');

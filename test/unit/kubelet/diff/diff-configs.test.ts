@@ -66,7 +66,7 @@ describe('diffConfigs', () => {
       side({ resolvConf: '/run/systemd/resolve/resolv.conf', clusterDomain: 'a.b' }),
       catalogue,
     );
-    expect(worst).toBe('restart-pods');
+    expect(worst).toBe('new-pods-only');
     expect(
       differences.map(({ path: name, before, after, nodeSpecific }) => [name, before.isDefault, after.isDefault, nodeSpecific]),
     ).toEqual([
