@@ -154,9 +154,9 @@ function readPatches(problems: Problem[], { path, text }: PatchFile): readonly J
   let chunk: string[] = [];
   const lines = text.split(/\r?\n/);
   const close = (end: number) => {
-    // Blank lines in front keep the line numbers of the file.
+    // Leading empty lines keep the line numbers of the file.
     if (chunk.join('').trim() !== '')
-      // Leading empty lines keep the line numbers of the file.
+      patches.push(...readPatch(problems, { path, text: '\n'.repeat(end - chunk.length) + chunk.join('\n') }));
       chunk = [];
   };
   for (const [index, line] of lines.entries()) {

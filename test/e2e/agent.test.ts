@@ -234,7 +234,7 @@ RestartSec=2
       stdout: expect.stringMatching(/damaged +assigned[\s\S]*\[CHECKPOINT_DAMAGED\]\n[\s\S]*\[AGENT_DOWN\]/),
     });
     const repaired = await dynamic('inspect', '--repair');
-    expect(repaired).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
+    expect(repaired).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is healthy again') });
     await until('Good');
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect(await dynamic('inspect', '--repair')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });

@@ -31,7 +31,7 @@ const BAD: readonly [string, string, RegExp][] = [
     'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key',
     /the kubelet exited: .*\/no\/(cert|key)/,
   ],
-  ['has its port taken', 'port: 22', /the kubelet exited: port 22 is taken by another process/],
+  ['has its port taken', 'port: 22', /the kubelet exited: port 22 is in use by another process/],
   [
     'is given another cgroup driver than its runtime has',
     'cgroupDriver: systemd',
@@ -43,7 +43,7 @@ const BAD: readonly [string, string, RegExp][] = [
   [
     'does not know the CA of the cluster any more',
     'authentication: {x509: {clientCAFile: /etc/kubernetes/pki/other.crt}}',
-    /refuses the credential of its own node, which it accepted before: .* answers 401/,
+    /refuses the credential of its own node, which the previous kubelet accepted: .* returned 401/,
   ],
 ];
 

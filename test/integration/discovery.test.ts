@@ -315,7 +315,7 @@ describe('by URL', () => {
     ],
     ['leads in a circle', { status: 301, headers: { Location: '/x' } }, /more than 10 redirections\. .*\[DISCOVERY_URL\]$/],
     ['has trouble', { status: 500 }, /answered 500 \(asked for 1s\)\. .*\[DISCOVERY_URL\]$/],
-    ['is no kubeconfig', { status: 200, text: 'hello' }, /this is not a kubeconfig.*\[KUBECONFIG_INVALID\]$/],
+    ['is not a kubeconfig', { status: 200, text: 'hello' }, /this is not a kubeconfig.*\[KUBECONFIG_INVALID\]$/],
     [
       'names files of ours',
       {

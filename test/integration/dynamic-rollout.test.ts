@@ -346,7 +346,7 @@ describe('dynamic assign of many nodes', () => {
       'batch 4, 1 node: n5; down: n2',
       'batch 5, 1 node: n2; down: n2',
     ]);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 not reached.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
     expect(stderr).toMatch(/n2: waiting: .*Ready is Unknown/);
     expect(fleet.mostUnavailable()).toBe(3);
     // It has it when it comes back.
@@ -382,7 +382,7 @@ describe('dynamic assign of many nodes', () => {
     });
     fleet.plan.set(fleet.elapsedSeconds + 40, away);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 not reached.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
     expect(stderr).toContain('the API server answers again');
   });
 

@@ -76,7 +76,7 @@ describe.each(SHELLS)('asking a kubelet in $name', (shell) => {
     });
 
     it.each<[string, string, unknown]>([
-      ['that says nothing', '#!/bin/sh\nexit 1\n', { verdict: 'unknown', why: 'it said nothing within 20 s' }],
+      ['that says nothing', '#!/bin/sh\nexit 1\n', { verdict: 'unknown', why: 'no output within 20 s' }],
       ['that is none', '#!/bin/sh\necho usage: kubelet\n', { verdict: 'unknown', why: 'usage: kubelet' }],
     ])('does not take one %s for a verdict', async (name, text, expected) => {
       const kubeletPath = program(name, text);

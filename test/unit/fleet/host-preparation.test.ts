@@ -127,89 +127,89 @@ describe('what is refused', () => {
     [
       'no version',
       host('install: packages'),
-      'install: install: packages needs the version of the kubelet. Write kubernetesVersion: "1.36" at the top of the file',
+      'install: install: packages needs the version of the kubelet. Set kubernetesVersion: "1.36" at the top of the file',
     ],
     [
       'a strange version',
       host('install: packages, packages: {version: latest}'),
-      'packages.version: "latest" is not the version of a kubelet package. Write "1.36" or "1.36.2"',
+      'packages.version: "latest" is not a valid kubelet package version. Use a version such as "1.36" or "1.36.2"',
     ],
     ['another way', host('install: pakages'), 'install: "pakages" is not one of packages, binaries and none. Did you mean packages?'],
     [
       'a URL that is none',
       packages('repository: pkgs.k8s.io'),
-      'packages.repository: "pkgs.k8s.io" is not the URL of a repository. Write https://HOST/PATH',
+      'packages.repository: "pkgs.k8s.io" is not a valid repository URL. Use the form https://HOST/PATH',
     ],
     [
       'a URL with more in it',
       packages('repository: "https://x/ [trusted=yes]"'),
-      'packages.repository: "https://x/ [trusted=yes]" is not the URL of a repository. Write https://HOST/PATH',
+      'packages.repository: "https://x/ [trusted=yes]" is not a valid repository URL. Use the form https://HOST/PATH',
     ],
     [
       'a password',
       packages('repository: "https://me:secret@mirror/"'),
-      'packages.repository: a URL with a password does not belong in a fleet file. Let a mirror on the network of the hosts answer without one',
+      'packages.repository: a URL with a password is not allowed in a fleet file. Use a mirror in the network of the hosts without authentication',
     ],
     [
       'a key over http',
       packages('repository: "http://mirror/"'),
-      'packages.repository: the key of a repository is not fetched over plain http. Save it, and write its path as key',
+      'packages.repository: the key of a repository is not downloaded over plain http. Save the key to a file and set key to its path',
     ],
     [
       'a short key id',
       packages('keyFingerprints: [9A296436]'),
-      'packages.keyFingerprints[0]: this is not the fingerprint of a key. Write all 40 hexadecimal digits that gpg --show-keys FILE prints, in quotes',
+      'packages.keyFingerprints[0]: not a key fingerprint. Quote all 40 hexadecimal digits printed by gpg --show-keys FILE',
     ],
-    ['an option for a package', packages('runtime: "--reinstall"'), 'packages.runtime: "--reinstall" is not the name of a package'],
+    ['an option for a package', packages('runtime: "--reinstall"'), 'packages.runtime: "--reinstall" is not a valid package name'],
     [
       'a repository without pins',
       packages('repositories: [{name: x, url: "https://x/", keyFingerprints: []}]'),
-      'packages.repositories[0].keyFingerprints: a repository needs its key pinned. Write the fingerprint that its makers publish',
+      'packages.repositories[0].keyFingerprints: a repository needs keyFingerprints. Set keyFingerprints to the fingerprints published by its vendor',
     ],
     [
       'a repository like ours',
       packages('repositories: [{name: kubernetes, url: "https://x/", keyFingerprints: [DE15B14486CD377B9E876E1A234654DA9A296436]}]'),
-      'packages.repositories[0].name: "kubernetes" cannot be the name of a repository. Letters, digits and dashes; kubernetes is taken',
+      'packages.repositories[0].name: "kubernetes" is not a valid repository name. Use letters, digits and dashes; kubernetes is reserved',
     ],
     [
       'no files',
       host('install: binaries'),
-      'install: install: binaries needs the files. Write them under binaries.files, each with name and sha256',
+      'install: install: binaries needs files. List them in binaries.files, each with name and sha256',
     ],
     [
       'no source',
       files(`files: [{name: kubelet, sha256: "${SUM}"}]`),
-      'binaries.files[0].name: there is no source for kubelet. Write binaries.source: a directory of this machine, or a URL',
+      'binaries.files[0].name: kubelet has no source. Set binaries.source to a local directory or a URL',
     ],
     [
       'no checksum',
       files('source: x, files: [{name: kubelet}]'),
-      'binaries.files[0].name: kubelet needs its sha256. Take it from where the file is published, or run sha256sum on it',
+      'binaries.files[0].name: kubelet has no sha256. Use the published checksum of the file, or run sha256sum on it',
     ],
     [
       'half a checksum',
       files('source: x, files: [{name: kubelet, sha256: "abc"}]'),
-      'binaries.files[0].sha256: this is not a SHA-256. Write the 64 hexadecimal digits that sha256sum prints, in quotes',
+      'binaries.files[0].sha256: not a valid SHA-256. Quote the 64 hexadecimal digits printed by sha256sum',
     ],
     [
       'a path that climbs',
       files(`source: x, files: [{name: kubelet, sha256: "${SUM}", path: /usr/../bin/x}]`),
-      'binaries.files[0].path: "/usr/../bin/x" is not a path on the host. Begin it with /',
+      'binaries.files[0].path: "/usr/../bin/x" is not an absolute path. Use a path that begins with /',
     ],
     [
       'a mode without quotes',
       files(`source: x, files: [{name: kubelet, sha256: "${SUM}", mode: 755}]`),
-      'binaries.files[0].mode: 755 is not a mode. Write it in quotes: "0755"',
+      'binaries.files[0].mode: 755 is not a file mode. Quote the mode: "0755"',
     ],
     [
       'one path twice',
       files(`source: x, files: [{name: a, path: /b, sha256: "${SUM}"}, {name: c, path: /b, sha256: "${SUM}"}]`),
-      'binaries.files[1].name: c comes twice: /b',
+      'binaries.files[1].name: c is listed twice: /b',
     ],
     [
       'an archive that is none',
       files(`source: x, files: [{name: a.zip, extractTo: /b, sha256: "${SUM}"}]`),
-      'binaries.files[0].extractTo: a.zip is not a tar archive. Its name ends in .tar, .tar.gz or .tar.xz',
+      'binaries.files[0].extractTo: a.zip is not a tar archive. Use a file whose name ends in .tar, .tar.gz or .tar.xz',
     ],
     [
       'a module that is none',
@@ -219,12 +219,12 @@ describe('what is refused', () => {
     [
       'a parameter that is none',
       host('sysctls: {ip_forward: 1}'),
-      'sysctls.ip_forward: "ip_forward" is not the name of a kernel parameter. Write it as sysctl -a does: net.ipv4.ip_forward',
+      'sysctls.ip_forward: "ip_forward" is not a valid kernel parameter name. Use the form of sysctl -a: net.ipv4.ip_forward',
     ],
     [
       'a parameter that is true',
       host('sysctls: {net.ipv4.ip_forward: true}'),
-      'sysctls["net.ipv4.ip_forward"]: expected a number or a text, found true',
+      'sysctls["net.ipv4.ip_forward"]: expected a number or a string, found true',
     ],
   ])('%s', (_, body, message) => {
     const { problems } = resolve(body);

@@ -118,7 +118,7 @@ describe('a saved plan', () => {
   it.each([
     ['not JSON', () => 'kind: FleetPlan', /not JSON/],
     ['something else', () => '[]', /not a valid saved plan/],
-    ['edited', () => JSON.stringify({ ...plan('a1'), takeOver: true }), /it was changed after it was saved/],
+    ['edited', () => JSON.stringify({ ...plan('a1'), takeOver: true }), /the file was edited after saving/],
     ['with more in it', () => JSON.stringify({ ...plan('a1'), more: 1 }), /more/],
     ['of a later version', () => JSON.stringify({ ...plan('a1'), apiVersion: 'kubeletadm.dev/v2' }), /apiVersion/],
   ])('is refused: %s', (_, text, message) => {

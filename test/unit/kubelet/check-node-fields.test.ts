@@ -47,13 +47,13 @@ describe('checkNodeFields', () => {
     expect(problemsOf({ port: -1, featureGates: { Nope: true }, registerWithTaints: [{ key: 'a b' }] })).toEqual([
       'featureGates[Nope]: a 1.36 kubelet has no feature gate "Nope", and does not start with it (patch: k.yaml). Remove it. [KUBELET_UNKNOWN_GATE]',
       'port: must be a port from 1 to 65535, not -1 (patch: k.yaml) [KUBELET_OUT_OF_RANGE]',
-      'registerWithTaints[0].key: "a b" is no key of a taint (patch: k.yaml). Up to 63 letters, digits, dots, dashes and underscores, perhaps after a domain and a slash. [KUBELET_TAINT]',
+      'registerWithTaints[0].key: "a b" is not a valid taint key (patch: k.yaml). Up to 63 letters, digits, dots, dashes and underscores, optionally with a domain and a slash as prefix. [KUBELET_TAINT]',
     ]);
   });
 
   it('refuses what the kubelet takes and then does not start with', () => {
     expect(problemsOf({ evictionHard: { 'memory.available': 'much' } }, 'set')).toEqual([
-      'evictionHard[memory.available]: "much" is no quantity and no percentage; the kubelet accepts the file but exits at startup (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
+      'evictionHard[memory.available]: "much" is neither a quantity nor a percentage; the kubelet accepts the file but exits at startup (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
     ]);
   });
 

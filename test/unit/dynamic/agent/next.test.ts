@@ -46,7 +46,7 @@ describe('a trial', () => {
       0,
       'the kubelet exited: its unit is failed (failed), started again 0 times',
     ],
-    ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from what was wanted in maxPods, port'],
+    ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from the desired configuration in maxPods, port'],
     ['healthz fails', { healthz: { ok: false, why: '500' } }, 5, 'healthz: 500'],
     ['NotReady', { ready: { is: false, why: 'KubeletNotReady: no CNI' } }, 30, 'the Node is not Ready: KubeletNotReady: no CNI'],
     ['new pressure', { pressures: ['DiskPressure'] }, 20, 'the Node has DiskPressure'],

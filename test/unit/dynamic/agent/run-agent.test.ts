@@ -55,7 +55,7 @@ describe('an agent', () => {
       await world.until('it is good', phase('good'));
       for (const [name, pods, cause] of [
         ['crash', 60, 'the kubelet exited: '],
-        ['locked', 61, 'the kubelet refuses the credential of its own node, which it accepted before: '],
+        ['locked', 61, 'the kubelet refuses the credential of its own node, which the previous kubelet accepted: '],
       ] as const) {
         await world.push(name, payload(pods));
         await world.assign(name);
@@ -124,11 +124,11 @@ describe('an agent', () => {
     ['it dies after 30 s', { crashesAfter: 30 }, 'the kubelet exited: '],
     ['it dies after 90 s', { crashesAfter: 90 }, 'the kubelet exited: '],
     ['it dies more slowly than anyone looks', { crashesAfter: 500 }, 'the kubelet exited: '],
-    ['healthz answers 500', { healthz: 500 }, 'healthz: answers 500'],
+    ['healthz returns 500', { healthz: 500 }, 'healthz: returned 500'],
     ['it is not Ready', { notReady: true }, 'the Node is not Ready: Ready is False: KubeletNotReady'],
     ['the disk fills', { pressure: 'DiskPressure' }, 'the Node has DiskPressure'],
     ['memory runs out', { pressure: 'MemoryPressure' }, 'the Node has MemoryPressure'],
-    ['configz differs', { configz: { maxPods: 7 } }, 'configz differs from what was wanted in maxPods'],
+    ['configz differs', { configz: { maxPods: 7 } }, 'configz differs from the desired configuration in maxPods'],
   ] as const)('falls back to the last known good when %s', async (_, behaviour, cause) => {
     begin();
     world.behaviours.set(60, behaviour);

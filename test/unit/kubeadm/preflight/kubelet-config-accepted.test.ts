@@ -19,7 +19,7 @@ it.each<[KubeletAcceptance, unknown]>([
   ],
   [{ ...refused, isHost: true }, []],
   [
-    { verdict: 'unknown', why: 'it said nothing within 20 s' },
+    { verdict: 'unknown', why: 'no output within 20 s' },
     [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not be asked .*: it said nothing/) }],
   ],
 ])('makes findings of %j', (acceptance, findings) => {

@@ -284,7 +284,7 @@ describe('what is there and not good is refused in one line', () => {
       ],
     ],
     [
-      'what is no kubeconfig',
+      'what is not a kubeconfig',
       () => ({ '/etc/kubernetes/scheduler.conf': 'kind: Pod\n' }),
       [
         '/etc/kubernetes/scheduler.conf: this is a Pod, not a kubeconfig (kind: Config). Remove it to have it made anew. [PKI_KUBECONFIG_UNUSABLE]',

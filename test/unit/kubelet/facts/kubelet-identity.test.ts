@@ -101,14 +101,14 @@ describe('clientIdentity', () => {
       { state: 'unusable', why: '/etc/kubernetes/kubelet.conf has no credentials' },
     ],
     [
-      'a file that is no kubeconfig',
+      'a file that is not a kubeconfig',
       { conf: textFile('a: [\n'), date: NOW },
-      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is no kubeconfig' },
+      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is not a kubeconfig' },
     ],
     [
       'an empty kubelet.conf',
       { conf: textFile(''), date: NOW },
-      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is no kubeconfig' },
+      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is not a kubeconfig' },
     ],
   ])('%s', (_, given, expected) => {
     expect(parseFact(clientIdentity, given)).toEqual(expected);

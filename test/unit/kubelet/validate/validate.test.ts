@@ -156,7 +156,7 @@ describe('validateKubeletConfiguration', () => {
     expect(ok).toBe(true);
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
-        "k.yaml:3:1 maxPods: --max-pods=50 on the kubelet's command line wins over it. Remove the flag or the field. [FLAG_SHADOWS_FIELD]",
+        "k.yaml:3:1 maxPods: --max-pods=50 on the kubelet's command line overrides this field. Remove the flag or the field. [FLAG_SHADOWS_FIELD]",
       ]
     `);
   });
@@ -166,8 +166,8 @@ describe('validateKubeletConfiguration', () => {
     expect(ok).toBe(true);
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
-        "k.yaml:3:1 maxPods: the change from 100 to 50 restarts or evicts pods, or counts for new ones only: lowering it makes running pods fail admission at restart [KUBELET_UNSAFE_LIVE]",
-        "k.yaml:4:1 cgroupDriver: the change from "cgroupfs" to "systemd" can cut off or stop a running node: needs a drain and usually a reboot; must match the runtime [KUBELET_UNSAFE_LIVE]",
+        "k.yaml:3:1 maxPods: the change from 100 to 50 affects only new pods, or can evict pods: lowering it makes running pods fail admission at restart [KUBELET_UNSAFE_LIVE]",
+        "k.yaml:4:1 cgroupDriver: the change from "cgroupfs" to "systemd" can disconnect or stop a running node: needs a drain and usually a reboot; must match the runtime [KUBELET_UNSAFE_LIVE]",
       ]
     `);
   });

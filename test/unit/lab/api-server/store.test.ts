@@ -105,7 +105,7 @@ describe('openWatch', () => {
     expect(watching(store, { resourceVersion: '2' }).seen).toEqual(['ADDED c@3', 'DELETED a@4']);
   });
 
-  it('waits for a version that is not there yet', () => {
+  it('waits for a version that does not exist yet', () => {
     const store = createStore();
     const { seen } = watching(store, { resourceVersion: '2' });
     for (const name of ['a', 'b', 'c']) store.put(CM, configMap(name));
