@@ -51,7 +51,7 @@ describe('a fleet file that is wrong', () => {
     [
       'a port out of range',
       'hosts: [{name: n1, ssh: {port: 70000}}]\n',
-      ['fleet.yaml:3:32 hosts[0].ssh.port: 70000 is not a port. Ports go from 1 to 65535, without quotes. [CONFIG_OUT_OF_RANGE]'],
+      ['fleet.yaml:3:32 hosts[0].ssh.port: 70000 is not a valid port. Use a port from 1 to 65535, without quotes. [CONFIG_OUT_OF_RANGE]'],
     ],
     [
       'a duration that is none',
@@ -124,7 +124,7 @@ describe('a fleet file that is wrong', () => {
       'two hosts of one address, however it is written',
       'hosts:\n  - {name: n1, address: "FD00::0:1"}\n  - {name: n2, address: "fd00::1", ssh: {port: 22}}\n',
       [
-        'fleet.yaml:5:25 hosts[1].address: n2 is reached at fd00::1, as is n1 (fleet.yaml:4:12). Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
+        'fleet.yaml:5:25 hosts[1].address: n2 and n1 (fleet.yaml:4:12) have the same address fd00::1. Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
       ],
     ],
     [
@@ -144,7 +144,7 @@ describe('a fleet file that is wrong', () => {
     [
       'a group there is not',
       'groups: [{name: edge}]\nhosts: [{name: "n[1:3]", groups: [egde]}]\n',
-      ['fleet.yaml:4:35 hosts[0].groups[0]: there is no group "egde". Did you mean edge? [FLEET_UNKNOWN_GROUP]'],
+      ['fleet.yaml:4:35 hosts[0].groups[0]: group "egde" does not exist. Did you mean edge? [FLEET_UNKNOWN_GROUP]'],
     ],
     [
       'two groups of one name',
@@ -206,7 +206,7 @@ describe('a fleet file that is wrong', () => {
       [
         'fleet.yaml:3:28 hosts[0].address: "root@x" is not a valid address. Set the user in ssh.user. [FLEET_INVALID_ADDRESS]',
         'fleet.yaml:3:58 hosts[1].address: "x:22" is not a valid address. Set the port in ssh.port, and write an IPv6 address without brackets. [FLEET_INVALID_ADDRESS]',
-        'fleet.yaml:3:86 hosts[2].address: "-oProxyCommand=x" is not an address. Write a host name, an IP address or a Host of ssh_config. [FLEET_INVALID_ADDRESS]',
+        'fleet.yaml:3:86 hosts[2].address: "-oProxyCommand=x" is not a valid address. Write a host name, an IP address or a Host alias of ssh_config. [FLEET_INVALID_ADDRESS]',
       ],
     ],
     [
@@ -282,8 +282,8 @@ describe('a fleet file that is wrong', () => {
       'no header',
       N1,
       [
-        'f:1:1 apiVersion: the document has no apiVersion. Begin it with apiVersion: kubeletadm.dev/v1alpha1. [CONFIG_MISSING_HEADER]',
-        'f:1:1 kind: the document has no kind. Begin it with kind: Fleet. [CONFIG_MISSING_HEADER]',
+        'f:1:1 apiVersion: the document has no apiVersion. Begin the file with apiVersion: kubeletadm.dev/v1alpha1. [CONFIG_MISSING_HEADER]',
+        'f:1:1 kind: the document has no kind. Begin the file with kind: Fleet. [CONFIG_MISSING_HEADER]',
       ],
     ],
     [
@@ -333,7 +333,7 @@ describe('a secret in a fleet file', () => {
     [
       'a token elsewhere',
       `baseline: {variables: {t: ${TOKEN}}}\n`,
-      'fleet.yaml:3:27 baseline.variables.t: what looks like a bootstrap token does not belong',
+      'fleet.yaml:3:27 baseline.variables.t: a value that looks like a bootstrap token is not allowed',
     ],
     [
       'a password',
@@ -343,7 +343,7 @@ describe('a secret in a fleet file', () => {
     [
       'a private key',
       `baseline: {ssh: {identityFiles: ["${KEY}"]}}\n`,
-      'fleet.yaml:3:34 baseline.ssh.identityFiles[0]: a private key does not belong',
+      'fleet.yaml:3:34 baseline.ssh.identityFiles[0]: a private key is not allowed',
     ],
   ])('%s is refused with its place and without its value', (_, body, line) => {
     const problems = problemsOf(body + N1);

@@ -214,7 +214,7 @@ describe('what is refused', () => {
     [
       'a module that is none',
       host('kernelModules: ["overlay; reboot"]'),
-      'kernelModules[0]: "overlay; reboot" is not the name of a kernel module',
+      'kernelModules[0]: "overlay; reboot" is not a valid kernel module name',
     ],
     [
       'a parameter that is none',

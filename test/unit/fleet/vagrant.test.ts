@@ -58,7 +58,7 @@ describe('a fleet file from vagrant ssh-config', () => {
     ['Host a\n', '-:1:1: a has no HostName. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
     [
       'Host a\n HostName h\nHost a\n HostName i\n',
-      '-:3:1: the machine a is there twice. Save the output of one vagrant ssh-config. [FLEET_IMPORT_INVALID]',
+      '-:3:1: the machine a is listed twice. Save the output of one vagrant ssh-config. [FLEET_IMPORT_INVALID]',
     ],
     [
       'Host a\n HostName h\n ProxyCommand ssh -W %h:%p "far away"\n',

@@ -38,13 +38,13 @@ describe('a trial', () => {
       'it came back by itself',
       { unit: { activeState: 'active', subState: 'running', restarts: 1 } },
       0,
-      'the kubelet exited: its unit is active (running), started again 1 times',
+      'the kubelet exited: unit active (running), 1 restarts',
     ],
     [
       'the unit failed',
       { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },
       0,
-      'the kubelet exited: its unit is failed (failed), started again 0 times',
+      'the kubelet exited: unit failed (failed), 0 restarts',
     ],
     ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from the desired configuration in maxPods, port'],
     ['healthz fails', { healthz: { ok: false, why: '500' } }, 5, 'healthz: 500'],
@@ -85,7 +85,7 @@ describe('a trial', () => {
     agent.run(47, stopped);
     expect(agent.state).toMatchObject({
       phase: 'fallen-back',
-      fault: { cause: 'the kubelet was stopped: its unit is inactive (dead), started again 0 times' },
+      fault: { cause: 'the kubelet was stopped: unit inactive (dead), 0 restarts' },
     });
   });
 

@@ -77,7 +77,7 @@ describe('readConfigz', () => {
     [
       'a wrong type',
       { kubeletconfig: { maxPods: 'x' } },
-      'node/n: its configz can\'t be read: maxPods: must be a whole number, not the text "x" [CONFIGZ_INVALID]',
+      'node/n: cannot read its configz: maxPods: must be a whole number, not the text "x" [CONFIGZ_INVALID]',
     ],
   ])('refuses %s', (_, answer, message) => {
     expect(() => readConfigz(answer, 'n', { minor: 36, catalogue })).toThrow(message);

@@ -93,8 +93,8 @@ describe('explainKubeletFailure', () => {
     ['not-found', 'kubelet.service does not exist', true],
     ['bad-setting', 'systemd cannot read kubelet.service', true],
     ['exec-203', '203/EXEC', true],
-    ['failed-signal', 'the unit is failed (failed), last exit code 9', false],
-    ['stopped-enabled', 'the unit is inactive (dead), last exit code 1', false],
+    ['failed-signal', 'unit failed (failed), last exit code 9', false],
+    ['stopped-enabled', 'unit inactive (dead), last exit code 1', false],
     ['active', 'unit active (running)', false],
   ])('goes by the unit that is %s', (name, cause, fatal) => {
     expect(explainKubeletFailure(unit(name), null)).toMatchObject({ cause: expect.stringContaining(cause), fatal });
@@ -125,7 +125,7 @@ describe('explainKubeletFailure', () => {
     });
 
     it('looks at the one before while the last has said nothing yet', () => {
-      expect(explainKubeletFailure(null, `${old}${started}`).cause).toContain('is missing');
+      expect(explainKubeletFailure(null, `${old}${started}`).cause).toContain('does not exist');
     });
 
     it('leaves earlier ones alone when the last one lives', () => {

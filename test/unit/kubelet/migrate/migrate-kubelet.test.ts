@@ -100,7 +100,7 @@ describe('migrateKubelet', () => {
       'podLogsDir: null\nmaxPods: 5\n',
       [36, 28],
       'maxPods: 5\n',
-      ['removed: podLogsDir: a 1.28 kubelet'],
+      ['removed: podLogsDir: unknown to a 1.28 kubelet'],
     ],
     [
       'a field of newer kubelets, going back',
@@ -179,7 +179,7 @@ describe('migrateKubelet', () => {
       'LOSSY removed: featureGates.DynamicKubeletConfig: the feature was removed, the gate was removed in 1.26: true cannot be kept',
     ],
     ['NodeSwap', true, [28, 36], 'removed: featureGates.NodeSwap: always on, locked since 1.34'],
-    ['NodeSwap', false, [28, 36], 'LOSSY removed: featureGates.NodeSwap: always on, locked since 1.34: false is refused'],
+    ['NodeSwap', false, [28, 36], 'LOSSY removed: featureGates.NodeSwap: always on, locked since 1.34: false is rejected'],
     ['NodeSwap', false, [28, 30], null],
     ['NodeSwap', true, [30, 21], 'LOSSY removed: featureGates.NodeSwap: unknown to a 1.21 kubelet: added in 1.22'],
     ['NodeSwap', false, [30, 21], 'removed: featureGates.NodeSwap: unknown to a 1.21 kubelet: added in 1.22'],
@@ -273,7 +273,7 @@ describe('migrateKubelet', () => {
       'moved: --node-status-update-frequency: to nodeStatusUpdateFrequency: 20s',
       'moved: --tls-cert-file: to tlsCertFile: node.crt',
       "changes: tlsCertFile: node.crt is a relative path: relative to the kubelet's working directory as a flag, but to the directory of the file as a field",
-      'changes: nodeStatusReportFrequency: in force is 5m0s in 1.36, 20s in 1.36 (live change: safe)',
+      'changes: nodeStatusReportFrequency: the effective value is 5m0s in 1.36, 20s in 1.36 (live change: safe)',
     ]);
   });
 
