@@ -122,7 +122,7 @@ function header(kubernetesVersion: string, source: StarterSource): string {
 apiVersion: ${FLEET_API_VERSION}
 kind: ${FLEET_KIND}
 
-# Of the kubelets: configurations are judged by it before a host is asked.
+# Version of the kubelets, for validation before hosts are contacted.
 ${versionLines(kubernetesVersion, source)}
 
 # How the cluster is reached. Paths count from this file. No secret belongs in here.
@@ -138,7 +138,7 @@ cluster:
 baseline:
   # Variables fill templates, {{ name }}, in any text of the file. Every host has name; one of a range also index (001) and number (1).
 ${isImport ? '  # variables:\n  #   domain: cluster.local' : '  variables:\n    domain: cluster.local'}
-  # What is left out is as ssh_config says.
+  # Omitted settings come from ssh_config.
 ${user === null ? '  # ssh:\n  #   user: root' : `  ssh:\n    user: ${quoted(user)}`}
 ${inSsh}port: 22
 ${inSsh}identityFiles: [~/.ssh/id_ed25519]
@@ -227,7 +227,7 @@ hosts:
     groups: [edge]
   - name: worker-1
     address: 192.0.2.101
-    # One host may say anything a group says:
+    # A host supports the same settings as a group:
     # nodeName: worker-1.example.com
     # kubeletConfiguration: {maxPods: 250}
 

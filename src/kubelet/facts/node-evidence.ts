@@ -15,7 +15,7 @@ export interface NodeEvidence {
   readonly certificate: string | null;
   /** Signature of the challenge with the key of that certificate; null: none was made. */
   readonly signature: Buffer | null;
-  /** Last line of the host's error output; null: there is none. */
+  /** Last line of the host's error output; null: none. */
   readonly errorOutput: string | null;
   /** As the kubelet reads it; empty: the file is empty or does not exist. */
   readonly machineId: string;

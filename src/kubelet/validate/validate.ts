@@ -159,7 +159,7 @@ function damageOf(problems: readonly Problem[]): (path: string) => boolean {
   };
 }
 
-/** Findings of strict decoding: the value was read nevertheless, or there is no value. */
+/** Findings of strict decoding: the value was read nevertheless, or does not exist. */
 const STRICT_CODES: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', 'CONFIG_MISSING_HEADER']);
 
 /** The position of a field, or of its nearest parent in the file. */
