@@ -47,7 +47,7 @@ export interface AgentPolicy {
 export function agentPolicy(options: CommandOptions): AgentPolicy {
   return {
     trialMs: durationOf(options, 'trial'),
-    allow: flagChoice(options, 'allow', ['safe', 'restart-pods', 'drain', 'unsafe']),
+    allow: flagChoice(options, 'allow', ['safe', 'new-pods-only', 'drain', 'unsafe']),
     spareCheckpoints: countOf(options, 'keep'),
     spreadMs: spreadOf(options),
     listen: addressOf(options),
