@@ -230,7 +230,9 @@ const host = z.strictObject({
 });
 
 const inventoryImport = z.strictObject({
-  ansibleInventory: optional(text.describe('Path of an inventory for ansible-inventory, or of the JSON output of ansible-inventory --list')),
+  ansibleInventory: optional(
+    text.describe('Path of an inventory for ansible-inventory, or of the JSON output of ansible-inventory --list'),
+  ),
   sshConfig: optional(text.describe('Path of an ssh_config; its Host names without wildcards become hosts')),
   hosts: optional(texts.describe('Only matching hosts: * and ? as in ssh_config, a leading ! excludes; or names of groups')),
   groups: optional(texts.describe('Additional groups of these hosts')),

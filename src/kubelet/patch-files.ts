@@ -157,7 +157,7 @@ function readPatches(problems: Problem[], { path, text }: PatchFile): readonly J
     // Leading empty lines keep the line numbers of the file.
     if (chunk.join('').trim() !== '')
       patches.push(...readPatch(problems, { path, text: '\n'.repeat(end - chunk.length) + chunk.join('\n') }));
-      chunk = [];
+    chunk = [];
   };
   for (const [index, line] of lines.entries()) {
     if (!line.startsWith('---')) {

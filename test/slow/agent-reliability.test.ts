@@ -70,7 +70,10 @@ const RUN: Readonly<Record<string, BadCase>> = {
   },
   'healthz 500': { behaviour: { healthz: 500 }, names: 'healthz: returned 500' },
   'configz differs': { behaviour: { configz: { maxPods: 7 } }, names: 'configz differs from the desired configuration in maxPods' },
-  'API lock-out': { behaviour: { lockedOut: true }, names: 'the kubelet refuses the credential of its own node, which the previous kubelet accepted' },
+  'API lock-out': {
+    behaviour: { lockedOut: true },
+    names: 'the kubelet refuses the credential of its own node, which the previous kubelet accepted',
+  },
   'DNS loss: the API server is not found': { behaviour: { silent: true }, shows: 40, names: 'Ready is Unknown: NodeStatusUnknown' },
   'disk filled by logs': { behaviour: { pressure: 'DiskPressure' }, names: 'the Node has DiskPressure' },
   'eviction storm': { behaviour: { pressure: 'MemoryPressure' }, names: 'the Node has MemoryPressure' },
@@ -94,13 +97,13 @@ describe('a bad configuration ends in the last known good', () => {
     world.behaviours.set(60, behaviour);
     await world.push('b', payload(60));
     await world.assign('b');
-    await world.until('it falls back', phase('fallen-back'));
+    await world.until('the agent rolls back', phase('fallen-back'));
     const [, started = 0, back = 0] = world.startTimes;
     expect(world.startTimes).toHaveLength(3);
     expect(back - started).toBeGreaterThanOrEqual(shows * 1000);
     expect(back - started - shows * 1000).toBeLessThanOrEqual(60_000);
     expect(world.runs()).toBe(50);
-    await world.until('that is told', async () => (await reason()) === 'FallenBack');
+    await world.until('the state is reported', async () => (await reason()) === 'FallenBack');
     expect(await message()).toContain(names);
     const { error, active, lastKnownGood, assigned } = await world.status();
     expect(error).toMatch(/^failed to run config: /);
@@ -135,7 +138,10 @@ describe('a bad configuration ends in the last known good', () => {
     for (const pods of [60, 61]) {
       await world.push(`b${pods}`, payload(pods));
       await world.assign(`b${pods}`);
-      await world.until('it falls back', async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(`b${pods}`));
+      await world.until(
+        'the agent rolls back',
+        async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(`b${pods}`),
+      );
       expect(world.runs()).toBe(50);
     }
     await world.assign('b60');
@@ -153,7 +159,7 @@ describe('a bad configuration ends in the last known good', () => {
       return phase('fallen-back')();
     });
     expect(world.runs()).toBe(110);
-    await world.until('that is told', async () => (await message()).includes('the kubelet crash-loops'));
+    await world.until('the state is reported', async () => (await message()).includes('the kubelet crash-loops'));
   });
 });
 
@@ -216,14 +222,14 @@ describe('a disk that is not as it was', () => {
     // Now they can be had again: the way up begins anew.
     await world.until('b runs again', () => world.runs() === 60 && phase('trial')());
     await world.until('b is good', phase('good'));
-    await world.until('that is told', async () => (await reason()) === 'Good');
+    await world.until('the state is reported', async () => (await reason()) === 'Good');
   });
 
   it('both copies of the state and all checkpoints torn', async () => {
     await withGood();
     for (const path of [...payloadsOnDisk(), ...stateFiles(AGENT_DIRECTORY).filter((file) => world.host.files.has(file))]) corrupt(path);
     await finds('a runs again, through a trial', () => world.runs() === 50 && phase('good')());
-    await world.until('that is told', async () => (await reason()) === 'Good');
+    await world.until('the state is reported', async () => (await reason()) === 'Good');
   });
 
   it('a full disk: what runs goes on, the status says why, and it goes on when there is room', async () => {
@@ -237,7 +243,7 @@ describe('a disk that is not as it was', () => {
     };
     await world.push('b', payload(60));
     await world.assign('b');
-    await world.until('it is told', async () => (await message()).includes('No space left on device'));
+    await world.until('the state is reported', async () => (await message()).includes('No space left on device'));
     expect([world.runs(), await reason()]).toEqual([50, 'Unavailable']);
     isFull = false;
     await world.until('b is good', () => world.runs() === 60 && phase('good')());
@@ -273,7 +279,7 @@ describe('a ConfigMap that is not left alone', () => {
     }
     const last = 299;
     await world.until('the last runs', () => world.runs() === last && phase('good')());
-    await world.until('that is told', async () => (await reason()) === 'Good' && (await world.status()).error === undefined);
+    await world.until('the state is reported', async () => (await reason()) === 'Good' && (await world.status()).error === undefined);
     expect(world.starts()).toBeLessThanOrEqual(68);
     expect(world.state?.rejected).toEqual([]);
   });

@@ -10,7 +10,7 @@ async function validate(body: string, minor = 36) {
 }
 
 describe('validateFleet', () => {
-  it('judges each distinct configuration once', async () => {
+  it('validates each distinct configuration once', async () => {
     const body = `baseline: {variables: {pods: 100}, kubeletConfiguration: {maxPods: "{{ pods }}"}}
 groups: [{name: a, kubeletConfiguration: {podsPerCore: 1}}]
 hosts: [{name: "n[1:500]"}, {name: "m[1:500]", groups: [a]}, {name: "o[1:500]", variables: {pods: 50}}]
@@ -56,7 +56,7 @@ hosts: [{name: n2, groups: [a]}]
     expect((await validate(body('{imageGCHighThresholdPercent: 85}'))).lines).toEqual([]);
   });
 
-  it('judges by the minor, flags too', async () => {
+  it('validates by the minor, flags included', async () => {
     const body =
       'hosts: [{name: n1, kubeletExtraArgs: [{name: pod-infra-container-image, value: x}], kubeletConfiguration: {failSwapOn: false, crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}]\n';
     expect((await validate(body, 30)).lines).toEqual([

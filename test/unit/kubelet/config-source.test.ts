@@ -82,7 +82,7 @@ describe('parseConfigStatus', () => {
     expect(status).toEqual({ active: IDENTITY, assigned: { ...IDENTITY, name: 'b' }, lastKnownGood: null, error: 'no' });
     expect(formatConfigStatus(status ?? LOCAL_STATUS)).toEqual(written);
   });
-  it('tells all local from never there', () => {
+  it('distinguishes a local status from a missing one', () => {
     expect(parseConfigStatus({})).toEqual(LOCAL_STATUS);
     expect(parseConfigStatus(undefined)).toBeNull();
     expect(formatConfigStatus(LOCAL_STATUS)).toEqual({});

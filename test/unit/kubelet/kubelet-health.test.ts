@@ -63,7 +63,7 @@ describe('waitForHealthyKubelet', () => {
     expect([clock.elapsedMs, host.roundTrips, reporter.events]).toEqual([0, 1, []]);
   });
 
-  it('waits, and says every ten seconds what it waits for', async () => {
+  it('reports its progress every ten seconds', async () => {
     const { host, clock, reporter, wait } = world();
     clock.at(25_000, healthy(host));
     await wait();
@@ -114,7 +114,7 @@ describe('waitForHealthyKubelet', () => {
     expect(asked).toEqual([expect.arrayContaining(['--unit=kubelet', '--since=-25s'])]);
   });
 
-  it('says no more than a few lines of what it found', async () => {
+  it('shortens a long cause', async () => {
     const it = world();
     crashLoop(it, SWAP.replace('running with swap', `${'x'.repeat(40_000)} running with swap`).replace('swap is not', 'swap is'), 30);
     expect((await failureOf(it.wait())).message.length).toBeLessThan(800);
@@ -127,7 +127,7 @@ describe('waitForHealthyKubelet', () => {
     expect(error.message).toContain('after 20s: swap is on. Disable swap');
   });
 
-  it('goes on waiting when what it dies of may heal, and asks for the journal once a crash', async () => {
+  it('keeps waiting for a temporary cause, and reads the journal once per crash', async () => {
     const it = world();
     crashLoop(it, NO_RUNTIME, 4);
     it.clock.at(45_000, () => {
@@ -161,7 +161,7 @@ describe('waitForHealthyKubelet', () => {
     expect(clock.elapsedMs).toBe(0);
   });
 
-  it('does not take the crashes from before its time for its own', async () => {
+  it('ignores crashes from before the wait', async () => {
     // Before a join the unit of the packages dies every ten seconds, and `systemctl restart` does not reset systemd's counter.
     const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
     it.unit.journal = `${`Started kubelet.service - kubelet: The Kubernetes Node Agent.\n${MISSING_CONFIG}\n`.repeat(5)}Started kubelet.service - kubelet: The Kubernetes Node Agent.\n`;
@@ -182,7 +182,7 @@ describe('waitForHealthyKubelet', () => {
     expect((await failureOf(it.wait())).message).toContain('unit active (running)');
   });
 
-  it('counts anew when the counter was reset meanwhile', async () => {
+  it('restarts counting after a reset of the counter', async () => {
     const it = world(fakeUnit({ activeState: 'activating', subState: 'auto-restart', restarts: 9 }));
     it.clock.at(1_000, () => {
       it.unit.state = { ...it.unit.state, restarts: 0 };
@@ -196,12 +196,12 @@ describe('waitForHealthyKubelet', () => {
     ['masked', { loadState: 'masked', unitFileState: 'masked' }, 'kubelet.service is masked'],
     ['not there', { loadState: 'not-found', unitFileState: '' }, 'kubelet.service does not exist'],
     ['without its binary', { activeState: 'activating', subState: 'auto-restart', execMainStatus: 203 }, '203/EXEC'],
-  ])('says that the unit is %s', async (_, state, cause) => {
+  ])('reports a unit that is %s', async (_, state, cause) => {
     const { wait } = world(fakeUnit(state));
     expect((await failureOf(wait({ url: URL, timeoutMs: 5_000 }))).message).toContain(cause);
   });
 
-  it('says so where systemd does not answer', async () => {
+  it('reports an unknown unit state', async () => {
     const host = fakeHost({ units: null });
     const wait = waitForHealthyKubelet({ host, cluster: null, clock: fakeClock(), reporter: recordingReporter() }, 'p', {
       url: URL,

@@ -79,7 +79,7 @@ describe('an agent that the API server refuses', () => {
 });
 
 describe('the report of an agent', () => {
-  it('says at no moment what does not belong together', async () => {
+  it('never shows an inconsistent report as final', async () => {
     world = newWorld({ timing: { trialMs: 30_000 } });
     world.behaviours.set(60, { crashesAfter: 5 });
     const seen = new Set<string>();

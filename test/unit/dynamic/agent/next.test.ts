@@ -7,7 +7,7 @@ import { candidate, healthy, START, testAgent } from './support.ts';
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;
 
 describe('a trial', () => {
-  it('is told as one when the kubelet was seen healthy, and not before', () => {
+  it('is reported only after the kubelet was observed healthy', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     expect(conditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
@@ -63,7 +63,7 @@ describe('a trial', () => {
     expect(conditionOf(agent.state)).toEqual({ status: 'False', reason: 'FallenBack', message: `${cause}; runs the local configuration` });
   });
 
-  it('gives a kubelet that somebody stops, or restarts, 45 s', () => {
+  it('allows 45 s for a kubelet that an administrator stops or restarts', () => {
     const stopped = () =>
       healthy('a', {
         unit: { activeState: 'inactive', subState: 'dead', restarts: 0 },
@@ -121,7 +121,7 @@ describe('a trial', () => {
     expect(agent.state.phase).toBe('good');
   });
 
-  it('begins anew after every break', () => {
+  it('restarts after every interruption', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS - 10);
@@ -177,7 +177,7 @@ describe('what was good', () => {
 });
 
 describe('a switch that fails', () => {
-  it('is tried again, later each time, and told', () => {
+  it('is retried with growing delays and reported', () => {
     const agent = testAgent();
     agent.state = { ...agent.state };
     const failing = { kind: 'switch-failed', id: 99, why: 'no space left on device', damaged: false } as const;
@@ -202,7 +202,7 @@ describe('a switch that fails', () => {
 });
 
 describe('what was rejected', () => {
-  it('is not run again until somebody says so, once a word', () => {
+  it('is retried only after a new value of the annotation', () => {
     const agent = testAgent();
     const crashing = () => healthy('a', { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } });
     agent.assign('A@1', 'a');
@@ -233,7 +233,7 @@ describe('what was rejected', () => {
 });
 
 describe('an agent that starts', () => {
-  it('goes on where it was, with a trial anew', () => {
+  it('continues, with a new trial', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS - 5);
@@ -261,7 +261,7 @@ describe('an agent that starts', () => {
     expect(agent.pointer).toBe('b');
   });
 
-  it('has nothing to look at while the local configuration runs', () => {
+  it('needs no checks while the local configuration runs', () => {
     const agent = testAgent();
     agent.reboot();
     expect(dueAt(agent.state)).toBeNull();

@@ -57,7 +57,7 @@ describe('kernel parameters', () => {
         content: 'net.ipv4.ip_forward = 1\nnet.ipv4.ip_local_port_range = 1024 65000\nnet.bridge.bridge-nf-call-iptables = 1\n',
       }),
       { kind: 'set-sysctl', name: 'net.ipv4.ip_forward', value: '1', reason: 'it is 0' },
-      { kind: 'set-sysctl', name: 'net.bridge.bridge-nf-call-iptables', value: '1', reason: 'it does not exist yet' },
+      { kind: 'set-sysctl', name: 'net.bridge.bridge-nf-call-iptables', value: '1', reason: 'it is not there yet' },
     ]);
   });
 

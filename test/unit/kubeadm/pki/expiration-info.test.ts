@@ -113,7 +113,7 @@ describe('the verdict on the certificates of a control plane', () => {
     ]);
     expect(notes({ '/etc/kubernetes/admin.conf': other.text('/etc/kubernetes/admin.conf'), [`${PKI}/etcd/ca.crt`]: 'x' })).toEqual([
       'admin.conf: it was not issued by the authority on this host (CN=kubernetes)',
-      'etcd-ca: it contains no certificate',
+      'etcd-ca: it holds no certificate',
     ]);
     expect(notes({}, later(366 * 86_400)).slice(0, 2)).toEqual([
       'admin.conf: it expired on 2027-11-21T23:16:05.000Z',

@@ -20,7 +20,7 @@ it.each<[KubeletAcceptance, unknown]>([
   [{ ...refused, isHost: true }, []],
   [
     { verdict: 'unknown', why: 'no output within 20 s' },
-    [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not be asked .*: it said nothing/) }],
+    [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not be asked .*: no output/) }],
   ],
 ])('makes findings of %j', (acceptance, findings) => {
   expect(kubeletConfigAccepted(acceptance, 'v1.36.2')).toEqual(findings);

@@ -131,7 +131,7 @@ describe('explainHostKubelet', () => {
     };
     expect(await found('unix:///a.sock')).toEqual([]);
     expect(await found('unix:///b.sock')).toEqual([
-      "containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml says unix:///b.sock, the configuration file unix:///a.sock: kubeadm's next upgrade writes unix:///b.sock",
+      "containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml sets unix:///b.sock, but the configuration file unix:///a.sock: kubeadm's next upgrade writes unix:///b.sock",
     ]);
   });
 

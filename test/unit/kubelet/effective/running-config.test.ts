@@ -138,7 +138,7 @@ describe('layerRunningConfig', () => {
     expect(running.layered.config.clusterDomain).toBeUndefined();
   });
 
-  it('tells what the kubelet passes over', () => {
+  it('reports fields that the kubelet ignores', () => {
     const { problems } = layer({
       configFile: file('maxPodz: 5\n'),
       flags: [{ name: 'max-pods', value: 'many', source: EXTRA }],

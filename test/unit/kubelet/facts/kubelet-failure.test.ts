@@ -82,7 +82,7 @@ describe('explainKubeletFailure', () => {
     expect(failure.fatal).toBe(fatal);
   });
 
-  it('covers every journal there is', () => {
+  it('covers every journal fixture', () => {
     const folder = (version: string): string[] =>
       readdirSync(new URL(`../../host/facts/fixtures/${version}`, import.meta.url)).map((file) => `${version}/${file.replace('.txt', '')}`);
     expect(Object.keys(CAUSES).sort()).toEqual([...folder('kubelet-1.21'), ...folder('kubelet-1.36')].sort());

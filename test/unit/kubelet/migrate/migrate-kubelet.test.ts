@@ -267,7 +267,7 @@ describe('migrateKubelet', () => {
     expect(migration.flags.map(({ name, value }) => `${name}=${value}`)).toEqual(kept);
   });
 
-  it('says what follows from a flag that is a field now', () => {
+  it('reports the effect of a flag that became a field', () => {
     const { steps: reported } = migrate(HEADER, [36, 36], ['--node-status-update-frequency=20s', '--tls-cert-file=node.crt']);
     expect(reported.map(stepText)).toEqual([
       'moved: --node-status-update-frequency: to nodeStatusUpdateFrequency: 20s',
@@ -283,7 +283,7 @@ describe('migrateKubelet', () => {
     ]);
   });
 
-  it('says what each removed flag without a field became', () => {
+  it('explains each removed flag without a field', () => {
     const unsaid = [...catalogue.flags.values()].filter(
       ({ flag, removedIn, field }) => removedIn !== null && removedIn > 20 && field === null && !FLAG_ENDS.has(flag),
     );
@@ -291,7 +291,7 @@ describe('migrateKubelet', () => {
     expect([...FLAG_ENDS.keys()].filter((name) => !catalogue.flags.has(name))).toEqual([]);
   });
 
-  it('tells which defaults are others, and writes the old ones down when asked', () => {
+  it('reports changed defaults, and keeps the old values on request', () => {
     const text = `${HEADER}kubeAPIQPS: 20\n`;
     const outcome = migrate(text, [26, 27]).steps.map(({ did, what }) => `${did} ${what}`);
     expect(outcome).toEqual(['changes eventBurst', 'changes eventRecordQPS', 'changes kubeAPIBurst', 'changes memoryThrottlingFactor']);

@@ -68,7 +68,7 @@ describe('the rules', () => {
 });
 
 describe('validateKubeletConfiguration', () => {
-  it('says where, what and how to fix it, all at once and in order', () => {
+  it('reports position, error and hint of all problems in order', () => {
     const { problems } = validate('port: -1\nevictionHard:\n  memory.free: 1%\nfeatureGates:\n  NodeSwop: true\nmaxPods: ten');
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
@@ -80,7 +80,7 @@ describe('validateKubeletConfiguration', () => {
     `);
   });
 
-  it('points at what is written when the fault lies in a default', () => {
+  it('reports the position of a given field when the error is in a default', () => {
     const { problems } = validate('maxPods: 5\nenforceNodeAllocatable:\n- pods\n- kube-reserved');
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
@@ -89,7 +89,7 @@ describe('validateKubeletConfiguration', () => {
     `);
   });
 
-  it('says nothing that rests on a value it could not read', () => {
+  it('drops findings that depend on an unreadable value', () => {
     expect(named(validate('imageGCHighThresholdPercent: high\nimageGCLowThresholdPercent: 90').problems)).toEqual([
       'imageGCHighThresholdPercent CONFIG_WRONG_TYPE',
     ]);
@@ -98,14 +98,14 @@ describe('validateKubeletConfiguration', () => {
     ]);
   });
 
-  it('goes on where only strictness fails', () => {
+  it('continues after errors of strict decoding', () => {
     const yaml = 'port: -1\nnonsense: 1';
     expect(named(validate(yaml).problems)).toEqual(['nonsense CONFIG_UNKNOWN_FIELD', 'port KUBELET_OUT_OF_RANGE']);
     expect(validate('nonsense: 1').ok).toBe(false);
     expect(validate('nonsense: 1', { lenient: true })).toMatchObject({ ok: true, problems: [{ severity: 'warning' }] });
   });
 
-  it('judges a kubelet newer than the catalogue by the newest it knows', () => {
+  it('validates a kubelet newer than the catalogue by the newest known minor', () => {
     expect(validate('nonsense: 1\nfeatureGates: {NewThing: true}', { minor: 37 })).toMatchObject({
       ok: true,
       problems: [
@@ -161,7 +161,7 @@ describe('validateKubeletConfiguration', () => {
     `);
   });
 
-  it('warns of what is not safe to change on a running node', () => {
+  it('warns about changes that are unsafe on a running node', () => {
     const { ok, problems } = validate('maxPods: 50\ncgroupDriver: systemd\nkubeAPIQPS: 7', { running: { maxPods: 100 } });
     expect(ok).toBe(true);
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
