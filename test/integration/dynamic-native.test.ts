@@ -268,7 +268,7 @@ describe('dynamic assign', () => {
     const noKey = await dynamic('assign', 'n1', '--configmap', 'kube-system/b/other');
     expect([noKey.code, noKey.stderr]).toEqual([2, expect.stringContaining('has no key other, only kubelet')]);
     const nothing = await dynamic('assign', 'n1', '--configmap', 'kube-system/c');
-    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining('there is no ConfigMap kube-system/c')]);
+    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining('ConfigMap kube-system/c does not exist')]);
     expect((await dynamic('assign', 'n1', 'n7', '--configmap', 'kube-system/b')).stderr).toContain(
       'n7: https://cluster.test:6443 has no such Node',
     );

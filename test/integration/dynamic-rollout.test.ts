@@ -287,7 +287,7 @@ describe('dynamic assign of many nodes', () => {
     for (const node of ['n1', 'n2'])
       expect(stderr).toMatch(
         new RegExp(
-          `${node}: replaced: assigned ${other} by bob@ws2 at 2030-\\S+Z, in place of ${mine}: left as it is.*\\[ASSIGNMENT_REPLACED\\]`,
+          `${node}: replaced: assigned ${other} by bob@ws2 at 2030-\\S+Z instead of ${mine}; not changed.*\\[ASSIGNMENT_REPLACED\\]`,
         ),
       );
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: nameOf(other), n3: 'local', n4: 'local' });
@@ -313,7 +313,7 @@ describe('dynamic assign of many nodes', () => {
     const { code, stdout, stderr } = await dynamic('assign', 'n1', 'n2', '--configmap', mine, '--on-failure', 'revert');
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: 'local' });
-    expect(stderr).toContain(`n1: replaced: assigned ${other} by an unknown client, in place of ${mine}`);
+    expect(stderr).toContain(`n1: replaced: assigned ${other} by an unknown client instead of ${mine}`);
     expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 assigned by another operator.\n']);
   });
 
