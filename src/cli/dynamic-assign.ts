@@ -94,14 +94,14 @@ async function assign(
 }
 
 const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
-  ['passed', 'updated'],
+  ['updated', 'updated'],
   ['unchanged', 'unchanged'],
   ['rolled-back', 'rolled back'],
   ['not-rolled-back', 'not rolled back'],
   ['failed', 'failed'],
-  ['unreached', 'not reached'],
+  ['unreachable', 'unreachable'],
   ['replaced', 'assigned by another operator'],
-  ['under-way', 'in progress'],
+  ['in-progress', 'in progress'],
   ['waiting', 'not started'],
 ];
 

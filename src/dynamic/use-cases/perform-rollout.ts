@@ -38,7 +38,7 @@ export interface RolloutPorts extends RunTime {
 
 /** How a rollout ended. */
 export interface RolloutEnd {
-  /** 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node fell back; 3: none could be begun. */
+  /** 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node rejected or rolled back its configuration; 3: none could be begun. */
   readonly exitCode: ExitCode;
   /** A line for each node that is not updated. */
   readonly problems: readonly Problem[];

@@ -63,8 +63,7 @@ function readKubeletConf(conf: FileFact | null, current: FileFact | null): Pick<
       return { certificates: [{ role: 'client', path: KUBELET_CONF, pem: decode(user.certData), key }, ...ca], issue: null };
     }
     if (user?.certFile === KUBELET_CLIENT_PEM) return { certificates: [pair('client', KUBELET_CLIENT_PEM, current), ...ca], issue: null };
-    const why =
-      user?.certFile === undefined ? 'names no client certificate' : `names ${user.certFile}, which is not the standard path`;
+    const why = user?.certFile === undefined ? 'names no client certificate' : `names ${user.certFile}, which is not the standard path`;
     return { certificates: ca, issue: `${KUBELET_CONF} ${why}` };
   } catch (error) {
     if (!isAppError(error)) throw error;
