@@ -61,7 +61,7 @@ const UNSAFE = new Map([
  * contain `duration`.
  */
 const NANOSECONDS_TOO = new Set(['logging.flushFrequency']);
-const LIVE_CHANGES = new Set(['safe', 'drain', 'restart-pods', 'unsafe']);
+const LIVE_CHANGES = new Set(['safe', 'drain', 'new-pods-only', 'unsafe']);
 const STAGES = new Set(['ALPHA', 'BETA', 'GA', 'DEPRECATED']);
 const DEPRECATIONS = new Set(['to-be-removed', 'use-config-file', 'use-other-flag', 'leaked-cadvisor-flag']);
 const FLAG_GROUPS = new Set(['config', 'kubelet', 'global']);

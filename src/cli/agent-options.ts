@@ -8,7 +8,7 @@ import { SECONDS_OF_A_DAY } from './options.ts';
 import { flagChoice, flagText } from './request-parts.ts';
 
 const LISTEN = '127.0.0.1:10246';
-const DEFAULTS = { trial: '10m', allow: 'restart-pods', keep: '5', spread: '10s', listen: LISTEN } as const;
+const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s', listen: LISTEN } as const;
 
 /** Options of `agent`, and of `dynamic enable` for the agent that it installs. */
 export function addAgentOptions(command: Command): Command {
@@ -20,7 +20,7 @@ export function addAgentOptions(command: Command): Command {
           '--allow <class>',
           'most disruptive change allowed on a running node; changes that need a drain are also applied to cordoned nodes',
         )
-          .choices(['safe', 'restart-pods', 'drain', 'unsafe'])
+          .choices(['safe', 'new-pods-only', 'drain', 'unsafe'])
           .default(DEFAULTS.allow),
       )
       .option('--keep <count>', 'number of unused checkpoints to keep', DEFAULTS.keep)
@@ -47,7 +47,7 @@ export interface AgentPolicy {
 export function agentPolicy(options: CommandOptions): AgentPolicy {
   return {
     trialMs: durationOf(options, 'trial'),
-    allow: flagChoice(options, 'allow', ['safe', 'restart-pods', 'drain', 'unsafe']),
+    allow: flagChoice(options, 'allow', ['safe', 'new-pods-only', 'drain', 'unsafe']),
     spareCheckpoints: countOf(options, 'keep'),
     spreadMs: spreadOf(options),
     listen: addressOf(options),

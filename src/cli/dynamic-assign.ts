@@ -41,7 +41,7 @@ export type AssignedRequest =
   | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
 
 /**
- * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY | --file F`, batch by batch. Exit code 5 when the only node fell back, or all have back what
+ * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY | --file F`, batch by batch. Exit code 5 when the only node rejected or rolled back the configuration, or all have back what
  * they had; 4 when only some nodes are there.
  */
 export async function runDynamicAssign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
@@ -94,14 +94,14 @@ async function assign(
 }
 
 const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
-  ['passed', 'updated'],
+  ['updated', 'updated'],
   ['unchanged', 'unchanged'],
   ['rolled-back', 'rolled back'],
   ['not-rolled-back', 'not rolled back'],
   ['failed', 'failed'],
-  ['unreached', 'not reached'],
+  ['unreachable', 'unreachable'],
   ['replaced', 'assigned by another operator'],
-  ['under-way', 'in progress'],
+  ['in-progress', 'in progress'],
   ['waiting', 'not started'],
 ];
 

@@ -93,8 +93,8 @@ export async function runDynamicHistory(services: Services, { node, cluster: nam
 const WORDS: Readonly<Record<string, string>> = {
   KubeletConfigGood: 'good',
   KubeletConfigRejected: 'rejected',
-  KubeletConfigFallenBack: 'fell back',
-  KubeletConfigUnavailable: 'not to be had',
+  KubeletConfigFallenBack: 'rolled back',
+  KubeletConfigUnavailable: 'unavailable',
   KubeletConfigAssignmentLost: 'assignment lost',
 };
 

@@ -49,7 +49,7 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
         node: { ...nodeDocument(validated) },
         ...(error === null ? {} : { problems: error.problems.map(formatProblem) }),
       };
-      print('ROLLOUT_NODE', ENDED[stage], { host: name, level: stage === 'passed' ? 'info' : 'warning', data });
+      print('ROLLOUT_NODE', ENDED[stage], { host: name, level: stage === 'updated' ? 'info' : 'warning', data });
     },
     blocked: (down) =>
       print('ROLLOUT_BLOCKED', `waiting: ${namesText(down)} ${down.length === 1 ? 'is' : 'are'} down`, { level: 'warning' }),
@@ -62,21 +62,21 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
 }
 
 const ENDED = {
-  waiting: 'not begun',
-  'under-way': 'in progress',
-  passed: 'is there',
+  waiting: 'not started',
+  'in-progress': 'in progress',
+  updated: 'updated',
   failed: 'failed',
-  unreached: 'was down or deleted, and did not come',
-  replaced: 'was assigned something else by another operator',
+  unreachable: 'unreachable: the node is down or deleted',
+  replaced: 'assigned by another operator',
 } as const;
 
 /** `7/50 nodes · batch 3: edge-003 trial, edge-004 waiting · 2 down · 1 failed`. */
 function progressLine(nodes: readonly RolloutOutcome[], batch: string): string {
   const of = (stage: RolloutOutcome['stage']): readonly RolloutOutcome[] => nodes.filter((node) => node.stage === stage);
-  const inProgress = of('under-way').map(({ name, validated }) => `${name} ${validated.verdict.state}`);
+  const inProgress = of('in-progress').map(({ name, validated }) => `${name} ${validated.verdict.state}`);
   const down = nodes.filter(({ validated }) => !validated.config.isReady).length;
   const parts = [
-    `${of('passed').length}/${nodes.length} nodes`,
+    `${of('updated').length}/${nodes.length} nodes`,
     inProgress.length === 0
       ? ''
       : `${batch}${batch === '' ? '' : ': '}${inProgress.slice(0, 6).join(', ')}${inProgress.length > 6 ? ', …' : ''}`,

@@ -178,7 +178,7 @@ async function runOne(
       directory: AGENT_DIRECTORY,
       localConfig: CONFIG_YAML,
       namespace: optionOf(command, '--namespace') ?? AGENT_NAMESPACE,
-      allow: (optionOf(command, '--allow') ?? 'restart-pods') as LiveChange,
+      allow: (optionOf(command, '--allow') ?? 'new-pods-only') as LiveChange,
       timing: { ...DEFAULT_TIMING, trialMs: trial === null ? trialMs : Number(trial / 1_000_000n) },
       spareCheckpoints: 5,
       spreadMs: 1_000,

@@ -1,33 +1,66 @@
 import { describeIdentity, describeSource, RETRY_ANNOTATION, sameIdentity, sameSource } from '../kubelet/config-source.ts';
-import { ASSIGNMENT_LOST_REASON, GOOD_REASON, NOT_PROVEN, STARTING_REASON, TRIAL_REASON, UNAVAILABLE_REASON } from './agent/status.ts';
+import {
+  ASSIGNMENT_LOST_REASON,
+  GOOD_REASON,
+  isTrialPaused,
+  REJECTED_REASON,
+  STARTING_REASON,
+  TRIAL_REASON,
+  UNAVAILABLE_REASON,
+} from './agent/status.ts';
 import type { ConfigEvent } from './config-event.ts';
-import { findConfigError } from './error-texts.ts';
+import { type ConfigErrorCode, findConfigError } from './error-texts.ts';
 import type { NodeConfig } from './node-config.ts';
 
 /**
- * `off`: nobody on the node reads what it is assigned · `local`: nothing is assigned, nothing runs but the local configuration · `waiting`: assigned,
- * and not reported yet · `trial`: it runs, for less than ten minutes · `good`: it runs and is the last known good · `fell-back`: it was refused, the
- * last known good or the local one runs · `not-synced`: it can't be fetched, what ran goes on · `looping`: the kubelet took it and does not come up · `reporting`: the agent writes a report, what the
- * Node says now does not belong together.
+ * State of a node's dynamic configuration.
+ *
+ * - `off`: neither kubelet nor agent reads the assignment.
+ * - `local`: nothing is assigned; the local configuration runs.
+ * - `waiting`: assigned and not reported yet.
+ * - `trial`: the configuration runs, but not yet for the duration of a trial (ten minutes by default).
+ * - `good`: the configuration runs and is the last known good.
+ * - `rejected`: the configuration was refused before it ran; the last known good or the local configuration
+ *   runs.
+ * - `rolled-back`: the configuration ran and failed; the last known good or the local configuration runs.
+ * - `not-synced`: the ConfigMap cannot be read; the previous configuration keeps running.
+ * - `looping`: the kubelet started with the configuration and has not reported since.
+ * - `reporting`: the agent is writing a report, and the two parts on the Node do not belong together yet.
  */
-export type ConfigState = 'off' | 'local' | 'waiting' | 'trial' | 'good' | 'fell-back' | 'not-synced' | 'looping' | 'reporting';
+export type ConfigState =
+  | 'off'
+  | 'local'
+  | 'waiting'
+  | 'trial'
+  | 'good'
+  | 'rolled-back'
+  | 'rejected'
+  | 'not-synced'
+  | 'looping'
+  | 'reporting';
 
 export interface ConfigVerdict {
   readonly state: ConfigState;
-  /** When the kubelet last changed its configuration; of `not-synced`, since when it cannot be read. Null: not known. */
+  /**
+   * Time of the last configuration change; for `not-synced`, the time of the first failed read. Null:
+   * unknown.
+   */
   readonly since: Date | null;
-  /** A clause; null: there is nothing to say. */
+  /** Reason as a clause; null: none. */
   readonly why: string | null;
   readonly hint: string | null;
 }
 
-/** A kubelet that said it restarts and has not reported after this long does not come up: notice and start take up to a minute. */
+/**
+ * A kubelet that announced a restart and has not reported after this time is in a crash loop: a start takes
+ * up to a minute.
+ */
 const LOOP_MS = 60_000;
 
-/** Says what became of a node's assignment. @param event the last word of its kubelet, where it is known */
+/** Assesses a node's configuration. @param event the last Event of its kubelet, if known */
 export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, now: Date): ConfigVerdict {
   const changedAt = event?.at ?? config.word?.since ?? null;
-  /** The agent tells the real cause, upstream's texts a kind of it. */
+  /** The agent's message has the cause; the error text of the status only its category. */
   const reported = (otherwise: string | null): string | null => config.word?.message ?? otherwise;
   const verdict = (state: ConfigState, why: string | null = null, hint: string | null = null): ConfigVerdict => ({
     state,
@@ -37,7 +70,7 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
   });
   const { status, source } = config;
   if (source.issue !== null)
-    return verdict('not-synced', `what is assigned is wrong: ${source.issue}`, 'Assign another, or reset the node');
+    return verdict('not-synced', `invalid assignment: ${source.issue}`, 'Assign another ConfigMap, or reset the node');
   if (status === null) return source.source === null ? verdict('off') : verdict('off', ...whyOff(config));
   if (event !== null && isStatusOlder(config, event)) {
     if (now.getTime() - event.at.getTime() >= LOOP_MS) return verdict('looping', whyLooping(config, event), LOOPING_HINT);
@@ -50,40 +83,57 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
   if (source.source === null) {
     if (assigned !== null) return verdict('waiting', notReady ?? 'the kubelet has not returned to its local configuration yet');
     const left =
-      error === null ? null : 'the error reported is of an assignment that is gone: it stays until the kubelet restarts, and means nothing';
+      error === null
+        ? null
+        : 'the reported error belongs to a previous assignment and can be ignored: the kubelet clears it at its next restart';
     if (config.backend === 'native') return verdict('local', left ?? notReady);
     return verdict('local', left ?? (config.word?.reason === ASSIGNMENT_LOST_REASON ? config.word.message : null));
   }
-  // An error that is not one of the kubelet's is the agent's word of what it ran.
+  // An unknown error text is the agent's message about a configuration that ran.
   if (known !== null && !known.rolledBack)
     return verdict('not-synced', config.word?.reason === UNAVAILABLE_REASON ? config.word.message : known.cause, known.hint);
   if (!sameSource(assigned, source.source)) return verdict('waiting', ...whyNotReported(config, notReady));
   if (error === null && !sameIdentity(assigned, active) && isOnItsWay(config)) return verdict('waiting', notReady ?? NOT_SEEN);
   if (error !== null || !sameIdentity(assigned, active))
-    return verdict('fell-back', reported(known?.cause ?? error), config.word === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name));
+    return verdict(
+      isRejected(config, known?.code) ? 'rejected' : 'rolled-back',
+      reported(known?.cause ?? error),
+      config.word === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name),
+    );
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);
   return config.isTrialHealthy
-    ? verdict('trial', notReady ?? (config.word?.message.includes(NOT_PROVEN) ? config.word.message : null))
+    ? verdict('trial', notReady ?? (config.word !== null && isTrialPaused(config.word.message) ? config.word.message : null))
     : verdict('waiting', notReady ?? NOT_SEEN);
 }
 
-/** An Event is about an earlier change; a condition that was False before has an earlier transition. */
+/** Event and condition may be older than the sync error: their times are not used. */
 function notSyncedSince({ report, word }: NodeConfig): Date | null {
   const since = new Date(report?.errorSince ?? Number.NaN);
   if (!Number.isNaN(since.getTime())) return since;
   return word?.reason === UNAVAILABLE_REASON ? word.since : null;
 }
 
-/** An agent reads an assignment within a second, and reports it even where it cannot use it. */
+/**
+ * Whether the configuration was refused before it ran. A kubelet up to 1.23 reports that only by the text of
+ * its error.
+ */
+function isRejected({ word }: NodeConfig, code: ConfigErrorCode | undefined): boolean {
+  return word === null ? code === 'LOAD_FAILED' || code === 'VALIDATION_FAILED' : word.reason === REJECTED_REASON;
+}
+
+/** An agent reads an assignment within a second and reports it even if the assignment is unusable. */
 function whyNotReported({ backend, report }: NodeConfig, notReady: string | null): readonly [string | null, string | null] {
   if (backend === 'native') return [notReady, null];
   const last = `the agent has not reported this assignment; no report since ${report?.at ?? 'the assignment'}`;
-  return [notReady === null ? last : `${notReady}; ${last}`, 'If that lasts, dynamic inspect with the host of the node shows the cause'];
+  return [notReady === null ? last : `${notReady}; ${last}`, 'If the state lasts, find the cause with kubeletadm dynamic inspect HOST'];
 }
 
-const NOT_SEEN = 'the kubelet was not seen healthy with it yet';
+const NOT_SEEN = 'the kubelet has not been observed healthy with this configuration yet';
 
-/** What an agent reports as active was seen: the condition, which is written before, may be ahead of it. */
+/**
+ * The agent observed the active configuration. The condition is written first and may be ahead of the
+ * annotation.
+ */
 function isOnItsWay({ word }: NodeConfig): boolean {
   return word !== null && [STARTING_REASON, TRIAL_REASON, GOOD_REASON].includes(word.reason);
 }
@@ -92,11 +142,12 @@ function isOnItsWay({ word }: NodeConfig): boolean {
 function agentHint(node: string): string {
   return `Assign another ConfigMap, or run kubeletadm dynamic reset ${node}. To try the same configuration again: kubectl annotate node ${node} --overwrite ${RETRY_ANNOTATION}=$(date +%s)`;
 }
-const SEE_LOG = 'Look into the log of the kubelet: journalctl -u kubelet';
+const SEE_LOG = 'Check the log of the kubelet: journalctl -u kubelet';
 
 /**
- * Whether the reported status is older than the last restart of the kubelet: its Event names a configuration that the status does not show as assigned. An Event
- * from before a later heartbeat of the kubelet proves nothing: the Event of the change that followed was lost, or a repair changed the store.
+ * Whether the reported status is older than the last restart of the kubelet: its Event names a configuration
+ * that the status does not show as assigned. An Event older than a heartbeat of the kubelet proves nothing: a
+ * later Event was lost, or a repair changed the store.
  */
 function isStatusOlder({ backend, status, heartbeat }: NodeConfig, event: ConfigEvent): boolean {
   if (backend !== 'native' || sameIdentity(event.identity, status?.assigned ?? null)) return false;
@@ -119,19 +170,19 @@ function timeText(at: Date): string {
 function whyLooping({ issues, source }: NodeConfig, { identity, at }: ConfigEvent): string {
   const unread =
     identity !== null && !sameSource(identity, source.source)
-      ? '; what was assigned since is not read, for that happens 10 s after a start'
+      ? '; later assignments are not read, because the kubelet reads them only 10 s after a start'
       : '';
   const seen = issues.length === 0 ? '' : ` (${issues.join('; ')})`;
-  return `the kubelet took ${configText(identity)} at ${timeText(at)} and has not come up since${seen}${unread}; there is no way back by itself, and after ten minutes it becomes the last known good`;
+  return `the kubelet started with ${configText(identity)} at ${timeText(at)} and has not reported since${seen}${unread}; kubelets up to 1.23 do not roll back from a crash loop, and after ten minutes this configuration becomes the last known good`;
 }
 
-const LOOPING_HINT = 'Assign what is right or reset the node, then get it back with dynamic inspect --repair HOST';
+const LOOPING_HINT = 'Assign a valid configuration or reset the node, then repair the kubelet with dynamic inspect --repair HOST';
 
 function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
   const assigned = source.source === null ? '' : describeSource(source.source);
-  if (backend === 'agent') return [`no agent has reported: ${assigned} is not read`, 'Run dynamic enable with its host'];
+  if (backend === 'agent') return [`no agent has reported: ${assigned} is not read`, 'Install the agent: kubeletadm dynamic enable HOST'];
   return [
     `its kubelet ${kubeletVersion} has never reported a configuration: ${assigned} is not read`,
-    'Run dynamic enable with its host, which gives it the flags and looks at the API server',
+    'Run kubeletadm dynamic enable HOST, which sets the flags and checks the API server',
   ];
 }

@@ -2,23 +2,26 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource } from '../kubelet/config-source.ts';
 
-/** On a Node: who assigned its configuration and when, as JSON. Information for operators only: the node itself may write it. */
+/**
+ * Annotation of a Node with the author and the time of its assignment, as JSON. Informational only: the node
+ * itself can write it.
+ */
 export const ASSIGNED_BY_ANNOTATION = 'kubeletadm.dev/assigned-by';
 
-/** An operator, or the name of a program, and a time. */
 export interface Assigner {
   readonly by: string;
   readonly at: Date | null;
 }
 
-/** The text of the annotation. @param source null: the local configuration */
+/** Returns the text of the annotation. @param source null: the local configuration */
 export function formatAssignedBy(source: ConfigSource | null, { by, at }: { readonly by: string; readonly at: Date }): string {
   return JSON.stringify({ source: source === null ? 'local' : describeSource(source), by, at: at.toISOString() });
 }
 
 /**
- * Reads who made the assignment that a Node has now: from its annotation where that is about this source, else from managedFields (`manager kubectl-patch`).
- * @returns null where neither tells
+ * Returns the author of a Node's current assignment: from the annotation if it describes this source,
+ * otherwise from managedFields (`manager kubectl-patch`).
+ * @returns null when neither names one
  */
 export function readAssigner({ metadata }: KubeObject, source: ConfigSource | null): Assigner | null {
   const { managedFields } = metadata as unknown as { readonly managedFields?: Json };

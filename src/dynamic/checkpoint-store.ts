@@ -28,70 +28,79 @@ import { type AccessProblem, formatAccess, parseAccess } from './agent/access-pr
 import type { AgentState } from './agent/state.ts';
 import { formatStateFile, parseStateFile } from './agent/state-file.ts';
 
-/** A checkpoint as it is on disk. */
 export interface StoredCheckpoint {
   readonly hash: string;
-  /** Null: the manifest can't be read. */
+  /** Null: the manifest cannot be read. */
   readonly manifest: Manifest | null;
-  /** Null: a file is gone, torn or was changed. */
+  /** Null: a file is missing, truncated or modified. */
   readonly files: CheckpointFiles | null;
-  /** When it was written, in Unix seconds; 0 where that is not known. */
+  /** Write time in Unix seconds; 0 if unknown. */
   readonly writtenAt: number;
-  /** When the last of its files was written. */
+  /** Time of the last write to any of its files. */
   readonly changedAt: number;
 }
 
 export interface StoredAgent {
-  /** Null: no copy can be read, or there is none. */
+  /** Null: no state file exists, or none can be read. */
   readonly state: AgentState | null;
   readonly generation: number;
-  /** State files that are there and can't be read. */
+  /** Existing state files that cannot be read. */
   readonly damaged: readonly string[];
   readonly checkpoints: readonly StoredCheckpoint[];
-  /** Requests that the API server refused the agent when it last made them. */
+  /** Requests of the agent that the API server refused last time. */
   readonly access: readonly AccessProblem[];
-  /** What the next kubelet would run; null: the local configuration. */
+  /** Payload of the next kubelet start; null: the local configuration. */
   readonly pointer: string | null;
 }
 
-/** What an agent keeps on the disk of its node. Each method is whole or has no effect that counts, wherever it breaks off. */
+/**
+ * Files of an agent on the disk of its node. Every method is atomic: an interrupted call has no effect on
+ * readers.
+ */
 export interface CheckpointStore {
-  /** All that is there, with each checkpoint's content checked against its name. */
+  /** Loads everything and checks the content of each checkpoint against its name. */
   load(signal?: AbortSignal): Promise<StoredAgent>;
-  /** Writes the older of the two copies. */
+  /** Overwrites the older of the two copies. */
   saveState(state: AgentState, generation: number): Promise<void>;
-  /** Files that are whole are not written again: their times show that a kubelet started since has read them. Also repairs damaged ones. */
+  /**
+   * Intact files are not written again: their times show whether a kubelet started later has read them.
+   * Damaged files are repaired.
+   */
   saveCheckpoint(hash: string, files: CheckpointFiles, identity: ConfigIdentity): Promise<void>;
-  /** Null: not there, or damaged. */
+  /** Null: missing or damaged. */
   readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
-  /** Null: nothing is known of it. */
+  /** Null: no such checkpoint. */
   findCheckpoint(hash: string): Promise<StoredCheckpoint | null>;
   /**
-   * The operations after which the next start of the kubelet reads it; null: the local configuration.
-   * @param prepared what `readRollbackPointer` gives: the same hash is set by a rename, which needs no space on the disk
+   * Returns the operations that select the checkpoint for the next kubelet start; null: the local
+   * configuration.
+   * @param prepared result of `readRollbackPointer`: the same hash is set by a rename, which needs no disk
+   *   space
    */
   pointTo(hash: string | null, prepared?: string | null): readonly Operation[];
   readPointer(): Promise<string | null>;
-  /** The hash that a rollback can restore by a rename; null: none. */
+  /** The hash that a rollback restores by a rename; null: none. */
   readRollbackPointer(): Promise<string | null>;
   /**
-   * Takes the space for a rollback before a trial: writes the pointer of the rollback, and a file that `freeReserve` removes. Unneeded checkpoints are
-   * removed when the disk is full.
-   * @param hash what a rollback restores; null: the local configuration, which takes no space
-   * @throws what `host.perform` throws: the space cannot be taken
+   * Reserves disk space for a rollback before a trial: writes the rollback pointer, and a file that
+   * `freeReserve` removes. Unneeded checkpoints are removed when the disk is full.
+   * @param hash checkpoint that a rollback restores; null: the local configuration, which needs no space
+   * @throws what `host.perform` throws if the space cannot be reserved
    */
   reserveRollback(hash: string | null, needed: readonly string[]): Promise<void>;
-  /** Removes the checkpoints that are not needed and the reserved file, so that something small can be written to a full disk. */
+  /**
+   * Removes unneeded checkpoints and the reserved file, so that a small file can be written to a full disk.
+   */
   freeReserve(needed: readonly string[]): Promise<void>;
-  /** Writes which requests the API server refuses; removes the file where it refuses none. */
+  /** Writes the requests that the API server refuses; removes the file if none is refused. */
   saveAccess(problems: readonly AccessProblem[]): Promise<void>;
-  /** Removes checkpoints: none that are needed, and of the others not the newest `spare`. */
+  /** Removes unneeded checkpoints except the newest `spare`. */
   collect(needed: readonly string[], spare: number): Promise<readonly string[]>;
 }
 
 const OWNER = 'root:root';
 
-/** The store of an agent in a directory of a host. Errors are those of `host.ask` and `host.perform`. */
+/** The store of an agent in a directory of a host. Errors are those of `host.query` and `host.perform`. */
 export function checkpointStore(host: Host, directory: string): CheckpointStore {
   const listCheckpoints = async (signal?: AbortSignal): Promise<readonly StoredCheckpoint[]> => {
     const names = await listOf(host, checkpointsDirectory(directory), signal);
@@ -150,7 +159,7 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
     reserveRollback: async (hash, needed) => {
       const [pointer, reserve] = [rollbackPointerFile(directory), reserveFile(directory)];
       const prepared = await store.readRollbackPointer();
-      // Only a whole file has this name: it was renamed to it.
+      // The file is renamed to this name only once it is complete.
       const { reserved } = await host.query({ reserved: { kind: 'file', path: reserve, content: false } });
       const missing = [
         ...(hash === null || hash === prepared ? [] : [writeFile(pointer, formatPointer(directory, hash))]),
@@ -180,7 +189,7 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
       const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
       const removals = old.flatMap(({ hash }): Operation[] => {
         const path = checkpointDirectory(directory, hash);
-        // The manifest first: what is left of one that was half removed is no checkpoint.
+        // The manifest is removed first, so that a partially removed checkpoint no longer counts as one.
         return [
           { kind: 'remove-file', path: `${path}/${MANIFEST_FILE}` },
           { kind: 'empty-directory', path },

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../kube/object.ts';
 import type { ConfigIdentity } from '../kubelet/config-source.ts';
 
-/** A kubelet's word that it restarts to use another configuration. */
+/** Event of a kubelet that restarts to use another configuration. */
 export interface ConfigEvent {
   readonly at: Date;
   /** Null: the local configuration. */
@@ -9,26 +9,26 @@ export interface ConfigEvent {
   readonly message: string;
 }
 
-/** The reason of the Events that kubelets up to 1.23, and the agent, send when the configuration changes. */
+/** Reason of the Events that kubelets up to 1.23 and the agent send when the configuration changes. */
 export const CONFIG_EVENT_REASON = 'KubeletConfigChanged';
 
 const MESSAGE =
   /^\/api\/v1\/namespaces\/([^/\s]+)\/configmaps\/([^/\s,]+), UID: ([^,\s]+), ResourceVersion: ([^,\s]+), KubeletConfigKey: (\S+)$/;
 
-/** What an agent says besides that begins alike. */
+/** Prefix of the reasons of all Events that an agent sends. */
 const REASON_PREFIX = 'KubeletConfig';
 
-/** Something that became of a node's configuration. */
+/** A recorded change of a node's configuration. */
 export interface ConfigHistoryEntry {
   readonly at: Date;
-  /** `KubeletConfigChanged`, or what else an agent says. */
+  /** `KubeletConfigChanged`, or another reason of the agent. */
   readonly reason: string;
-  /** What a kubelet changed to; null: the local configuration, or it is about something else. */
+  /** The new configuration; null: the local configuration, or the Event is not about a change. */
   readonly identity: ConfigIdentity | null;
   readonly message: string;
 }
 
-/** Reads an Event about a node's configuration; null for another. */
+/** Reads an Event about a node's configuration; null for other Events. */
 export function readHistoryEntry(event: KubeObject): ConfigHistoryEntry | null {
   const { reason, message } = event;
   if (typeof reason !== 'string' || !reason.startsWith(REASON_PREFIX) || typeof message !== 'string') return null;
@@ -40,7 +40,7 @@ function timeOf(event: KubeObject): Date {
   return new Date(String(event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp));
 }
 
-/** Reads such an Event; null for one that says something else or when it was is not told. */
+/** Reads an Event about a configuration change; null for other Events and for Events without a time. */
 export function readConfigEvent(event: KubeObject): ConfigEvent | null {
   if (event.reason !== CONFIG_EVENT_REASON || typeof event.message !== 'string') return null;
   const at = timeOf(event);

@@ -1,20 +1,24 @@
 import { createHash } from 'node:crypto';
 
-/** What `kubectl create configmap --append-hash` makes a name of. */
+/** Input of the name that `kubectl create configmap --append-hash` generates. */
 export interface HashedConfigMap {
-  /** Without the hash. */
+  /** Name without the hash. */
   readonly name: string;
-  /** Null: the object has no `data` at all, as one read back from an API server. `kubectl create` always gives an empty one. */
+  /**
+   * Null: the object has no `data`, for example after reading it from an API server. `kubectl create` always
+   * sends one.
+   */
   readonly data: Readonly<Record<string, string>> | null;
   readonly binaryData?: Readonly<Record<string, Uint8Array>>;
   readonly immutable?: boolean;
 }
 
 /**
- * The hash that kubectl appends to the name of a ConfigMap: over name, data and binaryData (and `immutable` where it is set), not over
- * namespace, labels and annotations.
+ * The hash that kubectl appends to the name of a ConfigMap. It covers name, data, binaryData and, if set,
+ * `immutable`, but not namespace, labels and annotations.
  * @returns ten characters
- * @see kubernetes/kubectl pkg/util/hash, built with Go 1.22 or later (older ones write backspace and form feed in another way)
+ * @see kubernetes/kubectl pkg/util/hash, built with Go 1.22 or later (earlier versions escape backspace and
+ *   form feed differently)
  */
 export function appendHashOf({ name, data, binaryData = {}, immutable }: HashedConfigMap): string {
   const binary = Object.entries(binaryData).map(([key, value]) => [key, Buffer.from(value).toString('base64')] as const);
@@ -31,12 +35,12 @@ export function appendHashOf({ name, data, binaryData = {}, immutable }: HashedC
   return hex.slice(0, 10).replace(/[013ae]/g, (digit) => SAFE[digit] as string);
 }
 
-/** `my-config-gkdd4d9d6k`. */
+/** The name with the hash appended: `my-config-gkdd4d9d6k`. */
 export function appendHash(configMap: HashedConfigMap): string {
   return `${configMap.name}-${appendHashOf(configMap)}`;
 }
 
-/** What may spell a word, or be taken for another character, is replaced. */
+/** kubectl replaces characters that could form words or look like other characters. */
 const SAFE: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
 
 function encodeMap(entries: readonly (readonly [string, string])[]): string {
@@ -44,7 +48,10 @@ function encodeMap(entries: readonly (readonly [string, string])[]): string {
   return `{${sorted.map(([key, value]) => `${encodeGoString(key)}:${encodeGoString(value)}`).join(',')}}`;
 }
 
-/** As Go's encoding/json writes a string: JSON's own, with what could end a script element escaped too. Half surrogates are U+FFFD. */
+/**
+ * Writes a string as Go's encoding/json does: like JSON, with HTML characters escaped as well. Unpaired
+ * surrogates become U+FFFD.
+ */
 function encodeGoString(text: string): string {
   return JSON.stringify(Buffer.from(text, 'utf8').toString('utf8')).replace(
     /[<>&\u2028\u2029]/g,

@@ -2,71 +2,70 @@ import { AppError, type Problem } from '../base/errors.ts';
 import { type ConfigSource, describeSource } from '../kubelet/config-source.ts';
 import type { Backend, NodeConfig } from './node-config.ts';
 
-/** The API server answered 200 and did not keep the assignment. */
+/** The API server answered 200 but dropped the assignment. */
 export function sourceDropped(node: string, server: string, version: string): Problem {
   return {
     host: node,
     code: 'DYNAMIC_SOURCE_DROPPED',
-    message: `the API server ${server} (${version}) said yes and did not keep spec.configSource: from 1.22 on that needs the feature gate DynamicKubeletConfig, and from 1.26 on there is none`,
+    message: `the API server ${server} (${version}) accepted the patch but dropped spec.configSource: API servers from 1.22 need the feature gate DynamicKubeletConfig, and those from 1.26 no longer have the field`,
     hint: 'Start kube-apiserver with --feature-gates=DynamicKubeletConfig=true (1.22 to 1.25), or use --backend agent',
   };
 }
 
-/** Nobody on the node would read what it is assigned. */
+/** No kubelet or agent on the node reads the assignment. */
 export function notEnabled(node: string, backend: Backend, kubeletVersion: string): Problem {
   const kubelet = kubeletVersion === '' ? 'its kubelet' : `its kubelet ${kubeletVersion}`;
   const [message, hint] =
     backend === 'agent'
-      ? [`no agent has reported from this node`, 'Install it with dynamic enable and the host']
+      ? [`no agent has reported for this node`, 'Install the agent: kubeletadm dynamic enable HOST']
       : [
-          `${kubelet} has never reported a configuration: it runs without --dynamic-config-dir, or the API server drops the field`,
-          'Run dynamic enable with its host, which gives the kubelet --dynamic-config-dir and, from 1.22 on, the gate; --force assigns all the same',
+          `${kubelet} has never reported a configuration: the kubelet runs without --dynamic-config-dir, or the API server drops the field`,
+          'Run kubeletadm dynamic enable HOST, which sets --dynamic-config-dir and, from 1.22, the feature gate; --force assigns without this check',
         ];
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, hint };
 }
 
-/** The agent of a node may not read what the node is to be assigned. */
+/** The agent of a node may not read the ConfigMap. */
 export function otherNamespace(node: string, source: ConfigSource, namespace: string): Problem {
   return {
     host: node,
     code: 'AGENT_NAMESPACE_OTHER',
     message: `its agent may read ConfigMaps of namespace ${namespace} only, not ${describeSource(source)}`,
-    hint: `Push the configuration there: dynamic push FILE --namespace ${namespace}`,
+    hint: `Push the configuration to that namespace: dynamic push FILE --namespace ${namespace}`,
   };
 }
 
-/** A Node that is not there. */
 export function noSuchNode(node: string, server: string): Problem {
-  return { host: node, code: 'NODE_NOT_FOUND', message: `${server} has no such Node`, hint: 'kubectl get nodes lists them' };
+  return { host: node, code: 'NODE_NOT_FOUND', message: `${server} has no such Node`, hint: 'List the nodes: kubectl get nodes' };
 }
 
-/** What is to be assigned does not exist: the kubelet would report a download error, or fall back. */
+/** The ConfigMap or its key does not exist; the kubelet would report a download error or roll back. */
 export function noSuchPayload(source: ConfigSource, keys: readonly string[] | null): AppError {
   const message =
     keys === null
-      ? `there is no ConfigMap ${source.namespace}/${source.name}`
+      ? `ConfigMap ${source.namespace}/${source.name} does not exist`
       : `ConfigMap ${source.namespace}/${source.name} has no key ${source.kubeletConfigKey}, only ${keys.join(', ') || 'none'}`;
-  const hint = keys === null ? 'dynamic push makes one of a file' : 'Name the key behind the second slash';
+  const hint = keys === null ? 'Create it from a file: dynamic push FILE' : 'Name an existing key after the second slash';
   return new AppError(
     { code: 'DYNAMIC_NO_PAYLOAD', message: `${message}: ${describeSource(source)} cannot be assigned`, hint },
     { exitCode: 2 },
   );
 }
 
-/** A ConfigMap of that name holds something else, and nodes that use it would all restart at once. */
+/** A ConfigMap of that name has other content, and every node that uses it would restart at the same time. */
 export function payloadDiffers(where: string, users: readonly string[], immutable: boolean): AppError {
   const used =
     users.length === 0
       ? 'no node uses it'
       : `${users.length === 1 ? 'node' : 'nodes'} ${users.join(', ')} would restart within seconds, all at once`;
-  const message = `ConfigMap ${where} exists with other content: ${immutable ? 'it is immutable' : used}`;
+  const message = `ConfigMap ${where} exists with other content: ${immutable ? 'the ConfigMap is immutable' : used}`;
   const hint = immutable
     ? 'Push under another --name'
-    : 'Push with --append-hash, which makes a new name for new content, or change it with --in-place';
+    : 'Push with --append-hash, which generates a new name for new content, or change the ConfigMap with --in-place';
   return new AppError({ code: 'DYNAMIC_PAYLOAD_DIFFERS', message, hint }, { exitCode: 2 });
 }
 
-/** Somebody else assigned the node something during a rollout. @param config the Node as it is now */
+/** Another operator changed the assignment during a rollout. @param config the Node as it is now */
 export function assignmentReplaced({ name, source, assigner }: NodeConfig, desired: ConfigSource | null): Problem {
   const [now, expected] = [source.source, desired].map((one) => (one === null ? 'the local configuration' : describeSource(one)));
   const by = assigner === null ? 'by an unknown client' : `by ${assigner.by}`;
@@ -74,21 +73,21 @@ export function assignmentReplaced({ name, source, assigner }: NodeConfig, desir
   return {
     host: name,
     code: 'ASSIGNMENT_REPLACED',
-    message: `replaced: assigned ${now} ${by}${at}, in place of ${expected}: left as it is`,
-    hint: 'Agree on one assignment with that operator, then run the command again',
+    message: `replaced: assigned ${now} ${by}${at} instead of ${expected}; not changed`,
+    hint: 'Agree on one assignment with that operator, then rerun the command',
   };
 }
 
-/** The previous assignments of nodes can't be recorded in the cluster. */
+/** The previous assignments of nodes cannot be recorded in the cluster. */
 export function rolloutNotRecorded(why: string): Problem {
   return {
     code: 'ROLLOUT_NOT_RECORDED',
     message: `the previous assignments cannot be recorded in the cluster: ${why}`,
-    hint: 'A later run with --on-failure revert restores only nodes that it assigns itself; allow ConfigMaps to be written in kubeletadm-system',
+    hint: 'A later run with --on-failure revert restores only nodes that it assigns itself. Allow writing ConfigMaps in kubeletadm-system',
   };
 }
 
-/** A node failed, and others were left as they are. */
+/** A node failed, so that other nodes were not started. */
 export function rolloutStopped(left: number, failed: readonly string[]): Problem {
   return {
     code: 'ROLLOUT_STOPPED',
@@ -97,13 +96,13 @@ export function rolloutStopped(left: number, failed: readonly string[]): Problem
   };
 }
 
-/** As many nodes are down already as may be. */
+/** The number of unavailable nodes already equals the maximum. */
 export function rolloutBlocked(left: number, down: readonly string[]): Problem {
   const names = `${down.slice(0, 5).join(', ')}${down.length > 5 ? ', …' : ''}`;
   return {
     code: 'ROLLOUT_BLOCKED',
     message: `rollout stopped: ${names} ${down.length === 1 ? 'is' : 'are'} down, ${notStarted(left)}: --max-unavailable allows no more`,
-    hint: 'Repair the nodes that are down, run the command for them alone first, or raise --max-unavailable',
+    hint: 'Repair the nodes that are down, run the command for these nodes first, or raise --max-unavailable',
   };
 }
 

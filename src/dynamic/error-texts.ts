@@ -1,12 +1,15 @@
-/** A text of `status.config.error`, and what a user makes of it. */
+/** A text of `status.config.error` with its explanation. */
 export interface ConfigErrorText {
   readonly code: ConfigErrorCode;
-  /** As the kubelet writes it. */
+  /** As written by the kubelet. */
   readonly text: string;
-  /** What happened, as a clause. */
+  /** The cause as a clause. */
   readonly cause: string;
   readonly hint: string;
-  /** True: the kubelet runs with the last known good or the local configuration. False: it goes on as it was and tries again. */
+  /**
+   * True: the kubelet runs the last known good or the local configuration. False: the kubelet keeps its
+   * configuration and retries.
+   */
   readonly rolledBack: boolean;
 }
 
@@ -22,57 +25,60 @@ const SEE_LOG = ', see Kubelet log for details';
 const SYNC = 'failed to sync: ';
 
 /**
- * The texts of the kubelets 1.11 to 1.23, which the agent uses where they fit.
+ * The error texts of kubelets 1.11 to 1.23. The agent uses them where they apply.
  * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig/status (1.21)
  */
 export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> = {
   LOAD_FAILED: {
     code: 'LOAD_FAILED',
     text: `failed to load config${SEE_LOG}`,
-    cause: 'the payload could not be read: its key is not in the ConfigMap, it is no KubeletConfiguration, or a value has the wrong type',
-    hint: 'Check the file with config validate, push it and assign what that makes',
+    cause:
+      'the payload could not be read: the key is missing in the ConfigMap, the document is not a KubeletConfiguration, or a value has the wrong type',
+    hint: 'Check the file with config validate, push it and assign the new ConfigMap',
     rolledBack: true,
   },
   VALIDATION_FAILED: {
     code: 'VALIDATION_FAILED',
     text: `failed to validate config${SEE_LOG}`,
-    cause: 'the kubelet refuses the payload: a value is out of range, or a feature gate is not known to it',
-    hint: 'Check the file with config validate and the version of this kubelet, push it and assign what that makes',
+    cause: 'the kubelet refuses the payload: a value is out of range, or a feature gate is unknown',
+    hint: 'Check the file with config validate for the version of this kubelet, push it and assign the new ConfigMap',
     rolledBack: true,
   },
   INTERNAL_FAILURE: {
     code: 'INTERNAL_FAILURE',
     text: `internal failure${SEE_LOG}`,
-    cause: 'the flags of the kubelet could not be laid over the payload',
+    cause: 'the flags of the kubelet could not be merged over the payload',
     hint: 'Check the flags of the kubelet with node explain',
     rolledBack: true,
   },
   DOWNLOAD_FAILED: {
     code: 'DOWNLOAD_FAILED',
     text: `${SYNC}failed to download config${SEE_LOG}`,
-    cause: 'the ConfigMap is not there, the node may not read it, or the API server did not answer',
-    hint: 'Create the ConfigMap or assign another: the kubelet tries again every 10 s and goes on as it was until then',
+    cause: 'the ConfigMap does not exist, the node may not read it, or the API server did not respond',
+    hint: 'Create the ConfigMap or assign another one: the kubelet retries every 10 s and keeps its current configuration until then',
     rolledBack: false,
   },
   SYNC_INTERNAL_FAILURE: {
     code: 'SYNC_INTERNAL_FAILURE',
     text: `${SYNC}internal failure${SEE_LOG}`,
-    cause: 'the payload could not be written to the node: its disk is full or read-only, or a key of the ConfigMap is no file name',
-    hint: 'Look at the disk of the node; the kubelet tries again every 10 s',
+    cause:
+      'the payload could not be written to the node: its disk is full or read-only, or a key of the ConfigMap is not a valid file name',
+    hint: 'Check the disk of the node; the kubelet retries every 10 s',
     rolledBack: false,
   },
   UNKNOWN_SOURCE: {
     code: 'UNKNOWN_SOURCE',
     text: `${SYNC}invalid NodeConfigSource, exactly one subfield must be non-nil, but all were nil`,
-    cause: 'spec.configSource names no ConfigMap',
+    cause: 'spec.configSource does not name a ConfigMap',
     hint: 'Assign a ConfigMap, or reset the node',
     rolledBack: false,
   },
 };
 
 /**
- * Finds what a text of `status.config.error` stands for. The prefix of syncing may be missing: documentation and kubelets differ in it.
- * @returns null for a text that no known kubelet writes
+ * Finds the explanation of a text of `status.config.error`. The prefix `failed to sync: ` is optional:
+ * documentation and kubelets differ.
+ * @returns null for an unknown text
  */
 export function findConfigError(text: string): ConfigErrorText | null {
   const all = Object.values(CONFIG_ERRORS);

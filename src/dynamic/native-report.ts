@@ -7,34 +7,39 @@ import { type ConfigIdentity, describeIdentity, sameIdentity } from '../kubelet/
 import type { KubeletFailure } from '../kubelet/facts/kubelet-failure.ts';
 import { type MetaFile, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, renderMetaFile } from './native-store.ts';
 
-/** What stands in a store, as it was read. */
+/** Content of a store of a kubelet up to 1.23. */
 export interface StoreReading {
   /** `--dynamic-config-dir`. */
   readonly directory: string;
-  /** Unix seconds of the host's clock. */
+  /** Unix seconds, by the clock of the host. */
   readonly now: number;
   readonly unit: UnitState | null;
   readonly files: Readonly<Record<MetaName, FileFact | null>>;
   readonly payloads: Readonly<Record<MetaName, PayloadReading>>;
   readonly comparisons: Readonly<Record<MetaName, CheckpointComparison>>;
   readonly checkpoints: readonly CheckpointReading[];
-  /** Half-written things a kubelet left when it was killed. */
+  /** Incomplete files of a kubelet that was killed while writing. */
   readonly leftovers: readonly string[];
-  /** How often the kubelet died in the last two minutes, by its journal. A change of its configuration is none: it leaves with exit code 0. */
+  /**
+   * Kubelet failures in the last two minutes, from its journal. A configuration change is not a failure: the
+   * exit code is 0.
+   */
   readonly recentFailures: number;
-  /** Why, as its journal says it; null when it did not. */
+  /** The reason from its journal; null when the journal has none. */
   readonly failure: KubeletFailure | null;
 }
 
 export type MetaName = 'assigned' | 'lastKnownGood';
 
-/** Null: the payload is not there. Else what the kubelet refuses of it; warnings do not count. */
+/**
+ * Null: the payload does not exist. Otherwise the errors for which the kubelet refuses it, without warnings.
+ */
 export type PayloadReading = readonly Problem[] | null;
 
-/** A checkpoint compared with the data of its ConfigMap. */
+/** Comparison of a checkpoint with the data of its ConfigMap. */
 export type CheckpointComparison =
   | { readonly kind: 'equal' }
-  /** A file of the checkpoint is missing or differs, although it is the same version of the ConfigMap. */
+  /** A file of the checkpoint is missing or differs although the version of the ConfigMap is the same. */
   | { readonly kind: 'torn'; readonly path: string; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
@@ -47,19 +52,22 @@ export interface CheckpointReading {
 export interface StoreReport {
   readonly assigned: MetaFile;
   readonly lastKnownGood: MetaFile;
-  /** What a kubelet that is started now runs with; `nothing`: it leaves with exit code 1. */
+  /** Configuration of the next kubelet start; `nothing`: the kubelet exits with code 1. */
   readonly starts: 'local' | MetaName | 'nothing';
-  /** Seconds since `meta/assigned` was written: above 600 what is assigned becomes the last known good, however it runs. */
+  /**
+   * Age of `meta/assigned` in seconds: above 600 the assigned configuration becomes the last known good,
+   * whatever its health.
+   */
   readonly assignedAgeSeconds: number | null;
   readonly isLooping: boolean;
   readonly findings: readonly Problem[];
 }
 
 const TRIAL_SECONDS = 600;
-/** One death may be an accident. */
+/** A single failure can be accidental. */
 const MANY_FAILURES = 3;
 
-/** Says what a store means for the kubelet that is started with it, and what is wrong. */
+/** Reports the effect of a store on the next kubelet start, and its errors. */
 export function reportStore(reading: StoreReading): StoreReport {
   const [assigned, lastKnownGood] = [metaOf(reading.files.assigned), metaOf(reading.files.lastKnownGood)];
   const starts = startsWith(reading, assigned, lastKnownGood);
@@ -71,9 +79,10 @@ export function reportStore(reading: StoreReading): StoreReport {
 }
 
 /**
- * Plans the repair of a store; nothing for one that is whole and whose kubelet stays up. The kubelet is stopped, told the last known good where that is whole and is
- * not the cause of the crashes, else the local configuration, and started. A checkpoint that differs from its ConfigMap is removed: the kubelet downloads it again with
- * its first sync, and restarts to use it. Other payloads are left where they are.
+ * Plans the repair of a store; empty for an intact store whose kubelet is healthy. The kubelet is stopped and
+ * started with the last known good configuration if that is intact and not the cause of the crashes,
+ * otherwise with the local configuration. A checkpoint that differs from its ConfigMap is removed: the
+ * kubelet downloads it again with its first sync and restarts to use it. Other payloads are kept.
  */
 export function planStoreRepair(reading: StoreReading, report: StoreReport): readonly HostChange[] {
   const damaged = damagedCheckpoints(reading, report);
@@ -81,32 +90,31 @@ export function planStoreRepair(reading: StoreReading, report: StoreReport): rea
   const paths = nativeStorePaths(reading.directory);
   const desired = repairedMeta(reading, report);
   const good = desired.assigned;
-  const reason =
-    good === null ? 'the kubelet is to start with its local configuration' : `the kubelet is to start with ${describeIdentity(good)}`;
+  const reason = good === null ? 'start the kubelet with its local configuration' : `start the kubelet with ${describeIdentity(good)}`;
   const writes = (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly HostChange[] => {
     const [path, file, content] = [paths[name], reading.files[name], renderMetaFile(desired[name])];
     if (file?.type === 'file' && file.content === content) return [];
     const aside: readonly HostChange[] =
       file === null || file.type === 'file'
         ? []
-        : [{ kind: 'move-file', path, to: `${path}.broken-${Math.floor(reading.now)}`, reason: 'it is no file' }];
+        : [{ kind: 'move-file', path, to: `${path}.broken-${Math.floor(reading.now)}`, reason: 'not a regular file' }];
     const before = file?.type === 'file' ? { content: file.content ?? '', mode: file.mode, owner: file.owner } : null;
     const action = before === null ? 'create' : 'update';
     return [...aside, { kind: 'write-file', path, mode: 0o600, owner: 'root:root', action, content, before, reason }];
   });
   return [
-    { kind: 'stop-unit', unit: 'kubelet', reason: 'it writes there too' },
+    { kind: 'stop-unit', unit: 'kubelet', reason: 'the kubelet writes to the same directory' },
     ...writes,
     ...tornDirectories(reading, report).map(
-      (path): HostChange => ({ kind: 'remove-directory', path, reason: 'it differs from its ConfigMap: the kubelet downloads it again' }),
+      (path): HostChange => ({ kind: 'remove-directory', path, reason: 'differs from its ConfigMap: the kubelet downloads it again' }),
     ),
     { kind: 'restart-unit', unit: 'kubelet', reason },
   ];
 }
 
 /**
- * The checkpoints of a store that no file below `meta` names; the newest is left, the kubelet may be about to name it. None where one of those files can't be
- * read: it may name any of them.
+ * The checkpoints that no file below `meta` names, except the newest, which the kubelet may be about to use.
+ * Empty if one of these files cannot be read, because it may name any checkpoint.
  */
 export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, lastKnownGood }: StoreReport): StoreReading['checkpoints'] {
   const metas = [assigned, lastKnownGood];
@@ -117,12 +125,12 @@ export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, las
   return checkpoints.filter(({ uid, resourceVersion }) => !isNamed(uid, resourceVersion) && Number(resourceVersion) < newest);
 }
 
-/** What a kubelet is to start with after a repair; null: the local configuration. */
+/** Configuration of the kubelet after a repair; null: the local configuration. */
 export function storeRollback(reading: StoreReading, report: StoreReport): ConfigIdentity | null {
   return repairedMeta(reading, report).assigned;
 }
 
-/** The checkpoints that a kubelet could only use after it has downloaded them again: torn, or not in the store. */
+/** Checkpoints that the kubelet must download again before using them: torn, or not in the store. */
 export function damagedCheckpoints({ payloads, comparisons }: StoreReading, report: Pick<StoreReport, MetaName>): readonly MetaName[] {
   return META_NAMES.filter((name) => report[name].kind === 'source' && (payloads[name] === null || comparisons[name].kind === 'torn'));
 }
@@ -133,7 +141,10 @@ function isStartImpossible({ isLooping: looping, starts }: StoreReport): boolean
   return looping || starts === 'nothing';
 }
 
-/** What the meta files are to name. A last known good whose checkpoint is damaged is forgotten: a kubelet that falls back to it exits, and never uses the local configuration. */
+/**
+ * The new content of the meta files. A last known good configuration with a damaged checkpoint is dropped: a
+ * kubelet that rolls back to it exits and never uses the local configuration.
+ */
 function repairedMeta(reading: StoreReading, report: StoreReport): Readonly<Record<MetaName, ConfigIdentity | null>> {
   const damaged = damagedCheckpoints(reading, report);
   const { assigned, lastKnownGood } = report;
@@ -179,8 +190,8 @@ function isWhole(payload: PayloadReading): boolean {
 }
 
 /**
- * The count of restarts that systemd keeps says nothing about now; but systemd counts from the last start by hand, and what failed before that, such as before a
- * repair, is no failure of what runs now.
+ * The restart counter of systemd has no time. Systemd restarts counting at each manual start, and failures
+ * before that, for example before a repair, do not concern the current process.
  */
 function isLooping(reading: StoreReading): boolean {
   const { unit } = reading;
@@ -204,19 +215,19 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
       return [
         {
           code: 'DYNAMIC_META_CORRUPT',
-          message: `${paths[name]}: ${meta.why}: the kubelet leaves with exit code 1 each time it is started, and does not use what else is there`,
+          message: `${paths[name]}: ${meta.why}: the kubelet exits with code 1 at every start and does not use the other files`,
           hint: REPAIR,
         },
       ];
     if (meta.kind === 'local') return [];
     const payload = reading.payloads[name];
-    const what = `what is ${name === 'assigned' ? 'assigned' : 'the last known good'}, ${describeIdentity(meta.identity)},`;
+    const what = `the ${name === 'assigned' ? 'assigned' : 'last known good'} configuration, ${describeIdentity(meta.identity)},`;
     if (payload === null)
       return [
         {
           code: 'DYNAMIC_CHECKPOINT_MISSING',
           message: `${what} is not in the store`,
-          hint: 'The kubelet downloads it again, and uses it after one more restart: dynamic inspect --repair HOST restarts it',
+          hint: 'The kubelet downloads it again and uses it after another restart: dynamic inspect --repair HOST restarts the kubelet',
         },
       ];
     const compared = reading.comparisons[name];
@@ -224,7 +235,7 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
       return [
         {
           code: 'DYNAMIC_CHECKPOINT_TORN',
-          message: `${compared.path} ${compared.why}, and the kubelet never downloads a checkpoint again that exists`,
+          message: `${compared.path} ${compared.why}, and the kubelet never downloads an existing checkpoint again`,
           hint: 'dynamic inspect --repair HOST --kubeconfig FILE removes the checkpoint, and the kubelet downloads it again',
         },
       ];
@@ -239,8 +250,8 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
         }`,
         hint:
           compared.kind === 'equal'
-            ? 'Assign another'
-            : 'Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If they are equal, assign another',
+            ? 'Assign another ConfigMap'
+            : 'Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If both are equal, assign another ConfigMap',
       },
     ];
   });
@@ -256,16 +267,16 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_NOTHING_LEFT',
       message:
-        'neither what is assigned nor the last known good can be used: the kubelet leaves with exit code 1, and never uses its local configuration',
+        'neither the assigned nor the last known good configuration can be used: the kubelet exits with code 1 and never uses its local configuration',
       hint: REPAIR,
     });
   if (looping) {
-    const deaths = failures === 0 ? '' : `, it died ${failures} times in two minutes`;
-    // What is said of the store is the cause then; the journal may tell of an earlier one.
+    const deaths = failures === 0 ? '' : `: ${failures} failures in two minutes`;
+    // The findings about the store are the cause then; the journal may be about an earlier failure.
     const cause = failure === null || starts === 'nothing' ? '' : `: ${failure.cause}`;
     findings.push({
       code: 'DYNAMIC_CRASH_LOOP',
-      message: `the kubelet does not stay up${deaths}${cause}`,
+      message: `the kubelet is in a crash loop${deaths}${cause}`,
       hint: starts === 'local' ? (failure?.hint ?? REPAIR) : REPAIR,
     });
   }
@@ -273,7 +284,7 @@ function runFindings(
   if (looping && same && starts === 'assigned')
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
-      message: 'what it dies of is its last known good by now: only the age of a file counts for that',
+      message: 'the configuration that crashes the kubelet is already the last known good: only the age of its file decides that',
       hint: REPAIR,
     });
   else if (looping && assignedAgeSeconds !== null && starts === 'assigned') {
@@ -282,7 +293,7 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
       severity: 'warning',
-      message: `what it dies of becomes its last known good ${when}`,
+      message: `the configuration that crashes the kubelet becomes the last known good ${when}`,
       hint: REPAIR,
     });
   }
@@ -290,10 +301,10 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_UNIT_STAYS_DOWN',
       severity: 'warning',
-      message: `the unit has Restart=${unit.restartPolicy || 'no'}: a kubelet that changes its configuration leaves with exit code 0, and stays down`,
-      hint: 'Set Restart=always',
+      message: `the unit has Restart=${unit.restartPolicy || 'no'}: a kubelet that changes its configuration exits with code 0 and is not restarted`,
+      hint: 'Set Restart=always in the unit',
     });
   return findings;
 }
 
-const REPAIR = 'dynamic inspect --repair gets it back; assign what is right or reset the node first';
+const REPAIR = 'Assign a valid configuration or reset the node, then run dynamic inspect --repair HOST';

@@ -5,13 +5,13 @@ import { type ConfigIdentity, formatIdentity } from '../kubelet/config-source.ts
 
 /** A file below `store/meta` of a kubelet up to 1.23. */
 export type MetaFile =
-  /** Empty: the local configuration. */
+  /** An empty file: the local configuration. */
   | { readonly kind: 'local' }
   | { readonly kind: 'source'; readonly identity: ConfigIdentity }
-  /** The kubelet leaves with exit code 1 when it reads this, each time it is started. */
+  /** The kubelet exits with code 1 at every start. */
   | { readonly kind: 'corrupt'; readonly why: string };
 
-/** Where a kubelet keeps what it was assigned, below `--dynamic-config-dir`. */
+/** Paths of a kubelet's configuration store below `--dynamic-config-dir`. */
 export interface NativeStorePaths {
   readonly root: string;
   readonly meta: string;
@@ -20,47 +20,47 @@ export interface NativeStorePaths {
   readonly checkpoints: string;
 }
 
-/** The paths of a store. The directory of the flag has `store` below it. */
+/** The paths of a store. Its root is `store` below the directory of the flag. */
 export function nativeStorePaths(dynamicConfigDir: string): NativeStorePaths {
   const root = `${trimTrailing(dynamicConfigDir, '/')}/store`;
   const meta = `${root}/meta`;
   return { root, meta, assigned: `${meta}/assigned`, lastKnownGood: `${meta}/last-known-good`, checkpoints: `${root}/checkpoints` };
 }
 
-/** The directory of one version of a ConfigMap: a file a key. */
+/** The directory of one version of a ConfigMap; one file per key. */
 export function nativeCheckpointDirectory(dynamicConfigDir: string, { uid, resourceVersion }: ConfigIdentity): string {
   return `${nativeStorePaths(dynamicConfigDir).checkpoints}/${uid}/${resourceVersion}`;
 }
 
 /**
- * Reads `store/meta/assigned` or `store/meta/last-known-good` as the kubelet does: unknown members are passed over, `n` and `on` without quotes
- * are booleans and numbers are no text.
+ * Reads `store/meta/assigned` or `store/meta/last-known-good` as the kubelet does: unknown members are
+ * ignored, unquoted `n` and `on` are booleans, and numbers are not strings.
  */
 export function parseMetaFile(text: string): MetaFile {
   if (text === '') return { kind: 'local' };
   const { documents, problems } = parseSource(text, 'meta');
   if (problems[0] !== undefined) return corrupt(problems[0].message);
   const root = documents[0]?.root ?? null;
-  if (root?.kind !== 'map') return corrupt('no SerializedNodeConfigSource');
+  if (root?.kind !== 'map') return corrupt('not a SerializedNodeConfigSource');
   for (const [member, expected] of HEADER) {
     const value = entryOf(root, member)?.value;
     if (value?.kind !== 'scalar' || value.text !== expected) return corrupt(`${member} is not ${expected}`);
   }
   const map = entryOf(entryOf(root, 'source')?.value ?? null, 'configMap')?.value ?? null;
-  if (map?.kind !== 'map') return corrupt('source names no ConfigMap');
+  if (map?.kind !== 'map') return corrupt('source.configMap is missing');
   const texts = MEMBERS.map((member) => [member, textOf(map, member)] as const);
   const wrong = texts.find(([, value]) => value === null);
-  if (wrong !== undefined) return corrupt(`source.configMap.${wrong[0]} is no text`);
+  if (wrong !== undefined) return corrupt(`source.configMap.${wrong[0]} is not a string`);
   return { kind: 'source', identity: Object.fromEntries(texts) as unknown as ConfigIdentity };
 }
 
-/** What the kubelet writes into such a file; empty for the local configuration. */
+/** Renders such a file; empty for the local configuration. */
 export function renderMetaFile(identity: ConfigIdentity | null): string {
   if (identity === null) return '';
   return encodeYaml({ ...Object.fromEntries(HEADER), source: formatIdentity(identity) });
 }
 
-/** Whether the parts of an identity that become parts of a path stay below the store. */
+/** Whether the parts of an identity that are used in a path stay below the store. */
 export function staysInStore({ uid, resourceVersion, kubeletConfigKey }: ConfigIdentity): boolean {
   return [uid, resourceVersion, kubeletConfigKey].every((part) => /^[-._a-zA-Z0-9]{1,255}$/.test(part) && !/^\.\.?$/.test(part));
 }
@@ -71,7 +71,7 @@ const HEADER = [
 ] as const;
 const MEMBERS = ['namespace', 'name', 'uid', 'resourceVersion', 'kubeletConfigKey'] as const;
 
-/** Empty where the member is absent, null where it is no text. */
+/** Empty if the member is absent, null if it is not a string. */
 function textOf(map: SourceNode, member: string): string | null {
   const value = entryOf(map, member)?.value;
   if (value === undefined) return '';

@@ -18,43 +18,46 @@ import { type ConfigReport, describes, parseReport } from './agent/config-report
 import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from './agent/status.ts';
 import { type Assigner, readAssigner } from './assigned-by.ts';
 
-/** What puts the configuration into force: the kubelet itself (up to 1.23), or the agent beside it. */
+/** The component that applies the configuration: the kubelet (up to 1.23) or the agent on its host. */
 export type Backend = 'native' | 'agent';
 
-/** What a Node says about its dynamic configuration. */
+/** The dynamic configuration of a Node. */
 export interface NodeConfig {
   readonly name: string;
-  /** e.g. `v1.21.0`; empty where the kubelet has not said it. */
+  /** e.g. `v1.21.0`; empty if the kubelet has not reported it. */
   readonly kubeletVersion: string;
   readonly minor: Minor | null;
   readonly backend: Backend;
-  /** The namespace whose ConfigMaps its agent may read, as the Node says; null: it does not say. */
+  /** The namespace whose ConfigMaps its agent may read; null: unknown. */
   readonly agentNamespace: string | null;
   /** Assigned by an administrator. */
   readonly source: ParsedSource;
-  /** Who assigned that, and when; null where the Node does not tell. */
+  /** Author and time of the assignment; null if unknown. */
   readonly assigner: Assigner | null;
   readonly resourceVersion: string;
-  /** What was reported; null: nothing ever was, so nobody on the node reads the source. */
+  /** The reported status; null: never reported, so that neither kubelet nor agent reads the source. */
   readonly status: ConfigStatus | null;
-  /** The agent has seen the kubelet healthy with what is in trial. True of native ones: they report when they are up. */
+  /**
+   * Whether the agent has observed a healthy kubelet with the configuration in trial. Always true for
+   * `native`.
+   */
   readonly isTrialHealthy: boolean;
-  /** What the agent says in its condition; null: native, or it says nothing. */
+  /** Condition of the agent; null: native, or no condition. */
   readonly word: { readonly reason: string; readonly message: string; readonly since: Date | null } | null;
-  /** Of the agent; null: native, or the agent is of an earlier version. */
+  /** Report of the agent; null: native, or an earlier version of the agent. */
   readonly report: ConfigReport | null;
-  /** The condition and the status were not written together: the agent is about to write the other one. */
+  /** Condition and status do not belong together: the agent is about to write the other one. */
   readonly isReporting: boolean;
   readonly isReady: boolean;
-  /** What its conditions say against it. */
+  /** Reasons from its conditions, such as NotReady. */
   readonly issues: readonly string[];
-  /** When its kubelet was last heard of; null where that is not told. */
+  /** Last heartbeat of its kubelet; null if unknown. */
   readonly heartbeat: Date | null;
 }
 
 /**
- * Reads a Node. Where an agent has reported it is the agent's; else the version of the kubelet decides.
- * @param chosen what `--backend` says, in place of that
+ * Reads a Node. A Node with an agent report uses the agent; otherwise the kubelet version decides.
+ * @param chosen value of `--backend`, which takes precedence
  */
 export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
   const { spec = {}, status = {} } = node as { readonly spec?: NodeSpec; readonly status?: NodeStatus };
@@ -76,7 +79,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     assigner: readAssigner(node, source.source),
     resourceVersion: node.metadata.resourceVersion ?? '',
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
-    // The condition is written before the annotation: it may be ahead.
+    // The agent writes the condition before the annotation.
     isTrialHealthy: backend === 'native' || [TRIAL_REASON, GOOD_REASON].includes(conditionOf(node, CONFIG_CONDITION)?.reason ?? ''),
     word: backend === 'agent' ? wordOf(node) : null,
     report: backend === 'agent' ? report : null,

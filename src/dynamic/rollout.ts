@@ -1,22 +1,24 @@
-/** How fast an assignment goes out to many nodes. */
+/** Limits on how fast an assignment reaches many nodes. */
 export interface AssignRules {
-  /** So many nodes go first, and must be there before any other is begun. */
+  /** Number of nodes that are updated first; other nodes start only after these succeeded. */
   readonly canary: number;
-  /** So many nodes at most are under way or down at a time. */
+  /** Maximum number of nodes in progress or down at the same time. */
   readonly maxUnavailable: number;
   /**
-   * `out`: nodes that are down come last, and the first failure stops it. `back`: nodes get back what they had; those that are down come first, for that is
-   * what may bring them up, and no failure stops it.
+   * `out`: unavailable nodes are last, and the first failure stops the rollout. `back`: nodes get their
+   * previous assignment again; unavailable nodes are first, because the previous assignment may repair them,
+   * and no failure stops the rollout.
    */
   readonly direction: 'out' | 'back';
 }
 
 /**
- * Where a node is: `waiting` is not begun · `under-way` was assigned and is not there yet · `passed` is where it was to come · `failed` went back, or will
- * not come there · `unreached` was down before it was begun, and did not come: nobody knows what it makes of it ·
- * `replaced` was assigned something else by another operator.
+ * Stage of a node: `waiting` is not started · `in-progress` is assigned and not updated yet · `updated` runs
+ * the desired configuration · `failed` was rolled back, or cannot be updated · `unreachable` was down before
+ * its start and did not become Ready, so that the effect of the configuration is unknown · `replaced` has an
+ * assignment of another operator.
  */
-export type RolloutStage = 'waiting' | 'under-way' | 'passed' | 'failed' | 'unreached' | 'replaced';
+export type RolloutStage = 'waiting' | 'in-progress' | 'updated' | 'failed' | 'unreachable' | 'replaced';
 
 /** A node of a rollout as it is now. */
 export interface RolloutNode {
@@ -25,28 +27,29 @@ export interface RolloutNode {
   readonly isReady: boolean;
 }
 
-/** What is to be done next. */
+/** The next action of a rollout. */
 export type RolloutStep =
-  /** These are a batch: begin them at once. */
+  /** Start these nodes together, as a batch. */
   | { readonly kind: 'begin'; readonly names: readonly string[]; readonly isCanary: boolean }
-  /** A batch is under way. */
+  /** A batch is in progress. */
   | { readonly kind: 'wait' }
-  /** None may be begun: nodes that are down take up all there is. */
+  /** No node can start: unavailable nodes use up `maxUnavailable`. */
   | { readonly kind: 'blocked'; readonly down: readonly string[] }
-  /** None is begun any more. */
+  /** No further node is started. */
   | { readonly kind: 'stop'; readonly failed: readonly string[] }
   | { readonly kind: 'done' };
 
 /**
- * The next step of a rollout, by what is known of its nodes now: pure.
+ * Returns the next step of a rollout for the current state of its nodes, without side effects.
  *
- * A batch is begun when the one before is there. It is as large as the rules allow, less the nodes that are down already, whoever took them down. Nodes
- * that are down are begun together: that takes down no other, and what they make of it proves nothing.
- * @param nodes in the order in which they are to be begun
+ * A batch starts when the previous one is updated. Its size is the maximum allowed minus the number of
+ * unavailable nodes. Unavailable nodes are started together: they make no further node unavailable, and their
+ * result proves nothing.
+ * @param nodes in start order
  */
 export function nextStep(nodes: readonly RolloutNode[], { canary, maxUnavailable, direction }: AssignRules): RolloutStep {
   const named = (desired: (node: RolloutNode) => boolean): readonly string[] => nodes.filter(desired).map(({ name }) => name);
-  if (nodes.some(({ stage }) => stage === 'under-way')) return { kind: 'wait' };
+  if (nodes.some(({ stage }) => stage === 'in-progress')) return { kind: 'wait' };
   const failed = named(({ stage }) => stage === 'failed' || stage === 'replaced');
   if (failed.length > 0 && direction === 'out') return { kind: 'stop', failed };
   const waiting = nodes.filter(({ stage }) => stage === 'waiting');
@@ -57,32 +60,32 @@ export function nextStep(nodes: readonly RolloutNode[], { canary, maxUnavailable
   const down = named(({ isReady }) => !isReady);
   const room = maxUnavailable - down.length;
   if (room <= 0) return { kind: 'blocked', down };
-  const passed = named(({ stage }) => stage === 'passed').length;
+  const passed = named(({ stage }) => stage === 'updated').length;
   const isCanary = passed < canary;
   const size = Math.min(room, isCanary ? canary - passed : room);
   return { kind: 'begin', names: well.slice(0, size).map(({ name }) => name), isCanary };
 }
 
-/** A batch as it is planned. */
+/** A planned batch. */
 export interface PlannedBatch {
   readonly names: readonly string[];
   readonly isCanary: boolean;
-  /** They are down: nobody knows whether they will take it. */
+  /** The nodes are down, so that their result cannot be predicted. */
   readonly isDown: boolean;
 }
 
-/** The batches that come when every node gets there; `blocked` names those whose being down keeps any from being begun. */
+/** The batches if every node succeeds; `blocked` names the unavailable nodes that prevent any start. */
 export function planBatches(
   nodes: readonly RolloutNode[],
   rules: AssignRules,
 ): { readonly batches: readonly PlannedBatch[]; readonly blocked: readonly string[] } {
   const batches: PlannedBatch[] = [];
-  let now = nodes.map((node) => (node.stage === 'under-way' ? { ...node, stage: 'passed' as const } : node));
+  let now = nodes.map((node) => (node.stage === 'in-progress' ? { ...node, stage: 'updated' as const } : node));
   for (;;) {
     const step = nextStep(now, rules);
     if (step.kind !== 'begin') return { batches, blocked: step.kind === 'blocked' ? step.down : [] };
     const isDown = now.some(({ name, isReady }) => step.names.includes(name) && !isReady);
     batches.push({ names: step.names, isCanary: step.isCanary, isDown });
-    now = now.map((node) => (step.names.includes(node.name) ? { ...node, stage: 'passed' as const } : node));
+    now = now.map((node) => (step.names.includes(node.name) ? { ...node, stage: 'updated' as const } : node));
   }
 }

@@ -10,17 +10,18 @@ import { isStartupRule, type ValidationOptions, validateKubeletConfiguration } f
 import { asKubeletDocument, isOverlayDocument } from './agent/overlay.ts';
 
 export interface PayloadValidationOptions {
-  /** Of the kubelets that are to read it; what is said by several is said once. */
+  /** Minors of the kubelets that will read the payload; a finding for several minors is reported once. */
   readonly minors: readonly Minor[];
   readonly catalogue: Catalogue;
-  /** The kubelet itself reads it, and nothing brings it back when it does not come up. */
+  /** The kubelet itself reads the payload, and no agent rolls back a crash loop. */
   readonly native: boolean;
-  /** Unknown and duplicate fields are warnings, as to the kubelet itself. */
+  /** Report unknown and duplicate fields as warnings, as the kubelet does. */
   readonly lenient?: boolean;
 }
 
 /**
- * Judges a payload for the kubelets of some minors: what `config validate` says, and what only counts where a ConfigMap is the source.
+ * Validates a payload for the kubelets of some minors: the checks of `config validate`, and those that apply
+ * only to a ConfigMap.
  * @returns errors and warnings, in order of position for each minor
  */
 export async function validatePayload(
@@ -28,7 +29,7 @@ export async function validatePayload(
   file: string,
   { minors, catalogue, native, lenient = false }: PayloadValidationOptions,
 ): Promise<readonly Problem[]> {
-  if (text.trim() === '') return [{ code: 'CONFIG_NO_DOCUMENT', message: `${file}: there is nothing in it` }];
+  if (text.trim() === '') return [{ code: 'CONFIG_NO_DOCUMENT', message: `${file}: the file is empty` }];
   const overlay = overlayIn(text, file);
   if (overlay !== null && native) return [notForNative(file)];
   const reported = new Map<string, { problem: Problem; minors: Minor[] }>();
@@ -67,18 +68,24 @@ function overlayIn(text: string, file: string): SourceDocument | null {
   return problems.length === 0 && documents.length === 1 && document !== undefined && isOverlayDocument(document) ? document : null;
 }
 
-/** Fields that are not read as they are written are errors. What rules say of them counts with the fields of the node: the agent judges that. */
+/**
+ * Fields that the kubelet would ignore or misread are errors. Rule violations are warnings, because they
+ * depend on the node's other fields: the agent validates the result.
+ */
 function validateOverlay(document: SourceDocument, options: ValidationOptions): readonly Problem[] {
   const { decoded, problems } = validateKubeletConfiguration(asKubeletDocument(document), options);
   const unread = new Set(decoded.problems);
   return problems.map((problem) =>
     unread.has(problem) || problem.code === OTHER_MINOR_CODE
       ? problem
-      : { ...problem, severity: 'warning', message: `${problem.message} (where the node says nothing else)` },
+      : { ...problem, severity: 'warning', message: `${problem.message} (unless the node has another value)` },
   );
 }
 
-/** A payload that turns off what its kubelet is started for. From 1.22 on that kubelet has the gate as a flag, which wins. */
+/**
+ * A payload that disables the gate of its own feature. From 1.22 the kubelet has the gate as a flag, which
+ * wins.
+ */
 function ownFindings(text: string, file: string, options: { readonly minor: Minor; readonly catalogue: Catalogue }): readonly Problem[] {
   const document = parseSource(text, file).documents[0];
   if (document === undefined || options.minor >= FIRST_GATED_MINOR) return [];
@@ -96,8 +103,8 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
       code: 'DYNAMIC_TURNS_ITSELF_OFF',
       path: 'featureGates[DynamicKubeletConfig]',
       ...(position === undefined ? {} : { position }),
-      message: 'the kubelet would accept this and then refuse its flag --dynamic-config-dir at each start: a crash loop',
-      hint: 'Remove the gate',
+      message: 'the kubelet would accept this payload and then reject its flag --dynamic-config-dir at each start: a crash loop',
+      hint: 'Remove the gate from featureGates',
     },
   ];
 }
@@ -108,11 +115,11 @@ function withoutRollback(problem: Problem): Problem {
 }
 
 function notForNative(file: string): Problem {
-  const message = `${file}: a kubelet up to 1.23 reads a whole KubeletConfiguration, and no overlay`;
-  return { code: 'CONFIG_WRONG_KIND', message, hint: 'Push a KubeletConfiguration, or have the agent on the node' };
+  const message = `${file}: a kubelet up to 1.23 reads a complete KubeletConfiguration, not an overlay`;
+  return { code: 'CONFIG_WRONG_KIND', message, hint: 'Push a KubeletConfiguration, or install the agent on the node: dynamic enable' };
 }
 
 function notForKubelets(file: string): Problem {
-  const hint = 'Give one document of kind KubeletConfiguration';
+  const hint = 'Provide one document of kind KubeletConfiguration';
   return { code: 'CONFIG_WRONG_KIND', message: `${file}: expected a document of kind KubeletConfiguration`, hint };
 }

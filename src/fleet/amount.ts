@@ -1,7 +1,7 @@
-/** How many hosts: a number, or a share of those that are worked on. */
+/** A number of hosts, or a percentage of the selected hosts. */
 export type Amount = { readonly hosts: number } | { readonly percent: number };
 
-/** Reads `5` or `20%`; null for anything else, and for more than 100 %. */
+/** Parses `5` or `20%`; null for anything else, and for more than 100 %. */
 export function parseAmount(text: string): Amount | null {
   const match = /^([0-9]{1,6})(%?)$/.exec(text.trim());
   if (match === null) return null;
@@ -10,7 +10,7 @@ export function parseAmount(text: string): Amount | null {
   return value > 100 ? null : { percent: value };
 }
 
-/** The number of hosts an amount stands for, rounded down. */
+/** The number of hosts of an amount, rounded down. */
 export function hostsOf(amount: Amount, total: number): number {
   return 'hosts' in amount ? amount.hosts : Math.floor((total * amount.percent) / 100);
 }

@@ -5,10 +5,10 @@ import { bastionCycle, invalidFleetValue } from './fleet-problems.ts';
 import type { BastionText, HostSettings } from './host-settings.ts';
 import type { ResolvedBastion } from './model.ts';
 
-/** The way to a host. */
+/** The SSH route to a host. */
 export interface Route {
   readonly jumps: readonly ResolvedBastion[];
-  /** The file says that there is no host to go through: ssh_config is not asked. */
+  /** The file requires a direct connection: ssh_config is not consulted. */
   readonly direct: boolean;
 }
 
@@ -16,8 +16,9 @@ const DIRECT: Route = { jumps: [], direct: true };
 const UNSAID: Route = { jumps: [], direct: false };
 
 /**
- * Looks up the hosts to go through: names of hosts of the fleet with what is said of them and their own way, else SSH destinations.
- * @param hosts all hosts, bastions among them, by name
+ * Resolves the bastions of the hosts: hosts of the fleet with their own settings and routes, otherwise SSH
+ * destinations.
+ * @param hosts all hosts including bastions, by name
  */
 export function bastionRoutes(
   hosts: ReadonlyMap<string, { readonly settings: HostSettings }>,
@@ -36,7 +37,7 @@ export function bastionRoutes(
     if (bastion === null) return UNSAID;
     if (bastion.text.trim().toLowerCase() === 'none') return DIRECT;
     const hops = bastion.text.split(',').map((hop) => hop.trim());
-    // Who says for all "go through b1" does not mean b1 itself.
+    // A setting for all hosts "through b1" does not apply to b1 itself.
     if (bastion.inherited && hops.includes(name)) return DIRECT;
     const through = [...seen, name];
     const [first = '', ...others] = hops;
@@ -67,7 +68,7 @@ export function bastionRoutes(
 interface Hop {
   readonly through: readonly string[];
   readonly bastion: BastionText;
-  /** The first of several hops is reached by its own way, the others from the one before. */
+  /** The first of several hops uses its own route, the others are reached from the previous one. */
   readonly follow: boolean;
 }
 
@@ -78,8 +79,8 @@ function destination(text: string, { place }: BastionText, findings: Findings): 
     return [{ name: text, address: host, identityFiles: [], hostKeys: [], ...rest }];
   } catch (error) {
     if (!isAppError(error)) throw error;
-    const hint = 'Write the name of a host of this file, [user@]address[:port], or none';
-    const message = text === '' ? 'there is nothing between two commas' : `${JSON.stringify(text.slice(0, 80))} is no host to go through`;
+    const hint = 'Write the name of a host in this file, [user@]address[:port], or none';
+    const message = text === '' ? 'an item of the list is empty' : `${JSON.stringify(text.slice(0, 80))} is not a valid bastion`;
     findings.addShared(`bastion ${text}`, place, () => invalidFleetValue(message, hint));
     return [];
   }

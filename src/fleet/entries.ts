@@ -5,50 +5,51 @@ import { fileLayer, importedLayer, type Layer } from './layer.ts';
 import { type Expanded, expandRanges, MAX_HOSTS } from './range.ts';
 import type { FleetFile, FleetHost, FleetLayer } from './schema.ts';
 
-/** A host that an inventory outside of the fleet file names. */
+/** A host from an imported inventory. */
 export interface ImportedHost {
   readonly name: string;
   readonly place: Place;
-  /** Lowest layer first. */
+  /** In layer order, lowest first. */
   readonly groups: readonly string[];
-  /** What the inventory says of it: address, ssh, variables. */
+  /** Its settings in the inventory: address, ssh, variables. */
   readonly written: FleetLayer;
-  /** Names of variables that hold a list or a mapping: a fleet file cannot use them. */
+  /** Names of variables with a list or an object as value, which fleet files do not support. */
   readonly unread?: readonly string[];
 }
 
-/** What an import gives; in the order of `imports` in the fleet file. */
+/** The result of an import, in the order of `imports` in the fleet file. */
 export interface ImportedInventory {
   readonly hosts: readonly ImportedHost[];
   /** All groups of the inventory, also those without hosts. */
   readonly groups: readonly string[];
 }
 
-/** A host before groups and templates. */
+/** A host before groups and templates are applied. */
 export interface HostEntry {
   readonly name: string;
   readonly place: Place;
   readonly groups: readonly GroupRef[];
-  /** Its own layers, above those of its groups. */
+  /** Layers of the host itself, above those of its groups. */
   readonly layers: readonly Layer[];
-  /** Of the ranges in its name. */
+  /** Values of the ranges in its name. */
   readonly indexes: readonly string[];
-  /** Of the range that the address is, where it is one. */
+  /** Value of an address range, if the address is one. */
   readonly address: string | null;
 }
 
-/** A group a host is said to be in, and where. */
+/** A reference to a group, with its position. */
 export interface GroupRef {
   readonly name: string;
   readonly place: Place;
 }
 
-/** Beginning, letters: also the addresses that inventories use as names. */
+/** Start character, then letters; includes addresses, which inventories use as names. */
 const HOST_NAME = /^[A-Za-z0-9_:][\w.:%-]{0,252}$/;
 
 /**
- * Writes out the hosts of a fleet file and of what it imports. A host of the file that has the name of an imported one adds to it.
- * @returns by name, in the order of the file, imports last
+ * Expands the hosts of a fleet file and its imports. A host of the file with the name of an imported one
+ * extends it.
+ * @returns by name, in file order, imports last
  */
 export function hostEntries(
   fleet: FleetFile,
@@ -149,7 +150,7 @@ function importedEntries(
   return entries;
 }
 
-/** Whether an address is a range, or a pattern of one: a colon in brackets. */
+/** Whether an address is a range or a range pattern: it contains a colon in brackets. */
 function hasRange(address: string): boolean {
   const closed = address.split(']').slice(0, -1);
   return closed.some((text) => text.includes('[') && text.includes(':', text.indexOf('[')));

@@ -4,9 +4,9 @@ import { importIgnored } from './fleet-problems.ts';
 import { hostMatcher } from './select.ts';
 
 /**
- * Keeps the hosts of an import that patterns name: by their names (`*`, `?` and ranges) or by a group of theirs; `!` in front leaves out. Patterns that
- * only leave out leave the rest.
- * @returns what is left, and the patterns that match nothing
+ * Keeps the imported hosts that match patterns: by name (`*`, `?` and ranges) or by group; a leading `!`
+ * excludes. Patterns that only exclude keep the rest.
+ * @returns the remaining hosts, and the patterns without a match
  */
 export function filterImport(
   inventory: ImportedInventory,
@@ -25,7 +25,7 @@ export function filterImport(
   return {
     inventory: { ...inventory, hosts: inventory.hosts.filter(isDesired) },
     problems: idle.map(({ pattern }) =>
-      importIgnored(`no imported host and no group is called ${JSON.stringify(pattern)}`, 'Check the pattern'),
+      importIgnored(`no imported host or group is named ${JSON.stringify(pattern)}`, 'Check the pattern'),
     ),
   };
 }

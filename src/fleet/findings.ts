@@ -2,17 +2,19 @@ import type { Position, Problem } from '../base/errors.ts';
 import { showFieldPath } from '../codec/field-path.ts';
 import { sortProblems } from '../kubeadm/config/origins.ts';
 
-/** Where something of a fleet was written. */
+/** Place of a fleet setting. */
 export interface Place {
   readonly position: Position;
-  /** Path inside the document; empty for what an import says. */
+  /** Path inside the document; empty for imported settings. */
   readonly path: string;
 }
 
-/** More problems of one kind help nobody. */
+/** Limit per kind of problem. */
 const MAX_OF_A_KIND = 20;
 
-/** Gathers problems: what many hosts share is said once, with the first of them, and how many more there are. */
+/**
+ * Collects problems. A problem of many hosts is reported once, with the first host and the number of others.
+ */
 export class Findings {
   readonly #problems: Problem[] = [];
   readonly #shared = new Map<string, { readonly make: (others: number) => Problem; readonly place: Place; hosts: number }>();
@@ -25,7 +27,9 @@ export class Findings {
     this.#problems.push(placed(problem, place));
   }
 
-  /** @param make the problem as the first host has it, with the number of other hosts that have it too */
+  /**
+   * @param make builds the problem of the first host, given the number of other hosts with the same problem
+   */
   addShared(key: string, place: Place, make: (others: number) => Problem): void {
     const id = `${key}\0${place.position.file}\0${place.position.line}:${place.position.column}`;
     const known = this.#shared.get(id);
@@ -33,12 +37,12 @@ export class Findings {
     else this.#shared.set(id, { make, place, hosts: 1 });
   }
 
-  /** Adds as it is what has its place already. */
+  /** Adds problems that already have a position. */
   addAll(problems: readonly Problem[]): void {
     this.#problems.push(...problems);
   }
 
-  /** In the order of their places, few of each kind. */
+  /** In order of their positions, limited per kind. */
   list(): readonly Problem[] {
     const shared = [...this.#shared.values()].map(({ make, place, hosts }) => placed(make(hosts - 1), place));
     const counts = new Map<string, number>();

@@ -1,151 +1,155 @@
 import type { Problem } from '../base/errors.ts';
 import { quoteValue } from '../codec/document-problems.ts';
 
-/** Problems of fleet files. Their place is added by who finds them. */
+/** Problems of fleet files. The caller adds their position. */
 
 function error(code: string, message: string, hint?: string): Problem {
   return { code, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** A secret, or what looks like one. Its value is never shown. */
+/** A secret, or a value that looks like one. The message never contains the value. */
 export function inlineSecret(what: string, hint: string): Problem {
-  return error('FLEET_INLINE_SECRET', `${what} does not belong in a fleet file: the file is meant to be shared and versioned`, hint);
+  return error('FLEET_INLINE_SECRET', `${what} is not allowed in a fleet file, which is meant to be shared and versioned`, hint);
 }
 
-/** Two hosts of one name. */
+/** Two hosts with the same name. */
 export function duplicateHost(name: string, first: string): Problem {
-  return error(
-    'FLEET_DUPLICATE_NAME',
-    `the host ${quoteValue(name)} is given twice, first at ${first}`,
-    'Give each host a name of its own',
-  );
+  return error('FLEET_DUPLICATE_NAME', `the host ${quoteValue(name)} is defined twice, first at ${first}`, 'Give each host a unique name');
 }
 
-/** Two groups of one name. */
+/** Two groups with the same name. */
 export function duplicateGroup(name: string, first: string): Problem {
-  return error('FLEET_DUPLICATE_NAME', `the group ${quoteValue(name)} is given twice, first at ${first}`, 'Put them together');
+  return error('FLEET_DUPLICATE_NAME', `the group ${quoteValue(name)} is defined twice, first at ${first}`, 'Merge both groups');
 }
 
-/** Two hosts that are reached in the same way. */
+/** Two hosts with the same address and route. */
 export function duplicateAddress(address: string, { name, first, where }: { name: string; first: string; where: string }): Problem {
-  const message = `${name} is reached at ${address}, as is ${first} (${where})`;
+  const message = `${name} and ${first} (${where}) have the same address ${address}`;
   return error('FLEET_DUPLICATE_ADDRESS', message, 'Fix the address, or remove one of the hosts');
 }
 
-/** Two hosts that would register as one node, or with one IP. */
+/** Two hosts that would register with the same node name or IP. */
 export function duplicateNode(what: 'nodeName' | 'nodeIP', value: string, { name, first }: { name: string; first: string }): Problem {
-  const hint = what === 'nodeName' ? 'Make it a template such as {{ name }}, or give it host by host' : 'Give each host its own';
-  return error('FLEET_DUPLICATE_NODE', `${name} gets ${what} ${quoteValue(value)}, as does ${first}`, hint);
+  const hint = what === 'nodeName' ? 'Use a template such as {{ name }}, or set it for each host' : 'Set a different node IP for each host';
+  return error('FLEET_DUPLICATE_NODE', `${name} and ${first} have the same ${what} ${quoteValue(value)}`, hint);
 }
 
-/** A name no host or group can have. */
+/** An invalid name of a host or group. */
 export function invalidInventoryName(what: 'host' | 'group', name: string): Problem {
   const hint =
     what === 'host'
-      ? 'A name has letters, digits, dashes, dots, colons and underscores, at most 253'
-      : "A name has letters, digits, dashes, dots and underscores; 'all' stands for all hosts";
-  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not the name of a ${what}`, hint);
+      ? 'Use letters, digits, dashes, dots, colons and underscores, at most 253 characters'
+      : "Use letters, digits, dashes, dots and underscores; 'all' is reserved for all hosts";
+  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not a valid ${what} name`, hint);
 }
 
-/** A group nobody declared. */
+/** A group that is not declared. */
 export function unknownGroup(name: string, known: readonly string[], likely: string | null): Problem {
   const list = known.slice(0, 10).join(', ');
   const hint =
     likely !== null
       ? `Did you mean ${likely}?`
       : known.length === 0
-        ? 'Declare it under groups'
-        : `Declare it under groups; there are ${list}${known.length > 10 ? ', …' : ''}`;
-  return error('FLEET_UNKNOWN_GROUP', `there is no group ${quoteValue(name)}`, hint);
+        ? 'Declare the group under groups'
+        : `Declare the group under groups; existing groups: ${list}${known.length > 10 ? ', …' : ''}`;
+  return error('FLEET_UNKNOWN_GROUP', `group ${quoteValue(name)} does not exist`, hint);
 }
 
-/** Something of a range is wrong. */
+/** An invalid range. */
 export function invalidRange(message: string, hint: string): Problem {
   return error('FLEET_INVALID_RANGE', message, hint);
 }
 
-/** An address with a range of another length than the one of the name. */
+/** An address range of another length than the name range. */
 export function rangesDiffer(names: number, addresses: number): Problem {
-  const message = `the name stands for ${hosts(names)}, the address for ${addresses}`;
-  return error('FLEET_INVALID_RANGE', message, 'Make both ranges equally long, or write the address with {{ number }}');
+  const message = `the name range has ${hosts(names)}, but the address range ${addresses}`;
+  return error('FLEET_INVALID_RANGE', message, 'Use ranges of the same length, or an address with {{ number }}');
 }
 
-/** A file that asks for more hosts than a fleet may have. */
+/** More hosts than the limit. */
 export function tooManyHosts(limit: number): Problem {
-  return error('FLEET_TOO_MANY_HOSTS', `there are more than ${limit} hosts`, 'Check the ends of the ranges, or make several fleets');
+  return error('FLEET_TOO_MANY_HOSTS', `the fleet has more than ${limit} hosts`, 'Check the ends of the ranges, or split the fleet');
 }
 
-/** Not a template. `fault` is a clause about the text. */
+/** An invalid template. `fault` is a clause about the text. */
 export function invalidTemplate(text: string, fault: string): Problem {
-  return error('FLEET_INVALID_TEMPLATE', `${quoteValue(text)} ${fault}`, 'Write the name of a variable: {{ rack }}; braces as {{ "{{" }}');
+  return error(
+    'FLEET_INVALID_TEMPLATE',
+    `${quoteValue(text)} ${fault}`,
+    'Write the name of a variable, such as {{ rack }}; write literal braces as {{ "{{" }}',
+  );
 }
 
-/** A value that begins with braces and no quotes: YAML takes it for a mapping. */
-export const QUOTE_TEMPLATE = 'Put a value that begins with {{ in quotes: "{{ rack }}"';
+/** An unquoted value that begins with braces, which YAML reads as an object. */
+export const QUOTE_TEMPLATE = 'Quote a value that begins with {{: "{{ rack }}"';
 
-/** A variable that a host does not have. */
+/** A variable that is not defined for a host. */
 export function unknownVariable(variable: string, host: string, likely: string | null, others: number): Problem {
   const message = `${host}${others === 0 ? '' : ` (and ${hosts(others)} more)`} has no variable ${quoteValue(variable)}`;
-  return error('FLEET_UNKNOWN_VARIABLE', message, likely === null ? 'Declare it under variables' : `Did you mean ${likely}?`);
+  return error('FLEET_UNKNOWN_VARIABLE', message, likely === null ? 'Declare the variable under variables' : `Did you mean ${likely}?`);
 }
 
-/** Variables that need each other. */
+/** Variables with a circular reference. */
 export function variableCycle(names: readonly string[]): Problem {
-  return error('FLEET_VARIABLE_CYCLE', `variables lead in a circle: ${names.join(', then ')}`, 'Give one of them a value of its own');
+  return error(
+    'FLEET_VARIABLE_CYCLE',
+    `circular reference between variables: ${names.join(' -> ')}`,
+    'Set one of them to a value without references',
+  );
 }
 
-/** A name that means something already. */
+/** A reserved name. */
 export function reservedVariable(name: string): Problem {
-  return error('FLEET_RESERVED_VARIABLE', `${name} is a variable of every host and cannot be declared`, 'Choose another name');
+  return error('FLEET_RESERVED_VARIABLE', `${name} is a built-in variable of every host and cannot be declared`, 'Choose another name');
 }
 
-/** A name no template could write. */
+/** A name that is not valid in templates. */
 export function invalidVariable(name: string): Problem {
-  const hint = 'A name has letters, digits and underscores, and begins with a letter or underscore';
-  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not the name of a variable`, hint);
+  const hint = 'Use letters, digits and underscores, with a letter or underscore first';
+  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not a valid variable name`, hint);
 }
 
-/** An address that could not be connected to. */
+/** An address that cannot be connected to. */
 export function invalidHostAddress(address: string): Problem {
   const at = /^[^@\s]+@[^@\s]+$/.test(address);
   const port = /^[^:[\]\s]+:[0-9]+$/.test(address) || /^\[.*\]/.test(address);
   const hint = at
-    ? 'Write the user under ssh.user'
+    ? 'Set the user in ssh.user'
     : port
-      ? 'Write the port under ssh.port, and an IPv6 address without brackets'
-      : 'Write a host name, an IP address or a Host of ssh_config';
-  return error('FLEET_INVALID_ADDRESS', `${quoteValue(address)} is not an address`, hint);
+      ? 'Set the port in ssh.port, and write an IPv6 address without brackets'
+      : 'Write a host name, an IP address or a Host alias of ssh_config';
+  return error('FLEET_INVALID_ADDRESS', `${quoteValue(address)} is not a valid address`, hint);
 }
 
-/** A worked-out value that does not fit where it stands. `what` is a clause. */
+/** A resolved value that is invalid at its place. */
 export function invalidFleetValue(message: string, hint?: string): Problem {
   return error('FLEET_INVALID_VALUE', message, hint);
 }
 
-/** Two members that say the same thing in different ways. */
+/** Two members with the same meaning. */
 export function setTwice(a: string, b: string): Problem {
-  return error('FLEET_CONFLICT', `${a} and ${b} say the same thing`, 'Keep one of them');
+  return error('FLEET_CONFLICT', `${a} and ${b} set the same value`, 'Remove one of them');
 }
 
-/** Hosts that are reached through each other. */
+/** Bastions that are reached through each other. */
 export function bastionCycle(names: readonly string[]): Problem {
-  const hint = 'Write ssh.bastion: none for the host that is reached directly';
-  return error('FLEET_BASTION_CYCLE', `bastions lead in a circle: ${names.join(', then ')}`, hint);
+  const hint = 'Set ssh.bastion: none for the host that is reached directly';
+  return error('FLEET_BASTION_CYCLE', `circular reference between bastions: ${names.join(' -> ')}`, hint);
 }
 
-/** What is imported cannot be read. */
+/** An unreadable import. */
 export function importInvalid(message: string, hint?: string): Problem {
   return error('FLEET_IMPORT_INVALID', message, hint);
 }
 
-/** Something of an imported inventory that has no effect here. */
+/** A part of an imported inventory that has no effect. */
 export function importIgnored(message: string, hint?: string): Problem {
   return { ...error('FLEET_IMPORT_IGNORED', message, hint), severity: 'warning' };
 }
 
-/** A fleet without a host. */
+/** A fleet without hosts. */
 export function noHosts(): Problem {
-  return error('FLEET_EMPTY', 'there is no host in this fleet', 'List hosts, or import them');
+  return error('FLEET_EMPTY', 'the fleet has no hosts', 'Add entries to hosts or imports');
 }
 
 /** `3 hosts`, `1 host`. */

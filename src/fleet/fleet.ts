@@ -6,16 +6,19 @@ import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import { mayBegin, type RolloutRules, whyStop } from './rollout.ts';
 
-/** A host to be worked on. */
+/** A host of a run. */
 export interface FleetMember {
   readonly name: string;
-  /** Which come first: a member is begun when all of the stages before its own have ended. Default: 0. */
+  /** Stage: a member starts when all members of lower stages have ended. Default: 0. */
   readonly stage?: number;
-  /** It is changed while no other is, and looked at when those like it that were begun have ended: what they change counts for it. */
+  /**
+   * Changed while no other member is, and inspected after similar members that already started have ended,
+   * because their changes affect it.
+   */
   readonly isAlone?: boolean;
-  /** The stages after it make no sense without it: where it fails they are left out. */
+  /** Required by the later stages: if this member fails, they are skipped. */
   readonly isNeeded?: boolean;
-  /** Connects, looks and plans; changes nothing. */
+  /** Connects, inspects and plans; changes nothing. */
   open(ports: MemberPorts): Promise<OpenMember>;
 }
 
@@ -24,59 +27,62 @@ export interface MemberPorts {
   readonly signal: AbortSignal;
 }
 
-/** A host that was looked at. */
+/** An inspected host with its plan. */
 export interface OpenMember {
   readonly planned: WorkflowResult;
   /**
-   * Does what was planned.
-   * @param signal ends it between changes; absent: it is brought to its end
+   * Applies the plan.
+   * @param signal stops the run between changes; absent: the run is completed
    */
   apply(signal?: AbortSignal): Promise<HostPlan>;
   close(): Promise<void>;
 }
 
-/** What became of a host. */
+/** Result of a host. */
 export type HostStatus =
-  /** Everything is as it should be. */
+  /** Up to date. */
   | 'unchanged'
-  /** Only planned: changes are pending. */
+  /** Planned only: changes are pending. */
   | 'pending'
   | 'changed'
-  /** Refused or not understood before anything was changed. */
+  /** Refused or failed before any change. */
   | 'refused'
-  /** Nobody could log in; nothing was changed. */
+  /** Login failed; nothing was changed. */
   | 'unreachable'
-  /** Changes had begun. */
+  /** Failed after changes had started. */
   | 'failed'
-  /** Changes had begun, and what was there before is back. */
+  /** Failed after changes had started; the previous files were restored. */
   | 'reverted'
-  /** Not begun: the run was stopped. */
+  /** Not started because the run was stopped. */
   | 'stopped'
-  /** Not begun: the user interrupted the run. */
+  /** Not started because the user interrupted the run. */
   | 'interrupted';
 
 export interface HostOutcome {
   readonly host: string;
   readonly status: HostStatus;
-  /** What was planned or done, as far as it came. */
+  /** The plan or result, as far as available. */
   readonly plan: WorkflowResult | null;
   readonly error: AppError | null;
 }
 
 export interface FleetRules extends RolloutRules {
-  /** Hosts that are looked at or changed at a time. */
+  /** Number of hosts inspected or changed at the same time. */
   readonly parallel: number;
-  /** Connections that are open at a time, those of hosts that wait for their turn among them. */
+  /** Number of open connections, including those of queued hosts. */
   readonly maxOpen: number;
-  /** Only look and plan; nobody waits for the stages before. */
+  /** Only inspect and plan; stages do not wait for each other. */
   readonly dryRun: boolean;
-  /** Hosts without pending changes are run through as well: each phase proves that all is well. */
+  /** Run the phases of unchanged hosts as well, which verifies their state. */
   readonly proveUnchanged?: boolean;
-  /** No host is changed before all of them were looked at, so that each is compared with all others (`FleetPorts.claims`). All connections are open then: `maxOpen` has to allow it. */
+  /**
+   * Inspect all hosts before the first change, so that each is compared with all others
+   * (`FleetPorts.claims`). This needs `maxOpen` connections for all hosts.
+   */
   readonly observesFirst?: boolean;
 }
 
-/** Counts for who watches. */
+/** Counters for progress output. */
 export interface FleetProgress {
   readonly total: number;
   readonly looking: readonly string[];
@@ -87,13 +93,13 @@ export interface FleetProgress {
 
 export interface FleetPorts {
   readonly signal: AbortSignal;
-  /** What a host says is heard here. */
+  /** Reporter of a host. */
   reporterOf(host: string): Reporter;
-  /** The Nodes that hosts stand for: one that another host claims as well is not changed. */
+  /** Nodes claimed by hosts: a Node claimed by two hosts is not changed. */
   readonly claims?: NodeClaims;
-  /** Called, and waited for, before the first change of a host. */
+  /** Called and awaited before the first change of a host. */
   begins?(host: string): Promise<void>;
-  /** Called, and waited for, when a host is done. */
+  /** Called and awaited when a host has ended. */
   ended?(outcome: HostOutcome): Promise<void>;
   progress?(progress: FleetProgress): void;
 }
@@ -101,13 +107,14 @@ export interface FleetPorts {
 export interface FleetResult {
   /** In the order of the members. */
   readonly outcomes: readonly HostOutcome[];
-  /** Why hosts were left out, as a clause; null: none was. */
+  /** Reason why hosts were skipped, as a clause; null: none was. */
   readonly stopped: string | null;
 }
 
 /**
- * Plans and applies on many hosts at once. A host is changed as soon as it was planned and the rules allow it; one that does not answer keeps nobody waiting.
- * @throws what is no AppError, after the hosts under way are done
+ * Plans and applies on many hosts in parallel. A host is changed as soon as its plan and the rules permit;
+ * unreachable hosts do not delay others.
+ * @throws errors other than AppError, after the hosts in progress have ended
  */
 export async function runFleet(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts): Promise<FleetResult> {
   const run = new FleetRun(members, rules, ports);
@@ -129,17 +136,17 @@ class FleetRun {
   readonly #looking = new Set<string>();
   readonly #changing = new Set<string>();
   readonly #waiting: Waiting[] = [];
-  /** Indexes of the members, stage by stage. */
+  /** Indexes of the members, by stage. */
   readonly #order: readonly number[];
   readonly #alone: ReadonlySet<string>;
-  /** Members that have not ended, by stage. */
+  /** Number of unfinished members by stage. */
   readonly #left = new Map<number, number>();
   #next = 0;
-  /** Of the member that was needed and failed. */
+  /** Name of the required member that failed. */
   #missing: string | null = null;
   #failed = 0;
   #broken = 0;
-  /** Of those that were run through, hosts that needed nothing: they count as canaries too. */
+  /** Number of verified hosts without changes, which count as canaries as well. */
   #unchanged = 0;
   #bug: { readonly error: unknown } | null = null;
   #wake: () => void = () => undefined;
@@ -157,7 +164,7 @@ class FleetRun {
     return this.#rules.dryRun ? 0 : (this.#members[index]?.stage ?? 0);
   }
 
-  /** All of the stages before have ended. */
+  /** Whether all earlier stages have ended. */
   #isOpen(stage: number): boolean {
     for (const [other, left] of this.#left) if (other < stage && left > 0) return false;
     return true;
@@ -185,7 +192,7 @@ class FleetRun {
   }
 
   #whyStop(): string | null {
-    return this.#missing === null ? whyStop(this.#rules, this.#state()) : `the others need ${this.#missing}, which is not as it should be`;
+    return this.#missing === null ? whyStop(this.#rules, this.#state()) : `the other hosts need ${this.#missing}, which failed`;
   }
 
   #state() {
@@ -201,7 +208,7 @@ class FleetRun {
     if (this.#ports.signal.aborted || this.#bug !== null || this.#whyStop() !== null) return;
     const { parallel, maxOpen, observesFirst } = this.#rules;
     const isBefore = observesFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
-    // Changes first: who waits for his turn holds a connection.
+    // Changes have priority, because a queued host holds a connection.
     for (
       let more = isBefore ? 0 : mayBegin(this.#rules, this.#state());
       more > 0 && this.#waiting.length > 0 && this.#busy() < parallel;
@@ -229,7 +236,9 @@ class FleetRun {
     return started.some((name) => this.#alone.has(name));
   }
 
-  /** The first in the order of the members; null where it has to wait for others, or others for one that is changed alone. */
+  /**
+   * The next member in order; null if it must wait for others, or others for a member that is changed alone.
+   */
   #takeWaiting(): Waiting | null {
     const first = this.#waiting.reduce((best, one) => (one.index < best.index ? one : best));
     if (this.#changing.size > 0 && (first.member.isAlone === true || [...this.#changing].some((name) => this.#alone.has(name))))
@@ -269,7 +278,7 @@ class FleetRun {
     await this.#endPlanned({ index, member, open });
   }
 
-  /** A host that is only planned, or needs nothing. */
+  /** Ends a host that is only planned, or up to date. */
   async #endPlanned({ index, open }: Waiting, clashes: readonly Problem[] = []): Promise<void> {
     const { planned } = open;
     await settle(open.close());
@@ -286,7 +295,7 @@ class FleetRun {
       return;
     }
     await this.#ports.begins?.(member.name);
-    // Of many hosts those under way are brought to their end; whoever works on one alone waits for nobody else.
+    // With many hosts, those in progress are completed; a run on a single host stops at once.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
     await settle(open.close());
     if ('error' in done && done.error.exitCode === 3) {
@@ -315,7 +324,7 @@ class FleetRun {
     await this.#ports.ended?.(whole);
   }
 
-  /** Those that were not begun. */
+  /** Ends the members that were not started. */
   async #leaveOut(): Promise<void> {
     const status = this.#ports.signal.aborted ? 'interrupted' : 'stopped';
     const planned = new Map(this.#waiting.map(({ index, open }) => [index, open.planned]));
@@ -336,12 +345,12 @@ class FleetRun {
   }
 }
 
-/** Problems that were known when the host was planned are not told twice. */
+/** Filters out problems that were already reported when the host was planned. */
 function isOther(problems: readonly Problem[]): (problem: Problem) => boolean {
   return ({ code, message }) => !problems.some((one) => one.code === code && one.message === message);
 }
 
-/** Errors of ours are values here; others are bugs and go their way. */
+/** AppErrors become values; other errors are bugs and propagate. */
 async function settle<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: AppError }> {
   try {
     return { value: await work };
@@ -361,7 +370,7 @@ function hasChanges({ phases }: HostPlan): boolean {
   return phases.some(({ plan }) => plan.changes.length > 0);
 }
 
-/** Something is to be changed, or waited for. */
+/** Whether a plan has changes or waits for something. */
 export function hasWork({ phases }: HostPlan): boolean {
   return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
 }

@@ -1,18 +1,18 @@
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import type { HostOutcome } from './fleet.ts';
 
-/** Reporters of hosts that work at the same time: what one of them says stays together. */
+/** Reporters of hosts processed in parallel, which keep the output of each host together. */
 export interface HostBlocks {
-  /** What is said here is kept until the host is done. */
+  /** Output to this reporter is buffered until the host has ended. */
   of(host: string): Reporter;
-  /** Says what was kept of a host, and in one line that it needed nothing. */
+  /** Prints the buffered output of a host, or one line if the host is unchanged. */
   ended(outcome: HostOutcome): void;
 }
 
 /**
- * Keeps what each host says until it is done; what is too much to keep goes on at once. Of many hosts the changes are what counts: that a phase has nothing to do is
- * told with `-v`.
- * @param applies whether hosts are changed; where they are only looked at the plan says what they need
+ * Buffers the output of each host until it has ended; beyond a limit, output is printed at once. With several
+ * hosts, messages about unchanged phases need `-v`.
+ * @param applies whether hosts are changed; otherwise the plan lists their changes
  */
 export function hostBlocks(reporter: Reporter, { applies }: { readonly applies: boolean }): HostBlocks {
   const kept = new Map<string, ReportEvent[]>();
@@ -33,15 +33,15 @@ export function hostBlocks(reporter: Reporter, { applies }: { readonly applies: 
     ended: (outcome) => {
       const { host } = outcome;
       flush(host);
-      if (applies && neededNothing(outcome)) reporter.report({ level: 'info', code: 'HOST_UNCHANGED', host, message: 'nothing to do' });
+      if (applies && neededNothing(outcome)) reporter.report({ level: 'info', code: 'HOST_UNCHANGED', host, message: 'up to date' });
     },
   };
 }
 
-/** And waits for nothing. */
+/** Whether a host has no changes and waits for nothing. */
 function neededNothing({ status, plan }: HostOutcome): boolean {
   return status === 'unchanged' && plan !== null && plan.host.phases.every((phase) => phase.plan.deferred === undefined);
 }
 
-/** A host's memory here has an end, whatever it says. */
+/** Limit of buffered events per host. */
 const MOST_EVENTS = 2_000;

@@ -21,14 +21,15 @@ import type { Scope } from './scope.ts';
 interface Context {
   readonly scope: Scope;
   readonly findings: Findings;
-  /** Of the file. */
+  /** Kubernetes version of the fleet file. */
   readonly kubernetesVersion: string | null;
 }
 
 const MEMBERS = ['install', 'kernelModules', 'sysctls', 'swap'] as const;
 
 /**
- * What the layers of a host declare that comes before it can be a node. Of `packages` and `sysctls` each member counts for itself, of the rest the last word.
+ * Resolves the preparation of a host from its layers. `packages` and `sysctls` are merged by member;
+ * otherwise the last layer wins.
  * @param layers lowest first
  */
 export function hostPreparation(layers: readonly Layer[], context: Context): HostPreparation {
@@ -71,7 +72,7 @@ class PreparationReader {
     if (reported === null) return null;
     return reported.value.map((written, i) => {
       const name = this.#text(written, reported.place(i));
-      if (!MODULE_NAME.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a kernel module`, reported.place(i));
+      if (!MODULE_NAME.test(name)) this.#wrong(`${JSON.stringify(name)} is not a valid kernel module name`, reported.place(i));
       return name;
     });
   }
@@ -84,9 +85,9 @@ class PreparationReader {
         const place = layer.place(['sysctls', name]);
         if (!SYSCTL_NAME.test(name))
           this.#wrong(
-            `${JSON.stringify(name)} is not the name of a kernel parameter`,
+            `${JSON.stringify(name)} is not a valid kernel parameter name`,
             place,
-            'Write it as sysctl -a does: net.ipv4.ip_forward',
+            'Use the form of sysctl -a: net.ipv4.ip_forward',
           );
         values.set(name, this.#text(written, place));
       }
@@ -133,7 +134,7 @@ class PreparationReader {
     };
   }
 
-  /** The last word on one member of `packages`. */
+  /** The last value of one member of `packages`. */
   #member<K extends keyof Packages>(member: K): Reported<NonNullable<Packages[K]>> | null {
     const layer = this.#layers.findLast(({ written }) => written.packages?.[member] !== undefined);
     if (layer === undefined) return null;
@@ -145,21 +146,21 @@ class PreparationReader {
     const reported = this.#member('version');
     const version = reported === null ? this.#context.kubernetesVersion : this.#text(reported.value, reported.place());
     if (version === null) {
-      this.#wrong('install: packages needs the version of the kubelet', asked, 'Write kubernetesVersion: "1.36" at the top of the file');
+      this.#wrong('install: packages needs the version of the kubelet', asked, 'Set kubernetesVersion: "1.36" at the top of the file');
       return null;
     }
     const plain = version.replace(/^v/, '');
     if (PACKAGE_VERSION.test(plain)) return plain;
     this.#wrong(
-      `${JSON.stringify(version)} is not the version of a kubelet package`,
+      `${JSON.stringify(version)} is not a valid kubelet package version`,
       reported?.place() ?? asked,
-      'Write "1.36" or "1.36.2"',
+      'Use a version such as "1.36" or "1.36.2"',
     );
     return null;
   }
 
   #packageName(name: string, place: Place): string {
-    if (!/^[a-z0-9][a-z0-9+._-]*$/i.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a package`, place);
+    if (!/^[a-z0-9][a-z0-9+._-]*$/i.test(name)) this.#wrong(`${JSON.stringify(name)} is not a valid package name`, place);
     return name;
   }
 
@@ -174,9 +175,9 @@ class PreparationReader {
       const { name, suite = '/', components = [], key, keyFingerprints = [] } = written;
       if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || name === 'kubernetes')
         this.#wrong(
-          `${JSON.stringify(name)} cannot be the name of a repository`,
+          `${JSON.stringify(name)} is not a valid repository name`,
           reported.place(i, 'name'),
-          'Letters, digits and dashes; kubernetes is taken',
+          'Use letters, digits and dashes; kubernetes is reserved',
         );
       const repository: PackageRepository = {
         name,
@@ -188,9 +189,9 @@ class PreparationReader {
       };
       if (keyFingerprints.length === 0)
         this.#wrong(
-          'a repository needs its key pinned',
+          'a repository needs keyFingerprints',
           reported.place(i, 'keyFingerprints'),
-          'Write the fingerprint that its makers publish',
+          'Set keyFingerprints to the fingerprints published by its vendor',
         );
       if (repository.key === null && repository.url.startsWith('http:')) this.#needsKey(reported.place(i, 'url'));
       return repository;
@@ -198,12 +199,12 @@ class PreparationReader {
   }
 
   #word(text: string, place: Place): string {
-    if (/[\s[\]#]|^$/.test(text)) this.#wrong(`${JSON.stringify(text)} is no word of a line for apt`, place);
+    if (/[\s[\]#]|^$/.test(text)) this.#wrong(`${JSON.stringify(text)} is not a valid word in an apt source line`, place);
     return text;
   }
 
   #needsKey(place: Place): void {
-    this.#wrong('the key of a repository is not fetched over plain http', place, 'Save it, and write its path as key');
+    this.#wrong('the key of a repository is not downloaded over plain http', place, 'Save the key to a file and set key to its path');
   }
 
   #url(reported: { readonly value: string; place(): Place }): string {
@@ -211,17 +212,17 @@ class PreparationReader {
     const text = this.#text(reported.value, place);
     const url = URL.canParse(text) ? new URL(text) : null;
     if (url === null || !/^https?:$/.test(url.protocol) || /[\s[\]#?]/.test(text))
-      this.#wrong(`${JSON.stringify(text)} is not the URL of a repository`, place, 'Write https://HOST/PATH');
+      this.#wrong(`${JSON.stringify(text)} is not a valid repository URL`, place, 'Use the form https://HOST/PATH');
     else if (url.username !== '' || url.password !== '')
       this.#wrong(
-        'a URL with a password does not belong in a fleet file',
+        'a URL with a password is not allowed in a fleet file',
         place,
-        'Let a mirror on the network of the hosts answer without one',
+        'Use a mirror in the network of the hosts without authentication',
       );
     return text.endsWith('/') ? text : `${text}/`;
   }
 
-  /** A path, or an https URL. */
+  /** Resolves a path or an https URL. */
   #key(reported: { readonly value: string; place(): Place }): string {
     const key = this.#text(reported.value, reported.place());
     if (key.startsWith('http://')) this.#needsKey(reported.place());
@@ -231,7 +232,7 @@ class PreparationReader {
   #binaries(asked: Place): BinaryInstall | null {
     const reported = this.last('binaries');
     if (reported === null || reported.value.files === undefined || reported.value.files.length === 0) {
-      this.#wrong('install: binaries needs the files', asked, 'Write them under binaries.files, each with name and sha256');
+      this.#wrong('install: binaries needs files', asked, 'List them in binaries.files, each with name and sha256');
       return null;
     }
     const { source, files, units = [] } = reported.value;
@@ -242,7 +243,7 @@ class PreparationReader {
       files: files.map((file, i) => this.#file(file, { from, paths, place: (...steps) => reported.place('files', i, ...steps) })),
       units: units.map((unit, i) => {
         if (!/^[A-Za-z0-9:_.@-]+$/.test(unit) || unit.startsWith('-'))
-          this.#wrong(`${JSON.stringify(unit)} is not the name of a unit`, reported.place('units', i));
+          this.#wrong(`${JSON.stringify(unit)} is not a valid unit name`, reported.place('units', i));
         return unit;
       }),
     };
@@ -257,25 +258,24 @@ class PreparationReader {
     }: { readonly from: string | null; readonly paths: Map<string, string>; readonly place: Reported<unknown>['place'] },
   ): InstalledFile {
     const { name, sha256 = '', mode = 0o755, extractTo } = written;
-    if (!/^[A-Za-z0-9][\w.+@-]*$/.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a file`, place('name'));
+    if (!/^[A-Za-z0-9][\w.+@-]*$/.test(name)) this.#wrong(`${JSON.stringify(name)} is not a valid file name`, place('name'));
     if (sha256 !== '' && !/^[0-9a-fA-F]{64}$/.test(sha256))
-      this.#wrong('this is not a SHA-256', place('sha256'), 'Write the 64 hexadecimal digits that sha256sum prints, in quotes');
+      this.#wrong('not a valid SHA-256', place('sha256'), 'Quote the 64 hexadecimal digits printed by sha256sum');
     if (sha256 === '')
-      this.#wrong(`${name} needs its sha256`, place('name'), 'Take it from where the file is published, or run sha256sum on it');
+      this.#wrong(`${name} has no sha256`, place('name'), 'Use the published checksum of the file, or run sha256sum on it');
     const base = written.source === undefined ? from : this.#text(written.source, place('source'));
-    if (base === null)
-      this.#wrong(`there is no source for ${name}`, place('name'), 'Write binaries.source: a directory of this machine, or a URL');
+    if (base === null) this.#wrong(`${name} has no source`, place('name'), 'Set binaries.source to a local directory or a URL');
     if (written.path !== undefined && extractTo !== undefined)
-      this.#wrong('path is for files, extractTo for archives', place('path'), 'Keep one of them');
+      this.#wrong('path (for files) and extractTo (for archives) are mutually exclusive', place('path'), 'Remove one of them');
     const member = extractTo === undefined ? 'path' : 'extractTo';
     const path = this.#text(extractTo ?? written.path ?? `/usr/bin/${name}`, place(member));
     if (!/^\/[^\0\n]+$/.test(path) || path.split('/').some((part) => part === '.' || part === '..'))
-      this.#wrong(`${JSON.stringify(path)} is not a path on the host`, place(member), 'Begin it with /');
+      this.#wrong(`${JSON.stringify(path)} is not an absolute path`, place(member), 'Use a path that begins with /');
     const id = extractTo === undefined ? path : `archive ${name}`;
-    if (paths.has(id)) this.#wrong(`${name} comes twice: ${path}`, place('name'));
+    if (paths.has(id)) this.#wrong(`${name} is listed twice: ${path}`, place('name'));
     paths.set(id, name);
     if (extractTo !== undefined && !/\.(?:tar|tgz|txz|tar\.gz|tar\.xz)$/.test(name))
-      this.#wrong(`${name} is not a tar archive`, place('extractTo'), 'Its name ends in .tar, .tar.gz or .tar.xz');
+      this.#wrong(`${name} is not a tar archive`, place('extractTo'), 'Use a file whose name ends in .tar, .tar.gz or .tar.xz');
     return {
       name,
       source: `${trimTrailing(base ?? '', '/')}/${name}`,

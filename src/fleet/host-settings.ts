@@ -22,24 +22,24 @@ import type { HostRole, ResolvedSsh } from './model.ts';
 import type { FleetLayer } from './schema.ts';
 import { Scope } from './scope.ts';
 
-/** What a host's layers come to, bastions not yet looked up. */
+/** The merged settings of a host, without resolved bastions. */
 export interface HostSettings {
   readonly role: HostRole | 'bastion';
   readonly ssh: Omit<ResolvedSsh, 'jumps' | 'direct'>;
-  /** As written, with the place and whether the host itself says so. */
+  /** As written, with its place and whether the host itself sets it. */
   readonly bastion: BastionText | null;
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
   readonly preparation: HostPreparation;
   readonly scope: Scope;
-  /** Where a member comes from. */
+  /** Place of a member. */
   readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => Place;
 }
 
 export interface BastionText {
   readonly text: string;
   readonly place: Place;
-  /** Said by the baseline or a group: the bastion itself may be among the hosts. */
+  /** Set by the baseline or a group, whose hosts may include the bastion itself. */
   readonly inherited: boolean;
 }
 
@@ -50,9 +50,9 @@ export interface SettingsContext {
 }
 
 /**
- * Works out what a host's layers say: the last word on each member, with its templates filled in and its value judged.
- * @param layers lowest first: baseline, groups, the host's own
- * @param byAdministrator whether somebody labels Nodes who may give them any label
+ * Merges the layers of a host: the last value of each member, with templates resolved and values validated.
+ * @param layers lowest first: baseline, groups, host
+ * @param byAdministrator whether an administrator labels the Nodes, who may set any label
  */
 export function hostSettings(
   entry: HostEntry,
@@ -82,7 +82,7 @@ export function hostSettings(
   };
 }
 
-/** kubeadm's spelling is fine as well. */
+/** Accepts kubeadm's spelling as well. */
 function roleOf(written: NonNullable<FleetLayer['role']>): HostSettings['role'] {
   return written === 'controlPlane' ? 'control-plane' : written;
 }
@@ -118,7 +118,7 @@ class SettingsReader {
     this.scope = new Scope(entry.name, hostVariables(entry, layers), findings);
   }
 
-  /** The last layer's word. */
+  /** The value of the last layer. */
   last<K extends keyof FleetLayer>(member: K): Reported<NonNullable<FleetLayer[K]>> | null {
     for (let i = this.#layers.length - 1; i >= 0; i--) {
       const layer = this.#layers[i] as Layer;
@@ -138,7 +138,7 @@ class SettingsReader {
     return this.scope.text(reported.value, () => reported.layer.place([member])) ?? undefined;
   }
 
-  /** The address of the range, else as said, else the name. */
+  /** The value of the address range, otherwise the configured address, otherwise the name. */
   address(): string {
     if (this.#entry.address !== null) return this.#checkedAddress(this.#entry.address, this.placeOf('address'));
     const reported = this.last('address');
@@ -200,7 +200,7 @@ class SettingsReader {
     const text = this.scope.text(reported.value, () => place);
     if (text === null) return undefined;
     if (/\s|^$/.test(text) || !isSafeUserName(text))
-      this.#findings.addShared(`user ${text}`, place, () => invalidFleetValue(`${JSON.stringify(text)} is not the name of a user`));
+      this.#findings.addShared(`user ${text}`, place, () => invalidFleetValue(`${JSON.stringify(text)} is not a valid user name`));
     return text;
   }
 
@@ -210,7 +210,7 @@ class SettingsReader {
     return reported.value.flatMap((text, i) => this.scope.text(text, () => reported.layer.place(['ssh', member, i])) ?? []);
   }
 
-  /** As lines of a known_hosts file, at their places in the fleet file. */
+  /** As lines of a known_hosts file, with their positions in the fleet file. */
   #hostKeys(): readonly KnownHostsEntry[] {
     const reported = this.#lastSsh('hostKeys');
     if (reported === null) return [];
@@ -227,7 +227,7 @@ class SettingsReader {
     const text = this.scope.text(reported.value, () => place);
     if (text === null) return undefined;
     if (/^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return Number(text);
-    const problem = invalidFleetValue(`${JSON.stringify(text)} is not a port`, 'Ports go from 1 to 65535');
+    const problem = invalidFleetValue(`${JSON.stringify(text)} is not a valid port`, 'Use a port from 1 to 65535');
     this.#findings.addShared(`port ${text}`, place, () => problem);
     return undefined;
   }
@@ -242,7 +242,10 @@ class SettingsReader {
     });
   }
 
-  /** `node-ip`, `node-labels`, then the flags of the layers: those of a layer take the place of earlier ones of the same name. */
+  /**
+   * `node-ip`, `node-labels`, then the flags of the layers: a flag of a higher layer replaces those of the
+   * same name.
+   */
   extraArgs(): readonly PlacedArg[] {
     let args: readonly PlacedArg[] = [];
     for (const layer of this.#layers) {
@@ -266,7 +269,7 @@ class SettingsReader {
   #checkedNodeIP(nodeIP: string | undefined): string | undefined {
     if (nodeIP === undefined) return undefined;
     if (isNodeIp(nodeIP)) return nodeIP;
-    const problem = invalidFleetValue(`${JSON.stringify(nodeIP)} is not the IP of a node`, NODE_IP_FORM);
+    const problem = invalidFleetValue(`${JSON.stringify(nodeIP)} is not a valid node IP`, NODE_IP_FORM);
     this.#findings.addShared(`nodeIP ${nodeIP}`, this.placeOf('nodeIP'), () => problem);
     return nodeIP;
   }
@@ -283,15 +286,17 @@ class SettingsReader {
     for (const [key, { value, place }] of labels) {
       const byAdministrator = this.#byAdministrator;
       const issues = /,/.test(key + value)
-        ? [`${JSON.stringify(value)} holds a comma`]
+        ? [`${JSON.stringify(value)} contains a comma`]
         : nodeLabelIssues(`${key}=${value}`, { byAdministrator });
-      const hint = isReservedLabel(key) ? 'With cluster.kubeconfig, that of an administrator, the Node gets it' : undefined;
+      const hint = isReservedLabel(key)
+        ? 'Set cluster.kubeconfig to an administrator kubeconfig, with which the Node gets this label'
+        : undefined;
       for (const issue of issues) this.#findings.addShared(issue, place, () => invalidFleetValue(issue, hint));
     }
     return labels.size === 0 ? undefined : [...labels].map(([key, { value }]) => `${key}=${value}`).join(',');
   }
 
-  /** What has a layer of its own in the configuration of a node. */
+  /** Settings that are a separate layer of a node configuration. */
   declared(): readonly FieldSetting[] {
     return (['resolvConf', 'cgroupDriver'] as const).flatMap((member): FieldSetting[] => {
       const value = this.text(member);
@@ -299,7 +304,7 @@ class SettingsReader {
     });
   }
 
-  /** The rules of kubeadm's `nodeRegistration`, told at the places of the fleet file. */
+  /** Applies kubeadm's rules for `nodeRegistration`, with positions in the fleet file. */
   validate(registration: NodeRegistration, args: readonly PlacedArg[]): void {
     for (const { path, problem } of nodeRegistrationFindings('node', registration)) {
       const [, member = '', index] = /^node\.(\w+)(?:\[([0-9]+)\])?/.exec(path) ?? [];

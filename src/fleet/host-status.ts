@@ -6,7 +6,7 @@ import { CONFIG_YAML } from '../kube/well-known.ts';
 import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
 import { kubeletBinary } from '../kubelet/facts/kubelet-version.ts';
 
-/** What the table of a fleet says of a host, without its health. */
+/** Facts for the status table of a fleet, without the kubelet's health. */
 export const statusFacts = combineFacts({
   os: operatingSystem,
   kubelet: kubeletBinary,
@@ -17,15 +17,15 @@ export const statusFacts = combineFacts({
 type StatusFacts = ReturnType<typeof statusFacts.parse>;
 
 export interface HostStatusFacts {
-  /** Of the binary, e.g. `v1.36.2`; null: there is none. */
+  /** Version of the binary, e.g. `v1.36.2`; null: not installed. */
   readonly kubeletVersion: string | null;
-  /** The first 12 digits of the SHA-256 of config.yaml; null: there is none. */
+  /** The first 12 digits of the SHA-256 of config.yaml; null: no file. */
   readonly configHash: string | null;
-  /** The name it is registered by; null: it has not joined. */
+  /** The registered name; null: not joined. */
   readonly nodeName: string | null;
 }
 
-/** What the answers say for the table. */
+/** Converts facts to table values. */
 export function statusOf({ kubelet, identity, files }: StatusFacts): HostStatusFacts {
   const content = files.get(CONFIG_YAML)?.content;
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;

@@ -5,10 +5,12 @@ import { type Layer, scalarOf } from './layer.ts';
 import type { VariableValue } from './model.ts';
 import { Scope, type Variables, type VariableText } from './scope.ts';
 
-/** Variables every host has: nobody can declare them. With several ranges in the name there are `index1`, `number1` and so on. */
+/**
+ * Built-in variables, which cannot be declared. Several ranges in the name add `index1`, `number1` and so on.
+ */
 const BUILT_IN = /^(?:name|inventory_hostname|inventory_hostname_short|(?:index|number)[0-9]*)$/;
 
-/** The variables of a host: its own, and those of its layers, the highest first. */
+/** The variables of a host: built-in ones, and those of its layers, the highest first. */
 export function hostVariables({ name, indexes, place }: HostEntry, layers: readonly Layer[]): Variables {
   const own = new Map<string, VariableText>([
     ['name', scalarOf(name)],
@@ -20,7 +22,7 @@ export function hostVariables({ name, indexes, place }: HostEntry, layers: reado
     find: (variable) => {
       const value = own.get(variable);
       if (value !== undefined) return { value, place: () => place };
-      // What an inventory says under these names is its own affair.
+      // Inventories may define variables with these names, which are ignored.
       if (BUILT_IN.test(variable)) return undefined;
       const layer = layers.findLast(({ variables }) => variables.has(variable));
       return layer && { value: layer.variables.get(variable) as VariableText, place: (): Place => layer.place(['variables', variable]) };
@@ -29,7 +31,7 @@ export function hostVariables({ name, indexes, place }: HostEntry, layers: reado
   };
 }
 
-/** What stood in the brackets of the name: `index` as written, `number` without leading zeros. */
+/** The range values of the name: `index` as written, `number` without leading zeros. */
 function indexVariables(indexes: readonly string[]): readonly (readonly [string, VariableText])[] {
   const all = indexes.flatMap((text, i) => indexVariable(text, String(i + 1)));
   const last = indexes.at(-1);
@@ -41,7 +43,7 @@ function indexVariable(text: string, suffix: string): readonly (readonly [string
   return /^[0-9]+$/.test(text) ? [index, [`number${suffix}`, scalarOf(Number(text))]] : [index];
 }
 
-/** All variables of a host that come to a value; one whose template cannot be filled in is left out. */
+/** All resolvable variables of a host; variables with a failing template are omitted. */
 export function variableValues(entry: HostEntry, layers: readonly Layer[]): ReadonlyMap<string, VariableValue> {
   const variables = hostVariables(entry, layers);
   const scope = new Scope(entry.name, variables, new Findings());
@@ -53,7 +55,7 @@ export function variableValues(entry: HostEntry, layers: readonly Layer[]): Read
   return values;
 }
 
-/** Says of a layer's variables which cannot be called so. */
+/** Reports invalid variable names of a layer. */
 export function validateVariableNames(layer: Layer, findings: Findings): void {
   for (const name of layer.variables.keys()) {
     const place = (): Place => layer.place(['variables', name]);

@@ -1,7 +1,9 @@
 import type { SshConfigFile } from '../ssh/config.ts';
 import type { ImportedHost, ImportedInventory } from './entries.ts';
 
-/** The names of `Host` lines that stand for one host each: no wildcards, nothing negated. What else is said of them is read when they are connected to. */
+/**
+ * The names of `Host` lines without wildcards and negation. Their other settings are read at connection time.
+ */
 export function importSshConfig(files: readonly SshConfigFile[]): ImportedInventory {
   const hosts = new Map<string, ImportedHost>();
   const visit = ({ lines }: SshConfigFile): void => {

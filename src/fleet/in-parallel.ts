@@ -1,6 +1,6 @@
 /**
- * Does something with each item, so many at a time.
- * @returns what came of each, in the order of the items
+ * Processes items in parallel with a limit.
+ * @returns the results in the order of the items
  */
 export async function inParallel<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = [];

@@ -3,24 +3,26 @@ import { formatFieldPath, type Step, showFieldPath } from '../codec/field-path.t
 import { entryOf, type SourceDocument, type SourceNode } from '../codec/source.ts';
 import { inlineSecret } from './fleet-problems.ts';
 
-/** Members that would hold a secret, and where it belongs. Only looked for where this program would read them. */
+/**
+ * Members that would hold a secret, with the right place for it. Only members read by kubeletadm are checked.
+ */
 const SECRET_MEMBERS: ReadonlyMap<string, string> = new Map([
-  ['password', 'Give it by --ssh-password-stdin or KUBELETADM_SSH_PASSWORD, or better use a key'],
-  ['sudoPassword', 'Give it by --sudo-password-stdin or KUBELETADM_SUDO_PASSWORD'],
-  ['becomePassword', 'Give it by --sudo-password-stdin or KUBELETADM_SUDO_PASSWORD'],
-  ['passphrase', 'Give it by KUBELETADM_SSH_PASSPHRASE, or use an agent'],
-  ['privateKey', 'Name a file under identityFiles'],
-  ['clientKeyData', 'Name a kubeconfig file under cluster.kubeconfig'],
+  ['password', 'Use --ssh-password-stdin or KUBELETADM_SSH_PASSWORD, or preferably a key'],
+  ['sudoPassword', 'Use --sudo-password-stdin or KUBELETADM_SUDO_PASSWORD'],
+  ['becomePassword', 'Use --sudo-password-stdin or KUBELETADM_SUDO_PASSWORD'],
+  ['passphrase', 'Use KUBELETADM_SSH_PASSPHRASE, or an SSH agent'],
+  ['privateKey', 'List the key file in identityFiles'],
+  ['clientKeyData', 'Set cluster.kubeconfig to a kubeconfig file'],
 ]);
 
-/** A digit in the second part tells a token from most host names. */
+/** A digit in the second part distinguishes a token from most host names. */
 const TOKEN = /(?:^|[^a-z0-9])[a-z0-9]{6}\.(?=[a-z]*[0-9])[a-z0-9]{16}(?![a-z0-9])/;
-/** Members that hold names of hosts. */
+/** Members that contain host names. */
 const HOST_NAMES: ReadonlySet<string> = new Set(['name', 'address', 'nodeName', 'endpoint', 'bastion']);
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
-const HINT_TOKEN = 'Write token: {env: NAME} or token: {file: PATH} under cluster';
+const HINT_TOKEN = 'Set cluster.token to {env: NAME} or {file: PATH}';
 
-/** Finds what must not stand in a fleet file, wherever it stands. No value is in the messages. */
+/** Finds secrets anywhere in a fleet file. The messages contain no values. */
 export function secretProblems(document: SourceDocument): readonly Problem[] {
   const problems: Problem[] = [];
   const found = (problem: Problem, offset: number, steps: readonly Step[]): void => {
@@ -34,16 +36,16 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
     if (node.kind === 'map') {
       for (const { key, keyOffset, value } of node.entries) {
         const hint = SECRET_MEMBERS.get(key);
-        // Below kubeletConfiguration and variables names are others' own.
+        // Names below kubeletConfiguration and variables are not defined by kubeletadm.
         if (hint !== undefined && !steps.includes('kubeletConfiguration'))
           found(inlineSecret('a secret', hint), keyOffset, [...steps, key]);
         else if (value !== token?.value) walk(value, [...steps, key]);
       }
     }
     if (node.kind !== 'scalar' || node.text.length < 23) return;
-    if (PRIVATE_KEY.test(node.text)) found(inlineSecret('a private key', 'Name its file under identityFiles'), node.offset, steps);
+    if (PRIVATE_KEY.test(node.text)) found(inlineSecret('a private key', 'List its file in identityFiles'), node.offset, steps);
     else if (TOKEN.test(node.text) && !HOST_NAMES.has(String(steps.at(-1))))
-      found(inlineSecret('what looks like a bootstrap token', HINT_TOKEN), node.offset, steps);
+      found(inlineSecret('a value that looks like a bootstrap token', HINT_TOKEN), node.offset, steps);
   };
   if (document.root !== null) walk(document.root, []);
   return problems;

@@ -10,7 +10,10 @@ import { hostKeyFingerprint } from '../ssh/known-hosts.ts';
 import type { FleetOrigin, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
 import { isSecretName } from './secret-names.ts';
 
-/** What a fleet file comes to, for machines: a stable interface (`kubeletadm.dev/v1alpha1`, kind `Inventory`). */
+/**
+ * The resolved inventory of a fleet file as a document: a stable interface (`kubeletadm.dev/v1alpha1`, kind
+ * `Inventory`).
+ */
 export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], withOrigins: boolean): JsonObject {
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
@@ -34,7 +37,9 @@ function clusterDocument({ cluster }: ResolvedFleet): JsonObject {
   };
 }
 
-/** One host: every setting worked out; the KubeletConfiguration is what the file declares, not all that the kubelet will have. */
+/**
+ * One host with all resolved settings; its KubeletConfiguration contains only fields declared in the file.
+ */
 export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
   const { nodeRegistration: node, ssh } = host;
   const { jumps, direct, hostKeys, identityFiles, ...sshRest } = ssh;
@@ -68,7 +73,7 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
   };
 }
 
-/** What is declared of swap, kernel and installation. */
+/** The declared swap, kernel and installation settings. */
 function preparationDocument(preparation: HostPreparation): JsonObject {
   return Object.fromEntries(Object.entries(preparation).filter(([, value]) => value !== null)) as JsonObject;
 }
@@ -92,7 +97,7 @@ function bastionDocument({ name, address, user, port, identityFiles, hostKeys }:
   };
 }
 
-/** The layers of a host, one over the other, as written. */
+/** The merged layers of a host, as written. */
 function declaredConfiguration({ overlays }: ResolvedHost): JsonObject {
   const merged = overlays.reduce<JsonObject>((config, { document }) => {
     const { apiVersion: _, kind: __, ...own } = (document.root === null ? {} : sourceToExactJson(document.root)) as JsonObject;
@@ -105,7 +110,7 @@ function originsDocument(host: ResolvedHost): JsonObject {
   return Object.fromEntries([...host.origins()].map(([path, origin]) => [path, `${place(origin)} (${origin.layer})`]));
 }
 
-/** One line a host. */
+/** One line per host. */
 export function inventoryTable(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], width: number | null): readonly string[] {
   const rows = hosts.map(({ name, ssh, role, groups, nodeRegistration }) => [
     name,
@@ -128,12 +133,12 @@ function destination({ user, address, port }: { readonly user?: string; readonly
   return user === undefined ? host : `${user}@${host}`;
 }
 
-/** One host, a line for each setting: its value, and the place and layer it comes from. */
+/** One host, with value, position and layer of each setting. */
 export function hostTable(host: ResolvedHost): readonly string[] {
   const { origins: _, name, declaredAt, variables, kubeletConfiguration, ssh, nodeRegistration, ...rest } = hostDocument(host, false);
   const origins = host.origins();
   const rows = [
-    ['SETTING', 'VALUE', 'FROM'],
+    ['SETTING', 'VALUE', 'SOURCE'],
     ['name', String(name), String(declaredAt)],
     ...Object.entries(rest).map(([member, value]) => [member, value as Json] as const),
     ...Object.entries(ssh as JsonObject).map(([member, value]) => [MEMBER_PATHS[member] ?? `ssh.${member}`, value] as const),
@@ -151,12 +156,12 @@ export function hostTable(host: ResolvedHost): readonly string[] {
   );
 }
 
-/** Where a setting's path in the document is not the one it is written under. */
+/** Settings whose path in the document differs from that in the fleet file. */
 const MEMBER_PATHS: Readonly<Record<string, string>> = { address: 'address', jumps: 'ssh.bastion', direct: 'ssh.bastion' };
 
 function originText(origin: FleetOrigin | undefined, path: string, origins: ReadonlyMap<string, FleetOrigin>): string {
   if (origin !== undefined) return `${place(origin)} (${origin.layer})`;
-  // Flags are made of several members.
+  // Flags are built from several members.
   if (path !== 'kubeletExtraArgs') return '-';
   const parts = [...origins].filter(([key]) => key === 'nodeIP' || key.startsWith('labels['));
   return [...new Set(parts.map(([, each]) => `${place(each)} (${each.layer})`))].join(', ') || '-';

@@ -1,18 +1,18 @@
 import * as z from 'zod';
 
-/** What a run over a fleet writes down, one line each, before it goes on. */
+/** A line of the journal of a fleet run, written before the run continues. */
 export type JournalEntry =
   | {
       readonly event: 'run-started';
       readonly time: string;
       readonly command: string;
-      /** What the run is about: the same in runs over the same file or plan. */
+      /** Identifies the fleet file or plan: equal for all runs over the same one. */
       readonly subject: string;
       readonly hosts: readonly string[];
-      /** Hosts that an earlier run left unfinished and that this one does not include. */
+      /** Unfinished hosts of an earlier run that this run does not include. */
       readonly remaining?: readonly string[];
     }
-  /** From here on the host may be changed. */
+  /** The host may be changed from now on. */
   | { readonly event: 'host-began'; readonly time: string; readonly host: string }
   | {
       readonly event: 'host-ended';
@@ -38,30 +38,30 @@ const ENTRY = z.discriminatedUnion('event', [
   z.object({ event: z.literal('run-ended'), time: text, exitCode: z.number() }),
 ]);
 
-/** An entry as its line. */
+/** Encodes an entry as a line. */
 export function encodeEntry(entry: JournalEntry): string {
   return `${JSON.stringify(entry)}\n`;
 }
 
-/** A run as its journal tells it. */
+/** A run read from its journal. */
 export interface JournaledRun {
   readonly startedAt: string;
   readonly subject: string;
-  /** In the order of the run. */
+  /** In run order. */
   readonly hosts: readonly string[];
-  /** Hosts that an earlier run left unfinished and that this one did not include. */
+  /** Unfinished hosts of an earlier run that this run did not include. */
   readonly remaining: readonly string[];
-  /** What became of each host, as far as it was written: `began` for one whose end is not known. */
+  /** Status of each host, as far as written: `began` if its end is unknown. */
   readonly statuses: ReadonlyMap<string, string>;
-  /** False: it was interrupted, or its process died. */
+  /** False: interrupted or crashed. */
   readonly isFinished: boolean;
   /** Null: not finished. */
   readonly exitCode: number | null;
 }
 
 /**
- * Reads a journal. A last line that was cut off when the machine or the process died does not count.
- * @returns null when it is none
+ * Reads a journal. A truncated last line, after a crash of the host or the process, is ignored.
+ * @returns null if the content is not a journal
  */
 export function readJournal(content: string): JournaledRun | null {
   const entries = content.split('\n').flatMap((line) => {
@@ -91,7 +91,10 @@ function parse(line: string): unknown {
 
 const FINE: ReadonlySet<string> = new Set(['changed', 'unchanged']);
 
-/** The hosts of a run that are not as they should be: failed, refused, not reached, not begun, or of an unknown end; and those that earlier runs left. */
+/**
+ * The hosts of a run to retry: failed, refused, unreachable, not started or unknown; and the remaining ones
+ * of earlier runs.
+ */
 export function hostsToRetry({ hosts, remaining, statuses }: JournaledRun): readonly string[] {
   return [...hosts.filter((host) => !FINE.has(statuses.get(host) ?? '')), ...remaining];
 }

@@ -6,10 +6,10 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from '../kubelet/decode.ts';
 import { kubeletConfigurationType } from '../kubelet/type.ts';
 import { FLEET_API_VERSION, FLEET_KIND, fleetSchema } from './schema.ts';
 
-/** A text with a variable in it may stand for any single value. */
+/** A string with a variable can replace any scalar. */
 const TEMPLATE = { type: 'string', pattern: '\\{\\{' } as const;
 
-/** What the parts of the schema that zod cannot describe look like in JSON. */
+/** JSON Schema of parts that zod cannot describe. */
 const PARTS: Readonly<Record<string, JsonObject>> = {
   port: { anyOf: [{ type: 'integer', minimum: 1, maximum: 65_535 }, TEMPLATE] },
   variable: { type: ['string', 'number', 'boolean'] },
@@ -22,9 +22,10 @@ const PARTS: Readonly<Record<string, JsonObject>> = {
 };
 
 /**
- * The JSON Schema (draft 7) of fleet files, for editors. It knows the structure and the fields of KubeletConfiguration; what only `fleet
- * validate` sees (names given twice, variables, versions) it does not.
- * @param minor whose fields of KubeletConfiguration there are
+ * The JSON Schema (draft 7) of fleet files, for editors. The schema covers structure and fields of
+ * KubeletConfiguration, but not the further checks of `fleet validate` (duplicate names, variables,
+ * versions).
+ * @param minor minor of the KubeletConfiguration fields
  */
 export function fleetJsonSchema(catalogue: Catalogue, minor: Minor): JsonObject {
   const schema = z.toJSONSchema(fleetSchema, { io: 'input', target: 'draft-7', unrepresentable: 'any', override: describe });
@@ -44,7 +45,7 @@ interface Described {
   readonly jsonSchema: z.core.JSONSchema.BaseSchema;
 }
 
-/** Puts in what zod leaves open, and takes out what is for our own reader. */
+/** Adds parts that zod leaves open, and removes internal metadata. */
 function describe({ zodSchema, jsonSchema }: Described): void {
   const open = jsonSchema as Record<string, unknown>;
   const { part } = (zodSchema instanceof z.ZodType ? zodSchema.meta() : undefined) ?? {};

@@ -5,20 +5,20 @@ import type { Place } from './findings.ts';
 import type { FleetLayer } from './schema.ts';
 import type { VariableText } from './scope.ts';
 
-/** What one place says of a host: the baseline, a group, an import, an inventory, the host itself. Later layers win. */
+/** Settings from one place: baseline, group, import, inventory or host. Later layers win. */
 export interface Layer {
   /** `baseline`, `group edge`, `host edge-[001:200]`. */
   readonly label: string;
   readonly written: FleetLayer;
-  /** The mapping `kubeletConfiguration`; null when the layer has none. */
+  /** The object `kubeletConfiguration`; null if the layer has none. */
   readonly kubelet: SourceNode | null;
   readonly document: SourceDocument | null;
   readonly variables: ReadonlyMap<string, VariableText>;
-  /** Where one of its members is written, or the nearest thing around it. */
+  /** Position of a member, or of its nearest parent. */
   place(steps: readonly Step[]): Place;
 }
 
-/** A layer of a fleet file. `path` leads to its mapping. */
+/** A layer of a fleet file. `path` is the path of its object. */
 export function fileLayer(label: string, written: FleetLayer, document: SourceDocument, path: readonly Step[]): Layer {
   const node = path.reduce<SourceNode | null>(childOf, document.root);
   const variables = entryOf(node, 'variables')?.value;
@@ -33,7 +33,7 @@ export function fileLayer(label: string, written: FleetLayer, document: SourceDo
   };
 }
 
-/** Worked out when it is asked for: of most places nobody ever hears. */
+/** Computed on demand, because most positions are never reported. */
 class FilePlace implements Place {
   readonly #document: SourceDocument;
   readonly #node: SourceNode | null;
@@ -56,13 +56,13 @@ class FilePlace implements Place {
   }
 }
 
-/** A layer of something that was imported: all of it is at one place. */
+/** A layer from an import, with a single position. */
 export function importedLayer(label: string, written: FleetLayer, place: Place): Layer {
   const variables = Object.entries(written.variables ?? {}).map(([name, value]) => [name, scalarOf(value)] as const);
   return { label, written, document: null, kubelet: null, variables: new Map(variables), place: () => place };
 }
 
-/** A value of a program as if it had been written. */
+/** Converts a value into a scalar of a document. */
 export function scalarOf(value: string | number | boolean): Omit<SourceScalar, 'kind' | 'offset'> {
   const text = String(value);
   switch (typeof value) {
@@ -80,7 +80,7 @@ function childOf(node: SourceNode | null, step: Step): SourceNode | null {
   return entryOf(node, step)?.value ?? null;
 }
 
-/** Of a scalar where it is written, of a mapping or list its key. */
+/** Position of a scalar's value, or of the key of an object or list. */
 function offsetOf(node: SourceNode | null, steps: readonly Step[]): number | null {
   let offset = node?.offset ?? null;
   let at = node;

@@ -10,26 +10,29 @@ import { QUOTE_TEMPLATE } from './fleet-problems.ts';
 import { secretProblems } from './inline-secrets.ts';
 import { FLEET_API_VERSION, FLEET_KIND, type FleetFile, fleetSchema } from './schema.ts';
 
-/** A fleet file as written. When a problem is an error, it lacks what is wrong and must not be used. */
+/**
+ * A fleet file as written. With an error among the problems, invalid parts are missing and the result must
+ * not be used.
+ */
 export interface LoadedFleet {
   readonly file: string;
   readonly fleet: FleetFile;
-  /** Null when there is none in the file. */
+  /** Null if the file has no document. */
   readonly document: SourceDocument | null;
-  /** In the order of the file. */
+  /** In file order. */
   readonly problems: readonly Problem[];
 }
 
-/** Tens of thousands of hosts of a few lines each. */
+/** Enough for tens of thousands of hosts with a few lines each. */
 export const FLEET_LIMITS: SourceLimits = {
   characters: 8 * 1024 * 1024,
   nodes: 1_000_000,
-  hint: 'Check its syntax; write hosts as ranges such as edge-[001:200], and what they share in groups',
+  hint: 'Check the syntax; use host ranges such as edge-[001:200], and groups for shared settings',
 };
 
 /**
- * Reads the text of a fleet file, as strictly as kubeadm's documents are read; all problems at once.
- * @param file its name in positions
+ * Parses a fleet file as strictly as kubeadm documents and reports all problems at once.
+ * @param file name in positions
  */
 export function loadFleet(text: string, file: string): LoadedFleet {
   const source = parseSource(text, file, FLEET_LIMITS);
@@ -71,13 +74,16 @@ function selectDocument(source: Source, text: string, file: string): { document:
   return { document, problems };
 }
 
-/** The header of kubeadm's documents is what the shared reader proposes. */
+/** Replaces the hint of the shared reader, which proposes the header of kubeadm documents. */
 function asFleet(problem: Problem): Problem {
   if (problem.code !== 'CONFIG_MISSING_HEADER') return problem;
-  return { ...problem, hint: `Begin it with ${problem.path === 'kind' ? `kind: ${FLEET_KIND}` : `apiVersion: ${FLEET_API_VERSION}`}` };
+  return {
+    ...problem,
+    hint: `Begin the file with ${problem.path === 'kind' ? `kind: ${FLEET_KIND}` : `apiVersion: ${FLEET_API_VERSION}`}`,
+  };
 }
 
-/** `address: {{ ip }}` is the slip everyone makes: the braces are YAML's. */
+/** Adds a hint for the common mistake `address: {{ ip }}`, whose braces YAML reads as an object. */
 function withTemplateHint(problem: Problem, text: string): Problem {
   const { position, code } = problem;
   if (code !== 'CONFIG_SYNTAX' || position === undefined) return problem;
@@ -86,29 +92,29 @@ function withTemplateHint(problem: Problem, text: string): Problem {
 }
 
 function argumentHint(name: string): string {
-  return `This is a list of names and values: - {name: ${name}, value: …}`;
+  return `Write a list of names and values: - {name: ${name}, value: …}`;
 }
 
-/** Another letter case, a slip of the pen, or where else the name belongs. */
+/** Suggests a name with other letter case, a similar name, or another place for the name. */
 function suggest(parents: readonly string[], name: string): string | undefined {
   const siblings = fieldsAt(parents);
   const near = siblings.find((known) => known.toLowerCase() === name.toLowerCase()) ?? closestName(name, siblings);
   if (near !== null) return `Did you mean ${near}?`;
-  if (parents.length > 0 && SSH_FIELDS.has(name)) return `Write it under ssh: ssh.${name}`;
-  if (/^(metadata|spec|status)$/.test(name)) return 'Fleet files have none: leave it out';
+  if (parents.length > 0 && SSH_FIELDS.has(name)) return `Move ${name} to ssh.${name}`;
+  if (/^(metadata|spec|status)$/.test(name)) return 'Remove the member: fleet files do not have it';
   return INSTEAD.get(name);
 }
 
-/** What others call things. */
+/** Names used by other tools. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
-  ['vars', 'Write it as variables'],
+  ['vars', 'Rename it to variables'],
   ['children', 'Groups are not nested: list the groups of a host, the lowest layer first'],
-  ['group', 'Write a list: groups: [edge]'],
-  ['identity', 'Write a list: identityFiles: [~/.ssh/id_ed25519]'],
-  ['identityFile', 'Write a list: identityFiles: [~/.ssh/id_ed25519]'],
-  ['ansible', 'Write it as ansibleInventory'],
-  ['kubelet', 'Write it as kubeletConfiguration'],
-  ['maxPods', 'Write it under kubeletConfiguration'],
+  ['group', 'Use a list: groups: [edge]'],
+  ['identity', 'Use a list: identityFiles: [~/.ssh/id_ed25519]'],
+  ['identityFile', 'Use a list: identityFiles: [~/.ssh/id_ed25519]'],
+  ['ansible', 'Rename it to ansibleInventory'],
+  ['kubelet', 'Rename it to kubeletConfiguration'],
+  ['maxPods', 'Move it to kubeletConfiguration'],
 ]);
 
 const SSH_FIELDS: ReadonlySet<string> = new Set(['user', 'port', 'bastion', 'become', 'transport', 'hostKeys', 'identityFiles']);

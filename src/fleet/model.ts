@@ -6,72 +6,87 @@ import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 
 /**
- * What a fleet file says once ranges, imports, groups and templates are worked out: one entry a host, nothing left to look up. Only what was
- * declared is in it; what is absent is for the host to say (`observeNode`) or for ssh_config.
+ * The resolved inventory of a fleet file: ranges, imports, groups and templates are expanded, with one entry
+ * per host. Only declared settings are included; others are detected on the host (`observeNode`) or come from
+ * ssh_config.
  */
 
-/** `control-plane` hosts run an API server of their own; `bastion` hosts are only gone through and are in `bastions`, not in `hosts`. */
+/**
+ * `control-plane` hosts run an API server; `bastion` hosts are used only as SSH jump hosts and are in
+ * `bastions`, not in `hosts`.
+ */
 export type HostRole = 'worker' | 'control-plane';
 
 export interface ResolvedFleet {
-  /** Path of the fleet file as the user gave it. */
+  /** Path of the fleet file as given by the user. */
   readonly file: string;
-  /** Of the fleet, for people; null when the file gives none. */
+  /** Display name of the fleet; null if not set. */
   readonly name: string | null;
   readonly cluster: FleetCluster;
-  /** Of the kubelets, to judge configurations by before a host is asked; null when the file does not say. */
+  /** Version of the kubelets, for validation before hosts are contacted; null if not set. */
   readonly kubernetesVersion: string | null;
-  /** In the order of the file, imports last. Names are unique, and so are ways to get there. */
+  /** In file order, imports last. Names are unique, and so are addresses with their routes. */
   readonly hosts: readonly ResolvedHost[];
   readonly bastions: readonly ResolvedBastion[];
-  /** All groups, those of the file first, then those only imports have. */
+  /** All groups, those of the file first, then imported ones. */
   readonly groups: readonly string[];
-  /** Nothing that keeps the fleet from being worked on. */
+  /** Problems that do not prevent a run. */
   readonly warnings: readonly Problem[];
 }
 
-/** How the cluster is reached. Paths are as written; relative ones count from the directory of the fleet file. Never a secret. */
+/**
+ * Access to the cluster. Paths are as written; relative ones are resolved against the directory of the fleet
+ * file. Contains no secrets.
+ */
 export interface FleetCluster {
-  /** An administrator's credentials; null: as for `init` (KUBECONFIG and so on). */
+  /** Administrator kubeconfig; null: the defaults of `init` (KUBECONFIG and so on). */
   readonly kubeconfig: string | null;
   readonly context: string | null;
-  /** kubeadm documents for the first control plane, where apply brings up the cluster. */
+  /** kubeadm documents for the first control plane, if apply creates the cluster. */
   readonly configuration: string | null;
-  /** `host:port` of the API server, for hosts that join by token. */
+  /** `host:port` of the API server, for hosts that join with a token. */
   readonly endpoint: string | null;
   /** File with the CA certificate of the cluster. */
   readonly caFile: string | null;
   readonly caCertHashes: readonly string[];
-  /** Where the bootstrap token is. Null: one is made or found with the kubeconfig. */
+  /**
+   * Source of the bootstrap token. Null: an existing usable token, otherwise a new one, with the kubeconfig.
+   */
   readonly token: SecretReference | null;
 }
 
-/** Where a secret is found when it is needed. */
+/** Place from which a secret is read when needed. */
 export type SecretReference = { readonly env: string } | { readonly file: string };
 
 export interface ResolvedHost {
-  /** Inventory name: first word of every message about this host, unique. */
+  /** Unique inventory name, the prefix of every message about this host. */
   readonly name: string;
-  /** Where it was declared: a line of the fleet file or of what it imports. */
+  /** Position of its declaration in the fleet file or the import. */
   readonly position: Position;
   readonly role: HostRole;
-  /** Lowest layer first. */
+  /** In layer order, lowest first. */
   readonly groups: readonly string[];
   readonly ssh: ResolvedSsh;
-  /** What comes before it can be a node. */
+  /** Preparation of the host before it becomes a node. */
   readonly preparation: HostPreparation;
-  /** Name, CRI socket, taints, flags (`node-ip` and `node-labels` among them), checks to ignore: what JoinConfiguration and InitConfiguration take. */
+  /**
+   * Name, CRI socket, taints, flags (including `node-ip` and `node-labels`), ignored checks: input of
+   * JoinConfiguration and InitConfiguration.
+   */
   readonly nodeRegistration: NodeRegistration;
-  /** `resolvConf` and `cgroupDriver`, with the place in the fleet file as their source. */
+  /** `resolvConf` and `cgroupDriver`, with their position in the fleet file as source. */
   readonly declared: readonly FieldSetting[];
   /**
-   * KubeletConfigurations for this node, the later ones win: baseline, groups, host. Each position in them is one of the fleet file. Hosts that
-   * share a layer share the object, so that it can be decoded once.
+   * KubeletConfigurations of this node; later ones win: baseline, groups, host. Positions refer to the fleet
+   * file. Hosts with a shared layer share the object, so that it is decoded once.
    */
   readonly overlays: readonly FleetOverlay[];
-  /** Variables as templates see them; worked out when asked for. */
+  /** Variables for templates, computed on demand. */
   variables(): ReadonlyMap<string, VariableValue>;
-  /** Where each setting of this host was written, by its path as a host writes it (`ssh.user`, `labels[pool]`); worked out when asked for. */
+  /**
+   * Position of each setting of this host, by its path in a host entry (`ssh.user`, `labels[pool]`); computed
+   * on demand.
+   */
   origins(): ReadonlyMap<string, FleetOrigin>;
 }
 
@@ -89,27 +104,27 @@ export interface FleetOrigin {
   readonly position: Position;
 }
 
-/** How a host is reached. What is absent is for ssh_config to say. */
+/** SSH settings of a host. Missing members come from ssh_config. */
 export interface ResolvedSsh {
-  /** Name or address to connect to, or a Host of ssh_config. */
+  /** Name or address, or a Host alias of ssh_config. */
   readonly address: string;
   readonly user?: string;
   readonly port?: number;
-  /** As written, `~` and relative paths not yet resolved. */
+  /** As written, with unresolved `~` and relative paths. */
   readonly identityFiles: readonly string[];
-  /** Hosts to go through, the nearest to us first. Empty: as ssh_config says; `direct` tells it not to be asked. */
+  /** Bastions, the nearest to the local host first. Empty: those of ssh_config, unless `direct` is set. */
   readonly jumps: readonly ResolvedBastion[];
   readonly direct: boolean;
   readonly become: 'auto' | 'sudo' | 'none';
-  /** Which program speaks SSH: the built-in client, or the system's `ssh`. */
+  /** SSH client: the built-in one, or the system's `ssh`. */
   readonly transport: 'builtin' | 'openssh';
-  /** Keys the fleet file gives for the host. When there are any, no other key is accepted. */
+  /** Host keys from the fleet file. If any is set, no other key is accepted. */
   readonly hostKeys: readonly KnownHostsEntry[];
   readonly connectTimeoutMs?: number;
   readonly commandTimeoutMs?: number;
 }
 
-/** A host to go through. */
+/** An SSH jump host. */
 export interface ResolvedBastion extends Pick<ResolvedSsh, 'address' | 'user' | 'port' | 'identityFiles' | 'hostKeys'> {
   readonly name: string;
 }

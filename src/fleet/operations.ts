@@ -4,10 +4,16 @@ import { digestOf } from '../codec/canonical-json.ts';
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import { type HostPlan, maskObject } from '../host/plan/document.ts';
 
-/** What is to be done on a host, in order: what it is about, and a digest of all of it, what stands there before among it. Secrets do not count. */
+/**
+ * The planned operations of a host, in order: subject, and a digest that includes the previous content.
+ * Secrets are excluded.
+ */
 export type Operations = readonly (readonly [what: string, digest: string])[];
 
-/** The operations of a plan. What a run left unconfirmed is none: whoever applies the plan again goes on from there. */
+/**
+ * The operations of a plan. Unconfirmed changes of a previous run are excluded, because applying the plan
+ * again resumes them.
+ */
 export function operationsOf({ phases }: HostPlan): Operations {
   return phases.flatMap(({ phase, plan }) => [
     ...plan.changes
@@ -20,18 +26,18 @@ export function operationsOf({ phases }: HostPlan): Operations {
 
 const BACKUP = /^(\/etc\/kubernetes\/tmp\/kubeadm-kubelet-config)-\d[\d-]*\d(?=\/|$)/;
 
-/** The directory for the previous files of a control plane is named by the time of the run. */
+/** The backup directory of a control plane's previous files is named by the time of the run. */
 function withoutTime(change: Change): Change {
   return 'path' in change ? { ...change, path: change.path.replace(BACKUP, '$1') } : change;
 }
 
-/** What is different between what was planned and what would be done now; none: nothing is. */
+/** The differences between planned and current operations; empty if equal. */
 export function differingOperations(planned: Operations, now: Operations): readonly string[] {
   const differing = (a: Operations, b: Operations): readonly string[] =>
     a.filter(([what, digest]) => !b.some((other) => other[0] === what && other[1] === digest)).map(([what]) => what);
   const found = [...new Set([...differing(planned, now), ...differing(now, planned)])];
   const inOrder = planned.length === now.length && planned.every(([what], i) => now[i]?.[0] === what);
-  return found.length > 0 || inOrder ? found : ['their order'];
+  return found.length > 0 || inOrder ? found : ['order of the operations'];
 }
 
 function subjectOf(change: Change): string {
@@ -43,14 +49,14 @@ function subjectOf(change: Change): string {
   return `${change.kind} ${subject}`.trim();
 }
 
-/** What a change of a host is about: a path, a unit, packages. */
+/** The subject of a host change: a path, a unit, packages. */
 export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): string {
   const { path, unit, packages, module, name } = change;
   const subject = path ?? unit ?? (Array.isArray(packages) ? packages.join(' ') : (module ?? name));
   return subject === undefined ? '' : String(subject);
 }
 
-/** Without what is said to people, and without secrets. */
+/** Removes display texts and secrets. */
 function neutral({ reason: _, ...change }: Change): unknown {
   switch (change.kind) {
     case 'write-file': {
@@ -73,13 +79,16 @@ function neutral({ reason: _, ...change }: Change): unknown {
   }
 }
 
-/** Keys and certificates are others each time they are made, and begin when they are: what they are about stays. */
+/**
+ * Generated keys and certificates differ each time, including their start time; only their subject is
+ * compared.
+ */
 function withoutWhatIsNew({ content: _, before, summary, ...change }: Omit<Extract<Change, { kind: 'write-file' }>, 'reason'>): unknown {
   const { notBefore: _from, notAfter: _to, ...certificate } = summary?.certificate ?? {};
   return { ...change, existing: before !== null, certificate, kubeconfig: summary?.kubeconfig };
 }
 
-/** Enough to tell two texts apart that nobody made to look alike. */
+/** Long enough to distinguish texts that were not forged to collide. */
 function shortDigest(value: unknown): string {
   return digestOf(value).slice('sha256:'.length, 'sha256:'.length + 32);
 }

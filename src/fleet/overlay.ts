@@ -6,15 +6,15 @@ import type { FleetOverlay } from './model.ts';
 import { type Scope, templateOf } from './scope.ts';
 import { isTemplate } from './template.ts';
 
-/** The KubeletConfiguration of a layer, for any host. */
+/** Builds the KubeletConfiguration of a layer for any host. */
 export interface OverlayMaker {
-  /** Null when the layer has none, or a template in it cannot be filled in. */
+  /** Null if the layer has none, or a template cannot be resolved. */
   for(scope: Scope): FleetOverlay | null;
 }
 
 /**
- * Makes documents of a layer's `kubeletConfiguration`. Each place in them is one of the fleet file; a header that is not written is added.
- * Hosts whose variables come to the same share the document.
+ * Builds documents from a layer's `kubeletConfiguration`. Positions refer to the fleet file; a missing header
+ * is added. Hosts with equal variable values share the document.
  */
 export function overlayMaker(layer: Layer): OverlayMaker {
   const { kubelet, document } = layer;
@@ -24,7 +24,7 @@ export function overlayMaker(layer: Layer): OverlayMaker {
   const variables = [...variablesIn(kubelet)];
   const known = new Map<string, FleetOverlay>();
   const overlay = (node: SourceMap): FleetOverlay => ({ layer: layer.label, document: documentOf(document, node) });
-  // What cannot be read as a template is said once, and by the first host.
+  // An invalid template is reported once, for the first host.
   const plain = !hasTemplate(kubelet) ? overlay(root) : null;
   return {
     for: (scope) => {
@@ -69,7 +69,7 @@ function hasTemplate(node: SourceNode): boolean {
   return node.kind === 'list' ? node.items.some(hasTemplate) : node.entries.some(({ value }) => hasTemplate(value));
 }
 
-/** Each variable once, with the first place it stands at. */
+/** Each variable once, with its first position. */
 function variablesIn(node: SourceNode): Iterable<{ readonly name: string; readonly offset: number }> {
   const found = new Map<string, { readonly name: string; readonly offset: number }>();
   const walk = (at: SourceNode): void => {

@@ -1,11 +1,11 @@
-/** One member of a range: the whole text, and what stood in each pair of brackets. */
+/** One item of a range: the text, and the value of each pair of brackets. */
 export interface Expanded {
   readonly text: string;
-  /** As written out, padded: `001`, `b`. In the order of the brackets. */
+  /** Values with padding: `001`, `b`. In the order of the brackets. */
   readonly indexes: readonly string[];
 }
 
-/** Texts of a pattern, or why it is none. */
+/** Texts of a pattern, or the error. */
 export type Expansion = { readonly items: readonly Expanded[] } | { readonly fault: RangeFault };
 
 export interface RangeFault {
@@ -13,15 +13,16 @@ export interface RangeFault {
   readonly hint: string;
 }
 
-/** A fleet has no more hosts: what is beyond is a slip of the pen, such as `[1:99999999]`. */
+/** Maximum number of hosts of a fleet: larger ranges are typos such as `[1:99999999]`. */
 export const MAX_HOSTS = 100_000;
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
-const HINT = 'Write a range like [1:20], [001:200], [1:20:2] or [a:f]; both ends count';
+const HINT = 'Use a range such as [1:20], [001:200], [1:20:2] or [a:f]; both ends are included';
 
 /**
- * Writes out ranges as Ansible does: `edge-[001:200]`, `rack[a:c]-node[1:20:2]`. The last range runs fastest. A begin with leading zeros pads.
- * @returns the text itself, without indexes, when there is no range in it
+ * Expands ranges as Ansible does: `edge-[001:200]`, `rack[a:c]-node[1:20:2]`. The last range varies fastest.
+ * Leading zeros of the start pad.
+ * @returns the text itself without indexes if it has no range
  * @see ansible/ansible lib/ansible/inventory (expand_hostname_range)
  */
 export function expandRanges(pattern: string): Expansion {
@@ -41,18 +42,18 @@ export function expandRanges(pattern: string): Expansion {
   return { items };
 }
 
-/** How many of a letter range, or the numbers of a decimal one, both ends included. */
+/** The letters or numbers of a range, both ends included. */
 function membersOf(range: string, limit: number): readonly string[] | RangeFault {
   const [, from, to, stepText = '1'] = /^([^:]*):([^:]*)(?::([^:]*))?$/.exec(range) ?? [];
   const fault = (message: string, hint = HINT): RangeFault => ({ message: `[${range.slice(0, 40)}] ${message}`, hint });
   if (from === undefined || to === undefined) return fault('is not a range');
   const step = /^[0-9]{1,9}$/.test(stepText) ? Number(stepText) : 0;
-  if (step === 0) return fault('has a step that is no positive number');
+  if (step === 0) return fault('has a step that is not a positive number');
   if (/^[A-Za-z]$/.test(from) && /^[A-Za-z]$/.test(to))
     return between(LETTERS.indexOf(from), LETTERS.indexOf(to), { step, limit, fault, write: (at) => LETTERS[at] as string });
-  if (!/^[0-9]{0,15}$/.test(from) || !/^[0-9]{1,15}$/.test(to)) return fault('needs two numbers, or two letters');
+  if (!/^[0-9]{0,15}$/.test(from) || !/^[0-9]{1,15}$/.test(to)) return fault('must have two numbers or two letters');
   const padded = from.length > 1 && from.startsWith('0');
-  if (padded && from.length !== to.length) return fault('has ends of different length', `Write [${from}:${to.padStart(from.length, '0')}]`);
+  if (padded && from.length !== to.length) return fault('has ends of different length', `Use [${from}:${to.padStart(from.length, '0')}]`);
   const write = (value: number): string => (padded ? String(value).padStart(from.length, '0') : String(value));
   return between(Number(from), Number(to), { step, limit, fault, write });
 }
@@ -65,8 +66,8 @@ interface Counting {
 }
 
 function between(first: number, last: number, { step, limit, fault, write }: Counting): readonly string[] | RangeFault {
-  if (first > last) return fault('ends before it begins', 'Write the smaller end first');
+  if (first > last) return fault('has an end below its start', 'Put the smaller value first');
   const count = Math.floor((last - first) / step) + 1;
-  if (count > limit) return fault(`gives more than ${MAX_HOSTS} hosts`, 'Check its ends');
+  if (count > limit) return fault(`has more than ${MAX_HOSTS} hosts`, 'Check both ends of the range');
   return Array.from({ length: count }, (_, i) => write(first + i * step));
 }

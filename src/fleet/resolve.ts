@@ -27,13 +27,17 @@ import type { FleetFile, FleetLayer } from './schema.ts';
 
 export interface Resolution {
   readonly fleet: ResolvedFleet;
-  /** Of file and imports, errors and warnings, in order of position. With an error among them the fleet must not be worked on. */
+  /**
+   * Of file and imports, errors and warnings, in order of position. With an error among them the fleet must
+   * not be used.
+   */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Works a fleet file out: ranges, imports, groups and templates, one entry a host, all problems at once.
- * @param imports what each entry of `imports` in the file gives, in that order
+ * Resolves a fleet file: expands ranges, imports, groups and templates to one entry per host, and reports all
+ * problems at once.
+ * @param imports results of the entries of `imports` in the file, in that order
  */
 export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInventory[] = []): Resolution {
   const findings = new Findings();
@@ -84,7 +88,7 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
   const baseline = fleet.baseline === undefined ? [] : [fileLayer('baseline', fleet.baseline, document as Document, ['baseline'])];
   const entries = hostEntries(fleet, document as Document, imports, findings);
   for (const layer of validatedLayers([...baseline, ...groups.values()], entries)) validateVariableNames(layer, findings);
-  // With nothing but a token nobody is there who may.
+  // With only a token, no administrator credentials are available.
   const { kubeconfig, endpoint, token } = fleet.cluster ?? {};
   const byAdministrator = kubeconfig !== undefined || endpoint === undefined || token === undefined;
   const prepared = new Map<string, PreparedHost>();
@@ -111,7 +115,7 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
   return { hosts, bastions, groups: [...new Set([...groups.keys(), ...importedGroups])] };
 }
 
-/** A host with its layers, lowest first, and what they come to. */
+/** A host with its layers, lowest first, and its merged settings. */
 interface PreparedHost {
   readonly entry: HostEntry;
   readonly groups: readonly string[];
@@ -148,7 +152,7 @@ function asHost(
   };
 }
 
-/** Layers of the file: those of hosts are shared by all hosts of a range. */
+/** Layers of the file: a layer of a range is shared by all its hosts. */
 function validatedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, HostEntry>): Iterable<Layer> {
   const all = new Set(layers);
   for (const entry of entries.values()) for (const layer of entry.layers) if (layer.document !== null) all.add(layer);
@@ -166,25 +170,25 @@ function overlayMakers(): (layer: Layer) => OverlayMaker {
   };
 }
 
-/** Rules on the file as a whole. */
+/** Rules for the file as a whole. */
 function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: Findings): void {
   if (kubernetesVersion !== undefined) {
     const minor = parseMinor(kubernetesVersion);
     if (minor === null || !isSupportedMinor(minor))
       findings.add(
         invalidFleetValue(
-          `${JSON.stringify(kubernetesVersion)} is not a version of kubelets known here`,
-          `Write one of "1.${OLDEST_MINOR}" to "1.${NEWEST_MINOR}"`,
+          `${JSON.stringify(kubernetesVersion)} is not a supported kubelet version`,
+          `Use a version from "1.${OLDEST_MINOR}" to "1.${NEWEST_MINOR}"`,
         ),
         root.place(['kubernetesVersion']),
       );
   }
   const { token, kubeconfig, endpoint, caCert, caCertHashes } = cluster ?? {};
   if (token !== undefined && (token.env === undefined) === (token.file === undefined))
-    findings.add(invalidFleetValue('a token is found in one place', 'Write env or file'), root.place(['cluster', 'token']));
+    findings.add(invalidFleetValue('token must have exactly one source', 'Set either env or file'), root.place(['cluster', 'token']));
   if (kubeconfig !== undefined && /\n|^\s*apiVersion:/.test(kubeconfig))
     findings.add(
-      invalidFleetValue('this is not the path of a kubeconfig', 'Write its path, not its text'),
+      invalidFleetValue('not a path of a kubeconfig', 'Set the path of the file, not its content'),
       root.place(['cluster', 'kubeconfig']),
     );
   for (const [i, pin] of (caCertHashes ?? []).entries()) {
@@ -197,7 +201,10 @@ function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, r
     findings.add(setTwice('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
   for (const [i, entry] of imports.entries())
     if ((entry.ansibleInventory === undefined) === (entry.sshConfig === undefined))
-      findings.add(invalidFleetValue('an import has one source', 'Write ansibleInventory or sshConfig'), root.place(['imports', i]));
+      findings.add(
+        invalidFleetValue('an import must have exactly one source', 'Set either ansibleInventory or sshConfig'),
+        root.place(['imports', i]),
+      );
 }
 
 function groupLayers({ groups = [] }: FleetFile, document: Document, findings: Findings): ReadonlyMap<string, Layer> {
@@ -220,7 +227,7 @@ interface KnownGroups {
   readonly findings: Findings;
 }
 
-/** Each once; of one given twice the later place counts. */
+/** Each group once; for duplicates the later position wins. */
 function groupNames(refs: readonly GroupRef[], { groups, importedGroups, findings }: KnownGroups): readonly string[] {
   const names = new Set<string>();
   for (const { name, place } of refs) {
@@ -241,7 +248,7 @@ interface Together {
   readonly findings: Findings;
 }
 
-/** What no two hosts may have in common: the way to them, the name and the IP of the node. */
+/** Values that must be unique across hosts: address with route, node name and node IP. */
 function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, findings }: Together): void {
   const addresses = new Map<string, HostEntry>();
   for (const { entry, settings } of prepared.values()) {
@@ -261,7 +268,7 @@ function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, fin
       ['nodeName', nodeRegistration.name?.trim().toLowerCase()],
       ['nodeIP', nodeIP],
     ] as const) {
-      // A subnet is for many hosts.
+      // A subnet may apply to many hosts.
       if (value === undefined || (what === 'nodeIP' && value.includes('/'))) continue;
       const first = taken[what].get(value);
       const { settings } = prepared.get(name) as PreparedHost;
@@ -271,14 +278,14 @@ function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, fin
   }
 }
 
-/** Where a connection goes, in one spelling. */
+/** The destination of a connection in normalized form. */
 function reached({ address, port = 22 }: { readonly address: string; readonly port?: number }): string {
   const ip = parseIp(address);
   const host = ip === null ? address.toLowerCase() : formatIp(ip);
   return port === 22 ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Members whose value is a mapping that layers add to. */
+/** Members whose value is an object merged across layers. */
 const MERGED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'labels', 'variables', 'packages', 'sysctls']);
 
 const DOTTED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'packages']);
@@ -303,7 +310,7 @@ function originsOf(layers: readonly Layer[]): ReadonlyMap<string, FleetOrigin> {
   return origins;
 }
 
-/** Names and groups are what a host is, not what is set on it. */
+/** Members that identify hosts instead of configuring them. */
 const NOT_SETTINGS: ReadonlySet<string> = new Set(['name', 'groups', 'hosts', 'ansibleInventory', 'sshConfig']);
 
 /** The leaves of a KubeletConfiguration by their paths. */

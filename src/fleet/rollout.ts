@@ -1,14 +1,15 @@
-/** How fast changes go out, and what stops them. */
+/** Limits on how fast changes are rolled out, and when a rollout stops. */
 export interface RolloutRules {
-  /** So many hosts are changed first, and must be well before any other is begun. */
+  /** Number of hosts that are changed first; others start only after these succeeded. */
   readonly canary: number;
-  /** So many hosts at most are being changed at a time. */
+  /** Maximum number of hosts changed at the same time. */
   readonly serial: number;
-  /** More failures than this stop the rest; null: no such limit. */
+  /** Maximum number of failures before the rest is stopped; null: no limit. */
   readonly maxFail: number | null;
   /**
-   * The rules where no other limit was given: hosts whose change failed stop the rest when they are more than one, or a tenth of the changed hosts, or ten; and after
-   * a canary at most twice as many hosts as have passed, less those that failed, are being changed at a time, so that the limit takes effect before all hosts are changed. Default: false.
+   * Default limits: failed changes stop the rest if they exceed one, a tenth of the changed hosts, or ten.
+   * After a canary the number of hosts changed at the same time is at most twice the number of successful
+   * minus failed hosts, so that the limit takes effect before all hosts are changed. Default: false.
    */
   readonly cautious?: boolean;
 }
@@ -16,18 +17,18 @@ export interface RolloutRules {
 const DEFAULT_FAIL_PERCENT = 10;
 const DEFAULT_MAX_FAIL = 10;
 
-/** Hosts by what became of them so far. */
+/** Number of hosts by result. */
 export interface RolloutState {
-  /** Changed, and well. */
+  /** Changed and healthy. */
   readonly passed: number;
-  /** Refused, failed or gone back. A host that nobody could reach is not among them: nothing was changed there. */
+  /** Refused, failed or rolled back. Unreachable hosts are excluded, because nothing was changed there. */
   readonly failed: number;
-  /** Of those, hosts on which changes had begun. */
+  /** Failed hosts on which changes had started. */
   readonly broken: number;
   readonly changing: number;
 }
 
-/** How many more hosts may be begun now. */
+/** Number of further hosts that may start now. */
 export function mayBegin(rules: RolloutRules, state: RolloutState): number {
   if (whyStop(rules, state) !== null) return 0;
   const isCanary = state.passed < rules.canary;
@@ -40,7 +41,7 @@ export function mayBegin(rules: RolloutRules, state: RolloutState): number {
   return Math.max(0, most - state.changing);
 }
 
-/** Why no other host is begun any more, as a clause; null: it goes on. */
+/** Reason to start no further host, as a clause; null: continue. */
 export function whyStop({ canary, maxFail, cautious = false }: RolloutRules, { passed, failed, broken }: RolloutState): string | null {
   if (broken > 0 && passed < canary) return 'the first host to be changed failed';
   if (cautious && broken > defaultLimit(passed + broken))
@@ -49,7 +50,7 @@ export function whyStop({ canary, maxFail, cautious = false }: RolloutRules, { p
   return `${failed} ${failed === 1 ? 'host' : 'hosts'} failed, more than --max-fail allows`;
 }
 
-/** How many of the hosts that were changed may have failed. */
+/** Maximum number of failed hosts among the changed ones. */
 function defaultLimit(changed: number): number {
   return Math.min(DEFAULT_MAX_FAIL, Math.max(1, Math.floor((changed * DEFAULT_FAIL_PERCENT) / 100)));
 }

@@ -1,23 +1,23 @@
 import type { JournalEntry, JournaledRun } from './journal.ts';
 
-/** A run being written down. */
+/** The journal of a run in progress. */
 export interface RunJournal {
-  /** Where it is kept. */
+  /** Path of the journal. */
   readonly path: string;
-  /** Resolves when the entry is on the disk: it is there after a power cut. */
+  /** Resolves when the entry is synced to disk and survives a power failure. */
   write(entry: JournalEntry): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What is kept of runs over fleets, one file a run, in the state directory of the user. */
+/** Journals of fleet runs, one file per run, in the user's state directory. */
 export interface RunJournals {
   /** The directory of the journals, for messages. */
   readonly directory: string;
   /**
-   * Begins a journal.
+   * Creates a journal.
    * @throws AppError JOURNAL_UNWRITABLE
    */
   begin(started: Date): Promise<RunJournal>;
-  /** The last run that was about this; null when there was none. */
+  /** The last run with this subject; null if none. */
   latest(subject: string): Promise<JournaledRun | null>;
 }

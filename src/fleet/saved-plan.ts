@@ -16,12 +16,12 @@ import { FLEET_KIND } from './schema.ts';
 const API_VERSION = 'kubeletadm.dev/v1alpha1';
 const KIND = 'FleetPlan';
 
-/** A host with all that its node is made of, so that a saved plan needs no fleet file. */
+/** A host with all settings of its node, so that a saved plan needs no fleet file. */
 export type PlannedHost = Pick<ResolvedHost, 'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared' | 'preparation'> & {
   readonly overlays: readonly { readonly document: SourceDocument }[];
 };
 
-/** What became of a host when it was planned. */
+/** Result of planning a host. */
 export interface PlanOutcome {
   readonly status: 'pending' | 'unchanged' | 'refused' | 'unreachable' | 'interrupted';
   readonly plan: HostPlan | null;
@@ -31,20 +31,20 @@ export interface PlanOutcome {
 export interface PlanContext {
   readonly fleet: { readonly file: string; readonly directory: string; readonly name: string | null };
   readonly cluster: FleetCluster;
-  /** The API server that was asked. */
+  /** URL of the API server. */
   readonly server: string;
-  /** Flags of the command line that decide what is done. */
+  /** Command-line flags that affect the operations. */
   readonly takeOver: boolean;
   readonly ignorePreflightErrors: readonly string[];
 }
 
-/** A plan as it is saved and printed: a stable interface. It contains no secrets. */
+/** A plan in its saved and printed form: a stable interface without secrets. */
 export interface SavedPlan extends PlanContext {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: typeof KIND;
-  /** Digest of all the rest: the same plan has the same one, and one that was edited is refused. */
+  /** Digest of everything else: equal plans have equal digests, and an edited plan is refused. */
   readonly id: string;
-  /** What hosts have in common is written once. */
+  /** Shared content of hosts is stored once. */
   readonly changes: Readonly<Record<string, HostChanges>>;
   readonly overlays: Readonly<Record<string, { readonly source: string; readonly content: JsonObject }>>;
   readonly hosts: readonly SavedHost[];
@@ -58,18 +58,18 @@ export interface SavedHost {
   readonly ssh: ResolvedSsh;
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
-  /** Absent: nothing is declared. */
+  /** Absent: nothing declared. */
   readonly preparation?: HostPreparation;
   /** Keys of `overlays`. */
   readonly overlays: readonly string[];
-  /** Key of `changes`; what is a host's own reads `<node>` and the like there. */
+  /** Key of `changes`; host-specific parts are placeholders such as `<node>`. */
   readonly changes?: string;
-  /** Exactly what is to be done; null: nothing was found out. */
+  /** The exact operations; null: not determined. */
   readonly operations: Operations | null;
   readonly problems?: readonly string[];
 }
 
-/** Makes the plan to be saved. The same hosts, answers and file give the same bytes. */
+/** Builds the plan to save. Equal hosts, facts and files give identical bytes. */
 export function savePlan(context: PlanContext, hosts: readonly (readonly [PlannedHost, PlanOutcome])[]): SavedPlan {
   const changes = new Map<string, HostChanges>();
   const overlays = new Map<string, { readonly source: string; readonly content: JsonObject }>();
@@ -218,8 +218,8 @@ const SCHEMA = z.strictObject({
 
 /**
  * Reads a saved plan.
- * @param file its name in problems
- * @throws AppError PLAN_INVALID (exit code 2): no plan, of another version, or edited since it was saved
+ * @param file name in problems
+ * @throws AppError PLAN_INVALID (exit code 2): not a plan, another version, or edited after saving
  */
 export function readPlan(content: string, file: string): SavedPlan {
   if (FLEET_FILE.test(content)) throw notSaved(file);
@@ -229,11 +229,11 @@ export function readPlan(content: string, file: string): SavedPlan {
     throw invalid(file, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not a plan'}`);
   }
   const { id, ...body } = read.data;
-  if (digestOf(body) !== id) throw invalid(file, 'it was changed after it was saved');
+  if (digestOf(body) !== id) throw invalid(file, 'the file was edited after saving');
   return read.data as unknown as SavedPlan;
 }
 
-/** The kind of a fleet file, in YAML or JSON. */
+/** Matches the kind of a fleet file, in YAML or JSON. */
 const FLEET_FILE = new RegExp(`(?:^|[{,])[ \\t]{0,8}"?kind"?:[ \\t]{0,8}["']?${FLEET_KIND}["']?[ \\t]{0,8}(?:[,}#]|$)`, 'm');
 
 function notSaved(file: string): AppError {
@@ -247,22 +247,22 @@ function parseJson(content: string, file: string): unknown {
   try {
     return JSON.parse(content);
   } catch {
-    throw invalid(file, 'it is not JSON');
+    throw invalid(file, 'not valid JSON');
   }
 }
 
 function invalid(file: string, why: string): AppError {
   return new AppError(
-    { code: 'PLAN_INVALID', message: `${file} is not a valid saved plan: ${why}`, hint: 'Make one with kubeletadm plan --out FILE' },
+    { code: 'PLAN_INVALID', message: `${file} is not a valid saved plan: ${why}`, hint: 'Create a plan with kubeletadm plan --out FILE' },
     { exitCode: 2 },
   );
 }
 
-/** The hosts of a plan on which something is to be done, as the fleet file had them, with what is to be done. */
+/** The hosts of a plan with operations, as in the fleet file. */
 export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly {
   readonly host: PlannedHost;
   readonly operations: Operations;
-  /** What is to be done as the plan shows it: what is a host's own reads `<node>` and the like. */
+  /** The operations as shown in the plan, with placeholders such as `<node>`. */
   readonly planned: HostChanges;
 }[] {
   const documents = new Map<string, SourceDocument>();

@@ -4,13 +4,13 @@ import type { Findings, Place } from './findings.ts';
 import { invalidTemplate, unknownVariable, variableCycle } from './fleet-problems.ts';
 import { isTemplate, type ParsedTemplate, parseTemplate } from './template.ts';
 
-/** A variable's value, typed and as it was written: `01` stays `01` in a text. */
+/** A variable's value with its type and its text: `01` stays `01` in a string. */
 export type VariableText = Pick<SourceScalar, 'scalar' | 'text'>;
 
 const parsed = new Map<string, ParsedTemplate>();
 const MAX_PARSED = 10_000;
 
-/** A template, read once for all hosts. */
+/** A template, parsed once for all hosts. */
 export function templateOf(text: string): ParsedTemplate {
   const known = parsed.get(text);
   if (known) return known;
@@ -20,14 +20,14 @@ export function templateOf(text: string): ParsedTemplate {
   return template;
 }
 
-/** Where the variables of a host come from. */
+/** Source of a host's variables. */
 export interface Variables {
-  /** The value as written (it may be a template of others) and where that is. */
+  /** The value as written, possibly a template, with its place. */
   find(name: string): { readonly value: VariableText; readonly place: () => Place } | undefined;
   names(): Iterable<string>;
 }
 
-/** The variables of one host, worked out when they are asked for. */
+/** The variables of one host, resolved on demand. */
 export class Scope {
   readonly #host: string;
   readonly #variables: Variables;
@@ -41,12 +41,12 @@ export class Scope {
     this.#findings = findings;
   }
 
-  /** The text with its variables filled in; null when that cannot be done, which has been said. */
+  /** The text with resolved variables; null after an error, which has been reported. */
   text(text: string, place: () => Place): string | null {
     return isTemplate(text) ? (this.scalar(text, place)?.text ?? null) : text;
   }
 
-  /** The same for a value: a template that is one variable alone has that variable's type. */
+  /** The same for a value: a template of a single variable has that variable's type. */
   scalar(text: string, place: () => Place): VariableText | null {
     const template = templateOf(text);
     if ('fault' in template) {
@@ -64,7 +64,7 @@ export class Scope {
     return { text: result, scalar: { type: 'string', value: result } };
   }
 
-  /** A variable's value, worked out when it is first asked for. */
+  /** A variable's value, resolved at the first use. */
   lookUp(name: string, place: () => Place): VariableText | null {
     const known = this.#values.get(name);
     if (known !== undefined) return known;

@@ -5,28 +5,27 @@ import type { ResolvedHost } from './model.ts';
 import { expandRanges } from './range.ts';
 
 export interface Selection {
-  /** Names with `*`, `?` and ranges, or names of groups; `!` in front leaves out. None: all hosts. */
+  /** Names with `*`, `?` and ranges, or names of groups; a leading `!` excludes. Empty: all hosts. */
   readonly limit: readonly string[];
-  /** Hosts in any of these groups. None: all hosts. */
+  /** Hosts in any of these groups. Empty: all hosts. */
   readonly groups: readonly string[];
 }
 
 type Selectable = Pick<ResolvedHost, 'name' | 'groups'>;
 
 /**
- * The hosts to work on, in the order of the file.
- * @throws AppError USAGE for a pattern or group that means nobody: it is a slip more often than not
+ * Selects hosts, in file order.
+ * @throws AppError USAGE for a pattern or group without a match, which is probably a typo
  */
 export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, groups }: Selection): readonly H[] {
   const known = new Set(hosts.flatMap((host) => host.groups));
-  for (const group of groups) if (!known.has(group)) throw nodes(`--group ${group}: no host is in a group of this name`, group, [...known]);
+  for (const group of groups) if (!known.has(group)) throw nodes(`--group ${group}: no such group with hosts`, group, [...known]);
   const patterns = limit.map((text) => {
     const pattern = text.replace(/^!/, '');
     return { text, pattern, isLeftOut: text.startsWith('!'), means: hostMatcher(pattern) };
   });
   for (const { text, pattern, means } of patterns)
-    if (!hosts.some(means))
-      throw nodes(`--limit ${text}: no host and no group is called that`, pattern, [...hosts.map(({ name }) => name), ...known]);
+    if (!hosts.some(means)) throw nodes(`--limit ${text}: no such host or group`, pattern, [...hosts.map(({ name }) => name), ...known]);
   const desired = patterns.filter(({ isLeftOut }) => !isLeftOut);
   const selected = hosts.filter(
     (host) =>
@@ -34,14 +33,13 @@ export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, 
       (desired.length === 0 || desired.some(({ means }) => means(host))) &&
       !patterns.some(({ isLeftOut, means }) => isLeftOut && means(host)),
   );
-  if (selected.length === 0)
-    throw usageError('no host is left of --limit and --group', 'kubeletadm fleet inventory lists hosts and groups');
+  if (selected.length === 0) throw usageError('no host matches --limit and --group', 'List hosts and groups: kubeletadm fleet inventory');
   return selected;
 }
 
 /**
- * Tells whether a pattern means a host: its name, or a group it is in. Ranges are written as in the file and as hosts are told of: `edge-[001:020]`.
- * A text with brackets that are no range means nobody.
+ * Returns a function that matches hosts by name or group. Ranges have the syntax of the file and of messages:
+ * `edge-[001:020]`. A text with brackets that are not a range matches no host.
  */
 export function hostMatcher(pattern: string): (host: Selectable) => boolean {
   const expansion = expandRanges(pattern);
@@ -53,5 +51,5 @@ export function hostMatcher(pattern: string): (host: Selectable) => boolean {
 
 function nodes(message: string, name: string, known: readonly string[]) {
   const likely = closestName(name, known);
-  return usageError(message, likely === null ? 'kubeletadm fleet inventory lists hosts and groups' : `Did you mean ${likely}?`);
+  return usageError(message, likely === null ? 'List hosts and groups: kubeletadm fleet inventory' : `Did you mean ${likely}?`);
 }

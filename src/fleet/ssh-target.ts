@@ -3,14 +3,17 @@ import type { SshTarget } from '../ssh/target.ts';
 import type { ResolvedBastion, ResolvedSsh } from './model.ts';
 
 export interface FleetTargetOptions {
-  /** Directory of the fleet file: relative key files count from there. */
+  /** Directory of the fleet file, against which relative key files are resolved. */
   readonly directory: string;
-  /** What the command line says for all hosts; a host's own setting wins, but for identity files, which are tried first. */
+  /**
+   * Settings of the command line for all hosts; a host's own setting wins, except identity files, which are
+   * tried first.
+   */
   readonly overrides: SshOverrides;
 }
 
 /**
- * How a host of a fleet is reached: what the fleet file says, then the command line, then ssh_config.
+ * Resolves the SSH target of a fleet host: from the fleet file, then the command line, then ssh_config.
  * @throws AppError SSH_CONFIG_INVALID, USAGE
  */
 export function fleetSshTarget(
@@ -25,7 +28,7 @@ export function fleetSshTarget(
   const target = resolveSshTarget(ssh.address, config, { ...own, proxyJump: 'none' });
   const { proxyJump: _, name: __, user: ___, port: ____, ...shared } = common;
   const hops = jumps.flatMap((jump, i) => {
-    // The first is reached as ssh_config says, the others from the one before.
+    // The first bastion uses the route of ssh_config, the others are reached from the previous one.
     const route = i === 0 ? {} : { proxyJump: 'none' };
     const hop = resolveSshTarget(jump.address, config, { ...shared, ...hostOverrides(jump, directory, {}), ...route });
     return [...hop.proxyJump, pinned({ ...hop, proxyJump: [] }, jump)];
@@ -42,7 +45,7 @@ function hostOverrides(
   return { name, identityFiles: files, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };
 }
 
-/** `~`, `%` and `${}` are worked out as in ssh_config. */
+/** `~`, `%` and `${}` are expanded as in ssh_config. */
 function besideFile(path: string, directory: string): string {
   return /^[/~%$]/.test(path) || directory === '' ? path : `${directory}/${path}`;
 }

@@ -4,29 +4,30 @@ import type { ImportedHost, ImportedInventory } from './entries.ts';
 import { FLEET_API_VERSION, FLEET_KIND } from './schema.ts';
 import type { VagrantMachine } from './vagrant.ts';
 
-/** What a start file imports, with what was found there. */
+/** An import of a starter file, with its content. */
 export interface StarterImport {
   readonly source: 'ansibleInventory' | 'sshConfig';
   readonly path: string;
   readonly inventory: ImportedInventory;
 }
 
-/** More groups in a start file would hide the rest. */
+/** Limit of groups in a starter file, for readability. */
 const MAX_GROUPS = 30;
 
-/** What a start file is made of, besides what is always in it. */
+/** Input of a starter file. */
 export interface StarterSource {
   readonly imports?: readonly StarterImport[];
-  /** In place of example hosts. Their key files as they are to be written. */
+  /** Replaces the example hosts. Key files as they are written. */
   readonly machines?: readonly VagrantMachine[];
   /** For all hosts: a subnet, or a template. */
   readonly nodeIP?: string;
 }
 
 /**
- * A fleet file to start from: all that is needed, and as comments what else there is. It is valid as it stands. What is imported from inventories declares for the hosts
- * nothing but what the inventory declares: the hosts may be nodes of a cluster already.
- * @param kubernetesVersion `1.36`; of an import as it declares
+ * Renders a starter fleet file: all required settings, and optional ones as comments. The file is valid as
+ * is. For hosts of imported inventories it declares only the inventory's settings, because the hosts may
+ * already be nodes of a cluster.
+ * @param kubernetesVersion `1.36`; for an import the declared version
  */
 export function starterFile(kubernetesVersion: string, source: StarterSource = {}): string {
   const { imports = [], machines = [] } = source;
@@ -36,8 +37,8 @@ export function starterFile(kubernetesVersion: string, source: StarterSource = {
 }
 
 /**
- * What an inventory of Ansible declares for its nodes, by the variables of kubespray.
- * @returns null: it is no import of Ansible
+ * The settings that an Ansible inventory declares for its nodes with the variables of kubespray.
+ * @returns null: not an Ansible import
  */
 export function importedSettings({ source, inventory }: StarterImport): DeclaredSettings | null {
   if (source !== 'ansibleInventory') return null;
@@ -46,7 +47,7 @@ export function importedSettings({ source, inventory }: StarterImport): Declared
   return declaredSettings(nodesOf(inventory), { allowsTemplates });
 }
 
-/** Those of the group of all nodes where there is one, else all but bastions. */
+/** The hosts in a group of all nodes if one exists, otherwise all except bastions. */
 function nodesOf(inventory: ImportedInventory): readonly ImportedHost[] {
   const group = nodeGroupOf(inventory);
   return inventory.hosts.filter(({ groups: own }) => (group === undefined ? !own.includes('bastion') : own.includes(group)));
@@ -64,7 +65,7 @@ const STARTER_FIELDS = `  # Any field of KubeletConfiguration:
     maxPods: 110
 `;
 
-/** Entries of the same object come under its name. */
+/** Entries of the same object are grouped under its name. */
 function fieldLines(fields: readonly DeclaredField[], indent: string): string {
   const names = [...new Set(fields.map(({ path: [name] }) => name))];
   const line = (name: string, { value, variable }: DeclaredField): string =>
@@ -79,7 +80,7 @@ function fieldLines(fields: readonly DeclaredField[], indent: string): string {
     .join('');
 }
 
-/** Fields of KubeletConfiguration in the baseline: of an import those that it declares. */
+/** Fields of KubeletConfiguration in the baseline: for an import, the declared ones. */
 function baselineFields({ imports = [] }: StarterSource): string {
   if (imports.length === 0) return STARTER_FIELDS;
   const settings = imports.flatMap((one) => importedSettings(one) ?? []);
@@ -87,13 +88,13 @@ function baselineFields({ imports = [] }: StarterSource): string {
   const fields = settings.flatMap((one) => one.fields.filter(({ isTemplate }) => !isTemplate));
   return [
     fields.length === 0
-      ? '  # Any field of KubeletConfiguration; none is declared, so that the nodes keep what the cluster says:\n  # kubeletConfiguration:\n  #   maxPods: 110\n'
-      : `  # As the inventory declares. Any field of KubeletConfiguration may be added:\n  kubeletConfiguration:\n${fieldLines(fields, '    ')}`,
-    ...notTaken.map((names) => `  # Not taken from the inventory:\n${commentLines(names.split(', '))}`),
+      ? '  # Any field of KubeletConfiguration; none is declared, so that the nodes keep the configuration of the cluster:\n  # kubeletConfiguration:\n  #   maxPods: 110\n'
+      : `  # From the inventory. Any field of KubeletConfiguration may be added:\n  kubeletConfiguration:\n${fieldLines(fields, '    ')}`,
+    ...notTaken.map((names) => `  # Not imported from the inventory:\n${commentLines(names.split(', '))}`),
   ].join('');
 }
 
-/** Names as comments, in lines of at most about 100 characters. */
+/** Names as comment lines of at most about 100 characters. */
 function commentLines(names: readonly string[]): string {
   const lines: string[] = [];
   for (const name of names) {
@@ -121,7 +122,7 @@ function header(kubernetesVersion: string, source: StarterSource): string {
 apiVersion: ${FLEET_API_VERSION}
 kind: ${FLEET_KIND}
 
-# Of the kubelets: configurations are judged by it before a host is asked.
+# Version of the kubelets, for validation before hosts are contacted.
 ${versionLines(kubernetesVersion, source)}
 
 # How the cluster is reached. Paths count from this file. No secret belongs in here.
@@ -137,19 +138,19 @@ cluster:
 baseline:
   # Variables fill templates, {{ name }}, in any text of the file. Every host has name; one of a range also index (001) and number (1).
 ${isImport ? '  # variables:\n  #   domain: cluster.local' : '  variables:\n    domain: cluster.local'}
-  # What is left out is as ssh_config says.
+  # Omitted settings come from ssh_config.
 ${user === null ? '  # ssh:\n  #   user: root' : `  ssh:\n    user: ${quoted(user)}`}
 ${inSsh}port: 22
 ${inSsh}identityFiles: [~/.ssh/id_ed25519]
 ${inSsh}bastion: jump.example.com         # or the name of a host with role: bastion
 ${inSsh}become: auto                      # sudo where the user is not root
-${inSsh}hostKeys: ["ssh-ed25519 AAAA..."] # else known_hosts; kubeletadm fleet trust records keys there
-${nodeIP === undefined ? '  # nodeIP: 10.0.0.{{ number }}             # or a subnet, for the address the host has in it' : `  nodeIP: ${nodeIP}`}
+${inSsh}hostKeys: ["ssh-ed25519 AAAA..."] # default: known_hosts; kubeletadm fleet trust records keys
+${nodeIP === undefined ? '  # nodeIP: 10.0.0.{{ number }}             # or a subnet that contains one address of the host' : `  nodeIP: ${nodeIP}`}
   # criSocket, resolvConf and cgroupDriver are detected where they are left out.
 ${baselineFields(source)}`;
 }
 
-/** Whom all machines are logged in to as; null: not the same everywhere. */
+/** The login user of all machines; null: not the same. */
 function userOf(machines: readonly VagrantMachine[]): string | null {
   const [first] = machines;
   return first !== undefined && machines.every(({ user }) => user === first.user) ? first.user : null;
@@ -163,28 +164,28 @@ function listedGroups(imports: readonly Pick<StarterImport, 'inventory'>[]): rea
 
 function groups({ imports = [], machines = [] }: StarterSource): string {
   const found = listedGroups(imports);
-  const lines = ['# A host may be in several groups: of those it lists the later ones win.'];
+  const lines = ['# A host may be in several groups; later groups in its list win.'];
   if (found.length === 0)
     return imports.length === 0 && machines.length === 0
       ? `${lines.join('\n')}\n${EDGE_GROUP}`
       : `${lines.join('\n')}\n# groups:\n#   - name: edge\n`;
-  lines.push('# These are the groups of the inventory; what is said here is laid over all their hosts.', 'groups:');
+  lines.push('# Groups of the inventory; settings here apply to all their hosts.', 'groups:');
   for (const name of found.slice(0, MAX_GROUPS)) {
     lines.push(`  - name: ${quoted(name)}`);
     const role = ROLES.get(name);
     if (role !== undefined) lines.push(`    role: ${role}`);
     if (imports.some(({ inventory }) => nodeGroupOf(inventory) === name && haveIp(inventory, name)))
-      lines.push('    nodeIP: "{{ ip }}"    # as the inventory says of each host');
+      lines.push('    nodeIP: "{{ ip }}"    # from the inventory');
     const templates = imports
       .filter(({ inventory }) => nodeGroupOf(inventory) === name)
       .flatMap((one) => importedSettings(one)?.fields.filter(({ isTemplate }) => isTemplate) ?? []);
     if (templates.length > 0) lines.push('    kubeletConfiguration:', fieldLines(templates, '      ').trimEnd());
   }
-  if (found.length > MAX_GROUPS) lines.push(`  # and ${found.length - MAX_GROUPS} more, which need not be listed`);
+  if (found.length > MAX_GROUPS) lines.push(`  # and ${found.length - MAX_GROUPS} more, which may be omitted`);
   return `${lines.join('\n')}\n`;
 }
 
-/** What groups stand for in the inventories of kubespray and others. */
+/** Roles of groups in the inventories of kubespray and others. */
 const ROLES: ReadonlyMap<string, string> = new Map([
   ['bastion', 'bastion'],
   ...['kube_control_plane', 'control_plane', 'kube_master', 'kube-master', 'masters', 'master'].map(
@@ -192,14 +193,14 @@ const ROLES: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** Groups of all nodes: hosts besides them are something else, such as members of etcd alone. */
+/** Groups of all nodes: other hosts are not nodes, for example dedicated etcd members. */
 const NODE_GROUPS = ['k8s_cluster', 'k8s-cluster', 'k3s_cluster'];
 
 function nodeGroupOf({ hosts }: ImportedInventory): string | undefined {
   return NODE_GROUPS.find((name) => hosts.some(({ groups: own }) => own.includes(name)));
 }
 
-/** kubespray's `ip` is the address that Kubernetes is to use on a host. */
+/** kubespray's `ip` is the address for Kubernetes on a host. */
 function haveIp({ hosts }: ImportedInventory, group: string): boolean {
   const ips = hosts.filter(({ groups: own }) => own.includes(group)).map(({ written }) => written.variables?.ip);
   return ips.every((ip) => typeof ip === 'string' && parseIp(ip) !== null);
@@ -219,14 +220,14 @@ const EDGE_GROUP = `groups:
         memory.available: 100Mi
 `;
 
-const HOSTS = `# A range stands for many hosts: [1:3], [001:200], [1:9:2], [a:f].
+const HOSTS = `# A range defines many hosts: [1:3], [001:200], [1:9:2], [a:f].
 hosts:
   - name: edge-[01:03]
     address: 192.0.2.{{ number }}
     groups: [edge]
   - name: worker-1
     address: 192.0.2.101
-    # One host may say anything a group says:
+    # A host supports the same settings as a group:
     # nodeName: worker-1.example.com
     # kubeletConfiguration: {maxPods: 250}
 
@@ -239,10 +240,10 @@ hosts:
 #     groups: [edge]
 `;
 
-/** The machines of Vagrant, each as it is reached. */
+/** The machines of Vagrant with their SSH settings. */
 function machinesText(machines: readonly VagrantMachine[]): string {
   const user = userOf(machines);
-  const lines = ['# The machines of vagrant ssh-config. Each may say anything a group says.', 'hosts:'];
+  const lines = ['# The machines of vagrant ssh-config. A host supports the same settings as a group.', 'hosts:'];
   for (const machine of machines) {
     const { name, role, address, port, identityFiles } = machine;
     lines.push(`  - name: ${quoted(name)}`);
@@ -258,10 +259,7 @@ function machinesText(machines: readonly VagrantMachine[]): string {
 }
 
 function importsText(imports: readonly StarterImport[]): string {
-  const lines = [
-    '# Hosts are read from here each time. One that is listed under hosts as well gets what is said there on top.',
-    'imports:',
-  ];
+  const lines = ['# Hosts are read from here on each run. Settings of the same host under hosts take precedence.', 'imports:'];
   for (const { source, path, inventory } of imports) {
     const count = inventory.hosts.length;
     const names = inventory.hosts.slice(0, 5).map(({ name }) => name);
@@ -269,13 +267,13 @@ function importsText(imports: readonly StarterImport[]): string {
     lines.push(`    # ${count === 1 ? '1 host' : `${count} hosts`}: ${names.join(', ')}${count > names.length ? ', ...' : ''}`);
     const only = nodePatterns(inventory);
     if (only === null) lines.push('    # hosts: ["edge-*", "!edge-9*"]    # only these, by name or group');
-    else lines.push(`    hosts: [${only.join(', ')}]    # the others are no nodes`);
+    else lines.push(`    hosts: [${only.join(', ')}]    # the others are not nodes`);
     lines.push('    # groups: [edge]');
   }
   return `${lines.join('\n')}\n`;
 }
 
-/** Where an inventory has a group of all nodes and others besides: what to import. */
+/** The hosts to import from an inventory with a group of all nodes and other hosts. */
 function nodePatterns(inventory: ImportedInventory): readonly string[] | null {
   const { hosts } = inventory;
   const group = nodeGroupOf(inventory);
@@ -284,7 +282,7 @@ function nodePatterns(inventory: ImportedInventory): readonly string[] | null {
   return others.some(({ groups: own }) => own.includes('bastion')) ? [group, 'bastion'] : [group];
 }
 
-/** Plain where YAML takes it for a text, else in quotes. */
+/** Unquoted if YAML reads the text as a string, otherwise quoted. */
 function quoted(text: string): string {
   return /^[A-Za-z~./_][\w./~-]*$/.test(text) && !/^(?:y|n|yes|no|on|off|true|false|null|~|\.(?:nan|inf))$/i.test(text)
     ? text

@@ -3,7 +3,7 @@ import type { SshConfigLine } from '../ssh/config.ts';
 import { readSshConfigLines } from '../ssh/config-lines.ts';
 import type { HostRole } from './model.ts';
 
-/** A machine as `vagrant ssh-config` tells of it. */
+/** A machine in the output of `vagrant ssh-config`. */
 export interface VagrantMachine {
   readonly name: string;
   readonly role: HostRole;
@@ -15,10 +15,11 @@ export interface VagrantMachine {
 }
 
 /**
- * Reads what `vagrant ssh-config` printed. Machines with the usual names of control planes (`cp1`, `control-plane`, `master`) become ones.
- * Host keys are not looked at by Vagrant: that it says so does not count.
- * @param file its name in problems
- * @throws AppError SSH_CONFIG_INVALID; FLEET_IMPORT_INVALID (exit code 2) where no machine is in it, or one is not reached over plain SSH
+ * Parses the output of `vagrant ssh-config`. Machines with usual names of control planes (`cp1`,
+ * `control-plane`, `master`) get that role. Vagrant disables host key checking; that setting is ignored.
+ * @param file name in problems
+ * @throws AppError SSH_CONFIG_INVALID; FLEET_IMPORT_INVALID (exit code 2) without machines, or if one is not
+ *   reached over plain SSH
  */
 export function readVagrantMachines(text: string, file: string): readonly VagrantMachine[] {
   const machines = new Map<string, Map<string, SshConfigLine[]>>();
@@ -26,21 +27,21 @@ export function readVagrantMachines(text: string, file: string): readonly Vagran
   for (const line of readSshConfigLines(text, file)) {
     if (line.keyword === 'host') {
       const [name = ''] = line.args;
-      if (machines.has(name)) throw invalid(line, `the machine ${name} is there twice`, 'Save the output of one vagrant ssh-config');
+      if (machines.has(name)) throw invalid(line, `the machine ${name} is listed twice`, 'Save the output of one vagrant ssh-config');
       current = new Map();
       machines.set(name, current);
-    } else if (current === null) throw invalid(line, 'this is not what vagrant ssh-config prints', 'It begins with the Host of a machine');
+    } else if (current === null)
+      throw invalid(line, 'not the output of vagrant ssh-config', 'Its first line must be the Host of a machine');
     else current.set(line.keyword, [...(current.get(line.keyword) ?? []), line]);
   }
-  if (machines.size === 0) throw invalid({ file, line: 1 }, 'there is no machine in it', 'Run vagrant up first');
+  if (machines.size === 0) throw invalid({ file, line: 1 }, 'no machine found', 'Run vagrant up first');
   return [...machines].map(([name, settings]) => machineOf(name, settings, file));
 }
 
 function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfigLine[]>, file: string): VagrantMachine {
   const first = (keyword: string): string | null => settings.get(keyword)?.[0]?.args[0] ?? null;
   const around = ['proxycommand', 'proxyjump', 'include'].flatMap((keyword) => settings.get(keyword) ?? [])[0];
-  if (around !== undefined)
-    throw invalid(around, `${name} is reached by ${around.keyword}, which a fleet file does not hold`, VIA_SSH_CONFIG);
+  if (around !== undefined) throw invalid(around, `${name} uses ${around.keyword}, which fleet files do not support`, VIA_SSH_CONFIG);
   const address = first('hostname');
   const port = first('port');
   if (address === null) throw invalid({ file, line: 1 }, `${name} has no HostName`, 'Run vagrant up first');
@@ -54,7 +55,7 @@ function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfi
   };
 }
 
-const VIA_SSH_CONFIG = 'Save the output, and let the file import it: fleet init --from-ssh-config FILE';
+const VIA_SSH_CONFIG = 'Save the output to a file and import it: fleet init --from-ssh-config FILE';
 
 function invalid({ file, line }: { readonly file: string; readonly line: number }, message: string, hint: string): AppError {
   return new AppError({ code: 'FLEET_IMPORT_INVALID', position: { file, line, column: 1 }, message, hint }, { exitCode: 2 });

@@ -7,15 +7,15 @@ import { validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
 import type { FleetOverlay, ResolvedFleet, ResolvedHost } from './model.ts';
 
 export interface FleetVerdict {
-  /** Each once, with the hosts it concerns where that is not all of them. */
+  /** Each once, with the affected hosts if not all. */
   readonly problems: readonly Problem[];
-  /** How many different configurations there are. */
+  /** Number of distinct configurations. */
   readonly configurations: number;
 }
 
 /**
- * Judges each distinct configuration that a fleet declares as a kubelet of a minor would: the layers one by one for what is written in them,
- * then what they come to.
+ * Validates each distinct configuration of a fleet as a kubelet of a minor would: first the layers
+ * individually, then the merged result.
  */
 export function validateFleet(
   { hosts }: ResolvedFleet,
@@ -50,7 +50,7 @@ export function validateFleet(
 
 type NotEmpty<T> = readonly [T, ...T[]];
 
-/** Hosts that share their layers and flags. */
+/** Groups hosts with the same layers and flags. */
 function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly NotEmpty<ResolvedHost>[] {
   const ids = new Map<SourceDocument, number>();
   const idOf = (document: SourceDocument): number => {
@@ -60,7 +60,7 @@ function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly NotEmpty
   };
   const groups = new Map<string, [ResolvedHost, ...ResolvedHost[]]>();
   for (const host of hosts) {
-    // Values differ from host to host; whether there is such a flag does not.
+    // Only the names matter: values differ between hosts.
     const flags = (host.nodeRegistration.kubeletExtraArgs ?? []).map(({ name }) => name);
     const key = JSON.stringify([host.overlays.map(({ document }) => idOf(document)), flags]);
     const same = groups.get(key);
@@ -70,7 +70,7 @@ function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly NotEmpty
   return [...groups.values()];
 }
 
-/** The layers as one document; null when there are none. Each member keeps its place. */
+/** The layers as one document; null without layers. Each member keeps its position. */
 function mergeOverlays(overlays: readonly FleetOverlay[]): SourceDocument | null {
   const [first, ...others] = overlays.map(({ document }) => document);
   if (first === undefined) return null;
@@ -78,7 +78,7 @@ function mergeOverlays(overlays: readonly FleetOverlay[]): SourceDocument | null
   return { file: first.file, index: first.index, root, positionAt: (offset) => first.positionAt(offset) };
 }
 
-/** Members of both are merged where both are mappings, else replaced. */
+/** Members of both are merged if both are objects, otherwise replaced. */
 function mergeMaps(base: SourceMap, overlay: SourceMap): SourceMap {
   const over = new Map(overlay.entries.map((entry) => [entry.key, entry]));
   const known = new Set(base.entries.map(({ key }) => key));

@@ -15,28 +15,28 @@ export interface WorkflowMember<Options, Input> {
   readonly name: string;
   readonly workflow: Workflow<Options, Input>;
   readonly options: Options;
-  /** What has to be done before the workflow can be prepared. */
+  /** Steps before the workflow can be prepared. */
   readonly first?: PlanStep;
   readonly run: WorkflowRun;
-  /** A connection of its own each time. */
+  /** Opens a new connection each time. */
   readonly connect: () => Promise<Host>;
   readonly cluster: Cluster | null;
-  /** In place of `cluster` where the host has its own way to the API server; closed when the host is done. */
+  /** Replaces `cluster` if the host has its own route to the API server; closed when the host has ended. */
   readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
   readonly clock: Clock;
-  /** Null: files are staged, or nothing is to be changed. */
+  /** Null: files are staged, or nothing is changed. */
   readonly writing?: MemberWriting | null;
-  /** Of the run. */
+  /** Node claims of the run. */
   readonly claims?: NodeClaims | undefined;
 }
 
-/** How a host is written to; what is confirmed is over a connection made by `connect`. */
+/** Settings for writing to a host; changes are confirmed over a new connection made by `connect`. */
 export interface MemberWriting extends Omit<WriterOptions, 'confirm'> {
-  /** Within this time a change of the kubelet has to be confirmed; null: it is final at once. */
+  /** Time limit for confirming a kubelet change; null: final at once. */
   readonly confirmMs: number | null;
 }
 
-/** A host on which a workflow is to run. */
+/** A host of a fleet run with its workflow. */
 export function workflowMember<Options, Input>(member: WorkflowMember<Options, Input>): FleetMember {
   const { name, clock } = member;
   return {

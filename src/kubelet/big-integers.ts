@@ -5,8 +5,9 @@ import type { EncodeOptions } from './encode.ts';
 import { kubeletConfigurationType } from './type.ts';
 
 /**
- * A KubeletConfiguration ready for printing: whole numbers beyond ±(2^53 - 1), which stand in JSON values as their decimal text, become the
- * numbers they are where the field's type has them. All else is as it was, fields the minor does not know included.
+ * Prepares a KubeletConfiguration for printing: integers beyond ±(2^53 - 1), which JSON values hold as
+ * decimal strings, become numbers where the field's type is an integer. Everything else is unchanged, also
+ * fields that the minor does not know.
  */
 export function withBigIntegers(config: JsonObject, { minor, catalogue }: EncodeOptions): { readonly [key: string]: YamlValue } {
   return restore(config, kubeletConfigurationType(catalogue, minor)) as { readonly [key: string]: YamlValue };

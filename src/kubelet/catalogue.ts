@@ -6,7 +6,7 @@ export type Minor = number;
 /** The minors whose kubelets `init`, `join` and `apply` configure. */
 export const OLDEST_MINOR: Minor = 20;
 export const NEWEST_MINOR: Minor = 36;
-/** The oldest minor whose configurations are read and validated by its own fields, flags, gates and rules. */
+/** The oldest minor with known fields, flags, gates and rules. */
 export const OLDEST_KNOWN_MINOR: Minor = 11;
 
 export type FieldType =
@@ -31,8 +31,11 @@ export type FieldType =
   | 'map<string,quantity>'
   | 'map<string,array<string>>';
 
-/** What a change of the field does to a running node: nothing, needs the pods drained, restarts pods, or can cut the node off. */
-export type LiveChange = 'safe' | 'drain' | 'restart-pods' | 'unsafe';
+/**
+ * Effect of a change on a running node: none, drain required, effective for new pods only, or possible loss
+ * of the node.
+ */
+export type LiveChange = 'safe' | 'drain' | 'new-pods-only' | 'unsafe';
 
 type Since<T> = readonly ({ readonly from: Minor } & T)[];
 
@@ -42,16 +45,21 @@ export interface FieldEntry {
   readonly path: string;
   readonly type: FieldType;
   readonly typeByMinor?: Since<{ readonly type: FieldType }>;
-  /** A Go pointer: an explicit zero is something else than nothing. */
+  /** A Go pointer: an explicit zero differs from unset. */
   readonly pointer: boolean;
   readonly pointerByMinor?: Since<{ readonly pointer: boolean }>;
   /** The Go JSON tag has `omitempty`. */
   readonly omitempty: boolean;
-  /** Go prints the field even when it is unset: no `omitempty`, or a struct (also durations and quantities), which `omitempty` never drops. */
+  /**
+   * Go prints the field even when it is unset: no `omitempty`, or a struct (also durations and quantities),
+   * which `omitempty` never drops.
+   */
   readonly printedWhenUnset: boolean;
-  /** First and last minor that has it; the first is at least 1.10, the last 1.36 while it still exists. */
+  /**
+   * First and last minor with the field; the first is at least 1.10, the last is 1.36 while the field exists.
+   */
   readonly minors: readonly [Minor, Minor];
-  /** null: defaulting leaves it unset. */
+  /** Null: unset by defaulting. */
   readonly defaultByMinor: Since<{ readonly value: Json }>;
   readonly enumByMinor?: Since<{ readonly values: readonly string[] }>;
   readonly flag: string | null;
@@ -62,16 +70,16 @@ export interface FieldEntry {
   readonly note?: string;
 }
 
-/** A field as one minor knows it. */
+/** A field in one minor. */
 export interface Field {
   readonly path: string;
   readonly type: FieldType;
   readonly pointer: boolean;
   readonly omitempty: boolean;
   readonly printedWhenUnset: boolean;
-  /** null: defaulting leaves it unset. */
+  /** Null: unset by defaulting. */
   readonly default: Json;
-  /** The words it takes; null where it is no enumeration. */
+  /** Permitted values; null if the field is not an enumeration. */
   readonly values: readonly string[] | null;
   readonly entry: FieldEntry;
 }
@@ -83,21 +91,21 @@ export interface FlagEntry {
   /** Without dashes. */
   readonly flag: string;
   readonly shorthand?: string;
-  /** pflag's name of the type: `stringSlice`, `mapStringBool`, `duration` … */
+  /** pflag type name: `stringSlice`, `mapStringBool`, `duration` … */
   readonly type: string;
   readonly default: string;
   readonly defaultByMinor?: Since<{ readonly value: string }>;
   readonly since: Minor;
-  /** The first minor without it; null while it exists. */
+  /** The first minor without the flag; null while the flag exists. */
   readonly removedIn: Minor | null;
   /** Path of the configuration field with the same meaning. */
   readonly field: string | null;
-  /** The first minor that has this field, where that is later than the flag. */
+  /** The first minor with this field, if later than the flag. */
   readonly fieldSince?: Minor;
   /** Deprecated in the newest minor. */
   readonly deprecated: boolean;
   readonly deprecatedSince: Minor | null;
-  /** The last minor that calls it deprecated, where that was taken back. */
+  /** The last minor in which the flag is deprecated, if the deprecation was withdrawn. */
   readonly deprecatedUntil?: Minor;
   readonly deprecation?: FlagDeprecation;
   /** `config`: overrides a field of the file; `kubelet`: the kubelet's own; `global`: from a library. */
@@ -105,12 +113,12 @@ export interface FlagEntry {
   readonly hidden?: boolean;
 }
 
-/** A flag as one minor knows it. */
+/** A flag in one minor. */
 export interface Flag {
   readonly name: string;
   readonly type: string;
   readonly default: string;
-  /** null when this minor has no field for it. */
+  /** Null if this minor has no field for the flag. */
   readonly field: string | null;
   readonly deprecation: FlagDeprecation | null;
   readonly entry: FlagEntry;
@@ -122,24 +130,24 @@ export type GateStage = 'ALPHA' | 'BETA' | 'GA' | 'DEPRECATED';
 export interface GateEntry {
   readonly name: string;
   readonly versions: Since<{ readonly stage: GateStage; readonly default: boolean; readonly lockToDefault: boolean }>;
-  /** The first minor without it; null while it exists. */
+  /** The first minor without the gate; null while the gate exists. */
   readonly removedIn: Minor | null;
   readonly dependencies?: Since<{ readonly gates: readonly string[] }>;
 }
 
-/** A gate as one minor knows it. */
+/** A gate in one minor. */
 export interface Gate {
   readonly name: string;
   readonly stage: GateStage;
   readonly default: boolean;
-  /** It may only be set to its default. */
+  /** Locked to its default. */
   readonly locked: boolean;
-  /** Gates that have to be enabled with it. */
+  /** Gates that must be enabled as well. */
   readonly dependencies: readonly string[];
   readonly entry: GateEntry;
 }
 
-/** All that is known of kubelets by minor: look-ups give null where that minor does not know the name. */
+/** Knowledge about kubelets by minor: lookups return null if the minor does not have the name. */
 export interface Catalogue {
   readonly fields: ReadonlyMap<string, FieldEntry>;
   readonly flags: ReadonlyMap<string, FlagEntry>;
@@ -153,7 +161,7 @@ export interface Catalogue {
 
 let loading: Promise<Catalogue> | null = null;
 
-/** The catalogue; read on the first call and kept. */
+/** Loads the catalogue on the first call; later calls return the same object. */
 export function loadCatalogue(): Promise<Catalogue> {
   loading ??= readCatalogue();
   return loading;
@@ -173,7 +181,7 @@ async function readCatalogue(): Promise<Catalogue> {
   });
 }
 
-/** A catalogue over the given entries. */
+/** Builds a catalogue over the given entries. */
 function makeCatalogue(entries: {
   readonly fields: readonly FieldEntry[];
   readonly flags: readonly FlagEntry[];
@@ -235,9 +243,9 @@ function latest<T>(list: Since<T> | undefined, minor: Minor): ({ readonly from: 
 }
 
 /**
- * The minor of a Kubernetes version.
- * @param version `1.36`, `v1.36.2`, `v1.36.0-rc.1+build`; `v1.28+` as some servers say
- * @returns 36 for 1.36; null when it is no version 1.x
+ * Parses the minor of a Kubernetes version.
+ * @param version `1.36`, `v1.36.2`, `v1.36.0-rc.1+build`; also `v1.28+`, as some API servers report
+ * @returns 36 for 1.36; null for anything but a version 1.x
  */
 export function parseMinor(version: string): Minor | null {
   const minor = /^v?1\.(0|[1-9][0-9]{0,2})(?:\.[0-9]+)?(?:[-+][0-9A-Za-z.+-]*)?$/.exec(version.trim())?.[1];
@@ -249,12 +257,12 @@ export function formatMinor(minor: Minor): string {
   return `1.${minor}`;
 }
 
-/** The minor of the catalogue that is nearest to a minor. */
+/** The minor of the catalogue nearest to a minor. */
 export function nearestKnownMinor(minor: Minor): Minor {
   return Math.min(Math.max(minor, OLDEST_KNOWN_MINOR), NEWEST_MINOR);
 }
 
-/** Tells whether kubelets of this minor are handled. */
+/** Whether kubelets of this minor are supported. */
 export function isSupportedMinor(minor: Minor): boolean {
   return minor >= OLDEST_MINOR && minor <= NEWEST_MINOR;
 }

@@ -3,7 +3,7 @@ import { AppError, type Problem } from '../base/errors.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
 
-/** Last minor whose kubelet runs an in-tree cloud provider without a feature gate. */
+/** Last minor whose kubelet runs the in-tree cloud provider without a feature gate. */
 const LAST_IN_TREE: ReadonlyMap<string, Minor> = new Map([
   ['aws', 26],
   ['openstack', 25],
@@ -14,15 +14,18 @@ const LAST_IN_TREE: ReadonlyMap<string, Minor> = new Map([
 
 export interface KubeletToCheck {
   readonly minor: Minor;
-  /** There is no kubelet yet: the minor is the cluster's, and the binary to come may have other flags. */
+  /**
+   * The kubelet is not installed yet: the minor is the cluster's, and the future binary may have other flags.
+   */
   readonly assumed: boolean;
   readonly catalogue: Catalogue;
 }
 
 /**
- * Refuses kubelet flags that would keep the kubelet from starting, or from being the node it is registered as.
- * @returns warnings: what may be wrong with flags when the kubelet is not known yet
- * @throws AppError with exit code 2 and all problems: KUBELET_FLAG_UNKNOWN, NODE_NAME_CONTRADICTED, CLOUD_PROVIDER_GONE
+ * Refuses kubelet flags that would prevent the kubelet from starting or from registering under its name.
+ * @returns warnings about flags that may be wrong while the kubelet is not known
+ * @throws AppError with exit code 2 and all problems: KUBELET_FLAG_UNKNOWN, NODE_NAME_CONTRADICTED,
+ *   CLOUD_PROVIDER_GONE
  */
 export function checkExtraArgs(
   registration: { readonly name: string; readonly kubeletExtraArgs: readonly Arg[] },
@@ -36,29 +39,32 @@ export function checkExtraArgs(
   return unknown.map(({ code, path, message, hint }) => ({ code, message: `${path}: ${message}. ${hint}` }));
 }
 
-/** Why a kubelet of this minor does not know a flag; null when it does. */
+/** The problem of a flag that a kubelet of this minor does not have; null if it has the flag. */
 export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): Problem | null {
   if (catalogue.flag(name, minor) !== null || name === 'help' || name === 'version') return null;
   const entry = catalogue.flags.get(name);
   const kubelet = `a ${formatMinor(minor)} kubelet has no flag --${name}`;
   const path = `kubeletExtraArgs ${name}`;
   if (entry === undefined)
-    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, hint: 'Check its spelling (kubelet --help lists them)' };
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, hint: 'Check the spelling; kubelet --help lists the flags' };
   if (minor < entry.since)
-    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it came with ${formatMinor(entry.since)}`, hint: 'Take it out' };
-  const hint = entry.field === null ? 'Take it out' : `Set the field ${entry.field} of KubeletConfiguration instead`;
-  return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it was removed in ${formatMinor(entry.removedIn ?? minor)}`, hint };
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: added in ${formatMinor(entry.since)}`, hint: 'Remove the flag' };
+  const hint = entry.field === null ? 'Remove the flag' : `Set the field ${entry.field} of KubeletConfiguration instead`;
+  return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: removed in ${formatMinor(entry.removedIn ?? minor)}`, hint };
 }
 
-/** The name is in the client certificate and in the flag: with two names the kubelet could not register (kubeadm lets that happen). */
+/**
+ * The client certificate and the flag hold the node name: with different names the kubelet cannot register.
+ * kubeadm accepts that.
+ */
 function contradictedName({ name, value }: Arg, nodeName: string): Problem | null {
   if (name !== 'hostname-override' || value === nodeName) return null;
-  const message = `hostname-override is ${value}, but the node's name is ${nodeName}: the kubelet could not register`;
+  const message = `hostname-override is ${value}, but the node's name is ${nodeName}: the kubelet cannot register`;
   return {
     code: 'NODE_NAME_CONTRADICTED',
     path: 'kubeletExtraArgs hostname-override',
     message,
-    hint: 'Set nodeRegistration.name (--node-name) alone',
+    hint: 'Set only nodeRegistration.name (--node-name)',
   };
 }
 
@@ -68,7 +74,7 @@ function goneProvider({ name, value }: Arg, minor: Minor): Problem | null {
   if (last !== undefined && minor <= last) return null;
   const message =
     last === undefined
-      ? `there is no in-tree cloud provider ${value}`
+      ? `no kubelet has an in-tree cloud provider ${value}`
       : `a ${formatMinor(minor)} kubelet has no in-tree cloud provider ${value}: ${formatMinor(last)} was the last`;
   return {
     code: 'CLOUD_PROVIDER_GONE',

@@ -10,17 +10,17 @@ import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
 import { isStartupRule, validateKubeletConfiguration } from './validate/validate.ts';
 
 /**
- * Judges the finished configuration of a node as its kubelet will: what patches and settings put in must have the right types and names, be
- * accepted together, and let the kubelet start.
- * @returns warnings: what a kubelet of an assumed minor would not accept or not start with
- * @throws AppError with exit code 2 and all problems, each with the layer it comes from
+ * Validates the rendered configuration of a node with the rules of its kubelet: values from patches and
+ * settings must have valid types and names, be accepted together and let the kubelet start.
+ * @returns warnings: values that a kubelet of an assumed minor would reject or fail to start with
+ * @throws AppError with exit code 2 and all problems, each with its layer
  */
 export function checkNodeFields(layered: LayeredConfig, kubelet: KubeletToCheck): readonly Warning[] {
   const key = `${kubelet.minor} ${kubelet.assumed} ${identityOf(kubelet.catalogue)}`;
   return CHECKED.get(layered, key, () => check(layered, kubelet));
 }
 
-/** Hosts that share a configuration share the verdict. */
+/** Hosts with the same configuration share the result. */
 const CHECKED = new Memo<LayeredConfig, readonly Warning[]>();
 
 function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
@@ -37,23 +37,23 @@ function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToC
   }));
 }
 
-/** A rule of the kubelet about values, as against what no kubelet could read. */
+/** A validation rule for values, in contrast to a decoding error. */
 function isRule(code: string): boolean {
   return code.startsWith('KUBELET_');
 }
 
-/** Where a value came from: the configuration is not a file yet. */
+/** Adds the layer of the value: the rendered configuration is not a file yet. */
 function withOrigin(problem: Problem, { history }: LayeredConfig): Problem {
   const origin = problem.path === undefined ? undefined : stepsOf(leafPath(problem.path), history)?.at(-1)?.origin;
   return origin === undefined ? problem : { ...problem, message: `${problem.message} (${formatOrigin(origin)})` };
 }
 
-/** Members of maps stand in brackets in a problem, among the leaves only where their name is no plain one. */
+/** Problems put map members in brackets; leaf paths do so only for names with special characters. */
 function leafPath(path: string): string {
   return path.replace(/\[([A-Za-z_][\w-]*)\]/g, '.$1');
 }
 
-/** What the layers said about a field, about the list it stands in, or about the first of its members. */
+/** The history of a field, of its enclosing list, or of its first member. */
 function stepsOf(path: string, history: LayeredConfig['history']): readonly FieldStep[] | undefined {
   const known = enclosingPaths(path).find((at) => history.has(at));
   if (known !== undefined) return history.get(known);

@@ -4,14 +4,14 @@ import type { KubeObject } from '../kube/object.ts';
 import { parseMinor } from './catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from './effective/dynamic-store.ts';
 
-/** Where the configuration of a node is to come from: one key of a ConfigMap. What `Node.spec.configSource.configMap` holds. */
+/** Source of a node configuration: one key of a ConfigMap, as in `Node.spec.configSource.configMap`. */
 export interface ConfigSource {
   readonly namespace: string;
   readonly name: string;
   readonly kubeletConfigKey: string;
 }
 
-/** The very object that was read: a version of a ConfigMap. What `Node.status.config` holds of assigned, active and lastKnownGood. */
+/** One version of a ConfigMap, as in assigned, active and lastKnownGood of `Node.status.config`. */
 export interface ConfigIdentity extends ConfigSource {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -25,34 +25,38 @@ export interface ConfigStatus {
   readonly error: string | null;
 }
 
-/** Everything local: what is reported as `{}`. */
+/** Only local configuration: reported as `{}`. */
 export const LOCAL_STATUS: ConfigStatus = { assigned: null, active: null, lastKnownGood: null, error: null };
 
-/** The key kubeadm and `kubectl create configmap --from-file=kubelet=FILE` use. */
+/** The key used by kubeadm and by `kubectl create configmap --from-file=kubelet=FILE`. */
 const DEFAULT_CONFIG_KEY = 'kubelet';
 
-/** On a Node: what it is assigned, in the JSON of `spec.configSource`. Read by the agent. */
+/** Node annotation with the assignment, in the JSON of `spec.configSource`. Read by the agent. */
 export const CONFIG_SOURCE_ANNOTATION = 'kubeletadm.dev/config-source';
-/** On a Node: what became of it, in the JSON of `status.config`. Written by the agent. */
+/** Node annotation with the status, in the JSON of `status.config`. Written by the agent. */
 export const CONFIG_STATUS_ANNOTATION = 'kubeletadm.dev/config-status';
-/** On a Node: the condition that belongs to the status, and when. Written by the agent in the same request as the status. */
+/**
+ * Node annotation with the condition that belongs to the status, and its time. Written by the agent together
+ * with the status.
+ */
 export const CONFIG_REPORT_ANNOTATION = 'kubeletadm.dev/config-report';
-/** On a Node: a word in it that was not there before has a rejected payload tried once more. */
+/** Node annotation whose new value requests a retry of a rejected payload. */
 export const RETRY_ANNOTATION = 'kubeletadm.dev/config-retry';
 
-/** A source as it was read, or a clause that says what is wrong with it and where. */
+/** A parsed source, or a clause with the error and its place. */
 export type ParsedSource =
   | { readonly source: ConfigSource | null; readonly issue: null }
   | { readonly source: null; readonly issue: string };
 
 /**
- * Reads `spec.configSource`. Null and undefined are no source.
- * @returns `trouble` for what an API server would refuse: no member, a member missing or with characters it may not have, uid or resourceVersion
+ * Parses `spec.configSource`. Null and undefined mean no source.
+ * @returns `issue` for values that an API server would reject: no member, a missing or invalid member, uid or
+ *   resourceVersion
  */
 export function parseConfigSource(value: Json | undefined): ParsedSource {
   if (value === undefined || value === null) return { source: null, issue: null };
   const map = isJsonObject(value) ? value.configMap : undefined;
-  if (!isJsonObject(map)) return issue('exactly one member is needed: configMap');
+  if (!isJsonObject(map)) return issue('must have exactly one member, configMap');
   for (const name of ['uid', 'resourceVersion'] as const)
     if (map[name] !== undefined && map[name] !== '') return issue(`configMap.${name} must not be set`);
   const source = membersOf(map);
@@ -60,12 +64,15 @@ export function parseConfigSource(value: Json | undefined): ParsedSource {
   return why === null ? { source, issue: null } : issue(`configMap.${why}`);
 }
 
-/** `{"configMap": {...}}`, keys sorted: what `spec.configSource` and the annotation hold. Of an identity too, without uid and resourceVersion. */
+/**
+ * `{"configMap": {...}}` with sorted keys, for `spec.configSource` and the annotation. The uid and
+ * resourceVersion of an identity are omitted.
+ */
 export function formatConfigSource({ namespace, name, kubeletConfigKey }: ConfigSource): JsonObject {
   return { configMap: { kubeletConfigKey, name, namespace } };
 }
 
-/** Reads the annotation `kubeletadm.dev/config-source`; absent and empty are no source. */
+/** Parses the annotation `kubeletadm.dev/config-source`; missing and empty mean no source. */
 export function parseSourceAnnotation(text: string | undefined): ParsedSource {
   if (text === undefined || text.trim() === '') return { source: null, issue: null };
   try {
@@ -81,8 +88,8 @@ export function formatSourceAnnotation(source: ConfigSource): string {
 }
 
 /**
- * Reads `NAMESPACE/NAME[/KEY]`, the key being `kubelet`.
- * @returns `trouble` for anything else, and for names no ConfigMap can have
+ * Parses `NAMESPACE/NAME[/KEY]`; the default key is `kubelet`.
+ * @returns `issue` for anything else, and for invalid ConfigMap names
  */
 export function parseSourceArgument(text: string): ParsedSource {
   const parts = text.split('/');
@@ -98,42 +105,50 @@ export function describeSource({ namespace, name, kubeletConfigKey }: ConfigSour
   return `${namespace}/${name}/${kubeletConfigKey}`;
 }
 
-/** `kube-system/my-config/kubelet@1326`: a version of it. */
+/** `kube-system/my-config/kubelet@1326`: a source with its resourceVersion. */
 export function describeIdentity(identity: ConfigIdentity): string {
   return `${describeSource(identity)}@${identity.resourceVersion}`;
 }
 
-/** What is wrong with the members of a source, as a clause that begins with the member; null: nothing. The rules of an API server up to 1.25. */
+/**
+ * The error in the members of a source, as a clause that begins with the member; null: valid. Rules of API
+ * servers up to 1.25.
+ */
 export function configSourceFailure({ namespace, name, kubeletConfigKey: key }: ConfigSource): string | null {
   if (namespace === '') return 'namespace must be set';
   if (name === '') return 'name must be set';
   if (key === '') return 'kubeletConfigKey must be set';
-  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) return `namespace: ${JSON.stringify(namespace)} is no name of a namespace`;
-  if (!isDnsSubdomain(name)) return `name: ${JSON.stringify(name)} is no name of a ConfigMap`;
-  if (!isConfigMapKey(key)) return `kubeletConfigKey: ${JSON.stringify(key)} is no key of a ConfigMap`;
+  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace))
+    return `namespace: ${JSON.stringify(namespace)} is not a valid namespace name`;
+  if (!isDnsSubdomain(name)) return `name: ${JSON.stringify(name)} is not a valid ConfigMap name`;
+  if (!isConfigMapKey(key)) return `kubeletConfigKey: ${JSON.stringify(key)} is not a valid ConfigMap key`;
   return null;
 }
 
-/** Whether a ConfigMap can have such a key: letters, digits, `-`, `_` and `.`, at most 253, and no path upwards. */
+/**
+ * Whether a ConfigMap can have this key: letters, digits, `-`, `_` and `.`, at most 253 characters, not `.`
+ * and not starting with `..`.
+ */
 export function isConfigMapKey(key: string): boolean {
   return /^[-._a-zA-Z0-9]{1,253}$/.test(key) && key !== '.' && !key.startsWith('..');
 }
 
-/** The same namespace, name and key. Null is the local configuration. */
+/** Same namespace, name and key. Null is the local configuration. */
 export function sameSource(a: ConfigSource | null, b: ConfigSource | null): boolean {
   if (a === null || b === null) return a === b;
   return a.namespace === b.namespace && a.name === b.name && a.kubeletConfigKey === b.kubeletConfigKey;
 }
 
-/** The same version of the same object and the same key: what the kubelet compares before it restarts. */
+/** Same version of the same object, and same key: the kubelet's own comparison before a restart. */
 export function sameIdentity(a: ConfigIdentity | null, b: ConfigIdentity | null): boolean {
   if (a === null || b === null) return a === b;
   return sameSource(a, b) && a.uid === b.uid && a.resourceVersion === b.resourceVersion;
 }
 
 /**
- * Reads `status.config`. Lenient, as a reader of what another program reported: what has no ConfigMap counts as absent.
- * @returns null when there is none: the feature never ran there
+ * Parses `status.config` leniently, because another program wrote it: members without a ConfigMap are treated
+ * as absent.
+ * @returns null if missing: the feature was never active on the node
  */
 export function parseConfigStatus(value: Json | undefined): ConfigStatus | null {
   if (!isJsonObject(value)) return null;
@@ -145,7 +160,7 @@ export function parseConfigStatus(value: Json | undefined): ConfigStatus | null 
   };
 }
 
-/** The JSON of `status.config`; what is null is left out, so that all local is `{}`. */
+/** The JSON of `status.config`; null members are omitted, so that the local configuration alone is `{}`. */
 export function formatConfigStatus({ assigned, active, lastKnownGood, error }: ConfigStatus): JsonObject {
   return {
     ...(active === null ? {} : { active: formatIdentity(active) }),
@@ -155,7 +170,7 @@ export function formatConfigStatus({ assigned, active, lastKnownGood, error }: C
   };
 }
 
-/** Reads the annotation `kubeletadm.dev/config-status`; null when there is none, or no JSON in it. */
+/** Parses the annotation `kubeletadm.dev/config-status`; null if missing or not JSON. */
 export function parseStatusAnnotation(text: string | undefined): ConfigStatus | null {
   if (text === undefined) return null;
   try {
@@ -165,7 +180,7 @@ export function parseStatusAnnotation(text: string | undefined): ConfigStatus | 
   }
 }
 
-/** Reads one of assigned, active, lastKnownGood; null when there is no ConfigMap in it. */
+/** Parses assigned, active or lastKnownGood; null without a ConfigMap. */
 export function parseIdentity(value: Json | undefined): ConfigIdentity | null {
   const map = isJsonObject(value) ? value.configMap : undefined;
   if (!isJsonObject(map)) return null;
@@ -192,7 +207,7 @@ function issue(why: string): ParsedSource {
 
 /**
  * The ConfigMap that an agent, or a kubelet up to 1.23, reports as active.
- * @returns null: the local configuration. A status that a kubelet of an earlier version left on the Node is ignored.
+ * @returns null: the local configuration. The status of an earlier kubelet version on the Node is ignored.
  */
 export function sourceInForce(node: KubeObject): ConfigSource | null {
   const reported = node.metadata.annotations?.[CONFIG_STATUS_ANNOTATION];

@@ -6,29 +6,38 @@ import type { Catalogue, Minor } from './catalogue.ts';
 import { kubeletConfigurationType } from './type.ts';
 import { unknownFieldReporter } from './unknown-field-reporter.ts';
 
-/** The only version there is, in all minors. */
+/** The only version in all minors. */
 export const KUBELET_API_VERSION = 'kubelet.config.k8s.io/v1beta1';
 export const KUBELET_KIND = 'KubeletConfiguration';
 
 export interface DecodeOptions {
-  /** The minor of the kubelet that is to read it. */
+  /** The minor of the reading kubelet. */
   readonly minor: Minor;
   readonly catalogue: Catalogue;
-  /** Unknown and duplicate fields are warnings, as to the kubelet itself (1.17 and later): what remains are the errors it dies of. */
+  /**
+   * Report unknown and duplicate fields as warnings, as the kubelet does (1.17 and later); only errors that
+   * prevent its start remain errors.
+   */
   readonly lenient?: boolean;
-  /** How the kubelet reads the file: see `syntaxOf`. JSON knows fewer spellings of numbers and merges objects given twice. Default `yaml`. */
+  /**
+   * Syntax of the file, see `syntaxOf`. JSON has fewer number formats and merges duplicate objects. Default
+   * `yaml`.
+   */
   readonly syntax?: 'yaml' | 'json';
 }
 
 export type DecodedKubeletConfiguration = DecodedDocument;
 
 /**
- * Reads a KubeletConfiguration document as the kubelet of a minor does: same verdict, all problems at once.
+ * Decodes a KubeletConfiguration document as the kubelet of a minor does, with the same result, but reports
+ * all problems at once.
  *
- * Codes: CONFIG_MISSING_HEADER, CONFIG_WRONG_KIND (then nothing else is looked at), CONFIG_UNKNOWN_FIELD, CONFIG_DUPLICATE_FIELD,
- * CONFIG_WRONG_TYPE, CONFIG_OUT_OF_RANGE, CONFIG_INVALID_DURATION, CONFIG_INVALID_QUANTITY, CONFIG_INVALID_TIMESTAMP. What a problem stands
- * at is not in `value`. In a document of a value (`documentOfValue`) neither fields nor problems have positions.
- * @see Kubernetes 1.20 to 1.36 pkg/kubelet/kubeletconfig/util/codec: strict decode, then lenient; sigs.k8s.io/yaml, sigs.k8s.io/json
+ * Codes: CONFIG_MISSING_HEADER, CONFIG_WRONG_KIND (decoding stops), CONFIG_UNKNOWN_FIELD,
+ * CONFIG_DUPLICATE_FIELD, CONFIG_WRONG_TYPE, CONFIG_OUT_OF_RANGE, CONFIG_INVALID_DURATION,
+ * CONFIG_INVALID_QUANTITY, CONFIG_INVALID_TIMESTAMP. Fields with a problem are omitted from `value`. In a document
+ * built from a value (`documentOfValue`), fields and problems have no positions.
+ * @see Kubernetes 1.20 to 1.36 pkg/kubelet/kubeletconfig/util/codec: strict decode, then lenient;
+ *   sigs.k8s.io/yaml, sigs.k8s.io/json
  */
 export function decodeKubeletConfiguration(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
   const decoded = decodeInOrder(document, options);
@@ -49,17 +58,20 @@ export function decodeInOrder(document: SourceDocument, options: DecodeOptions):
   });
 }
 
-/** A problem of a document that no user can look up. */
+/** Removes the position of a problem in a document that the user cannot open. */
 export function withoutPosition({ position: _, ...problem }: Problem): Problem {
   return problem;
 }
 
-/** How the kubelet reads a file: as JSON when its first character that is no white space is `{`, else as YAML. */
+/**
+ * The syntax in which the kubelet reads a file: JSON if the first character after white space is `{`,
+ * otherwise YAML.
+ */
 export function syntaxOf(text: string): 'yaml' | 'json' {
   return /^[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*\{/.test(text) ? 'json' : 'yaml';
 }
 
-/** The problem of a file that has to be JSON (see `syntaxOf`) but is only YAML; null when it is fine. */
+/** The problem of a file that must be JSON (see `syntaxOf`) but is only YAML; null if valid. */
 export function checkJsonSyntax(text: string, file: string): Problem | null {
   try {
     JSON.parse(text.replace(/^[\v\f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/, ''));

@@ -1,6 +1,6 @@
 /**
- * A field's path and those of all it stands in, from the inside: `a[0].b` gives `a[0].b`, `a[0]` and `a`. Names of map members may hold dots
- * and brackets: some of the paths then are none, but all that are come up.
+ * A field's path and its parents, innermost first: `a[0].b` gives `a[0].b`, `a[0]` and `a`. Because names of
+ * map members may contain dots and brackets, some paths may not exist, but all existing ones are included.
  */
 export function enclosingPaths(path: string): readonly string[] {
   const paths: string[] = [];

@@ -6,16 +6,17 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
 import { kubeletConfigurationType } from './type.ts';
 
 export interface EncodeOptions {
-  /** The minor of the kubelet that is to read it. */
+  /** The minor of the reading kubelet. */
   readonly minor: Minor;
   readonly catalogue: Catalogue;
 }
 
 /**
- * A KubeletConfiguration as Go's json.Marshal prints the v1beta1 struct of a minor (see `encodeTyped`): what kubeadm writes into config.yaml and
- * the ConfigMap. Fields the minor does not know are left out.
- * @param value apiVersion and kind may be absent
- * @throws AppError with the codes of `decodeKubeletConfiguration` when a value does not have its field's type
+ * Encodes a KubeletConfiguration as Go's json.Marshal prints the v1beta1 struct of a minor (see
+ * `encodeTyped`): the form in which kubeadm writes config.yaml and the ConfigMap. Fields unknown to the minor
+ * are omitted.
+ * @param value apiVersion and kind are optional
+ * @throws AppError with the codes of `decodeKubeletConfiguration` if a value does not have its field's type
  */
 export function encodeKubeletConfiguration(value: JsonObject, { catalogue, minor }: EncodeOptions): JsonObject {
   return encodeTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
@@ -26,7 +27,7 @@ export function printableKubeletConfiguration(value: JsonObject, { catalogue, mi
   return printableTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
 }
 
-/** The same as YAML text, byte for byte as kubeadm writes it. */
+/** The same as YAML text, byte-for-byte identical to kubeadm's output. */
 export function renderKubeletConfiguration(value: JsonObject, options: EncodeOptions): string {
   return encodeYaml(printableKubeletConfiguration(value, options));
 }

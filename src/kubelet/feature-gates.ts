@@ -1,31 +1,31 @@
 import { type Catalogue, formatMinor, type Gate, type GateEntry, type GateStage, type Minor } from './catalogue.ts';
 
-/** The gates that stand for all gates of a stage. */
+/** Gates that set all gates of a stage. */
 export const GROUP_GATES = { AllAlpha: 'ALPHA', AllBeta: 'BETA' } as const satisfies { readonly [name: string]: GateStage };
 
-/** Whether each gate is on in a kubelet, the gates of its configuration counted in. */
+/** State of each gate in a kubelet, including the gates of its configuration. */
 export interface FeatureGates {
-  /** False for a gate the minor does not know. */
+  /** False for a gate unknown to the minor. */
   isEnabled(name: string): boolean;
 }
 
-/** Why a kubelet refuses the gates of its configuration. */
+/** The reason why a kubelet rejects the gates of its configuration. */
 export type GateFault =
   | { readonly kind: 'unknown'; readonly gate: string; readonly history: string | null }
   | { readonly kind: 'locked'; readonly gate: string; readonly locked: boolean }
-  /** `set`: the gate of the two that the configuration names, its own or the one it needs. */
+  /** `set`: the one of both gates that the configuration sets. */
   | { readonly kind: 'dependency'; readonly gate: string; readonly needs: string; readonly set: string | null };
 
 export interface ResolvedGates extends FeatureGates {
   readonly faults: readonly GateFault[];
 }
 
-/** The first minor whose kubelet refuses a gate that is on while one it needs is off. */
+/** The first minor whose kubelet rejects an enabled gate with a disabled dependency. */
 const DEPENDENCIES_SINCE: Minor = 35;
 
 /**
- * Lays the gates of a configuration over the defaults of a minor. `AllAlpha` and `AllBeta` set every gate of their stage that is not named.
- * Gates with a fault are left at their default.
+ * Merges the gates of a configuration over the defaults of a minor. `AllAlpha` and `AllBeta` set every gate
+ * of their stage that is not named. Gates with a fault keep their default.
  * @see k8s.io/component-base featuregate (1.20 to 1.36)
  */
 export function resolveFeatureGates(given: Readonly<Record<string, boolean>>, minor: Minor, catalogue: Catalogue): ResolvedGates {
@@ -61,13 +61,13 @@ function historyOf(name: string, minor: Minor, catalogue: Catalogue): string | n
   const entry = catalogue.gates.get(name);
   if (entry === undefined) return null;
   const first = entry.versions[0]?.from ?? 0;
-  if (minor < first) return `it came with ${formatMinor(first)}`;
-  return entry.removedIn === null ? null : `it was removed in ${formatMinor(entry.removedIn)}`;
+  if (minor < first) return `added in ${formatMinor(first)}`;
+  return entry.removedIn === null ? null : `removed in ${formatMinor(entry.removedIn)}`;
 }
 
 const dependentByCatalogue = new WeakMap<Catalogue, readonly GateEntry[]>();
 
-/** The few gates that need others, looked for once. */
+/** The few gates with dependencies, computed once per catalogue. */
 function dependentGates(catalogue: Catalogue): readonly GateEntry[] {
   const known = dependentByCatalogue.get(catalogue);
   if (known !== undefined) return known;

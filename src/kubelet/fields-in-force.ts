@@ -10,10 +10,11 @@ export interface KubeletReader {
 }
 
 /**
- * The fields that a kubelet has to show when it runs with a new configuration file: those in which the file puts something else in force than the one before,
- * but for those that a flag decides. None where fragments of a drop-in directory may decide any.
- * @param before null: there was none
- * @param flags words of the command line, `--name=value`
+ * The fields that a kubelet must show after a change of its configuration file: the fields whose effective
+ * value the file changes, except those that a flag overrides. Empty with a drop-in directory, whose fragments
+ * may override any field.
+ * @param before null: no previous file
+ * @param flags command-line words, `--name=value`
  */
 export function fieldsToShow(before: string | null, after: string, flags: readonly string[], reader: KubeletReader): readonly string[] {
   const names = flags.map((word) => word.replace(/^--?/, '').replace(/=.*$/s, ''));
@@ -27,8 +28,8 @@ export function fieldsToShow(before: string | null, after: string, flags: readon
 }
 
 /**
- * Of these fields the ones in which a kubelet shows something else than its configuration file says.
- * @param configz as `readConfigz` gives it
+ * The fields that differ between a kubelet's configz and its configuration file.
+ * @param configz result of `readConfigz`
  */
 export function fieldsNotInForce(configz: JsonObject, file: string, fields: readonly string[], reader: KubeletReader): readonly string[] {
   const desired = read(file, reader);
@@ -41,7 +42,7 @@ function differingFields(a: JsonObject, b: JsonObject, { minor, catalogue }: Kub
   return diffConfigs({ name: '', minor, config: a }, { name: '', minor, config: b }, catalogue).differences.map(({ path }) => path);
 }
 
-/** As that kubelet reads it; null: it does not. */
+/** The configuration as that kubelet reads it; null: unreadable. */
 function read(text: string, reader: KubeletReader): JsonObject | null {
   const { documents, problems } = parseSource(text, 'config.yaml');
   const document = documents[0];

@@ -7,24 +7,25 @@ import { formatTaint } from '../kube/taint.ts';
 import { nodeLabelIssues } from './node-labels.ts';
 
 export interface KubeletFlagsInput {
-  /** The host's own name, lower-case; null when it can't be known: the node name is then always written. */
+  /** The host name in lower case; null if unknown: the node name is then always written. */
   readonly hostname: string | null;
   /** `nodeRegistration.name`. */
   readonly nodeName: string;
-  /** `nodeRegistration.kubeletExtraArgs`, in the user's order. */
+  /** `nodeRegistration.kubeletExtraArgs`, in the given order. */
   readonly extraArgs: readonly Arg[];
   readonly criSocket: string;
-  /** Taints the kubelet registers with: only those of a joining worker. */
+  /** Taints for the registration: only those of a joining worker. */
   readonly registerWithTaints: readonly Taint[];
   /** Minor version of the kubelet: 36 for 1.36. */
   readonly kubeletMinor: number;
-  /** kubeadm's feature gate of this name; off, the socket stays among the flags. */
+  /** kubeadm's feature gate of this name; when off, the socket stays a flag. */
   readonly nodeLocalCRISocket: boolean;
 }
 
 /**
- * Whether the kubelet is told the runtime's socket by a flag: one older than 1.27 has no field for it, and kubeadm does so with its gate
- * NodeLocalCRISocket off. Else the socket is in instance-config.yaml, and from there in config.yaml.
+ * Whether the kubelet gets the runtime's socket as a flag: kubelets before 1.27 have no field for it, and
+ * kubeadm uses the flag when its gate NodeLocalCRISocket is off. Otherwise the socket is in
+ * instance-config.yaml and merged into config.yaml.
  */
 export function isSocketFlag({
   kubeletMinor,
@@ -34,8 +35,9 @@ export function isSocketFlag({
 }
 
 /**
- * The flags of kubeadm-flags.env: kubeadm's own ones sorted, without those the user gave; then the user's in the order given, duplicates kept.
- * The socket is among them where `isSocketFlag` says so; kubelets that knew dockershim (up to 1.23) also need `--container-runtime=remote`.
+ * The flags of kubeadm-flags.env: kubeadm's own flags sorted, except those given by the user; then the user's
+ * in the given order, with duplicates. `isSocketFlag` decides on the socket; kubelets with dockershim (up to
+ * 1.23) also need `--container-runtime=remote`.
  * @see kubeadm 1.36 phases/kubelet/flags.go and util/arguments.go; kubeadm 1.23 for the older flags
  */
 export function buildKubeletFlags(input: KubeletFlagsInput): readonly Arg[] {
@@ -52,9 +54,10 @@ export function buildKubeletFlags(input: KubeletFlagsInput): readonly Arg[] {
 }
 
 /**
- * The one line of kubeadm-flags.env that systemd reads.
+ * Renders the line of kubeadm-flags.env that systemd reads.
  * @returns `KUBELET_KUBEADM_ARGS="--a=b --c=d"` and a newline
- * @throws AppError FLAG_NOT_ENCODABLE when systemd could not read the flags back: control characters, blanks outside quotes, open quotes, lone backslashes
+ * @throws AppError FLAG_NOT_ENCODABLE if systemd could not read the flags back: control characters, unquoted
+ *   spaces, unclosed quotes, single backslashes
  * @see kubeadm 1.36 phases/kubelet/flags.go (Go's %q around the joined line)
  */
 export function renderFlagsEnv(flags: readonly Arg[]): string {
@@ -66,15 +69,18 @@ function formatFlag(flag: Arg): string {
   return `--${flag.name}=${flag.value}`;
 }
 
-/** systemd takes a backslash away and keeps what follows: meant before a quote, a blank or another backslash, a loss elsewhere. */
+/**
+ * systemd removes a backslash and keeps the next character: correct before a quote, a space or a backslash, a
+ * loss elsewhere.
+ */
 const LOST_BACKSLASH = /^(?:[^\\]|\\["'\\ ])*\\[^"'\\ ]/;
 
-/** The file must read back, and each flag must stay one word of the command line. */
+/** The file must be read back unchanged, and each flag must remain one word of the command line. */
 function requireEncodable(flag: Arg): void {
   const written = formatFlag(flag);
   const read = parseEnvironmentFile(`FLAG=${quoteGo(written)}`).get('FLAG');
   if (read === written && isOneWord(written, `--${flag.name}=`) && !LOST_BACKSLASH.test(written)) return;
-  // No quoting makes a valid label of such a value.
+  // No quoting turns such a value into a valid label.
   const [label] = flag.name === 'node-labels' ? nodeLabelIssues(flag.value, { byAdministrator: true }) : [];
   throw new AppError(
     {
@@ -92,13 +98,16 @@ function requireEncodable(flag: Arg): void {
   );
 }
 
-/** No blank outside quotes, at the end neither, and no quote left open that would swallow the next flag. */
+/**
+ * Whether the text has no unquoted space, also at its end, and no unclosed quote that would extend into the
+ * next flag.
+ */
 function isOneWord(text: string, start: string): boolean {
   const [word, second, ...more] = splitCommandWords(`${text} --next`);
   return word?.startsWith(start) === true && second === '--next' && more.length === 0 && splitCommandWords(`${text}.`).length === 1;
 }
 
-/** The words systemd makes of a kubeadm-flags.env; empty when the variable is missing. */
+/** The words that systemd reads from a kubeadm-flags.env; empty if the variable is missing. */
 export function readFlagsEnv(text: string): readonly string[] {
   return splitCommandWords(parseEnvironmentFile(text).get('KUBELET_KUBEADM_ARGS') ?? '');
 }

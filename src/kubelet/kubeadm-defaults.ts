@@ -5,9 +5,9 @@ import { MANIFESTS_DIR } from '../kube/well-known.ts';
 import { leavesOf } from './layers.ts';
 
 export interface KubeadmDefaultsInput {
-  /** DNS service address: 10th of the first service subnet; what kubeadm takes when it can't be computed is the caller's business. */
+  /** DNS service address: the 10th of the first service subnet; the caller handles an unknown subnet. */
   readonly clusterDNS: string;
-  /** `networking.dnsDomain`; empty when the cluster does not say. */
+  /** `networking.dnsDomain`; empty if unknown. */
   readonly dnsDomain: string;
   readonly certificatesDir: string;
 }
@@ -36,7 +36,7 @@ function kubeadmDefaultList(input: KubeadmDefaultsInput): readonly KubeadmDefaul
 }
 
 /**
- * What kubeadm puts into every KubeletConfiguration where the user left a field out.
+ * The values that kubeadm sets in every KubeletConfiguration for fields that the user omitted.
  * @see kubeadm 1.36 componentconfigs/kubelet.go
  */
 export function kubeadmDefaults(input: KubeadmDefaultsInput): JsonObject {
@@ -44,8 +44,8 @@ export function kubeadmDefaults(input: KubeadmDefaultsInput): JsonObject {
 }
 
 /**
- * Advice where a configuration differs from what kubeadm recommends. The value is kept: a warning, never a change. `rotateCertificates: false` is kept too
- * (kubeadm turns it silently into true).
+ * Returns warnings for values that differ from kubeadm's recommendation; the values are kept. That includes
+ * `rotateCertificates: false`, which kubeadm silently changes to true.
  */
 export function adviseKubeadmDefaults(config: JsonObject, input: KubeadmDefaultsInput): readonly Warning[] {
   const leaves = leavesOf(config);
@@ -56,7 +56,7 @@ export function adviseKubeadmDefaults(config: JsonObject, input: KubeadmDefaults
     warnings.push(recommended('readOnlyPort', 0, config.readOnlyPort));
   if (config.rotateCertificates === false) {
     const message =
-      'rotateCertificates is false: the kubelet will not renew its client certificate, and stops working when it expires (a year after TLS bootstrap)';
+      'rotateCertificates is false: the kubelet does not renew its client certificate and stops working when the certificate expires (a year after TLS bootstrap)';
     warnings.push({ code: 'KUBELET_NO_ROTATION', field: 'rotateCertificates', message });
   }
   return warnings;
@@ -71,12 +71,12 @@ function sameText(a: Json | undefined, b: Json): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** A value as Go's `%v` prints it: what kubeadm's own message has. */
+/** A value as printed by Go's `%v` in kubeadm's message. */
 function formatGo(value: Json): string {
   return Array.isArray(value) ? `[${value.map((item) => formatGo(item as Json)).join(' ')}]` : String(value);
 }
 
-/** A copy with one value set; objects on the way are made. */
+/** Returns a copy with one value set; missing parents are created. */
 export function setAt(config: JsonObject, path: readonly string[], value: Json): JsonObject {
   const [key, ...rest] = path;
   if (key === undefined) return config;

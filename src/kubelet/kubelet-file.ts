@@ -4,10 +4,10 @@ import { checkJsonSyntax, KUBELET_API_VERSION, KUBELET_KIND, syntaxOf } from './
 import { type ValidationOptions, validateKubeletConfiguration } from './validate/validate.ts';
 
 /**
- * Judges a file that is a kubelet's own (`--config`), as that kubelet reads it: of several documents it takes the first, and what begins with a
- * brace has to be JSON.
- * @returns all problems in order of position; null when the file is for other eyes: it holds kubeadm's documents too, or nothing that says it is
- * a KubeletConfiguration
+ * Validates a kubelet's own file (`--config`) as that kubelet reads it: only the first of several documents,
+ * and as JSON if the file begins with a brace.
+ * @returns all problems in order of position; null if the file is not a kubelet's: it contains kubeadm
+ *   documents, or no KubeletConfiguration
  */
 export function validateKubeletFile(text: string, file: string, options: ValidationOptions): readonly Problem[] | null {
   const source = parseSource(text, file);
@@ -43,7 +43,7 @@ function unreadDocument({ root, positionAt }: SourceDocument): readonly Problem[
       code: 'CONFIG_IGNORED_DOCUMENT',
       severity: 'warning',
       message: 'the kubelet reads only the first document of a file',
-      hint: 'Remove it, or give it a file of its own',
+      hint: 'Remove the document, or move it to a separate file',
       path: '',
       position: positionAt(root.offset),
     },

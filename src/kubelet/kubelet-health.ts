@@ -7,23 +7,26 @@ import { hostPause, observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import { explainKubeletFailure, type KubeletFailure } from './facts/kubelet-failure.ts';
 
-/** How a kubelet shows that it is healthy. `url` is null when healthzPort is 0: then only the unit is looked at. */
+/** Target of health checks. `url` is null when healthzPort is 0: then only the unit is checked. */
 export interface HealthTarget {
   readonly url: string | null;
   readonly timeoutMs: number;
 }
 
-/** A unit that is watched without healthz must stay up this long. */
+/** A unit without healthz must stay active this long. */
 const QUIET_MS = 5_000;
-/** Failed starts with a cause that does not heal, before we stop waiting. */
+/** Number of failed starts with a permanent cause after which the wait ends. */
 const ENOUGH_FATAL_STARTS = 2;
-/** Older kubelets print hundreds of lines of usage after a flag they don't know. */
+/** Older kubelets print hundreds of lines of usage after an unknown flag. */
 const JOURNAL_LINES = 500;
-/** What was said before the restart is about another configuration. The restart itself came a little before the waiting. */
+/**
+ * Journal entries before the restart belong to another configuration. The restart was shortly before the
+ * wait.
+ */
 const RESTART_SECONDS = 5;
 const LONGEST_CAUSE = 500;
 
-/** The kubelet's unit and healthz as they are now. */
+/** The kubelet's current unit state and healthz response. */
 export function kubeletHealth(url: string | null) {
   return combineFacts({
     unit: unitState('kubelet'),
@@ -34,15 +37,16 @@ export function kubeletHealth(url: string | null) {
   });
 }
 
-/** Whether these two say healthy. */
+/** Whether both indicate a healthy kubelet. */
 export function isHealthy({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): boolean {
   return unit?.activeState === 'active' && (healthz === null || ('status' in healthz && healthz.status === 200));
 }
 
 /**
- * Waits until the kubelet is healthy: the unit is active and healthz answers 200 (kubeadm 1.36 wait-control-plane, kubelet-wait-bootstrap: every
- * 500 ms up to `timeouts.kubeletHealthCheck`). Ends early when the kubelet keeps dying of something that waiting does not heal.
- * @throws AppError KUBELET_UNHEALTHY with the cause found in the unit's state and its journal
+ * Waits until the kubelet is healthy: the unit is active and healthz returns 200 (kubeadm 1.36
+ * wait-control-plane, kubelet-wait-bootstrap: every 500 ms up to `timeouts.kubeletHealthCheck`). Ends early
+ * if the kubelet keeps failing for a permanent cause.
+ * @throws AppError KUBELET_UNHEALTHY with the cause from the unit's state and its journal
  */
 export async function waitForHealthyKubelet(context: PhaseContext, phase: string, target: HealthTarget): Promise<void> {
   const { host, signal } = context;
@@ -73,7 +77,7 @@ export async function waitForHealthyKubelet(context: PhaseContext, phase: string
         }
         return { pending: { state, crashing } };
       },
-      describe: ({ state }, waitedMs) => `waiting for the kubelet to be healthy, ${Math.round(waitedMs / 1000)} s: ${describe(state)}`,
+      describe: ({ state }, waitedMs) => `waiting for the kubelet to become healthy, ${Math.round(waitedMs / 1000)} s: ${describe(state)}`,
       timedOut: async ({ state, crashing }, waitedMs) => {
         throw unhealthy(context, phase, await explain(state.unit, crashing, waitedMs), waitedMs);
       },
@@ -82,8 +86,9 @@ export async function waitForHealthyKubelet(context: PhaseContext, phase: string
 }
 
 /**
- * Whether the kubelet dies again and again. systemd goes on counting over a `systemctl restart` when the unit was waiting for its next start, so a high
- * count alone says nothing about the kubelet that runs now; one that waits for its next start has died at least once since.
+ * Whether the kubelet is in a crash loop. systemd keeps its restart counter across a `systemctl restart` of a
+ * unit that waits for its next start, so a high count alone proves nothing about the current process; a unit
+ * in auto-restart has failed at least once since.
  */
 function isCrashing(unit: UnitState, restartsBefore: number): boolean {
   if (unit.activeState === 'failed' || unit.restarts - restartsBefore >= ENOUGH_FATAL_STARTS) return true;
@@ -111,20 +116,20 @@ function unhealthy(
   failure: KubeletFailure & { readonly journal: string },
   waitedMs: number,
 ): AppError {
-  const message = `${phase}: the kubelet is not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
+  const message = `${phase}: kubelet not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
   return new AppError(
-    { host: context.host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then run the same command again` },
+    { host: context.host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then rerun the command` },
     { detail: failure.journal },
   );
 }
 
-/** A kubelet may say pages in one line: all of it comes with the journal. */
+/** A kubelet may log pages in one line; the journal has the full text. */
 function shorten(cause: string): string {
   return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
 }
 
 function describe({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): string {
-  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz answers ${healthz.status}` : `, healthz: ${healthz.error}`;
+  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
   return unit === null ? `no systemd unit${reported}` : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts${reported}`;
 }
 

@@ -9,30 +9,31 @@ import { type ConfigSource, describeSource, sourceInForce } from './config-sourc
 import { readConfigz } from './effective/configz.ts';
 import { fieldsNotInForce, fieldsToShow, type KubeletReader } from './fields-in-force.ts';
 
-/** What a change of a kubelet's configuration is judged by, besides the kubelet's own health. */
+/** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
 export interface KubeletProof extends KubeletReader {
   readonly nodeName: string;
-  /** Words of the command line, `--name=value`: they win over the file. */
+  /** Command-line words, `--name=value`, which override the file. */
   readonly flags: readonly string[];
 }
 
 export interface ProvenChange {
   readonly phase: string;
-  /** config.yaml; null: there was none. */
+  /** config.yaml; null: no previous file. */
   readonly before: string | null;
   readonly after: string;
-  /** The kubelet is restarted: what its Node says has to be newer than that. */
+  /** The kubelet is restarted: the status of its Node must be newer than the restart. */
   readonly restarts: boolean;
 }
 
-/** Between questions to the host whether the change still waits for its confirmation. */
+/** Interval between checks whether the change still waits for its confirmation. */
 const CHECK_MS = 5_000;
 const POLL_MS = 2_000;
 
 /**
- * Looks at the Node before a kubelet is changed.
- * @returns waits until the API server shows the change: the Node is Ready again where it was before, by a newer word of the kubelet, and its configz has the new
- *   values. What the API server did not show before, or the credentials may not see, is not asked for
+ * Inspects the Node before a change of its kubelet.
+ * @returns a function that waits until the API server shows the change: the Node is Ready again if it was
+ *   before, by a newer heartbeat, and its configz has the new values. Facts that were not visible before, or
+ *   not permitted, are not required
  */
 export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
   const { cluster, signal, clock, host, reporter } = context;
@@ -44,7 +45,7 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
     const probe = async (elapsedMs: () => number): Promise<Probed<string | undefined, string>> => {
       const { why, unproven } = await whyNotProven(cluster, { proof, change, before, fields });
       if (why === null) return { done: unproven };
-      // A change that the host has reverted is never proven.
+      // A change that the host has reverted is never confirmed.
       if (elapsedMs() >= nextCheckMs) {
         nextCheckMs += CHECK_MS;
         await checkOpen();
@@ -67,7 +68,7 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
   };
 }
 
-/** Null where it can't be seen: no Node, no right to look, no API server that answers within two seconds. */
+/** Null if the Node cannot be read: it does not exist, access is denied, or the API server does not respond within two seconds. */
 async function inspect(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
   return waitUntil(
     { clock, signal },
@@ -95,7 +96,7 @@ interface Expected {
 }
 
 interface Proof {
-  /** Why the change must not stay; null: it may. */
+  /** The reason against the change; null: confirmed. */
   readonly why: string | null;
   readonly unproven?: string | undefined;
 }
@@ -105,11 +106,11 @@ async function whyNotProven(cluster: Cluster, { proof, change, before, fields }:
   let override: ConfigSource | null;
   try {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === null) return { why: `there is no Node ${nodeName} any more` };
+    if (node === null) return { why: `Node ${nodeName} does not exist any more` };
     if (!isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeIssues(node).join('; ')}` };
     const heartbeat = readyHeartbeat(before);
     if (change.restarts && heartbeat !== null && readyHeartbeat(node) === heartbeat)
-      return { why: `Node ${nodeName}: the kubelet has not said that it is Ready since it was restarted` };
+      return { why: `Node ${nodeName}: the kubelet has not reported Ready since its restart` };
     override = sourceInForce(node);
   } catch (error) {
     if (!isAppError(error)) throw error;
@@ -123,7 +124,10 @@ async function whyNotProven(cluster: Cluster, { proof, change, before, fields }:
   return { why: missing.length === 0 ? null : `the kubelet does not run with the new ${missing.join(', ')}` };
 }
 
-/** A ConfigMap that a kubelet or its agent runs with takes the place of the file: no change of the file shows. */
+/**
+ * An active ConfigMap of the kubelet or its agent replaces the file, so that a change of the file has no
+ * effect.
+ */
 function overridden(
   nodeName: string,
   override: ConfigSource,
@@ -140,7 +144,7 @@ function overridden(
   return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}; change the ConfigMap, or run dynamic reset ${nodeName}`;
 }
 
-/** Null where the kubelet can't be asked through the API server: the credentials may not, or it is not to be had that way. */
+/** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */
 async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof): Promise<JsonObject | null> {
   try {
     return readConfigz(await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`), nodeName, reader);

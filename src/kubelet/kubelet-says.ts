@@ -2,10 +2,13 @@ import type { PhaseContext } from '../host/phase.ts';
 import { kubeletIssue } from './facts/kubelet-issue.ts';
 
 const JOURNAL_LINES = 300;
-/** The kubelet was started a little before the waiting. */
+/** The kubelet was started shortly before the wait. */
 const START_SECONDS = 5;
 
-/** What the kubelet of the host says it cannot do at the API server since the waiting began; null when it says nothing, or there is no journal to read. */
+/**
+ * The kubelet's latest error about its registration since the wait began; null if there is none or no
+ * journal.
+ */
 export async function kubeletMessage({ host, signal }: PhaseContext, waitedMs: number): Promise<string | null> {
   const since = `--since=-${Math.ceil(waitedMs / 1000) + START_SECONDS}s`;
   const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];

@@ -1,20 +1,21 @@
 import type { Json, JsonObject } from '../base/json.ts';
 import { KUBELET_PKI_DIR } from '../kube/well-known.ts';
 
-/** A kubelet's own API, as it is reached on its host. */
+/** A kubelet's API on its own host. */
 export interface KubeletServer {
   /** `https://127.0.0.1:10250`. */
   readonly url: string;
-  /** Holds, first, the certificate it shows. */
+  /** The file that begins with the serving certificate. */
   readonly certificateFile: string;
 }
 
 /**
- * Where a kubelet serves its API.
- * @param config what it has in force
- * @param certDirectory its flag `--cert-dir`
- * @returns null: it serves none
- * @see kubernetes/kubernetes cmd/kubelet/app/server.go InitializeTLS, pkg/kubelet/certificate/kubelet.go (1.36)
+ * The address of a kubelet's API.
+ * @param config effective configuration
+ * @param certDirectory value of `--cert-dir`
+ * @returns null: disabled
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go InitializeTLS, pkg/kubelet/certificate/kubelet.go
+ *   (1.36)
  */
 export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI_DIR): KubeletServer | null {
   if (config.enableServer === false) return null;

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../base/json.ts';
 import { Memo } from '../base/memo.ts';
 
-/** Which layer gave a value. The order is the order they are applied in: later ones win. */
+/** The layer of a value, in order of application: later layers win. */
 export type LayerName =
   | 'kubelet default'
   | 'kubeadm default'
@@ -18,17 +18,17 @@ export type LayerName =
 
 export interface Origin {
   readonly layer: LayerName;
-  /** Where exactly: `init.yaml:12:3`, `systemd-resolved is active`, `patches/kubeletconfiguration.yaml`. */
+  /** Exact source: `init.yaml:12:3`, `systemd-resolved is active`, `patches/kubeletconfiguration.yaml`. */
   readonly source: string;
 }
 
-/** One layer's word on a field; `value` is undefined when it took the field out. */
+/** The value of a field in one layer; `value` is undefined if the layer removed the field. */
 export interface FieldStep {
   readonly origin: Origin;
   readonly value: Json | undefined;
 }
 
-/** A configuration and, for every leaf, what each layer said about it, the last one in force. */
+/** A configuration with the history of every leaf by layer; the last entry is in force. */
 export interface LayeredConfig {
   readonly config: JsonObject;
   readonly history: ReadonlyMap<string, readonly FieldStep[]>;
@@ -37,10 +37,11 @@ export interface LayeredConfig {
 export const NO_LAYERS: LayeredConfig = { config: {}, history: new Map() };
 
 /**
- * Puts a layer on top.
- * @param result the whole configuration as it is with this layer
- * @param originOf where the layer's word on a leaf comes from
- * @param said leaves the layer names even where it changes nothing: the origin of a value that was repeated is who said it last
+ * Adds a layer on top.
+ * @param result the complete configuration including this layer
+ * @param originOf origin of a leaf in this layer
+ * @param reported leaves named by the layer even if unchanged: the origin of a repeated value is its last
+ *   layer
  */
 export function addLayer(
   current: LayeredConfig,
@@ -59,7 +60,7 @@ export function addLayer(
   return { config: result, history };
 }
 
-/** The origin in force of every leaf that is there, as text: `layer: source`. */
+/** The current origin of every leaf as text: `layer: source`. */
 export function originTexts(layered: LayeredConfig): Readonly<Record<string, string>> {
   const entries: [string, string][] = [];
   for (const path of leavesOf(layered.config).keys()) {
@@ -74,7 +75,10 @@ export function formatOrigin(origin: Origin): string {
   return `${origin.layer}: ${origin.source}`;
 }
 
-/** All leaves by path: scalars, lists and empty objects. A key that is no plain name stands in brackets: `evictionHard[memory.available]`. */
+/**
+ * All leaves by path: scalars, lists and empty objects. Keys with special characters are in brackets:
+ * `evictionHard[memory.available]`.
+ */
 export function leavesOf(config: JsonObject): ReadonlyMap<string, Json> {
   return LEAVES.get(config, '', () => {
     const leaves = new Map<string, Json>();
@@ -99,7 +103,10 @@ function joinPath(prefix: string, key: string): string {
   return prefix === '' ? key : `${prefix}.${key}`;
 }
 
-/** Merges an overlay over a configuration: objects key by key, lists and scalars whole (as the kubelet's own drop-in directory does). */
+/**
+ * Merges an overlay: objects by key; lists and scalars are replaced (as in the kubelet's own drop-in
+ * directory).
+ */
 export function mergeConfig(base: JsonObject, overlay: JsonObject): JsonObject {
   const merged = new Map(Object.entries(base));
   for (const [key, value] of Object.entries(overlay)) {

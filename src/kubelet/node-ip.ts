@@ -1,16 +1,16 @@
 import { AppError } from '../base/errors.ts';
 import { cidrContains, parseCidr, parseIp } from '../base/text/ip.ts';
 
-/** What may be written for the IP of a node, in its problems. */
+/** Valid forms of a node IP, for problems. */
 export const NODE_IP_FORM =
-  'Write an IP address or a subnet that the host has one address in, or one of IPv4 and one of IPv6 with a comma between';
+  'Write an IP address, or a subnet that contains exactly one address of the host; comma-separated for dual-stack (IPv4 and IPv6)';
 
-/** `10.0.0.0/24`: the address that the host has in this subnet. */
+/** Whether the text is a subnet, such as `10.0.0.0/24`, that selects an address of the host. */
 function isNodeSubnet(part: string): boolean {
   return parseCidr(part) !== null;
 }
 
-/** One address or subnet, or one of each family. */
+/** Whether the text is one address or subnet, or one of each family. */
 export function isNodeIp(written: string): boolean {
   const families = written.split(',').map((part) => (parseIp(part) ?? parseCidr(part)?.address)?.family);
   return (
@@ -19,10 +19,13 @@ export function isNodeIp(written: string): boolean {
 }
 
 /**
- * The value of `--node-ip` on a host: subnets become the host's address in them, so that one line holds for many hosts. The kubelet itself takes addresses only.
- * @param written addresses or subnets with commas between; what is neither is left to whoever judges the flag
- * @param addresses of the host; null when they are not known (an image)
- * @throws AppError NODE_IP_NOT_FOUND (exit code 3) where the host has no address in a subnet, or several
+ * Resolves `--node-ip` for a host: subnets become the host's address in them, so that one value works for
+ * many hosts. The kubelet itself accepts only addresses.
+ * @param written comma-separated addresses or subnets; other text is returned unchanged for the validation of
+ *   the flag
+ * @param addresses addresses of the host; null if unknown (an image)
+ * @throws AppError NODE_IP_NOT_FOUND (exit code 3) if the host has no address or several addresses in a
+ *   subnet
  */
 export function nodeIpOn(written: string, addresses: readonly string[] | null): string {
   return written
@@ -39,9 +42,15 @@ function addressIn(subnet: string, addresses: readonly string[] | null): string 
   });
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
-  if (addresses === null) throw notFound(`node IP ${subnet}: the addresses of this host are not known`, 'Give the address itself');
-  const has = found.length > 1 ? `several addresses in it, ${found.join(', ')}` : `none in it (it has ${addresses.join(', ') || 'none'})`;
-  throw notFound(`node IP ${subnet}: the host has ${has}`, found.length > 1 ? 'Give one of those' : 'Give another subnet, or an address');
+  if (addresses === null) throw notFound(`node IP ${subnet}: the addresses of the host are unknown`, 'Specify the address itself');
+  const has =
+    found.length > 1
+      ? `several addresses in the subnet, ${found.join(', ')}`
+      : `no address in the subnet (its addresses: ${addresses.join(', ') || 'none'})`;
+  throw notFound(
+    `node IP ${subnet}: the host has ${has}`,
+    found.length > 1 ? 'Specify one of these addresses' : 'Specify another subnet, or an address',
+  );
 }
 
 function notFound(message: string, hint: string): AppError {

@@ -1,4 +1,4 @@
-/** Labels of Kubernetes' own namespaces that a kubelet may give its Node. */
+/** Labels in Kubernetes' own namespaces that a kubelet may set on its Node. */
 const ALLOWED = new Set([
   'kubernetes.io/hostname',
   'kubernetes.io/os',
@@ -18,10 +18,12 @@ const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
 /**
- * Why the kubelet would not start with a value of `--node-labels`; one clause for each label that is wrong.
+ * The errors in a value of `--node-labels` that prevent the kubelet from starting; one clause per invalid
+ * label.
  * @param value `key=value,key=value`
- * @param byAdministrator whether one gives the Node those that its kubelet may not give it
- * @see kubernetes/kubernetes cmd/kubelet/app/options (ValidateKubeletFlags), pkg/apis/core/validation: the same from 1.16 to 1.36
+ * @param byAdministrator whether an administrator sets labels that the kubelet may not set
+ * @see kubernetes/kubernetes cmd/kubelet/app/options (ValidateKubeletFlags), pkg/apis/core/validation: the
+ *   same from 1.16 to 1.36
  */
 export function nodeLabelIssues(value: string, { byAdministrator = false } = {}): readonly string[] {
   const labels = value.split(',').filter((label) => label.trim() !== '');
@@ -35,7 +37,7 @@ export function nodeLabelIssues(value: string, { byAdministrator = false } = {})
   });
 }
 
-/** Whether only an administrator may give a Node this label. */
+/** Whether only an administrator may set this label on a Node. */
 export function isReservedLabel(key: string): boolean {
   const namespace = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
   return KUBERNETES.test(namespace) && !FOR_KUBELETS.test(namespace) && !ALLOWED.has(key);

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/json.ts';
 import { upTo } from '../base/text/up-to.ts';
 
-/** Fields whose value belongs to one machine: they have no place in a configuration for all nodes. */
+/** Fields with host-specific values, which do not belong in a configuration for all nodes. */
 const NODE_SPECIFIC: readonly string[] = [
   'address',
   'containerRuntimeEndpoint',
@@ -16,12 +16,12 @@ const NODE_SPECIFIC: readonly string[] = [
   'tlsPrivateKeyFile',
 ];
 
-/** Tells whether a field belongs to one machine. */
+/** Whether a field is host-specific. */
 export function isNodeSpecific(path: string): boolean {
   return NODE_SPECIFIC.includes(upTo(upTo(path, '.'), '['));
 }
 
-/** A configuration parted into what may be shared and what is one machine's. */
+/** Splits a configuration into shared and host-specific fields. */
 export function partNodeSpecific(config: JsonObject): { readonly shared: JsonObject; readonly own: JsonObject } {
   const entries = Object.entries(config);
   return {

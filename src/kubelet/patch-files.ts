@@ -5,7 +5,7 @@ import { patchFileInvalid, patchFileNameHint, patchFileSeparator } from '../code
 import type { PatchSchema } from '../codec/patch-schema.ts';
 import { parseSource, sourceToExactJson } from '../codec/source.ts';
 
-/** What a patch file may be for; kubeadm's names. */
+/** kubeadm's names for the targets of patch files. */
 const PATCH_TARGETS = [
   'etcd',
   'kube-apiserver',
@@ -20,16 +20,17 @@ const PATCH_TYPES = ['json', 'merge', 'strategic'] as const satisfies readonly P
 const EXTENSION = /.\.(?:json|yaml)$/;
 const NAME = new RegExp(`^(${PATCH_TARGETS.join('|')})([^.+\\n]*)(\\+)?(${PATCH_TYPES.join('|')})?`);
 
-/** What a file's name says: a patch, nothing (`ignored` says why), or something wrong (`problem`). */
+/** The meaning of a file name: a patch, `ignored` with a reason, or `problem`. */
 export type PatchFileName =
   | { readonly target: PatchTarget; readonly type: PatchType }
   | { readonly ignored: string }
   | { readonly problem: string };
 
 /**
- * Reads the name of a patch file: `target[suffix][+patchtype].json|yaml`; the type is strategic when none is given.
+ * Parses the name of a patch file: `target[suffix][+patchtype].json|yaml`; the default type is strategic.
  * @param name without directories
- * @see kubeadm 1.36 app/util/patches; the end of the name is not looked at, so `etcd+jsonx.yaml` is a JSON patch
+ * @see kubeadm 1.36 app/util/patches; kubeadm does not check the end of the name, so `etcd+jsonx.yaml` is a
+ *   JSON patch
  */
 export function parsePatchFileName(name: string): PatchFileName {
   if (!EXTENSION.test(name)) return { ignored: 'the file extension must be one of [json yaml]' };
@@ -40,16 +41,16 @@ export function parsePatchFileName(name: string): PatchFileName {
   return { target: target as PatchTarget, type: (type as PatchType | undefined) ?? 'strategic' };
 }
 
-/** Whether a file has to be read: `planPatches` passes over the others by their names alone. */
+/** Whether a file must be read: `planPatches` ignores others by their names. */
 export function isPatchFile(path: string): boolean {
   return !('ignored' in parsePatchFileName(baseName(path)));
 }
 
-/** A patch, and where it comes from. */
+/** A patch with its source. */
 export interface KubeletPatch {
   readonly patch: Json;
   readonly type: PatchType;
-  /** The file, with the number of the document where it holds several: `kubeletconfiguration0+json.yaml (2)`. */
+  /** The file, with the document number if it has several: `kubeletconfiguration0+json.yaml (2)`. */
   readonly source: string;
 }
 
@@ -58,27 +59,31 @@ export interface PlannedPatch extends KubeletPatch {
 }
 
 export interface PatchFile {
-  /** Relative to the directory of patches, with `/`. */
+  /** Relative to the patch directory, with `/`. */
   readonly path: string;
   readonly text: string;
 }
 
 export interface PatchPlan {
-  /** In the order in which they are applied. */
+  /** In order of application. */
   readonly patches: readonly PlannedPatch[];
-  /** Files that hold patches. */
+  /** Files with patches. */
   readonly used: readonly string[];
-  /** Files that are no patches, and why: to be told, not an error. */
+  /** Files that are not patches, with reasons: reported, but not an error. */
   readonly ignored: readonly { readonly path: string; readonly reason: string }[];
   /** With an error among them nothing may be applied. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Reads the files of a directory of patches (`--patches`), sub-directories included. Files are taken in lexical order, directory by directory,
- * the documents of a file in theirs; JSON patches may be written in YAML. All problems come out at once.
+ * Reads the files of a patch directory (`--patches`), including subdirectories. Files are read in lexical
+ * order, directory by directory, and documents in file order; JSON patches may be written in YAML. All
+ * problems are reported at once.
  * @param files all regular files below the directory, in any order
- * @returns codes of problems: PATCH_FILE_TYPE, PATCH_FILE_SEPARATOR, those of `parseSource`; PATCH_FILE_NAME (a warning)
+ * @returns problem codes: PATCH_FILE_TYPE, PATCH_FILE_SEPARATOR, those of `parseSource`; PATCH_FILE_NAME (a
+ *   warning)
+ * @returns codes of problems: PATCH_FILE_TYPE, PATCH_FILE_SEPARATOR, those of `parseSource`; PATCH_FILE_NAME
+ *   (a warning)
  * @see kubeadm 1.36 app/util/patches
  */
 export function planPatches(files: readonly PatchFile[]): PatchPlan {
@@ -88,8 +93,8 @@ export function planPatches(files: readonly PatchFile[]): PatchPlan {
 }
 
 /**
- * Applies those patches of a plan that are for one target, in order.
- * @throws AppError as `applyPatch`, with the file in front
+ * Applies the patches of a plan for one target, in order.
+ * @throws AppError of `applyPatch`, prefixed with the file
  */
 export function applyPlannedPatches(
   value: JsonObject,
@@ -101,7 +106,7 @@ export function applyPlannedPatches(
 
 /**
  * Applies one patch.
- * @throws AppError as `applyPatch`, with the file in front
+ * @throws AppError of `applyPatch`, prefixed with the file
  */
 export function applyPatchFile(value: JsonObject, { patch, type, source }: KubeletPatch, schema: PatchSchema): JsonObject {
   try {
@@ -128,7 +133,7 @@ function planFile(plan: MutablePlan, { path, text }: PatchFile): void {
   const name = parsePatchFileName(base);
   if ('ignored' in name) plan.ignored.push({ path, reason: name.ignored });
   else if ('problem' in name) plan.problems.push(patchFileInvalid(path, name.problem));
-  else if (text === '') plan.ignored.push({ path, reason: 'it is empty' });
+  else if (text === '') plan.ignored.push({ path, reason: 'empty file' });
   else {
     plan.used.push(path);
     if (name.type === 'strategic' && /\+(?:json|merge)\b/.test(base)) plan.problems.push(patchFileNameHint(path));
@@ -149,7 +154,7 @@ function readPatches(problems: Problem[], { path, text }: PatchFile): readonly J
   let chunk: string[] = [];
   const lines = text.split(/\r?\n/);
   const close = (end: number) => {
-    // Blank lines in front keep the line numbers of the file.
+    // Leading empty lines keep the line numbers of the file.
     if (chunk.join('').trim() !== '')
       patches.push(...readPatch(problems, { path, text: '\n'.repeat(end - chunk.length) + chunk.join('\n') }));
     chunk = [];
@@ -175,7 +180,7 @@ function readPatch(problems: Problem[], { path, text }: PatchFile): readonly Jso
   return [root ? sourceToExactJson(root) : null];
 }
 
-/** As a walk through the directories meets them: `a/b.yaml` before `a.yaml`. */
+/** In the order of a directory walk: `a/b.yaml` before `a.yaml`. */
 function comparePaths(a: string, b: string): number {
   const [left, right] = [a.split('/'), b.split('/')];
   const index = left.findIndex((part, i) => part !== right[i]);

@@ -6,31 +6,32 @@ import type { Catalogue, Minor } from './catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
 import { kubeletConfigurationType } from './type.ts';
 
-/** One `--set path=value`, or one per-host flag such as `--resolv-conf`. */
+/** A `--set path=value`, or a per-host flag such as `--resolv-conf`. */
 export interface FieldSetting {
   readonly path: readonly string[];
-  /** null takes the field out. */
+  /** Null removes the field. */
   readonly value: Json;
   /** e.g. `--set maxPods=50`. */
   readonly source: string;
 }
 
 /**
- * Reads `--set path=value`: `maxPods=50`, `evictionHard.memory.available=5%`, `clusterDNS=10.0.0.10,10.0.0.11`, `logging.verbosity=4`. The value is YAML,
- * texts need no quotes; `null` takes a field out.
+ * Parses `--set path=value`: `maxPods=50`, `evictionHard.memory.available=5%`,
+ * `clusterDNS=10.0.0.10,10.0.0.11`, `logging.verbosity=4`. The value is YAML; strings need no quotes, and
+ * `null` removes a field.
  * @throws AppError USAGE or the decoder's problem, with exit code 2
  */
 export function parseSetting(text: string, minor: Minor, catalogue: Catalogue): FieldSetting {
   const source = `--set ${text}`;
   const equals = text.indexOf('=');
-  if (equals <= 0) throw usageError(`${source}: expected FIELD=VALUE`, 'Write it like --set maxPods=50');
+  if (equals <= 0) throw usageError(`${source}: expected FIELD=VALUE`, 'Example: --set maxPods=50');
   const { path, type } = resolvePath(text.slice(0, equals), kubeletConfigurationType(catalogue, minor), source);
   const given = text.slice(equals + 1);
   if (given === 'null') return { path, value: null, source };
   return { path, value: decodeValue(path, valueText(given, type), source, minor, catalogue), source };
 }
 
-/** Walks the type: a map takes all the rest as its key, dots included. */
+/** Resolves a path along the type: a map uses the rest of the path as its key, dots included. */
 function resolvePath(text: string, root: ObjectNode, source: string): { path: readonly string[]; type: TypeNode } {
   const path: string[] = [];
   let type: TypeNode = root;
@@ -44,7 +45,7 @@ function resolvePath(text: string, root: ObjectNode, source: string): { path: re
       throw usageError(`${source}: ${path.join('.')} has no members`, type.kind === 'list' ? 'Set the whole list' : 'Set the field itself');
     const name = /^[^.[]*/.exec(rest)?.[0] ?? '';
     const field: TypeNode | undefined = type.fields.get(name)?.type;
-    // What is no field is given to the decoder as it is: it knows what was meant.
+    // An unknown field is passed to the decoder, which suggests the intended one.
     if (field === undefined) return { path: [...path, ...rest.split('.')], type: { kind: 'string', values: null } };
     path.push(name);
     type = field;
@@ -69,7 +70,7 @@ function decodeValue(path: readonly string[], value: string, source: string, min
   const { documents, problems } = parseSource(text, source);
   const document = documents[0];
   if (problems.length > 0 || document === undefined || documents.length > 1)
-    throw usageError(`${source}: the value is no YAML`, "Quote it, e.g. --set 'evictionHard={memory.available: 5%}'");
+    throw usageError(`${source}: the value is not valid YAML`, "Quote the value, e.g. --set 'evictionHard={memory.available: 5%}'");
   const decoded = decodeKubeletConfiguration(document, { minor, catalogue });
   if (decoded.problems.length > 0) {
     throw new AppError(

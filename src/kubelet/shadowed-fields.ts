@@ -5,7 +5,8 @@ import type { Catalogue, Minor } from './catalogue.ts';
 import { type LayeredConfig, leavesOf } from './layers.ts';
 
 /**
- * Flags on the kubelet's command line that win over a field somebody set: the file then does not say what is in force.
+ * Warnings about command-line flags of the kubelet that override a configured field: the file then does not
+ * show the effective value.
  * @see kubelet: flags are applied over the configuration file
  */
 export function shadowedFields(
@@ -24,12 +25,14 @@ export function shadowedFields(
       ([path, leaf]) => layered.history.get(path)?.at(-1)?.origin.layer !== 'kubelet default' && asFlag(leaf) !== value,
     );
     if (reported === undefined) return [];
-    const message = `--${name}=${value} on the kubelet's command line wins over ${field}: ${JSON.stringify(reported[1])} of the configuration file`;
+    const message = `--${name}=${value} on the kubelet's command line overrides ${field}: ${JSON.stringify(reported[1])} of the configuration file`;
     return [{ code: 'FLAG_SHADOWS_FIELD', field, message }];
   });
 }
 
-/** A value as its flag has it; what is made of objects (`registerWithTaints`) only looks like itself. */
+/**
+ * A value in the form of its flag; values built from objects (`registerWithTaints`) only equal themselves.
+ */
 function asFlag(leaf: Json): string {
   const isPlain = [leaf].flat().every((item) => typeof item !== 'object' || item === null);
   return isPlain ? String(leaf) : JSON.stringify(leaf);

@@ -3,7 +3,10 @@ import type { Catalogue, Field, FieldType, Minor } from './catalogue.ts';
 
 const trees = new WeakMap<Catalogue, Map<Minor, ObjectNode>>();
 
-/** The type of KubeletConfiguration (v1beta1) in a minor, header included. Built once for each catalogue and minor. */
+/**
+ * The type of KubeletConfiguration (v1beta1) in a minor, including the header. Built once per catalogue and
+ * minor.
+ */
 export function kubeletConfigurationType(catalogue: Catalogue, minor: Minor): ObjectNode {
   const byMinor = trees.get(catalogue) ?? new Map<Minor, ObjectNode>();
   trees.set(catalogue, byMinor);

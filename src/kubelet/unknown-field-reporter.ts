@@ -7,7 +7,10 @@ import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
 
 const KUBELET_KIND = 'KubeletConfiguration';
 
-/** Beyond this many, unknown fields are reported without a guess: the file is something else, and guessing takes time. */
+/**
+ * Beyond this number, unknown fields are reported without suggestions: the file is probably of another kind,
+ * and suggestions are slow.
+ */
 const MAX_GUESSES = 100;
 
 export interface UnknownFieldContext {
@@ -17,8 +20,8 @@ export interface UnknownFieldContext {
 }
 
 /**
- * Says of unknown fields what they may be: a field of another minor, another letter case, a slip of the pen, or a field that belongs elsewhere.
- * The number of guesses is limited.
+ * Explains unknown fields: a field of another minor, another letter case, a typo, or a field of another
+ * object. The number of suggestions is limited.
  */
 export function unknownFieldReporter(context: UnknownFieldContext): UnknownFieldReporter {
   let guesses = 0;
@@ -31,7 +34,7 @@ export function unknownFieldReporter(context: UnknownFieldContext): UnknownField
   };
 }
 
-/** Says of unknown fields of a kind without a catalogue what they may be: another letter case, or a slip of the pen. */
+/** Explains unknown fields of a kind without a catalogue: another letter case, or a typo. */
 export function unknownFieldOf(kind: string): UnknownFieldReporter {
   let guesses = 0;
   return {
@@ -40,7 +43,7 @@ export function unknownFieldOf(kind: string): UnknownFieldReporter {
 }
 
 function guessSibling(kind: string, parent: ObjectNode, name: string): string | undefined {
-  if (/^(?:metadata|spec|status)$/.test(name)) return `A ${kind} has none: its fields stand at the top level`;
+  if (/^(?:metadata|spec|status)$/.test(name)) return `A ${kind} has no ${name}: its fields are at the top level`;
   const otherCase = [...parent.fields.keys()].find((known) => known.toLowerCase() === name.toLowerCase());
   const meant = otherCase ?? closestName(name, parent.fields.keys());
   return meant ? `Did you mean ${meant}?` : undefined;
@@ -62,7 +65,7 @@ function elsewhere(paths: readonly string[]): string {
 
 const placesByMinor = new WeakMap<Catalogue, Map<Minor, ReadonlyMap<string, readonly string[]>>>();
 
-/** Field names in lower case to the paths they stand at, the shallowest first. */
+/** Lower-case field names with their paths, the shallowest first. */
 function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, readonly string[]> {
   const byMinor = placesByMinor.get(catalogue) ?? new Map<Minor, ReadonlyMap<string, readonly string[]>>();
   placesByMinor.set(catalogue, byMinor);
@@ -78,15 +81,15 @@ function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, reado
   return places;
 }
 
-/** A field that another minor knows. */
+/** A field of another minor. */
 function fieldOfOtherMinor(
   place: FieldPlace,
   lenient: boolean,
   minors: { readonly used: Minor; readonly range: readonly [Minor, Minor] },
 ): Problem {
   const [first, last] = minors.range;
-  const history = minors.used < first ? `it came with ${formatMinor(first)}` : `it was removed in ${formatMinor(last + 1)}`;
-  const message = `not known to a ${formatMinor(minors.used)} kubelet: ${history}`;
-  const hint = minors.used < first ? `Remove it, or use a kubelet of at least ${formatMinor(first)}` : 'Remove it';
+  const history = minors.used < first ? `added in ${formatMinor(first)}` : `removed in ${formatMinor(last + 1)}`;
+  const message = `unknown to a ${formatMinor(minors.used)} kubelet: ${history}`;
+  const hint = minors.used < first ? `Remove the field, or use a kubelet of at least ${formatMinor(first)}` : 'Remove the field';
   return { code: 'CONFIG_UNKNOWN_FIELD', message, hint, ...(lenient ? ({ severity: 'warning' } as const) : {}), ...place };
 }

@@ -3,16 +3,16 @@ import type { TypeNode } from '../codec/type-node.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
 import { kubeletConfigurationType } from './type.ts';
 
-/** A field that one kubelet does not know. */
+/** A field unknown to a kubelet. */
 export interface DroppedField {
   readonly path: string;
-  /** e.g. `a 1.30 kubelet does not know it (since 1.32)`. */
+  /** e.g. `unknown to a 1.30 kubelet (added in 1.32)`. */
   readonly why: string;
 }
 
 /**
- * A configuration without what the kubelet of a minor does not know: a cluster's configuration may be newer than a node. Fields that say nothing
- * (`{}`, `0s`, empty) go without a word.
+ * Removes the fields that the kubelet of a minor does not know, because a cluster's configuration may be
+ * newer than a node. Fields with an empty value (`{}`, `0s`, empty) are removed without a report.
  */
 export function dropUnknownFields(
   config: JsonObject,
@@ -50,9 +50,7 @@ function isSilent(value: Json): boolean {
 
 function whyUnknown(path: string, minor: Minor, catalogue: Catalogue): string {
   const minors = catalogue.fields.get(path)?.minors;
-  const kubelet = `a ${formatMinor(minor)} kubelet does not know it`;
+  const kubelet = `unknown to a ${formatMinor(minor)} kubelet`;
   if (minors === undefined) return kubelet;
-  return minor < minors[0]
-    ? `${kubelet} (it came with ${formatMinor(minors[0])})`
-    : `${kubelet} (${formatMinor(minors[1])} was the last that did)`;
+  return minor < minors[0] ? `${kubelet} (added in ${formatMinor(minors[0])})` : `${kubelet} (last in ${formatMinor(minors[1])})`;
 }

@@ -6,22 +6,25 @@ import { readFlagsEnv } from './flags-env.ts';
 export interface UpgradeFlagsOptions {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
-  /** The socket moves to instance-config.yaml. */
+  /** Move the socket to instance-config.yaml. */
   readonly moveSocket: boolean;
 }
 
 export interface UpgradedFlags {
-  /** What stays, in its order. */
+  /** The remaining flags, in their order. */
   readonly flags: readonly Arg[];
-  /** Flags of kubeadm's own making that this kubelet has no more: with one of them it would not start. */
+  /** Flags written by kubeadm that this kubelet no longer has: it would not start with them. */
   readonly dropped: readonly Arg[];
-  /** The last `container-runtime-endpoint`, whether it stays or not. */
+  /** The last `container-runtime-endpoint`, kept or removed. */
   readonly criSocket: string | null;
-  /** Whether the file has to be written again. */
+  /** Whether the file must be rewritten. */
   readonly changed: boolean;
 }
 
-/** Flags that some version of kubeadm wrote by itself and a later kubelet refuses. @see kubeadm 1.11 to 1.35 phases/kubelet/flags.go */
+/**
+ * Flags that a version of kubeadm wrote and a later kubelet rejects.
+ * @see kubeadm 1.11 to 1.35 phases/kubelet/flags.go
+ */
 const KUBEADM_MADE: ReadonlySet<string> = new Set([
   'pod-infra-container-image',
   'container-runtime',
@@ -32,9 +35,9 @@ const KUBEADM_MADE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What becomes of kubeadm-flags.env when the node is upgraded. kubeadm's own way of rewriting it sorts the flags and damages quoted values: here order and
- * values stay.
- * @param text of the file; empty: there is none
+ * Computes kubeadm-flags.env for an upgraded node. kubeadm's own rewrite sorts the flags and damages quoted
+ * values; here order and values are preserved.
+ * @param text content of the file; empty: no file
  * @see kubeadm 1.36 phases/upgrade/postupgrade.go (the socket), 1.35 (`pod-infra-container-image`)
  */
 export function upgradeFlags(text: string, { minor, catalogue, moveSocket }: UpgradeFlagsOptions): UpgradedFlags {
@@ -48,7 +51,7 @@ export function upgradeFlags(text: string, { minor, catalogue, moveSocket }: Upg
   return { flags, dropped, criSocket: found.findLast(isSocket)?.value ?? null, changed: flags.length < found.length };
 }
 
-/** The value as it must be written to stay one word: in quotes when it has blanks, quotes or backslashes. */
+/** The value in a form that stays one word: quoted if it contains spaces, quotes or backslashes. */
 function quoted(value: string): string {
   return /[\s"'\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value;
 }

@@ -178,7 +178,7 @@ RestartSec=2
     await assign('b');
     expect(await until('FallenBack')).toBeLessThan(20_000);
     expect((await condition()).message).toContain('/no/cert');
-    expect(await show()).toMatch(/node1 +agent +fell-back [\s\S]*\nnode1: .*\/no\/cert.*; runs the last known good/);
+    expect(await show()).toMatch(/node1 +agent +rolled-back [\s\S]*\nnode1: .*\/no\/cert.*; runs the last known good/);
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect((await status()).error).toContain('failed to run config: ');
   }, 180_000);
@@ -235,7 +235,7 @@ RestartSec=2
       stdout: expect.stringMatching(/damaged +assigned[\s\S]*\[CHECKPOINT_DAMAGED\]\n[\s\S]*\[AGENT_DOWN\]/),
     });
     const repaired = await dynamic('inspect', '--repair');
-    expect(repaired).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
+    expect(repaired).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is healthy again') });
     await until('Good');
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect(await dynamic('inspect', '--repair')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
@@ -243,7 +243,7 @@ RestartSec=2
     await until('Local');
     expect(await show()).toMatch(/^node1 +agent +local +\S+ +\d+\S* +- +local +local$/m);
     expect((await dynamic('history')).stdout).toMatch(
-      / fell back: rolling back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
+      / rolled back: rolling back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
     );
     const access = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--older-than', '0s'];
     const collected = await runCommand(['dynamic', 'gc', ...access]);

@@ -153,10 +153,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n'));
     expect(code, stderr).toBe(5);
     expect(stderr).toMatch(
-      /^node1: kubelet-start: the kubelet is not healthy after \d+s: \/nowhere\.crt is missing\. .*\[KUBELET_UNHEALTHY\]$/m,
+      /^node1: kubelet-start: kubelet not healthy after \d+s: \/nowhere\.crt does not exist\. .*\[KUBELET_UNHEALTHY\]$/m,
     );
     expect(stderr).toMatch(/: the previous files were restored and the kubelet is healthy again \[ROLLED_BACK\]\n$/);
-    await expectOldSet('kubelet-start: the kubelet is not healthy after');
+    await expectOldSet('kubelet-start: kubelet not healthy after');
   });
 
   it('is reverted automatically when the tool is killed', async () => {

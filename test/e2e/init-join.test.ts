@@ -118,7 +118,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const before = lab.run('node1', 'cat /etc/default/kubelet');
     lab.run('node1', "echo 'KUBELET_EXTRA_ARGS=--max-pods=70' > /etc/default/kubelet");
     expect(await explain()).toContain(
-      '! the running kubelet has no --max-pods, its unit gives --max-pods=70 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted\n',
+      '! the running kubelet has no --max-pods, but its unit sets --max-pods=70 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted\n',
     );
     lab.run('node1', 'systemctl restart kubelet');
     expect(await explain()).toMatch(
@@ -213,7 +213,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n`);
     const { code, stderr } = await init();
     expect(stderr).toMatch(
-      /^node1: kubelet-start: the kubelet is not healthy after \d+s: \/nowhere\.crt is missing\. .*\[KUBELET_UNHEALTHY\]$/m,
+      /^node1: kubelet-start: kubelet not healthy after \d+s: \/nowhere\.crt does not exist\. .*\[KUBELET_UNHEALTHY\]$/m,
     );
     expect(stderr).toMatch(/\[ROLLED_BACK\]\n$/);
     expect(code).toBe(5);

@@ -222,7 +222,7 @@ describe('config validate --kubelet', () => {
     const { stderr, code } = await runCommand(['config', 'validate', '--kubelet', kubelet('kubelet', refuses), file('good.yaml', HEADER)]);
     expect([code, stderr]).toEqual([
       2,
-      `${directory}/good.yaml:1:1: kubelet v1.30.4 refuses this configuration: the kubelet refuses its configuration: odd. Change what it names. [KUBELET_REFUSES]\n`,
+      `${directory}/good.yaml:1:1: kubelet v1.30.4 refuses this configuration: the kubelet refuses its configuration: odd. Change the fields named in the message. [KUBELET_REFUSES]\n`,
     ]);
   });
 

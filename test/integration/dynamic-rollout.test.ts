@@ -113,9 +113,9 @@ describe('dynamic assign of many nodes', () => {
     ]);
     expect(events.filter(({ code: what }) => what === 'ROLLOUT_NODE').map(({ host, data }) => [host, data.stage, data.node.state])).toEqual(
       [
-        ['n2', 'passed', 'trial'],
-        ['n4', 'passed', 'trial'],
-        ['n6', 'passed', 'trial'],
+        ['n2', 'updated', 'trial'],
+        ['n4', 'updated', 'trial'],
+        ['n6', 'updated', 'trial'],
       ],
     );
     expect(events.at(-1)).toMatchObject({
@@ -288,7 +288,7 @@ describe('dynamic assign of many nodes', () => {
     for (const node of ['n1', 'n2'])
       expect(stderr).toMatch(
         new RegExp(
-          `${node}: replaced: assigned ${other} by bob@ws2 at 2030-\\S+Z, in place of ${mine}: left as it is.*\\[ASSIGNMENT_REPLACED\\]`,
+          `${node}: replaced: assigned ${other} by bob@ws2 at 2030-\\S+Z instead of ${mine}; not changed.*\\[ASSIGNMENT_REPLACED\\]`,
         ),
       );
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: nameOf(other), n3: 'local', n4: 'local' });
@@ -314,7 +314,7 @@ describe('dynamic assign of many nodes', () => {
     const { code, stdout, stderr } = await dynamic('assign', 'n1', 'n2', '--configmap', mine, '--on-failure', 'revert');
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: 'local' });
-    expect(stderr).toContain(`n1: replaced: assigned ${other} by an unknown client, in place of ${mine}`);
+    expect(stderr).toContain(`n1: replaced: assigned ${other} by an unknown client instead of ${mine}`);
     expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 assigned by another operator.\n']);
   });
 
@@ -347,7 +347,7 @@ describe('dynamic assign of many nodes', () => {
       'batch 4, 1 node: n5; down: n2',
       'batch 5, 1 node: n2; down: n2',
     ]);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 not reached.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
     expect(stderr).toMatch(/n2: waiting: .*Ready is Unknown/);
     expect(fleet.mostUnavailable()).toBe(3);
     // The node has the assignment when it returns.
@@ -383,7 +383,7 @@ describe('dynamic assign of many nodes', () => {
     });
     fleet.plan.set(fleet.elapsedSeconds + 40, away);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 not reached.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
     expect(stderr).toContain('the API server answers again');
   });
 

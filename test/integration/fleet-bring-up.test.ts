@@ -60,7 +60,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     const { code, stdout, stderr } = await run('apply');
     expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not begun.\n']);
     expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has none in it \(it has .*\[NODE_IP_NOT_FOUND\]$/m);
-    expect(stderr).toContain('2 hosts were not begun: the others need node1, which is not as it should be.');
+    expect(stderr).toContain('2 hosts were not begun: the other hosts need node1, which failed.');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });
 

@@ -96,7 +96,7 @@ describe('fleet init', () => {
     expect(await runCommand(argv)).toMatchObject({ code: 0, stderr: '' });
     expect(await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json'])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/w2 is reached at 10\.0\.0\.1, as is w1 \(.*hosts\.json:1:1\)/),
+      stderr: expect.stringMatching(/w2 and w1 \(.*hosts\.json:1:1\) have the same address 10\.0\.0\.1/),
     });
     const hostvars = { w1: { ansible_host: '10.0.0.1' }, w2: { ansible_host: '10.0.0.2' } };
     writeFileSync(join(root, 'inv/hosts.json'), listOf(hostvars, { web: { hosts: ['w1', 'w2'] } }));
@@ -162,7 +162,7 @@ describe('fleet init', () => {
       'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels, system_reserved';
     expect(stderr).toBe(`not taken from the inventory: ${names}. Declare in ${file} what of them holds for the kubelets.\n`);
     const text = readFileSync(file, 'utf8');
-    const comment = /# Not taken from the inventory:\n((?: +# {3}.*\n)+)/.exec(text)?.[1] ?? '';
+    const comment = /# Not imported from the inventory:\n((?: +# {3}.*\n)+)/.exec(text)?.[1] ?? '';
     expect(
       comment
         .trim()
@@ -308,7 +308,7 @@ describe('fleet inventory and validate', () => {
     );
     expect(await runCommand(['fleet', 'validate', '-f', file])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`${file}:4:35 kubeletConfiguration.crashLoopBackOff: not known to a 1.30 kubelet`),
+      stderr: expect.stringContaining(`${file}:4:35 kubeletConfiguration.crashLoopBackOff: unknown to a 1.30 kubelet`),
     });
     const { code, stderr } = await runCommand(['fleet', 'validate', '-f', file, '--kubernetes-version', '1.36']);
     expect([code, stderr.includes('crashLoopBackOff: not known')]).toEqual([0, false]);

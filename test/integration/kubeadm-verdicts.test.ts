@@ -99,7 +99,7 @@ describe('init accepts the inputs that kubeadm 1.36.2 accepts', () => {
     const { files, warnings } = await written({ node: 'kubeletExtraArgs: [{name: z, value: "1"}, {name: a, value: "2"}]' });
     expect(files['kubeadm-flags.env']).toBe('KUBELET_KUBEADM_ARGS="--hostname-override=cp-1 --z=1 --a=2"\n');
     expect(warnings).toContain(
-      'kubeletExtraArgs z: a 1.36 kubelet has no flag --z. Check its spelling (kubelet --help lists them) [KUBELET_FLAG_UNKNOWN]',
+      'kubeletExtraArgs z: a 1.36 kubelet has no flag --z. Check the spelling; kubelet --help lists the flags [KUBELET_FLAG_UNKNOWN]',
     );
   });
 

@@ -76,7 +76,7 @@ describe.each(SHELLS)('validation by a kubelet in $name', (shell) => {
     });
 
     it.each<[string, string, unknown]>([
-      ['that prints nothing', '#!/bin/sh\nexit 1\n', { verdict: 'unknown', why: 'it said nothing within 20 s' }],
+      ['that prints nothing', '#!/bin/sh\nexit 1\n', { verdict: 'unknown', why: 'no output within 20 s' }],
       ['that is not a kubelet', '#!/bin/sh\necho usage: kubelet\n', { verdict: 'unknown', why: 'usage: kubelet' }],
     ])('returns no verdict for a program %s', async (name, text, expected) => {
       const kubeletPath = program(name, text);

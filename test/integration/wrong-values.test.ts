@@ -40,7 +40,7 @@ describe('unusable values', () => {
     [
       'a file that is not a plan',
       ['apply', payload],
-      `${payload} is not a valid saved plan: it is not JSON. Make one with kubeletadm plan --out FILE. [PLAN_INVALID]`,
+      `${payload} is not a valid saved plan: not valid JSON. Create a plan with kubeletadm plan --out FILE. [PLAN_INVALID]`,
     ],
     [
       'zero parallel hosts',
@@ -112,7 +112,7 @@ describe('unusable values', () => {
     [
       'a setting without a value',
       ['config', 'render', '--set', 'maxPods'],
-      '--set maxPods: expected FIELD=VALUE. Write it like --set maxPods=50. [USAGE]',
+      '--set maxPods: expected FIELD=VALUE. Example: --set maxPods=50. [USAGE]',
     ],
     [
       'a control plane that is too old',

@@ -68,9 +68,12 @@ const RUN: Readonly<Record<string, BadCase>> = {
     shows: 2,
     names: '10250',
   },
-  'healthz 500': { behaviour: { healthz: 500 }, names: 'healthz: answers 500' },
-  'configz differs': { behaviour: { configz: { maxPods: 7 } }, names: 'configz differs from what was wanted in maxPods' },
-  'API lock-out': { behaviour: { lockedOut: true }, names: 'the kubelet refuses the credential of its own node, which it accepted before' },
+  'healthz 500': { behaviour: { healthz: 500 }, names: 'healthz: returned 500' },
+  'configz differs': { behaviour: { configz: { maxPods: 7 } }, names: 'configz differs from the desired configuration in maxPods' },
+  'API lock-out': {
+    behaviour: { lockedOut: true },
+    names: 'the kubelet refuses the credential of its own node, which the previous kubelet accepted',
+  },
   'DNS loss: the API server is not found': { behaviour: { silent: true }, shows: 40, names: 'Ready is Unknown: NodeStatusUnknown' },
   'disk filled by logs': { behaviour: { pressure: 'DiskPressure' }, names: 'the Node has DiskPressure' },
   'eviction storm': { behaviour: { pressure: 'MemoryPressure' }, names: 'the Node has MemoryPressure' },
@@ -114,7 +117,7 @@ describe('a bad configuration ends in the last known good configuration', () => 
   );
 
   it('wrong cgroup driver: rejected by policy on a node that is not drained', async () => {
-    await withGood({ allow: 'restart-pods' });
+    await withGood({ allow: 'new-pods-only' });
     await world.push('b', payload(60, 'cgroupDriver: systemd\n'));
     await world.assign('b');
     await world.until('it is refused', async () => (await reason()) === 'Rejected');

@@ -218,7 +218,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       fleet(podPids(700));
       await save();
       writeFileSync(saved(), readFileSync(saved(), 'utf8').replaceAll('podPidsLimit: 700', 'podPidsLimit: 701'));
-      expect(await applySaved()).toMatchObject({ code: 2, stderr: expect.stringContaining('it was changed after it was saved') });
+      expect(await applySaved()).toMatchObject({ code: 2, stderr: expect.stringContaining('the file was edited after saving') });
       writeFileSync(saved(), '{}');
       expect(await applySaved()).toMatchObject({ code: 2, stderr: expect.stringContaining('[PLAN_INVALID]') });
       expect(await applySaved('-f', 'fleet.yaml')).toMatchObject({ code: 2 });
@@ -424,11 +424,11 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it.each([
-    [['--limit', 'node9'], /--limit node9: no host and no group is called that\. Did you mean node\d\?/],
-    [['--group', 'egde'], /--group egde: no host is in a group of this name\. Did you mean edge\?/],
+    [['--limit', 'node9'], /--limit node9: no such host or group\. Did you mean node\d\?/],
+    [['--group', 'egde'], /--group egde: no such group with hosts\. Did you mean edge\?/],
     [['--serial', '0'], /--serial 0/],
     [['--max-fail', 'few'], /--max-fail few: neither a number of hosts nor a share of them/],
-    [['--limit', 'node2', '--limit', '!node2'], /no host is left/],
+    [['--limit', 'node2', '--limit', '!node2'], /no host matches --limit and --group/],
   ])('rejects %j', async (args, message) => {
     fleet();
     const { code, stderr } = await apply(...args);

@@ -1,6 +1,7 @@
 /**
- * Names in few words: neighbours that differ in one number become a range as fleet files have them, `edge-[001:020]`.
- * @param names in the order they are to be shown
+ * Shortens a list of names: neighbours that differ in one number become a range in fleet file syntax,
+ * `edge-[001:020]`.
+ * @param names in display order
  */
 export function nameRanges(names: readonly string[]): readonly string[] {
   const ranges: Range[] = [];
@@ -17,7 +18,7 @@ export function nameRanges(names: readonly string[]): readonly string[] {
 
 const MOST_NAMES = 12;
 
-/** Names of hosts in few words: the first of them, where they are many. */
+/** A shortened list of host names; long lists are truncated. */
 export function namesText(names: readonly string[]): string {
   const ranges = nameRanges(names);
   return ranges.length <= MOST_NAMES ? ranges.join(', ') : `${ranges.slice(0, MOST_NAMES).join(', ')}, …`;

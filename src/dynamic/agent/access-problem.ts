@@ -2,35 +2,35 @@ import { isJsonObject, parseJsonObject } from '../../base/json.ts';
 
 /** A request of the agent that the API server refuses. */
 export interface AccessProblem {
-  /** A verb and a kind: `read Node`, `write Node/status`, `read ConfigMap`. */
+  /** Verb and kind: `read Node`, `write Node/status`, `read ConfigMap`. */
   readonly request: string;
   readonly code: string;
   /** The message of the error. */
   readonly why: string;
-  /** When it was first refused, in milliseconds since 1970. */
+  /** Time of the first refusal, in milliseconds since 1970. */
   readonly since: number;
 }
 
-/** What an agent that follows no ConfigMap does not request. */
+/** Only an agent that watches a ConfigMap makes this request. */
 export const READ_CONFIG_MAP = 'read ConfigMap';
 
-/** Whether two lists hold the same problems, whatever their times are. */
+/** Whether two lists hold the same problems, ignoring times. */
 export function sameAccess(a: readonly AccessProblem[], b: readonly AccessProblem[]): boolean {
   const keys = (list: readonly AccessProblem[]): string => JSON.stringify(list.map(({ request, code }) => `${request} ${code}`).sort());
   return keys(a) === keys(b);
 }
 
-/** One line: `cannot read Node since 2030-01-01T00:00:00Z: Unauthorized`. */
+/** One line: `the API server refuses the agent to read Node since 2030-01-01T00:00:00Z: Unauthorized`. */
 export function describeAccess({ request, why, since }: AccessProblem): string {
   return `the API server refuses the agent to ${request} since ${new Date(since).toISOString().replace(/\.\d+/, '')}: ${why}`;
 }
 
-/** The text of the file that keeps them beside the state. */
+/** The text of the file that stores the problems next to the agent's state. */
 export function formatAccess(problems: readonly AccessProblem[]): string {
   return `${JSON.stringify({ problems })}\n`;
 }
 
-/** Reads that file; empty for a text that is not one. */
+/** Reads that file; empty for an invalid text. */
 export function parseAccess(text: string): readonly AccessProblem[] {
   const list = parseJsonObject(text)?.problems;
   if (!Array.isArray(list)) return [];

@@ -8,10 +8,10 @@ import { type AgentState, neededHashes, newAgentState } from './state.ts';
 import { sameOnDisk } from './state-file.ts';
 import { conditionOf } from './status.ts';
 
-/** The state of an agent and what moves it. */
+/** The state of an agent. */
 export interface AgentMachine {
   readonly state: AgentState;
-  /** Moves it, and does what follows from that. */
+  /** Applies an event and executes the resulting effects. */
   dispatch(event: AgentEvent): Promise<void>;
 }
 
@@ -21,19 +21,19 @@ export interface AgentMachineOptions {
   readonly clock: Clock;
   readonly timing: Timing;
   readonly report: NodeReport;
-  /** Does what was decided. Answers with what came of it; null: nothing. */
+  /** Executes an effect. Returns its result as an event; null: none. */
   readonly execute: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
-  /** Told when there is something to tell. */
+  /** Called when the reported state changed. */
   readonly onState: (state: AgentState) => void;
 }
 
-/** Runs the state machine: what is decided is on disk before anything is done for it. */
+/** Runs the state machine. A decision is written to disk before its effects are executed. */
 export function agentMachine({ store, loaded, clock, timing, report, execute, onState }: AgentMachineOptions): AgentMachine {
   const now = (): number => clock.now().getTime();
   let { generation } = loaded;
   let state: AgentState = loaded.state ?? newAgentState(now());
 
-  /** What is on disk is older than what was decided. */
+  /** The state on disk is older than `state`. */
   let isStale = false;
 
   const write = async (): Promise<void> => {
@@ -48,7 +48,8 @@ export function agentMachine({ store, loaded, clock, timing, report, execute, on
         await write();
       });
     } catch (error) {
-      // The decision is carried out all the same; the file on disk is older and whole, and is written again with the next event.
+      // The decision is executed anyway. The file on disk is older but intact, and is written again with the
+      // next event.
       if (!isStale) report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error));
       isStale = true;
     }

@@ -12,42 +12,42 @@ import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 /** A checkpoint on disk. */
 export interface CheckpointReading {
   readonly hash: string;
-  /** The ConfigMap it was made of; null: its manifest can't be read. */
+  /** The ConfigMap of the checkpoint; null: its manifest cannot be read. */
   readonly source: string | null;
   readonly files: readonly string[];
   readonly isWhole: boolean;
-  /** Unix seconds; 0: not known. */
+  /** Unix seconds; 0: unknown. */
   readonly writtenAt: number;
 }
 
-/** All that a host keeps of its agent, and what runs. */
+/** The files of an agent on its host, and the running processes. */
 export interface AgentReading {
   readonly directory: string;
-  /** Unix seconds, by the host's clock. */
+  /** Unix seconds, by the clock of the host. */
   readonly now: number;
   readonly state: AgentState | null;
-  /** State files that can't be read. */
+  /** State files that cannot be read. */
   readonly damaged: readonly string[];
   readonly checkpoints: readonly CheckpointReading[];
-  /** What the next kubelet would run; null: its own configuration. */
+  /** Payload of the next kubelet start; null: the local configuration. */
   readonly pointer: string | null;
   readonly hasPointerFile: boolean;
   readonly hasDropIn: boolean;
   readonly agent: UnitState | null;
   readonly kubelet: UnitState | null;
-  /** Null: it serves none. */
+  /** Null: the kubelet serves no healthz. */
   readonly healthz: HttpFact | null;
-  /** What the process runs; `local`: its own configuration; null: there is none. */
+  /** Configuration of the running process; `local`: the local configuration; null: no process. */
   readonly runs: string | 'local' | null;
-  /** Requests that the API server refused the agent when it last made them. */
+  /** Requests of the agent that the API server refused last time. */
   readonly access: readonly AccessProblem[];
-  /** The credential of the kubelet, which the agent uses; null: its kubeconfig is not the one that is looked at. */
+  /** The credential of the kubelet, which the agent uses; null: the kubelet uses another kubeconfig. */
   readonly identity: ClientIdentity | null;
 }
 
-const REPAIR = 'dynamic inspect --repair gets it back';
+const REPAIR = 'Repair the kubelet with dynamic inspect --repair HOST';
 
-/** What is wrong there, the worst first; warnings among it. */
+/** The findings about an agent and its kubelet, errors before warnings. */
 export function reportAgent(reading: AgentReading): readonly Problem[] {
   const { state, damaged, pointer, checkpoints, agent, directory, identity } = reading;
   const findings: Problem[] = [];
@@ -56,34 +56,42 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
   const wholes = new Set(checkpoints.filter(({ isWhole }) => isWhole).map(({ hash }) => hash));
   if (!isKubeletUp(reading)) find('KUBELET_UNHEALTHY', describeKubelet(reading), REPAIR);
   if (pointer !== null && !wholes.has(pointer))
-    find('CHECKPOINT_DAMAGED', `what the next kubelet would run, ${short(pointer)}, is gone, torn or was changed`, REPAIR);
+    find(
+      'CHECKPOINT_DAMAGED',
+      `payload ${short(pointer)}, which the next kubelet start would use, is missing, truncated or modified`,
+      REPAIR,
+    );
   if (reading.hasPointerFile && pointer === null)
     find(
       'AGENT_POINTER_DAMAGED',
-      `${pointerFile(directory)} names no checkpoint: the kubelet would run its own configuration`,
+      `${pointerFile(directory)} does not name a checkpoint: the next kubelet start would use the local configuration`,
       REPAIR,
       'warning',
     );
   if (!reading.hasDropIn)
-    find('AGENT_DROP_IN_MISSING', `${POINTER_DROP_IN} is gone: the kubelet does not read what the agent says`, 'Run dynamic enable');
+    find(
+      'AGENT_DROP_IN_MISSING',
+      `${POINTER_DROP_IN} does not exist: the kubelet does not use the configuration of the agent`,
+      'Create the drop-in: kubeletadm dynamic enable HOST',
+    );
   if (agent?.activeState !== 'active')
     find(
       'AGENT_DOWN',
-      `the agent does not run (${agent?.activeState ?? 'no such unit'}): assignments are not read`,
-      'dynamic inspect --repair starts it, dynamic enable installs it',
+      `the agent is not running (${agent?.activeState ?? 'no such unit'}): assignments are not read`,
+      'Start the agent with dynamic inspect --repair HOST, or install it with dynamic enable HOST',
     );
   if (state === null && damaged.length > 0)
     find(
       'AGENT_STATE_DAMAGED',
-      `${damaged.join(' and ')} can't be read: what was good is forgotten`,
-      'The agent begins anew by itself',
+      `${damaged.join(' and ')} cannot be read: the last known good configuration and the rejections are lost`,
+      'No action needed: the agent starts with an empty state',
       'warning',
     );
   else if (damaged.length > 0)
     find(
       'AGENT_STATE_DAMAGED',
-      `${damaged.join(' and ')} can't be read, the other copy counts`,
-      'The agent writes it anew by itself',
+      `${damaged.join(' and ')} cannot be read; the other copy is used`,
+      'No action needed: the agent writes the file again',
       'warning',
     );
   const needed = state === null ? [] : neededHashes(state);
@@ -91,29 +99,29 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
     if (hash !== pointer && !wholes.has(hash))
       find(
         'CHECKPOINT_DAMAGED',
-        `${roleOf(state, hash)}, ${short(hash)}, is gone, torn or was changed`,
-        'The agent goes without it by itself',
+        `${roleOf(state, hash)}, ${short(hash)}, is missing, truncated or modified`,
+        'No action needed: the agent continues without this checkpoint',
         'warning',
       );
   if (reading.runs !== null && reading.runs !== (pointer ?? 'local') && isKubeletUp(reading))
     find(
       'AGENT_NOT_IN_FORCE',
-      `the kubelet runs ${name(reading.runs)}, and its next start would be with ${name(pointer ?? 'local')}`,
-      'The agent restarts it; --repair starts an agent that is down',
+      `the kubelet runs ${name(reading.runs)}, but its next start would use ${name(pointer ?? 'local')}`,
+      'The agent restarts the kubelet. If the agent is down, start it with dynamic inspect --repair HOST',
       'warning',
     );
   if (identity !== null && identity.state !== 'usable')
     find(
       'NODE_NO_CREDENTIALS',
-      `the agent can't use the credential of the kubelet: ${identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why}`,
-      'Run certs renew-kubelet',
+      `the agent cannot use the credential of the kubelet: ${identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why}`,
+      'Renew the credential: kubeletadm certs renew-kubelet',
     );
   for (const problem of reading.access) find('AGENT_REFUSED', describeAccess(problem), accessHint(problem));
   return findings.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
 }
 
 function accessHint({ code, request }: AccessProblem): string {
-  // A certificate of another CA has not expired, and proves no Node.
+  // A certificate of another CA may be unexpired and still not authenticate the Node.
   if (code === 'CLUSTER_UNAUTHORIZED')
     return 'The agent uses the credential of the kubelet: renew it with certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE';
   return request === READ_CONFIG_MAP
@@ -122,32 +130,33 @@ function accessHint({ code, request }: AccessProblem): string {
 }
 
 /**
- * What gets a kubelet back, and its agent: the kubelet is started with its own configuration where it is not well with what the pointer names, and the agent is
- * started. It then does what its state says, and goes back by itself where that does no good.
+ * Plans the repair of a kubelet and its agent: an unhealthy kubelet is started with its local configuration,
+ * and the agent is started. The agent then applies its state and rolls back automatically if the kubelet
+ * becomes unhealthy.
  */
 export function planAgentRepair(reading: AgentReading): readonly HostChange[] {
   const { pointer, checkpoints, agent, directory } = reading;
   const isDamaged = pointer !== null && !checkpoints.some(({ hash, isWhole }) => hash === pointer && isWhole);
-  const reason = 'the kubelet is to start with its own configuration';
+  const reason = 'start the kubelet with its local configuration';
   const isUp = isKubeletUp(reading);
   const toLocal = reading.hasPointerFile && (isDamaged || pointer === null || !isUp);
   return [
     ...(toLocal ? [{ kind: 'remove-file', path: pointerFile(directory), before: null, reason } as const] : []),
-    ...(toLocal || !isUp ? [{ kind: 'restart-unit', unit: 'kubelet', reason: toLocal ? reason : 'it is not well' } as const] : []),
+    ...(toLocal || !isUp ? [{ kind: 'restart-unit', unit: 'kubelet', reason: toLocal ? reason : 'unhealthy' } as const] : []),
     ...(agent?.activeState === 'active' || agent?.loadState !== 'loaded'
       ? []
-      : [{ kind: 'restart-unit', unit: AGENT_SERVICE, reason: 'it does not run' } as const]),
+      : [{ kind: 'restart-unit', unit: AGENT_SERVICE, reason: 'not running' } as const]),
   ];
 }
 
-/** The checkpoints that nobody needs and that are older than that. None where it is not known what is needed. */
+/** Unneeded checkpoints older than the given age. Empty if the needed ones are not known. */
 export function unneededCheckpoints({ state, pointer, runs, checkpoints, now }: AgentReading, olderThanSeconds: number): readonly string[] {
   if (state === null) return [];
   const needed = new Set([...neededHashes(state), pointer, runs]);
   return checkpoints.filter(({ hash, writtenAt }) => !needed.has(hash) && writtenAt < now - olderThanSeconds).map(({ hash }) => hash);
 }
 
-/** What a checkpoint is for; empty: for nothing any more. */
+/** The uses of a checkpoint; empty: unused. */
 export function usesOf({ state, pointer }: Pick<AgentReading, 'state' | 'pointer'>, hash: string): readonly string[] {
   const roles =
     state === null
@@ -156,7 +165,7 @@ export function usesOf({ state, pointer }: Pick<AgentReading, 'state' | 'pointer
           ...(state.phase !== 'local' && state.assigned.hash === hash ? ['assigned'] : []),
           ...(state.active?.hash === hash ? ['active'] : []),
           ...(state.lastKnownGood?.hash === hash ? ['last known good'] : []),
-          ...(desiredPayload(state)?.hash === hash && state.active?.hash !== hash ? ['wanted'] : []),
+          ...(desiredPayload(state)?.hash === hash && state.active?.hash !== hash ? ['desired'] : []),
         ];
   return [...roles, ...(pointer === hash && roles.length === 0 ? ['pointer'] : [])];
 }
@@ -170,14 +179,13 @@ function isKubeletUp({ kubelet, healthz }: AgentReading): boolean {
 }
 
 function describeKubelet({ kubelet, healthz, runs }: AgentReading): string {
-  const unit =
-    kubelet === null ? 'its unit is not told' : `its unit is ${kubelet.activeState} (${kubelet.subState}), ${kubelet.restarts} restarts`;
-  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz answers ${healthz.status}` : `, healthz: ${healthz.error}`;
-  return `${runs === null ? 'no kubelet runs' : `the kubelet is not well with ${name(runs)}`}: ${unit}${reported}`;
+  const unit = kubelet === null ? 'unit state unknown' : `unit ${kubelet.activeState} (${kubelet.subState}), ${kubelet.restarts} restarts`;
+  const reported = healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
+  return `${runs === null ? 'no kubelet process' : `the kubelet is unhealthy with ${name(runs)}`}: ${unit}${reported}`;
 }
 
 function name(what: string | null): string {
-  return what === null ? 'nothing' : what === 'local' ? 'its own configuration' : `payload ${short(what)}`;
+  return what === null ? 'nothing' : what === 'local' ? 'the local configuration' : `payload ${short(what)}`;
 }
 
 function short(hash: string): string {

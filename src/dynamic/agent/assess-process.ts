@@ -1,21 +1,22 @@
-/** What shows which content a process has read: the file its command line names, and the times of both. */
+/** Evidence of the content that a process has read: the file on its command line, and the times of both. */
 export interface ProcessFacts {
-  /** The files of the checkpoint hold what its name says. */
+  /** The content of the checkpoint matches its name. */
   readonly isWhole: boolean;
-  /** When the last of them was written, in Unix seconds. */
+  /** Time of the last write to its files, in Unix seconds. */
   readonly changedAt: number;
-  /** How long ago the process was started; null: not known. */
+  /** Age of the process; null: unknown. */
   readonly ageMs: number | null;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** File times have whole seconds; a file time further ahead than this is of a clock that was set back since. */
+/** File times are rounded to seconds; a file time further in the future means that the clock was set back. */
 const CLOCK_SLACK_MS = 1_000;
 
 /**
- * Whether a process whose command line names a checkpoint was started with the content of that name: a kubelet reads its configuration once, at its start.
- * @returns why that is not shown, as a clause; null: it is
+ * Checks that a process was started with the content of the checkpoint on its command line: a kubelet reads
+ * its configuration only at its start.
+ * @returns the reason why that is not proven, as a clause; null: proven
  */
 export function assessProcess({ isWhole, changedAt, ageMs, now }: ProcessFacts): string | null {
   if (!isWhole) return 'the configuration file of the kubelet was changed or removed';

@@ -3,26 +3,29 @@ import { AppError, messageOf } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type AccessProblem, sameAccess } from './access-problem.ts';
 
-/** A cluster whose refusals are remembered until the same request succeeds. */
+/** A cluster that records each refused request until the same request succeeds. */
 export interface ClusterAccess {
   readonly cluster: Cluster;
   readonly problems: readonly AccessProblem[];
-  /** Drops the problem of a request that is not made any more. */
+  /** Drops the problem of a request that is no longer made. */
   drop(request: string): void;
 }
 
 export interface ClusterAccessOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** Those of the agent's last run: each stays until its request succeeds. */
+  /** Problems of the agent's last run; each stays until its request succeeds. */
   readonly initial: readonly AccessProblem[];
-  /** Called when a request is refused for another reason than before, or succeeds again. */
+  /** Called when a request is refused for a new reason, or succeeds again. */
   readonly onChange: (problems: readonly AccessProblem[]) => void;
 }
 
 const REFUSALS = ['CLUSTER_UNAUTHORIZED', 'CLUSTER_FORBIDDEN'];
 
-/** Observes which requests the API server refuses: 401 (the credential) and 403 (the rights). Other errors change nothing. */
+/**
+ * Records requests that the API server refuses with 401 (credential) or 403 (authorization). Other errors
+ * change nothing.
+ */
 export function clusterAccess({ cluster, clock, initial, onChange }: ClusterAccessOptions): ClusterAccess {
   let problems = initial;
   const change = (next: readonly AccessProblem[]): void => {
@@ -59,7 +62,7 @@ export function clusterAccess({ cluster, clock, initial, onChange }: ClusterAcce
       version: () => cluster.version(),
       get: (ref) => observed(`read ${ref.kind}`, cluster.get(ref)),
       list: (kind, options) => observed(`read ${kind.kind}`, cluster.list(kind, options)),
-      // Events are additional information: without them an agent does its work.
+      // Events are optional: the agent works without them.
       create: (object) => cluster.create(object),
       update: (object) => observed(`write ${object.kind}`, cluster.update(object)),
       patch: (ref, type, patch, options) =>

@@ -2,22 +2,23 @@ import { parseJsonObject } from '../../base/json.ts';
 import type { ConfigCondition } from './status.ts';
 
 /**
- * What the agent writes into an annotation in the same request as the status: the condition that belongs to it. The condition itself is written by a request
- * of its own, to the subresource `status`, just before. A reader that finds another condition on the Node looks between the two requests.
+ * Annotation that the agent writes in the same request as the status; it repeats the condition that belongs
+ * to the status. The condition itself is written just before, by a request to the subresource `status`. A
+ * reader that finds another condition on the Node has read it between the two requests.
  */
 export interface ConfigReport {
   readonly status: string;
   readonly reason: string;
   readonly message: string;
-  /** Whether the running kubelet was observed with what the status calls active. */
+  /** Whether the running kubelet was observed with the active configuration of the status. */
   readonly observed: boolean;
-  /** When it was written, in RFC 3339. */
+  /** Time of writing, in RFC 3339. */
   readonly at: string;
-  /** Since when the status has its error; null: it has none. */
+  /** Time since which the status has its error; null: no error. */
   readonly errorSince: string | null;
 }
 
-/** The report that belongs to a condition. @param before the one on the Node: its times stay where nothing changed */
+/** The report for a condition. @param before report on the Node: unchanged parts keep their times */
 export function nextReport(before: ConfigReport | null, { condition, observed, error, errorBefore, at }: NextReport): ConfigReport {
   const { status, reason, message } = condition;
   const kept = error === errorBefore ? (before?.errorSince ?? null) : null;
@@ -31,7 +32,7 @@ export interface NextReport {
   readonly condition: ConfigCondition;
   readonly observed: boolean;
   readonly error: string | null;
-  /** The error of the status that is on the Node. */
+  /** Error in the status on the Node. */
   readonly errorBefore: string | null;
   readonly at: string;
 }
@@ -49,7 +50,7 @@ export function formatReport({ status, reason, message, observed, at, errorSince
   return JSON.stringify({ at, ...(errorSince === null ? {} : { errorSince }), message, observed, reason, status });
 }
 
-/** Reads the annotation; null: there is none, as of earlier versions, or it is none of ours. */
+/** Reads the annotation; null: missing, as with earlier versions, or invalid. */
 export function parseReport(text: string | undefined): ConfigReport | null {
   const { status, reason, message, observed, at, errorSince } = parseJsonObject(text ?? '') ?? {};
   if (typeof status !== 'string' || typeof reason !== 'string' || typeof message !== 'string' || typeof at !== 'string') return null;

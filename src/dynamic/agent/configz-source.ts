@@ -9,7 +9,7 @@ import type { ObservedKubelet } from '../../kubeadm/workflows/observe-kubelet.ts
 import { kubeletServerOf } from '../../kubelet/kubelet-server.ts';
 import { type KubeletCredential, readKubeletCredential } from './kubelet-credential.ts';
 
-/** What the kubelet of a node answers at `/configz`. */
+/** Reads `/configz` of a node's kubelet. */
 export interface ConfigzSource {
   /** @throws ConfigzUnavailableError */
   query(kubelet: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject>;
@@ -18,16 +18,19 @@ export interface ConfigzSource {
 export interface ConfigzSourceOptions {
   readonly host: Host;
   readonly web: Web;
-  /** The kubeconfig of the kubelet, on its host. */
+  /** Kubeconfig of the kubelet, on its host. */
   readonly kubeconfig: string;
   readonly signal: AbortSignal;
 }
 
-/** Configz was not told. */
+/** The running configuration could not be read. */
 export class ConfigzUnavailableError extends AppError {
-  /** How the kubelet treats its own credential: `accepted` (it may not read configz), `refused` (nor is it recognized, or nothing answers), or null: not known. */
+  /**
+   * Result of the kubelet's own credential: `accepted` (but without access to configz), `refused` (also if
+   * nothing responds), or null: unknown.
+   */
   readonly credential: 'accepted' | 'refused' | null;
-  /** A clause. */
+  /** Reason as a clause. */
   readonly why: string;
 
   constructor(why: string, credential: 'accepted' | 'refused' | null) {
@@ -40,24 +43,27 @@ export class ConfigzUnavailableError extends AppError {
 const TIMEOUT_MS = 5_000;
 
 /**
- * Asks the kubelet on its own host, which takes no connection from the API server to the node, with the kubelet's own credential. A client certificate
- * discloses nothing to the server. A token is sent once the server has proved, in the TLS handshake, that it holds the key of the certificate the kubelet keeps on
- * this host, in a file that only root can write. So it does not matter who signed that certificate, and for which address.
+ * Reads configz on the kubelet's host with the kubelet's own credential, so that no connection from the API
+ * server to the node is needed. A client certificate discloses nothing to the server. A token is sent only
+ * after the server has proved, in the TLS handshake, that it holds the key of the kubelet's serving
+ * certificate, a file that only root can write. The issuer and the addresses of that certificate therefore do
+ * not matter.
  *
- * Kubelets since 1.33 ask the API server whether the credential may `get` `nodes/configz`. Older ones ask for `nodes/proxy`, which it may not: they answer 403.
+ * Kubelets from 1.33 check at the API server whether the credential may `get` `nodes/configz`. Earlier
+ * kubelets check `nodes/proxy`, which the credential may not, and return 403.
  */
 export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOptions): ConfigzSource {
   return {
     query: async ({ running, flags }) => {
       const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);
-      if (server === null) throw new ConfigzUnavailableError('it serves no API (enableServer: false)', 'refused');
+      if (server === null) throw new ConfigzUnavailableError('the kubelet serves no API (enableServer: false)', 'refused');
       const credential = await readKubeletCredential(host, kubeconfig, signal).catch((error: unknown) => {
         signal.throwIfAborted();
         throw new ConfigzUnavailableError(withoutCode(error), null);
       });
       const pem = (await observe(host, fileFacts([server.certificateFile]), signal)).get(server.certificateFile)?.content;
       if (pem === undefined || !pem.includes('BEGIN CERTIFICATE'))
-        throw new ConfigzUnavailableError(`its certificate ${server.certificateFile} can't be read`, null);
+        throw new ConfigzUnavailableError(`the serving certificate ${server.certificateFile} cannot be read`, null);
       const answer = await web.get({
         url: `${server.url}/configz`,
         trust: { kind: 'certificate', pem },
@@ -71,11 +77,11 @@ export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOp
       const reported = text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
       if (status !== 200)
         throw new ConfigzUnavailableError(
-          `${server.url} answers ${status}${reported === '' ? '' : `: ${reported}`}`,
+          `${server.url} returned ${status}${reported === '' ? '' : `: ${reported}`}`,
           status === 403 ? 'accepted' : 'refused',
         );
       const parsed = parseJsonObject(text);
-      if (parsed === null) throw new ConfigzUnavailableError(`${server.url} answers with something else than a configuration`, 'refused');
+      if (parsed === null) throw new ConfigzUnavailableError(`${server.url} returned a response that is not a configuration`, 'refused');
       return parsed;
     },
   };
@@ -96,13 +102,13 @@ function describeFailure(issue: WebFailureCause): string {
     case 'refused':
       return 'connection refused';
     case 'timed-out':
-      return `no answer within ${TIMEOUT_MS / 1000} s`;
+      return `no response within ${TIMEOUT_MS / 1000} s`;
     case 'closed':
-      return 'the connection was closed before an answer came';
+      return 'the connection was closed before a response';
     case 'other-certificate':
-      return 'the server does not present the certificate of the kubelet, no token was sent to it';
+      return 'the server does not present the certificate of the kubelet; no token was sent';
     case 'tls-handshake':
-      return `the TLS handshake failed (${issue.why}): it may have no serving certificate yet`;
+      return `the TLS handshake failed (${issue.why}): the kubelet may have no serving certificate yet`;
     case 'not-tls':
       return 'the server does not speak TLS';
     default:

@@ -1,16 +1,16 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** Messages in the order they came, for one reader. */
+/** Messages in order of arrival, for one reader. */
 export interface Inbox<T> {
   put(message: T): void;
   /**
-   * The next message, or null when none came within `ms`.
-   * @param ms null: waits for as long as it takes
+   * Returns the next message, or null when none arrived within `ms`.
+   * @param ms null: waits without a limit
    */
   take(ms: number | null): Promise<T | null>;
 }
 
-/** An inbox; `take` rejects with the signal's reason when it is aborted. */
+/** Creates an inbox; `take` rejects with the reason of the signal when it is aborted. */
 export function createInbox<T>(clock: Clock, signal: AbortSignal): Inbox<T> {
   const messages: T[] = [];
   let wake: () => void = () => undefined;

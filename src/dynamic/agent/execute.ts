@@ -14,14 +14,14 @@ export interface ExecuteOptions {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;
   readonly report: NodeReport;
-  /** How many checkpoints are kept besides those that are needed. */
+  /** Number of unneeded checkpoints to keep. */
   readonly spareCheckpoints: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Does what an agent has decided. Everything may be done twice.
- * @returns what came of it; null: nothing the agent waits for
+ * Executes an effect of the agent's state machine. Every effect can be executed twice.
+ * @returns the resulting event; null: none
  * @throws only when the signal was aborted
  */
 export async function execute(effect: AgentEffect, state: AgentState, options: ExecuteOptions): Promise<AgentEvent | null> {
@@ -62,7 +62,7 @@ async function switchTo(
   }
 }
 
-/** Where the pointer cannot be written, once more with the space that was reserved for it. */
+/** Retries a switch with the disk space reserved for rollbacks if the pointer cannot be written. */
 async function switchWithSpace(to: string | null, state: AgentState, { host, store, signal }: ExecuteOptions): Promise<Switched> {
   try {
     return await switchKubelet(host, store, to);
@@ -73,18 +73,22 @@ async function switchWithSpace(to: string | null, state: AgentState, { host, sto
   }
 }
 
-/** A trial starts only where its rollback needs no more space. One that runs already is watched, whatever the disk is like. */
+/**
+ * A trial starts only if its rollback needs no further disk space. A trial that already runs continues
+ * regardless.
+ */
 async function reserveRollback(to: string | null, state: AgentState, { store }: ExecuteOptions): Promise<void> {
   if (state.phase !== 'trial' || to !== state.assigned.hash || (await store.readPointer()) === to) return;
   await store.reserveRollback(state.lastKnownGood?.hash ?? null, neededHashes(state)).catch((cause: unknown) => {
-    throw new Error(`no trial without a rollback: its space on the disk cannot be reserved: ${messageOf(cause)}`, { cause });
+    throw new Error(`no trial without a rollback: its disk space cannot be reserved: ${messageOf(cause)}`, { cause });
   });
 }
 
 /**
- * Where the kubelet would go on with a configuration that is neither wanted nor proven, because the pointer to the wanted one cannot be written: removes
- * the pointer, which needs no space, and starts the kubelet with its local configuration.
- * @returns null: the kubelet was left as it is
+ * Removes the pointer, which needs no disk space, and starts the kubelet with its local configuration if the
+ * kubelet would otherwise keep an unproven configuration because the pointer to the desired one cannot be
+ * written.
+ * @returns null: the kubelet was not changed
  */
 async function leaveUnproven(
   state: AgentState,
@@ -94,7 +98,11 @@ async function leaveUnproven(
     const pointer = await store.readPointer();
     if (pointer === null || pointer === state.lastKnownGood?.hash || pointer === desiredPayload(state)?.hash) return null;
     const { runs } = await switchKubelet(host, store, null);
-    report('warning', 'KUBELET_RUNS_LOCAL', 'the kubelet was given its local configuration: the pointer to another cannot be written');
+    report(
+      'warning',
+      'KUBELET_RUNS_LOCAL',
+      'the kubelet was switched to its local configuration: the pointer to another one cannot be written',
+    );
     return { isObserved: runs === 'local' };
   } catch (error) {
     if (signal.aborted) throw error;

@@ -6,20 +6,23 @@ import type { AgentEvent } from './next.ts';
 import { preparationKey, readNodeAssignment, readNodeTerms } from './node-assignment.ts';
 import type { AssignedObject } from './prepare-assigned.ts';
 
-/** What is heard of a ConfigMap that is followed. */
+/** Event of a watched ConfigMap. */
 export type ConfigMapMessage =
-  /** Null: there is none. */
+  /** Null: the ConfigMap does not exist. */
   | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly object: KubeObject | null }
-  | { readonly kind: 'config-map-trouble'; readonly source: ConfigSource; readonly error: unknown };
+  | { readonly kind: 'config-map-issue'; readonly source: ConfigSource; readonly error: unknown };
 
-/** What a node is assigned, from what is heard of its Node and of the ConfigMap that names. Each answers with what that means to the agent; null: nothing new. */
+/**
+ * Derives the assignment of a node from its Node and the assigned ConfigMap. Each method returns an event for
+ * the agent; null: no change.
+ */
 export interface AssignmentFollower {
-  /** Null: the API server does not answer. What was assigned stays. */
+  /** Null: the API server is unreachable. The assignment is kept. */
   nodeIs(node: KubeObject | null): Promise<AgentEvent | null>;
   handle(message: ConfigMapMessage): Promise<AgentEvent | null>;
-  /** The local configuration of the host was changed: what was prepared is prepared again with it. */
+  /** The local configuration of the host changed: the payload is prepared again. */
   localChanged(): Promise<AgentEvent | null>;
-  /** When `wake` wants to be called though nothing was heard, in milliseconds since 1970; null: never. */
+  /** Time at which to call `wake` without an event, in milliseconds since 1970; null: never. */
   readonly wakeAt: number | null;
   wake(): Promise<AgentEvent | null>;
 }
@@ -27,32 +30,35 @@ export interface AssignmentFollower {
 export interface AssignmentOptions {
   /** ConfigMaps of other namespaces are not read. */
   readonly namespace: string;
-  /** An edit of the ConfigMap in place reaches the nodes spread over that time. */
+  /** Period over which nodes apply an in-place edit of the ConfigMap. */
   readonly spreadMs: number;
   readonly clock: Clock;
-  /** From 0 up to 1. */
+  /** From 0 to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** Begins to follow a ConfigMap, until the signal is aborted; `hear` is told. */
+  /** Watches a ConfigMap until the signal is aborted. */
   readonly follow: (source: ConfigSource, signal: AbortSignal) => void;
-  /** Makes of it what the kubelet is to read, and stores that. */
+  /** Builds and stores the payload of the kubelet. */
   readonly prepare: (assigned: AssignedObject) => Promise<AgentEvent>;
 }
 
-/** Between one look at whether a payload is still what it was, and the next: up to twice that. */
+/** Interval at which a payload is prepared again, up to twice this time. */
 const RESYNC_MS = 900_000;
-/** After what could not be prepared or stored. */
+/** Delay after a failed preparation. */
 const AGAIN_MS = 10_000;
 
-/** Follows what a node is assigned. The same version of a ConfigMap, on the same terms, is prepared once; and now and then anew, for the local configuration may have changed. */
+/**
+ * Follows the assignment of a node. A version of a ConfigMap is prepared once for the same node terms, and
+ * again at intervals because the local configuration may have changed.
+ */
 export function followAssignment({ namespace, spreadMs, clock, random, signal, follow, prepare }: AssignmentOptions): AssignmentFollower {
   let node: KubeObject | null = null;
   let followed: { readonly source: ConfigSource; readonly stop: AbortController } | null = null;
-  /** Null: there is none, or it can't be read now. */
+  /** Null: the ConfigMap does not exist or cannot be read. */
   let object: KubeObject | null = null;
   let lastVersion: string | null = null;
   let preparedFor = '';
-  /** Until then an edit waits. */
+  /** An edit in place is delayed until this time. */
   let spreadUntil: number | null = null;
   let againAt: number | null = null;
   const now = (): number => clock.now().getTime();
@@ -71,7 +77,7 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
     follow(source, AbortSignal.any([signal, stop.signal]));
   };
 
-  /** Once it can be had again it is told anew, though it is the same. */
+  /** The same version is reported again once it can be read. */
   const unavailable = (issue: Extract<AgentEvent, { readonly kind: 'unavailable' }>['issue']): AgentEvent => {
     preparedFor = '';
     return { kind: 'unavailable', issue };
@@ -97,7 +103,7 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
   };
 
   const isFollowed = (source: ConfigSource): boolean => followed !== null && sameSource(followed.source, source);
-  /** A clock that was put back must not have it wait for long. */
+  /** The limit keeps a clock that was set back from causing a long wait. */
   const isOver = (at: number | null, longestMs: number): boolean => at !== null && (now() >= at || at - now() > longestMs);
 
   return {
@@ -112,15 +118,15 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
     handle: async (message) => {
       const { source } = message;
       if (!isFollowed(source)) return null;
-      if (message.kind === 'config-map-trouble') {
+      if (message.kind === 'config-map-issue') {
         object = null;
-        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `${describeSource(source)} can't be read: ${messageOf(message.error)}` });
+        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `${describeSource(source)} cannot be read: ${messageOf(message.error)}` });
       }
       const before = lastVersion;
       object = message.object;
       lastVersion = object?.metadata.resourceVersion ?? null;
       if (object === null)
-        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `there is no ConfigMap ${source.namespace}/${source.name}` });
+        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `ConfigMap ${source.namespace}/${source.name} does not exist` });
       if (before !== null && before !== lastVersion && spreadMs > 0) spreadUntil ??= now() + random() * spreadMs;
       return prepareIfNew();
     },

@@ -1,54 +1,66 @@
-/** What shows that a kubelet does not do with its configuration. */
+/** A sign that a kubelet fails with its configuration. */
 export type Sign = 'crash' | 'wrong-payload' | 'start' | 'healthz' | 'configz' | 'locked-out' | 'not-ready' | 'pressure';
 
-/** A kubelet as it is now. What could not be found out is null. */
+/** A kubelet as observed now; null members are unknown. */
 export interface Observation {
   readonly unit: {
     /** `active`, `activating`, `inactive`, `failed`, ... */
     readonly activeState: string;
     readonly subState: string;
-    /** Automatic restarts, as systemd counts them. */
+    /** Automatic restarts counted by systemd. */
     readonly restarts: number;
   } | null;
-  /** The payload on the command line of the process; `local` for another configuration; null: no process, or it was not told. */
+  /**
+   * Payload on the command line of the process; `local` for another configuration; null: no process, or
+   * unknown.
+   */
   readonly runs: string | null;
-  /** How long ago the process was started; null: not known. */
+  /** Age of the process; null: unknown. */
   readonly ageMs?: number | null;
-  /** Null: the kubelet serves none. */
+  /** Null: the kubelet serves no healthz. */
   readonly healthz: { readonly ok: true } | { readonly ok: false; readonly why: string } | null;
-  /** The process was started with the payload that its command line names, after that was written, and the payload is unchanged on disk. */
+  /**
+   * The process was started with the payload on its command line, after that was written, and the files are
+   * unchanged.
+   */
   readonly isProven: boolean;
-  /** Fields of configz that are not what was wanted; null: it was not told. */
+  /** Fields of configz that differ from the desired configuration; null: configz could not be read. */
   readonly differing: readonly string[] | null;
-  /** The Node's condition Ready, and why where it is not True. */
+  /** Condition Ready of the Node, with the reason if it is not True. */
   readonly ready: { readonly is: boolean; readonly why: string } | null;
-  /** The conditions of the Node that are troubles (DiskPressure, ...). */
+  /** Pressure conditions of the Node (DiskPressure, ...). */
   readonly pressures: readonly string[];
-  /** Why the kubelet ended, by its journal; null: not looked for. */
+  /** Cause of the kubelet's exit from its journal; null: not checked. */
   readonly cause: string | null;
-  /** This kubelet refuses the credential of the node, which the one before the switch accepted: a clause; null: that is not so. */
+  /**
+   * Clause if this kubelet refuses the credential of the node and the previous kubelet accepted it; null:
+   * otherwise.
+   */
   readonly lockedOut?: string | null;
-  /** What could not be found out though it should be, and why: clauses. */
+  /** Expected facts that could not be observed, with reasons, as clauses. */
   readonly unknown?: readonly string[];
 }
 
-/** What is remembered from one look at a kubelet to the next. Times are added up from look to look, so that a clock that jumps does not count. */
+/**
+ * Observations carried from one check of a kubelet to the next. Durations are summed up from check to check,
+ * so that a jump of the clock has no effect.
+ */
 export interface Watch {
-  /** systemd's count at the last look. */
+  /** systemd's counter at the last check. */
   readonly restarts: number | null;
   readonly lastAt: number | null;
-  /** How long it was healthy without a break. */
+  /** Uninterrupted healthy time. */
   readonly healthyMs: number;
   readonly wasHealthy: boolean;
-  /** How long each sign has been there without a break. */
+  /** Uninterrupted duration of each sign. */
   readonly signs: Readonly<Partial<Record<Sign, number>>>;
-  /** The kubelet as it was before the switch: its troubles are not the new configuration's. */
+  /** The kubelet before the switch: its problems are not caused by the new configuration. */
   readonly before: { readonly ready: boolean; readonly pressures: readonly string[] } | null;
-  /** When the kubelet ended by itself, newest last. */
+  /** Times of kubelet failures, newest last. */
   readonly crashes: readonly number[];
-  /** For how long nothing was wrong, and not all could be seen that has to be. */
+  /** Duration of a state without a failure sign in which not everything could be verified. */
   readonly unprovenMs: number;
-  /** What could not be seen, where that lasts; null: all is seen, or it is too early to say. */
+  /** Facts that have remained unverified for long; null: all verified, or too early to tell. */
   readonly unproven: string | null;
 }
 
@@ -64,25 +76,25 @@ export const NEW_WATCH: Watch = {
   unproven: null,
 };
 
-/** A kubelet needs a while after its start until all can be seen. */
+/** A kubelet needs this time after its start until all facts can be observed. */
 const UNPROVEN_MS = 30_000;
 
 export interface Timing {
-  /** How long a payload has to be healthy until it is the last known good. */
+  /** Healthy time after which a payload becomes the last known good. */
   readonly trialMs: number;
-  /** How long each sign may last in a trial. */
+  /** Maximum duration of each sign in a trial. */
   readonly patienceMs: Readonly<Record<Sign, number>>;
-  /** From one look to the next, in a trial and after it. */
+  /** Interval between checks, in a trial and after it. */
   readonly pollMs: number;
   readonly superviseMs: number;
-  /** So many ends within that time make a crash loop of a payload that was good. */
+  /** Number of failures within a period that make a crash loop of a good payload. */
   readonly crashLoop: { readonly times: number; readonly withinMs: number };
-  /** Until a switch that failed is tried again; doubled each time up to `switchAgainMaxMs`. */
+  /** Delay before a failed switch is retried; doubled each time up to `switchAgainMaxMs`. */
   readonly switchAgainMs: number;
   readonly switchAgainMaxMs: number;
 }
 
-/** Upstream's trial is ten minutes. No sign may last longer than a minute. */
+/** The kubelet's own trial was ten minutes. No sign may last longer than a minute. */
 export const DEFAULT_TIMING: Timing = {
   trialMs: 600_000,
   patienceMs: {
@@ -102,7 +114,7 @@ export const DEFAULT_TIMING: Timing = {
   switchAgainMaxMs: 60_000,
 };
 
-/** A sign that lasted for too long, and a clause that says what was seen. */
+/** A sign that lasted too long, with its observation as a clause. */
 export interface Failure {
   readonly sign: Sign;
   readonly cause: string;
@@ -114,8 +126,9 @@ export interface Assessment {
 }
 
 /**
- * Judges a kubelet in a trial by what is seen of it. Healthy is: the unit is up and did not end by itself, the process was started with that payload, healthz
- * answers, configz is what was wanted where the kubelet tells it, and the Node is Ready. What is not known (the API server does not answer) is neither healthy nor a sign.
+ * Assesses a kubelet in a trial. A kubelet is healthy if its unit is active and has not failed, its process
+ * was started with the payload, healthz succeeds, configz (if readable) matches, and the Node is Ready.
+ * Unknown facts, for example while the API server is unreachable, are neither healthy nor a sign of failure.
  */
 export function assessTrial(watch: Watch, hash: string, seen: Observation, now: number, timing: Timing): Assessment {
   const stepMs = stepOf(watch, now, timing.pollMs);
@@ -136,13 +149,16 @@ export function assessTrial(watch: Watch, hash: string, seen: Observation, now: 
       wasHealthy: watch.wasHealthy || (isWell && seen.runs === hash),
       signs,
       unprovenMs,
-      unproven: unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'not all can be seen',
+      unproven: unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'not all facts can be observed',
     },
     failure,
   };
 }
 
-/** Judges a kubelet whose payload was good before: only a crash loop takes it away again, because much else can make a node NotReady. */
+/**
+ * Assesses a kubelet with a good payload: only a crash loop causes a rollback, because a node can become
+ * NotReady for many other reasons.
+ */
 export function assessGood(watch: Watch, seen: Observation, now: number, timing: Timing): Assessment {
   const { times, withinMs } = timing.crashLoop;
   const { unit } = seen;
@@ -151,15 +167,14 @@ export function assessGood(watch: Watch, seen: Observation, now: number, timing:
   const recent = watch.crashes.filter((at) => at <= now && now - at < withinMs);
   const crashes = [...recent, ...Array.from({ length: Math.min(ended, times) }, () => now)].slice(-times);
   const isLoop = crashes.length >= times || unit.activeState === 'failed';
-  const count =
-    unit.activeState === 'failed' ? 'the unit has failed' : `it ended ${times} times within ${Math.round(withinMs / 60_000)} minutes`;
+  const count = unit.activeState === 'failed' ? 'the unit has failed' : `${times} failures within ${Math.round(withinMs / 60_000)} minutes`;
   return {
     watch: { ...watch, restarts: unit.restarts, lastAt: now, crashes },
     failure: isLoop ? { sign: 'crash', cause: ['the kubelet crash-loops', seen.cause ?? count].join(': ') } : null,
   };
 }
 
-/** Time that passed since the last look, for which nobody knows what happened in between: at most five looks' worth. */
+/** Time since the last check, at most five intervals, because the time in between was not observed. */
 function stepOf({ lastAt }: Watch, now: number, pollMs: number): number {
   return lastAt === null ? 0 : Math.min(Math.max(0, now - lastAt), 5 * pollMs);
 }
@@ -168,21 +183,23 @@ function isUp({ unit, healthz }: Observation): boolean {
   return unit?.activeState === 'active' && (healthz === null || healthz.ok);
 }
 
-/** By somebody: a kubelet that ends by itself is started again, or its unit has failed. An upgrade of its package does it. */
+/**
+ * Stopped by an administrator or a package upgrade: a kubelet that fails is restarted, or its unit is failed.
+ */
 function isStopped({ unit }: Observation): boolean {
   return unit?.activeState === 'inactive' || unit?.activeState === 'deactivating';
 }
 
 /**
- * The worst first.
- * @param isStarting it was started so lately that it need not be up yet, also where it was up before
+ * Returns the signs of failure, the worst first.
+ * @param isStarting the process started recently and need not be healthy yet, even if its predecessor was
  */
 function signsOf(watch: Watch, hash: string, seen: Observation, isStarting: boolean): readonly Failure[] {
   const { unit, healthz, runs, differing, ready, pressures } = seen;
   const signs: Failure[] = [];
   if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet exited: ${seen.cause ?? describeUnit(unit)}` });
   if (differing !== null && differing.length > 0 && runs === hash)
-    signs.push({ sign: 'configz', cause: `configz differs from what was wanted in ${differing.slice(0, 5).join(', ')}` });
+    signs.push({ sign: 'configz', cause: `configz differs from the desired configuration in ${differing.slice(0, 5).join(', ')}` });
   if (runs !== null && runs !== hash) signs.push({ sign: 'wrong-payload', cause: 'the kubelet runs another configuration' });
   if (isStopped(seen)) signs.push({ sign: 'start', cause: `the kubelet was stopped: ${describeUnit(unit)}` });
   else if (healthz !== null && !healthz.ok) {
@@ -209,7 +226,5 @@ function hasCrashed({ restarts }: Watch, unit: Observation['unit']): boolean {
 }
 
 function describeUnit(unit: Observation['unit']): string {
-  return unit === null
-    ? 'its unit is not told'
-    : `its unit is ${unit.activeState} (${unit.subState}), started again ${unit.restarts} times`;
+  return unit === null ? 'unit state unknown' : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
 }

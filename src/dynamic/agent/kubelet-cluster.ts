@@ -3,20 +3,21 @@ import { messageOf } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 
 export interface KubeletClusterOptions {
-  /** Reads the kubeconfig; another text is connected with again. */
+  /** Reads the kubeconfig; a changed text causes a new connection. */
   readonly read: () => Promise<{ readonly text: string; readonly connect: () => Promise<Cluster> }>;
   readonly clock: Clock;
-  /** Called when the kubeconfig could not be used. */
+  /** Called when the kubeconfig cannot be used. */
   readonly onIssue: (message: string) => void;
 }
 
-/** The kubeconfig is read again after this. */
+/** Interval at which the kubeconfig is read again. */
 const REFRESH_MS = 30_000;
 
 /**
- * The API server as the kubelet of a host reaches it, with the kubelet's own kubeconfig. The kubeconfig is read before a request when the last reading is half
- * a minute old; after a change the connection is made again, which ends the watches of the one before. While the file can't be read the last connection is used.
- * @throws from each call, what reading and connecting throw while no connection was ever made
+ * Connects to the API server with the kubelet's own kubeconfig. The kubeconfig is read before a request if
+ * the last read is older than half a minute. A change causes a new connection and ends the watches of the
+ * previous one. While the file cannot be read, the last connection is used.
+ * @throws from each call, the errors of reading and connecting, until a first connection succeeded
  */
 export function kubeletCluster({ read, clock, onIssue }: KubeletClusterOptions): Cluster {
   let current: { readonly text: string; readonly cluster: Cluster } | null = null;
@@ -35,7 +36,7 @@ export function kubeletCluster({ read, clock, onIssue }: KubeletClusterOptions):
       return current.cluster;
     } catch (error) {
       if (current === null) throw error;
-      onIssue(`the kubeconfig of the kubelet can't be used, the last connection is kept: ${messageOf(error)}`);
+      onIssue(`the kubeconfig of the kubelet cannot be used; the last connection is kept: ${messageOf(error)}`);
       return current.cluster;
     }
   };

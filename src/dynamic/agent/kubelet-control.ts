@@ -11,20 +11,20 @@ import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import type { Observation } from './health.ts';
 
-/** What can be seen of a kubelet on its host. */
+/** Observation of a kubelet on its host. */
 export type HostObservation = Pick<Observation, 'unit' | 'runs' | 'healthz' | 'cause'> & {
-  /** Of the process; null: none. */
+  /** Process ID; null: no process. */
   readonly pid: number | null;
-  /** How long ago it was started; null: not known. */
+  /** Age of the process; null: unknown. */
   readonly ageMs: number | null;
 };
 
 export interface InspectOptions {
   /** Null: the kubelet serves no healthz. */
   readonly healthzUrl: string | null;
-  /** The count of restarts at the last look: one more, and the journal is asked why. */
+  /** Restart counter at the last check; if it has grown, the journal is read for the cause. */
   readonly restarts: number | null;
-  /** When the kubelet was given what it runs, in Unix seconds: what the journal said before is about something else. */
+  /** Time of the last switch, in Unix seconds; earlier journal entries are about another configuration. */
   readonly sinceSeconds: number;
   readonly signal?: AbortSignal;
 }
@@ -33,7 +33,10 @@ const UNIT = 'kubelet';
 const JOURNAL_LINES = 300;
 const LONGEST_CAUSE = 500;
 
-/** Looks at the kubelet of a host, in one round trip; when it is not well, in two, the second for the cause in its journal. */
+/**
+ * Observes the kubelet of a host in one round trip; a second one reads the cause of a failure from the
+ * journal.
+ */
 export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSeconds, signal }: InspectOptions): Promise<HostObservation> {
   const healthzFact =
     healthzUrl === null
@@ -61,7 +64,7 @@ function runsOf(commandLine: KubeletCommandLine | null): string | null {
 function readHealthz(answer: HttpFact | null): Observation['healthz'] {
   if (answer === null) return null;
   if ('error' in answer) return { ok: false, why: answer.error };
-  return answer.status === 200 ? { ok: true } : { ok: false, why: `answers ${answer.status}` };
+  return answer.status === 200 ? { ok: true } : { ok: false, why: `returned ${answer.status}` };
 }
 
 async function causeOf(host: Host, unit: UnitState | null, sinceSeconds: number, signal?: AbortSignal): Promise<string | null> {
@@ -73,26 +76,30 @@ async function causeOf(host: Host, unit: UnitState | null, sinceSeconds: number,
   return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
 }
 
-/** A switch of the kubelet that was made. */
+/** Result of a kubelet switch. */
 export interface Switched {
-  /** The count of restarts right after it. */
+  /** Restart counter right after the switch. */
   readonly restarts: number | null;
   readonly wasRestarted: boolean;
-  /** What the process is seen to run right after it: the hash of a payload, or `local`; null: not known yet. */
+  /**
+   * Configuration of the process right after the switch: the hash of a payload, or `local`; null: unknown
+   * yet.
+   */
   readonly runs: string | null;
 }
 
-/** The checkpoint to be run is not what its name says: there is nothing that can be run. */
+/** The content of the checkpoint does not match its name. */
 export class CheckpointDamagedError extends AppError {}
 
 /**
- * Has the kubelet run a checkpoint, or the local configuration: first the pointer, then the restart, and neither where it is so already. May be done again
- * after it broke off anywhere, because the command line of the kubelet says what it runs.
- * @throws CheckpointDamagedError, or what `host.perform` throws
+ * Switches the kubelet to a checkpoint or to the local configuration: sets the pointer, then restarts the
+ * kubelet; each only if needed. An interrupted call can be repeated, because the command line of the kubelet
+ * shows its configuration.
+ * @throws CheckpointDamagedError, or the errors of `host.perform`
  */
 export async function switchKubelet(host: Host, store: CheckpointStore, to: string | null): Promise<Switched> {
   if (to !== null && (await store.readCheckpoint(to)) === null) {
-    const message = `${to.slice(0, 12)}/${PAYLOAD_FILE} is gone, torn or was changed`;
+    const message = `${to.slice(0, 12)}/${PAYLOAD_FILE} is missing, truncated or modified`;
     throw new CheckpointDamagedError({ host: host.name, code: 'CHECKPOINT_DAMAGED', message });
   }
   const [pointer, prepared] = [await store.readPointer(), await store.readRollbackPointer()];
@@ -102,13 +109,13 @@ export async function switchKubelet(host: Host, store: CheckpointStore, to: stri
   const point = isPointed ? [] : store.pointTo(to, prepared);
   const needsRestart = commandLine === null ? !isPointed : runs !== to;
   const restart: readonly Operation[] = [
-    // Starts that failed before are about another configuration.
+    // Earlier failed starts belong to another configuration.
     { kind: 'run', argv: ['systemctl', 'reset-failed', UNIT], okExit: [0, 1, 5] },
     { kind: 'run', argv: ['systemctl', 'restart', UNIT], what: `restart of ${UNIT}` },
   ];
   await host.perform([...point, ...(needsRestart ? restart : [])]);
   const after = await observe(host, combineFacts({ unit: unitState(UNIT), commandLine: kubeletCommandLine }));
-  // The payload was checked before this restart; a process that is older has to be looked at.
+  // The payload was checked before this restart; an older process must be inspected.
   const isKnown = needsRestart || to === null;
   return { restarts: after.unit?.restarts ?? null, wasRestarted: needsRestart, runs: isKnown ? runsOf(after.commandLine) : null };
 }

@@ -5,21 +5,21 @@ import { observe } from '../../host/observe.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { clientKeyOf } from '../../kube/kubeconfig-render.ts';
 
-/** What a kubelet proves its identity with. */
+/** Credential of a kubelet. */
 export type KubeletCredential =
-  /** Both PEM. */
+  /** Certificate and key in PEM. */
   { readonly kind: 'certificate'; readonly certificate: string; readonly key: Secret } | { readonly kind: 'token'; readonly token: Secret };
 
 /**
- * Reads the credential in the kubeconfig of a kubelet as it is now: certificates are rotated.
- * @param path of the kubeconfig, on the host
- * @throws Error with a clause: a file is missing, or the kubeconfig uses a plugin
+ * Reads the current credential from the kubeconfig of a kubelet: certificates are rotated.
+ * @param path path of the kubeconfig on the host
+ * @throws Error with a clause: a file is missing, or the kubeconfig uses an exec plugin
  */
 export async function readKubeletCredential(host: Host, path: string, signal?: AbortSignal): Promise<KubeletCredential> {
   const read = async (file: string): Promise<string> => {
     const full = file.startsWith('/') ? file : `${path.slice(0, path.lastIndexOf('/') + 1)}${file}`;
     const content = (await observe(host, fileFacts([full]), signal)).get(full)?.content;
-    if (content === undefined) throw new Error(`${full} can't be read`);
+    if (content === undefined) throw new Error(`${full} cannot be read`);
     return content;
   };
   const { user } = resolveContext(parseKubeconfig(await read(path), path));

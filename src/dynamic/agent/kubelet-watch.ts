@@ -20,12 +20,15 @@ import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
 import { type AgentState, desiredPayload } from './state.ts';
 
-/** What a kubelet shows of itself: on its host, by its configz, and through its Node. */
+/** Observes a kubelet: on its host, by its configz and through its Node. */
 export interface KubeletWatch {
-  /** Null: the API server does not answer, what the Node said is not known any more. */
+  /** Null: the API server is unreachable, and the state of the Node is unknown. */
   nodeIs(node: KubeObject | null): void;
   inspect(state: AgentState): Promise<Observation>;
-  /** The last look at a kubelet that is about to be switched; null: it could not be looked at. What follows is about another. */
+  /**
+   * Observes the kubelet a last time before a switch; null: the observation failed. Later observations are
+   * about the new process.
+   */
   leave(state: AgentState): Promise<Observation | null>;
 }
 
@@ -36,16 +39,18 @@ export interface KubeletWatchOptions {
   readonly catalogue: Catalogue;
   readonly clock: Clock;
   readonly configz: ConfigzSource;
-  /** Told why the kubelet could not be asked what it runs. */
+  /** Called with the reason why configz could not be read. */
   readonly onIssue: (message: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** Watches the kubelet of a host. */
 export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onIssue, signal }: KubeletWatchOptions): KubeletWatch {
   let node: KubeObject | null = null;
   let switchedAt = clock.now().getTime();
-  /** The kubelet of before accepted the credential of the node: one that refuses it does so because of its configuration. */
+  /**
+   * The previous kubelet accepted the credential of the node: a refusal by the next one is caused by its
+   * configuration.
+   */
   let wasAccepted = false;
   let cached: { readonly hash: string; readonly payload: ReadHostText } | null = null;
   const compared = onceResolved<readonly string[]>(clock, onIssue);
@@ -59,14 +64,14 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     return payload;
   };
 
-  /** The fields of what it runs that are not as the payload wants them. */
+  /** The fields of the running configuration that differ from the payload. */
   const compare = async (payload: ReadHostText): Promise<readonly string[]> => {
     const kubelet = await observeKubelet(host, catalogue, signal);
     const reader = { minor: kubelet.minor, catalogue };
     return differingFields(readConfigz(await configz.query(kubelet), nodeName, reader), expectedOf(payload, kubelet, catalogue), reader);
   };
 
-  /** Why the process is not shown to have read that payload, as an error. */
+  /** Throws the reason why the process is not proven to have read that payload. */
   const prove = async (hash: string, ageMs: number | null): Promise<true> => {
     const found = await store.findCheckpoint(hash);
     const facts = { isWhole: found !== null && found.files !== null, changedAt: found?.changedAt ?? 0, ageMs, now: clock.now().getTime() };
@@ -75,18 +80,21 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     return true;
   };
 
-  /** Why the API server, which logs in to kubelets by a certificate of the same CA, is locked out as well; null: nothing shows that. */
+  /**
+   * Reason why the API server is locked out as well, because it authenticates to kubelets with a certificate
+   * of the same CA; null: no evidence.
+   */
   const lockOut = (differing: readonly string[] | null): string | null =>
     wasAccepted && differing === null && compared.issue?.isRefusal === true
-      ? `the kubelet refuses the credential of its own node, which it accepted before: ${compared.issue.why}`
+      ? `the kubelet refuses the credential of its own node, which the previous kubelet accepted: ${compared.issue.why}`
       : null;
 
   const unknownOf = ({ ready }: NodeReport): readonly string[] => [
     ...(proven.issue === null ? [] : [proven.issue.why]),
     ...(node === null
-      ? ['the API server does not answer, or has no such Node']
+      ? ['the API server is unreachable, or the Node does not exist']
       : ready === null
-        ? ['the Node has not said whether it is Ready since the kubelet was restarted']
+        ? ['the Node has reported no Ready condition since the kubelet was restarted']
         : []),
   ];
 
@@ -104,12 +112,12 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     const isAsked = isDesired && seen.healthz?.ok !== false && node !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
     const lockedOut = isAsked ? lockOut(differing) : null;
-    // What the Node said since this process was started is about it, also where the agent was started after that.
+    // Reports since the start of this process are about it, even if the agent was started later.
     const word = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
     return { ...seen, ageMs, isProven, differing, ...word, lockedOut, unknown: unknownOf(word) };
   };
 
-  /** Also where the credential may not read configz. */
+  /** True also if the credential is authenticated but may not read configz. */
   const isAccepted = (): Promise<boolean> =>
     observeKubelet(host, catalogue, signal)
       .then(configz.query)
@@ -125,7 +133,7 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     inspect,
     leave: async (state) => {
       const last = await inspect(state).catch(() => null);
-      // Only a trial is judged by it: a way back must not wait for a kubelet that hangs.
+      // Needed in a trial only: a rollback must not wait for a hung kubelet.
       wasAccepted = state.phase === 'trial' && node !== null && (await isAccepted());
       switchedAt = clock.now().getTime();
       compared.forget();

@@ -3,8 +3,10 @@ import { type AgentState, isObserved } from './state.ts';
 import { statusOf } from './status.ts';
 
 /**
- * The metrics of the kubelet's own dynamic configuration, in the text format of Prometheus: one series for each of assigned, active and last known good, with
- * what it is in its labels, and whether there is an error. No series for active while the running kubelet was not observed with it.
+ * Renders the metrics of the kubelet's former dynamic configuration in the Prometheus text format: one series
+ * each for the assigned, active and last known good configuration, described by labels, and one for the
+ * error. The series of the active configuration is omitted while the running kubelet has not been observed
+ * with it.
  * @see kubernetes/kubernetes pkg/kubelet/metrics (1.21)
  */
 export function renderAgentMetrics(state: AgentState): string {
@@ -14,8 +16,8 @@ export function renderAgentMetrics(state: AgentState): string {
     ...(isObserved(state)
       ? series('kubelet_node_config_active', 'The configuration the kubelet runs with. The count is always 1.', active)
       : []),
-    ...series('kubelet_node_config_last_known_good', 'What the node falls back to. The count is always 1.', lastKnownGood),
-    '# HELP kubelet_node_config_error Whether what the node is assigned is in error (1) or not (0).',
+    ...series('kubelet_node_config_last_known_good', 'The configuration of a rollback. The count is always 1.', lastKnownGood),
+    '# HELP kubelet_node_config_error Whether the assignment of the node has an error (1) or not (0).',
     '# TYPE kubelet_node_config_error gauge',
     `kubelet_node_config_error ${error === null ? 0 : 1}`,
     '',

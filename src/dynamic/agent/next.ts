@@ -15,13 +15,14 @@ import {
 } from './state.ts';
 import { lostText } from './status.ts';
 
-/** What happens to an agent. */
+/** Event of an agent's state machine. */
 export type AgentEvent =
-  /** It was started, perhaps in the midst of a switch. `intact`: the hashes of the checkpoints that can be used. */
+  /** The agent started, possibly during a switch. `intact`: hashes of the usable checkpoints. */
   | { readonly kind: 'booted'; readonly intact: readonly string[]; readonly kubelet: string | null }
   /**
-   * The node is assigned this, and its checkpoint is stored; or it is refused, before the kubelet was touched.
-   * @param retry a word that was not given before lifts the rejection of this payload
+   * A payload is assigned, and its checkpoint is stored; or the payload was rejected before any change of the
+   * kubelet.
+   * @param retry a new value of the annotation lifts the rejection of this payload
    */
   | {
       readonly kind: 'assigned';
@@ -30,11 +31,17 @@ export type AgentEvent =
       readonly retry: string | null;
       readonly nodeUid?: string | null;
     }
-  /** The node is assigned nothing. `node`: the one that says so; its assignment was lost where it is another than the one that held it. */
+  /**
+   * Nothing is assigned. `node`: the Node without assignment; a Node other than the previous one has lost its
+   * assignment.
+   */
   | { readonly kind: 'unassigned'; readonly node?: { readonly uid: string; readonly createdAt: string } }
-  /** What the node is assigned can't be had now. */
+  /** The assigned payload is unavailable. */
   | { readonly kind: 'unavailable'; readonly issue: SyncFailure }
-  /** The kubelet was given a configuration; `runs` is what its process is seen to run (`local`: its own), null: not known yet. */
+  /**
+   * The kubelet was switched; `runs` is the observed configuration of its process (`local`: the local one),
+   * null: unknown yet.
+   */
   | {
       readonly kind: 'switched';
       readonly id: number;
@@ -43,8 +50,9 @@ export type AgentEvent =
       readonly runs: string | null;
     }
   /**
-   * It was not; `damaged`: because the checkpoint can't be used.
-   * @param local the pointer was removed, so that no unproven configuration is started again: whether the process was observed with the local one
+   * The switch failed; `damaged`: because the checkpoint cannot be used.
+   * @param local the pointer was removed, so that no unproven configuration is started again: whether the
+   *   process was observed with the local configuration
    */
   | {
       readonly kind: 'switch-failed';
@@ -54,16 +62,22 @@ export type AgentEvent =
       readonly local?: { readonly isObserved: boolean } | null;
     }
   | { readonly kind: 'observed'; readonly seen: Observation }
-  /** Time has passed. */
+  /** A timer expired. */
   | { readonly kind: 'tick' };
 
-/** What an agent does. Each may be done twice: the agent may have died between doing it and writing down that it was done. */
+/**
+ * Effect of a step. Each can be executed twice, because the agent may be interrupted before its result is
+ * recorded.
+ */
 export type AgentEffect =
-  /** Let the kubelet run this; nothing is restarted when it does already. Answered by `switched` or `switch-failed`. */
+  /**
+   * Switch the kubelet; without a restart if it already runs the configuration. Answered by `switched` or
+   * `switch-failed`.
+   */
   | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly reason: string }
-  /** Tell the cluster. */
+  /** Send an Event and log it. */
   | { readonly kind: 'announce'; readonly type: 'Normal' | 'Warning'; readonly reason: AnnounceReason; readonly message: string }
-  /** Remove the checkpoints nobody needs. */
+  /** Remove unneeded checkpoints. */
   | { readonly kind: 'collect' };
 
 export type AnnounceReason =
@@ -76,18 +90,19 @@ export type AnnounceReason =
 
 export interface Step {
   readonly state: AgentState;
-  /** In order, after the state was written down. */
+  /** In order, executed after the state was written. */
   readonly effects: readonly AgentEffect[];
 }
 
-/** More would be of a node nobody looks after. */
+/** Older rejections are dropped. */
 const MOST_REJECTIONS = 256;
 
 /**
- * The agent's next step: pure, the same for the same arguments.
+ * The agent's next step, a pure function.
  *
- * What it holds, whatever happens: the payload to run was not rejected, and is assigned or was good; the last known good was healthy through a whole trial;
- * what fails falls back to the last known good, what fails after that to the local configuration, and an assignment that is taken away leads there too.
+ * Invariants: the payload to run was not rejected, and is assigned or was good. The last known good was
+ * healthy during a complete trial. A failed payload is rolled back to the last known good, and a failure of
+ * that to the local configuration; so is a removed assignment.
  * @param now milliseconds since 1970, by a clock that may jump
  */
 export function next(state: AgentState, event: AgentEvent, now: number, timing: Timing = DEFAULT_TIMING): Step {
@@ -111,7 +126,7 @@ export function next(state: AgentState, event: AgentEvent, now: number, timing: 
   }
 }
 
-/** When something is due though nothing happens: a look at the kubelet, or another try at a switch. Null: never. */
+/** The next timer: a check of the kubelet, or a retry of a switch. Null: none. */
 export function dueAt(
   state: AgentState,
   timing: Timing = DEFAULT_TIMING,
@@ -119,7 +134,7 @@ export function dueAt(
   const { switching, watch } = state;
   if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
   if (desiredPayload(state) === null && isSeen(state)) return null;
-  // A kubelet that was observed and is stopped since is not asked for each second.
+  // A kubelet that was observed and has been stopped since is not checked every second.
   const isClose = state.phase === 'trial' || state.unseen === NOT_OBSERVED || state.active?.hash !== state.seen?.hash;
   return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.pollMs : timing.superviseMs) };
 }
@@ -130,21 +145,21 @@ function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { read
   const kept: AgentState = {
     ...state,
     kubelet: kubelet ?? state.kubelet,
-    // What another kubelet could not live with, this one may.
+    // Another kubelet version may accept the rejected payloads.
     rejected: isOther ? [] : state.rejected,
     lastKnownGood: good !== null && intact.includes(good.hash) ? good : null,
     watch: NEW_WATCH,
   };
   const desired = desiredPayload(kept);
   const isLost = desired !== null && !intact.includes(desired.hash);
-  const fault: Fault = { code: 'LOAD_FAILED', cause: 'its checkpoint on the node is damaged or gone' };
+  const fault: Fault = { code: 'LOAD_FAILED', cause: 'the checkpoint on the node is damaged or missing' };
   const found = isLost ? rollBack(kept, desired, fault, now, { save: false }) : { state: kept, effects: [] };
-  // Whatever was under way is not any more.
+  // An interrupted switch is started again.
   const step = switchTo(found.state, 'the agent started');
   return { state: step.state, effects: [...step.effects, ...found.effects.filter(({ kind }) => kind !== 'switch')] };
 }
 
-/** A new word of the user lifts the rejection of what is assigned. */
+/** A new value of the annotation lifts the rejection of the assigned payload. */
 function withRetry(state: AgentState, { candidate, retry }: Extract<AgentEvent, { readonly kind: 'assigned' }>): AgentState {
   if (retry === null || retry === state.retried) return state;
   return { ...state, retried: retry, rejected: state.rejected.filter(({ hash }) => hash !== candidate.hash) };
@@ -158,14 +173,14 @@ function assign(
   const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
   const { identity, hash, changes } = candidate;
   if (refusal !== null || hash === null) {
-    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'nothing could be made of it' };
+    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'no configuration could be built from it' };
     return reject(state, candidate, fault, now);
   }
   const payload: Payload = { identity, hash, changes };
   const rejection = rejectionOf(state, hash);
   if (rejection !== null) return refuseAgain(state, payload, rejection, now);
   const { lastKnownGood } = state;
-  const why = `it is assigned ${describeIdentity(identity)}`;
+  const why = `assigned ${describeIdentity(identity)}`;
   if (lastKnownGood?.hash === hash) {
     const since = state.phase === 'good' && state.assigned.hash === hash ? state.since : now;
     return changed(moveTo(before, { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since }, why));
@@ -181,13 +196,13 @@ function reject(state: AgentState, candidate: Candidate, fault: Fault, now: numb
     state.fault.code === fault.code &&
     sameContent(state.assigned, candidate);
   const rejected: AgentState = { ...always(state), phase: 'rejected', assigned: candidate, fault, since: isKnown ? state.since : now };
-  const step = moveTo(state, rejected, 'what it is assigned was refused');
+  const step = moveTo(state, rejected, 'the assigned payload was rejected');
   return isKnown
     ? step
-    : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was refused: ${fault.cause}`);
+    : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was rejected: ${fault.cause}`);
 }
 
-/** Content that can't be read has no hash: then the version tells. */
+/** Unreadable content has no hash: the versions are compared. */
 function sameContent(a: Candidate, b: Candidate): boolean {
   return a.hash === b.hash && (a.hash !== null || describeIdentity(a.identity) === describeIdentity(b.identity));
 }
@@ -195,7 +210,7 @@ function sameContent(a: Candidate, b: Candidate): boolean {
 function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): Step {
   const isKnown = state.phase === 'fallen-back' && state.assigned.hash === payload.hash;
   const back: AgentState = { ...always(state), phase: 'fallen-back', assigned: payload, fault, since: isKnown ? state.since : now };
-  const step = moveTo(state, back, 'what it is assigned was rejected before');
+  const step = moveTo(state, back, 'the assigned payload was rejected before');
   return isKnown
     ? step
     : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
@@ -208,7 +223,7 @@ function unassign(state: AgentState, node: { readonly uid: string; readonly crea
   const lost = identity === null || node === null ? state.lost : { identity, createdAt: node.createdAt };
   const nodeUid = node?.uid ?? state.nodeUid;
   const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since, nodeUid, lost };
-  const moved = changed(moveTo(state, local, 'it is assigned nothing'));
+  const moved = changed(moveTo(state, local, 'nothing is assigned'));
   const step = lost === null || lost === state.lost ? moved : reported(moved, 'Warning', 'KubeletConfigAssignmentLost', lostText(lost));
   return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
 }
@@ -221,7 +236,7 @@ function unavailable(state: AgentState, issue: SyncFailure): Step {
 }
 
 function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
-  // It is about another switch: the one that is wanted now will be answered too.
+  // The result of a superseded switch: the current one will be answered too.
   if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
   const { before, restarts, runs } = event;
   const active = desiredPayload(state);
@@ -249,7 +264,7 @@ function switchFailed(
   if (switching === null || switching.id !== id) return { state, effects: [] };
   const desired = desiredPayload(state);
   if (damaged && desired !== null && state.phase !== 'local')
-    return rollBack(state, desired, { code: 'LOAD_FAILED', cause: `its checkpoint on the node can't be used: ${why}` }, now, {
+    return rollBack(state, desired, { code: 'LOAD_FAILED', cause: `the checkpoint on the node cannot be used: ${why}` }, now, {
       save: false,
     });
   const failures = switching.failures + 1;
@@ -266,12 +281,12 @@ function switchFailed(
 function switchAgain(state: AgentState, now: number): Step {
   const { switching } = state;
   if (switching === null || switching.againAt === null) return { state, effects: [] };
-  // A clock that was put back would have it wait for ever.
+  // A clock that was set back must not delay the retry indefinitely.
   const isDue = switching.againAt <= now || switching.againAt > now + DEFAULT_TIMING.switchAgainMaxMs * 2;
   if (!isDue) return { state, effects: [] };
   const id = state.switches + 1;
   const again: AgentState = { ...state, switches: id, switching: { ...switching, id, againAt: null } };
-  return { state: again, effects: [{ kind: 'switch', id, to: switching.to, reason: 'the last try failed' }] };
+  return { state: again, effects: [{ kind: 'switch', id, to: switching.to, reason: 'retry after a failure' }] };
 }
 
 function observed(before: AgentState, seen: Observation, now: number, timing: Timing): Step {
@@ -298,7 +313,7 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
   return watch.healthyMs >= timing.trialMs ? graduate(inspected, desired, now) : { state: inspected, effects: [] };
 }
 
-/** What was observed in place of the configuration that was set. */
+/** The reason why the configuration that was set has not been observed. */
 function unseenOf({ unseen }: AgentState, { runs }: Observation): string {
   if (unseen === NOT_OBSERVED) return unseen;
   return runs === null ? 'no kubelet process was observed' : 'the kubelet process was not observed with that configuration';
@@ -314,7 +329,10 @@ function graduate(state: AgentState, payload: Payload, now: number): Step {
   return reported({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
 }
 
-/** The payload that runs is left: for the last known good, or for the local configuration where it was that one. */
+/**
+ * Replaces the running payload with the last known good, or with the local configuration if the payload is
+ * the last known good.
+ */
 function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number, { save }: { readonly save: boolean }): Step {
   const lastKnownGood = state.lastKnownGood?.hash === failed.hash ? null : state.lastKnownGood;
   const rejected = save
@@ -331,14 +349,16 @@ function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number,
   return reported(step, 'Warning', 'KubeletConfigFallenBack', message);
 }
 
-/** Has the kubelet run what the new state wants, unless it does already or is about to. */
+/** Switches the kubelet to the configuration of the new state, unless that already runs or is being set. */
 function moveTo(from: AgentState, to: AgentState, reason: string): Step {
   const desired = desiredPayload(to)?.hash ?? null;
   const current = from.switching === null ? (from.active?.hash ?? null) : from.switching.to;
   return desired === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to, reason);
 }
 
-/** The same content from another version of the ConfigMap, or from another one. */
+/**
+ * Takes over the new identity of unchanged content: another version of the ConfigMap, or another ConfigMap.
+ */
 function renamed(state: AgentState): AgentState {
   const desired = desiredPayload(state);
   if (desired === null || desired.hash !== state.active?.hash) return state;
@@ -352,7 +372,7 @@ function switchTo(state: AgentState, reason: string): Step {
   return { state: { ...state, switches: id, switching }, effects: [{ kind: 'switch', id, to, reason }] };
 }
 
-/** Tells of a change that somebody asked for. */
+/** Announces a change of the assignment. */
 function changed(step: Step): Step {
   if (!step.effects.some(({ kind }) => kind === 'switch')) return step;
   return reported(step, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(step.state)?.identity ?? null));
@@ -362,7 +382,7 @@ function reported(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason
   return { ...step, effects: [...step.effects, { kind: 'announce', type, reason, message }] };
 }
 
-/** What is there in every phase. */
+/** The members common to all phases. */
 function always({
   active,
   seen,
@@ -383,7 +403,7 @@ function always({
 }
 
 /**
- * What the kubelet's own event says when its configuration changes.
+ * The message of the kubelet's own Event about a configuration change.
  * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig (1.21)
  */
 function changeText(identity: ConfigIdentity | null): string {

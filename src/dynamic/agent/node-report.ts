@@ -1,9 +1,8 @@
 import type { Reporter } from '../../base/reporter.ts';
 
-/** Says something about the node of an agent. */
+/** Reports a message about the node of an agent. */
 export type NodeReport = (level: 'info' | 'warning' | 'debug', code: string, message: string) => void;
 
-/** To a reporter. */
 export function nodeReport(reporter: Reporter, nodeName: string): NodeReport {
   return (level, code, message) => reporter.report({ level, code, message, host: nodeName });
 }

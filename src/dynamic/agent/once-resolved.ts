@@ -2,27 +2,30 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ConfigzUnavailableError } from './configz-source.ts';
 
-/** Why something was not told. */
+/** Reason why a fact could not be read. */
 export interface Untold {
   readonly why: string;
-  /** The kubelet refused the credential it was asked with, or does not answer at all. */
+  /** The kubelet refused the credential, or did not respond. */
   readonly isRefusal: boolean;
 }
 
-/** Something a process is asked until it is told, and then not again: it does not change while the process lives. */
+/**
+ * A fact of a process that is read until it is known, and then kept, because it does not change while the
+ * process lives.
+ */
 export interface Lazy<T> {
-  /** Null: it is not known, see `trouble`. */
+  /** Null: unknown, see `issue`. */
   of(pid: number, query: () => Promise<T>): Promise<T | null>;
-  /** Why it is not known; null: it is, or was not asked for. */
+  /** Reason of the last failure; null: known, or not read yet. */
   readonly issue: Untold | null;
-  /** The process is about to be another. */
+  /** The process is about to be replaced. */
   forget(): void;
 }
 
-/** After two tries that failed: it may be for good. */
+/** Delay after two failed reads, because the failure may be permanent. */
 const AGAIN_MS = 5_000;
 
-/** Asks processes. @param onIssue told why a try failed */
+/** Creates such a fact. @param onIssue called with the reason of each failed read */
 export function onceResolved<T>(clock: Clock, onIssue: (message: string) => void): Lazy<T> {
   let reported: { readonly pid: number; readonly answer: T } | null = null;
   let issue: (Untold & { readonly againAt: number }) | null = null;

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { SourceDocument, SourceNode } from '../../codec/source.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 
-/** A document that changes the local configuration field by field, in place of one that takes its place. A kubelet does not read one by mistake. */
+/** A document that changes single fields of the local configuration. A kubelet rejects it by its kind. */
 const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const OVERLAY_KIND = 'KubeletConfigurationOverlay';
 
@@ -20,7 +20,7 @@ function headerOf({ root }: SourceDocument): { readonly kind: string; readonly a
   return { kind: text('kind'), apiVersion: text('apiVersion') };
 }
 
-/** The document of an overlay as one of a KubeletConfiguration: their fields are the same. */
+/** Converts the header of an overlay to that of a KubeletConfiguration; their fields are the same. */
 export function asKubeletDocument(document: SourceDocument): SourceDocument {
   const { root } = document;
   if (root?.kind !== 'map') return document;
@@ -38,10 +38,10 @@ export function asKubeletDocument(document: SourceDocument): SourceDocument {
   return { file: document.file, index: document.index, positionAt: (offset) => document.positionAt(offset), root: { ...root, entries } };
 }
 
-/** A KubeletConfiguration takes the place of the local configuration; an overlay changes single fields of it. */
+/** `configuration` replaces the local configuration; `overlay` changes single fields of it. */
 export type PayloadKind = 'configuration' | 'overlay';
 
-/** Fields as a document that a ConfigMap can hold. */
+/** Builds a document for a ConfigMap. */
 export function payloadDocument(kind: PayloadKind, fields: JsonObject): JsonObject {
   const header =
     kind === 'overlay' ? { apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND } : { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };

@@ -3,36 +3,41 @@ import { lastFlag, withoutDropIn, wordsWithDropIn, writtenCommand } from '../../
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../kubeadm/node-agent/agent-units.ts';
 import { formatPointer, hashInPath, pointerFile } from '../../kubeadm/node-agent/layout.ts';
 
-/** What it takes for a kubelet to read the configuration the pointer names. */
+/** The drop-in that makes a kubelet read the configuration named by the pointer. */
 export type PointerPlace =
   | {
       readonly kind: 'drop-in';
       readonly text: string;
-      /** What it reads while there is no pointer. */
+      /** The configuration without a pointer. */
       readonly localConfig: string;
     }
   | { readonly kind: 'impossible'; readonly why: string; readonly hint: string };
 
-/** The variable that kubeadm's drop-in starts the kubelet with. */
+/** The variable with the kubelet's --config flag in kubeadm's drop-in. */
 const VARIABLE = 'KUBELET_CONFIG_ARGS';
 const SAMPLE = '0'.repeat(64);
 
 /**
- * The drop-in that has a kubelet read the configuration the pointer names, and its own where there is no pointer. Nothing of what is there is changed: where the
- * unit takes its configuration from `KUBELET_CONFIG_ARGS`, as kubeadm's does, the pointer gives that variable its value; else the variable is put at the end of
- * the unit's own command line, where it wins. Whether it does is tried on the texts before a host is touched.
+ * Plans the drop-in that makes a kubelet read the configuration named by the pointer, or its own
+ * configuration without a pointer. Existing files are not changed: if the unit uses `KUBELET_CONFIG_ARGS`, as
+ * kubeadm's does, the pointer sets that variable; otherwise the variable is appended to the unit's command
+ * line, where it takes precedence. The result is verified on the texts before the host is changed.
  */
 export function placePointer(texts: UnitTexts, directory: string): PointerPlace {
   const own = withoutDropIn(texts, POINTER_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
-    return { kind: 'impossible', why: 'there is no unit kubelet.service with an ExecStart', hint: 'Run init or join first' };
+    return {
+      kind: 'impossible',
+      why: 'the unit kubelet.service does not exist or has no ExecStart',
+      hint: 'Install the kubelet service with init or join first',
+    };
   const local = lastFlag(words, 'config')?.value ?? '';
   if (local === '')
     return {
       kind: 'impossible',
-      why: 'the kubelet is started without --config: it has no local configuration to go back to',
-      hint: 'Give it a configuration file (init and join do)',
+      why: 'the kubelet runs without --config: no local configuration for a rollback',
+      hint: 'Start the kubelet with a configuration file (init and join do)',
     };
   const pointer = { path: pointerFile(directory), text: formatPointer(directory, SAMPLE) };
   const plain = renderPointerDropIn(directory);
@@ -44,7 +49,7 @@ export function placePointer(texts: UnitTexts, directory: string): PointerPlace 
   }
   return {
     kind: 'impossible',
-    why: `--config of ${shadow} wins over what the agent says`,
-    hint: `Take it out there, or have the unit read $${VARIABLE} last`,
+    why: `--config of ${shadow} overrides the configuration of the agent`,
+    hint: `Remove --config from that file, or make the unit read $${VARIABLE} last`,
   };
 }

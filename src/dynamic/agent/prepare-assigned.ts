@@ -16,15 +16,15 @@ export interface PrepareOptions {
   readonly host: Host;
   readonly nodeName: string;
   readonly catalogue: Catalogue;
-  /** What the kubelet reads while nothing is assigned. */
+  /** The configuration of the kubelet while nothing is assigned. */
   readonly localConfig: string;
   readonly allow: LiveChange;
-  /** Where checkpoints are kept. */
+  /** Directory of the checkpoints. */
   readonly directory: string;
   readonly signal: AbortSignal;
 }
 
-/** A version of a ConfigMap that a node is assigned. */
+/** The assigned version of a ConfigMap. */
 export interface AssignedObject {
   readonly source: ConfigSource;
   readonly object: KubeObject;
@@ -32,9 +32,10 @@ export interface AssignedObject {
 }
 
 /**
- * Makes of what a node is assigned what its kubelet is to read, judged as this node is now, and by the kubelet itself. Nothing is changed.
- * @param proven hashes of what ran on this node: the kubelet is not asked about those
- * @throws what observing the kubelet throws
+ * Prepares the payload of an assignment and validates it for the current state of the node, also with the
+ * kubelet binary. Nothing is changed.
+ * @param proven hashes of payloads that already ran on this node: the kubelet does not validate them again
+ * @throws the errors of observing the kubelet
  */
 export async function prepareAssigned(
   { source, object, terms }: AssignedObject,
@@ -75,7 +76,9 @@ export async function prepareAssigned(
   return word.verdict !== 'refused' || word.isHost ? prepared : refuse(`the kubelet refuses it: ${word.cause}`);
 }
 
-/** A kubelet comes up with another cgroup driver than its runtime has, and is Ready; no pod starts then. */
+/**
+ * A kubelet with a cgroup driver other than its runtime's starts and becomes Ready, but cannot start pods.
+ */
 async function driverIssue(
   host: Host,
   desired: JsonObject,
@@ -88,7 +91,7 @@ async function driverIssue(
   return cgroupDriverIssue(desired.cgroupDriver, await observe(host, runtimeCgroupDriver(socket), signal));
 }
 
-/** What the configz of the kubelet that runs has to show of a payload. */
+/** The configz fields that a kubelet with the payload must show. */
 export function expectedOf(payload: ReadHostText, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
   const { minor, flags } = kubelet;
   return expectedConfigz(payload, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });

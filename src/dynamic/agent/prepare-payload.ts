@@ -35,7 +35,10 @@ import type { Candidate, Fault } from './state.ts';
 /** Label of a Node: the group whose layer it gets. */
 export const GROUP_LABEL = 'kubeletadm.dev/group';
 
-/** The worst class of change that is made on a running node. What is worse is refused; what wants the node drained is made on one that is cordoned. */
+/**
+ * The worst class of change that is made on a running node. What is worse is refused; what wants the node
+ * drained is made on one that is cordoned.
+ */
 export interface ChangePolicy {
   readonly allow: LiveChange;
   /** The Node takes no new pods: whoever did that has drained it. */
@@ -85,9 +88,10 @@ export interface PreparedPayload {
 }
 
 /**
- * Makes of a ConfigMap what one node is to run, before the node is touched: the document under the key, whole or an overlay over the local configuration, then
- * the layers under `KEY.group.GROUP` and `KEY.node.NAME`; judged as its kubelet would judge it, with every changed field held against the policy.
- * The hash is that of the result: what changes nothing for this node is the same payload.
+ * Makes of a ConfigMap what one node is to run, before the node is touched: the document under the key, whole
+ * or an overlay over the local configuration, then the layers under `KEY.group.GROUP` and `KEY.node.NAME`;
+ * judged as its kubelet would judge it, with every changed field held against the policy. The hash is that of
+ * the result: what changes nothing for this node is the same payload.
  */
 export function preparePayload({ identity, data }: PayloadSource, node: PayloadNode, policy: ChangePolicy): PreparedPayload {
   const warning = otherMinorWarning(node.kubeletMinor ?? node.minor);
@@ -106,7 +110,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   for (const name of keys) {
     const layer = readLayer(readHostText({ path: name, text: data[name] as string }), node);
     if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
-    if (!layer.isOverlay && name !== key) return refuse('LOAD_FAILED', `${name}: a layer is of kind ${OVERLAY_KIND}`);
+    if (!layer.isOverlay && name !== key) return refuse('LOAD_FAILED', `${name}: a layer must be of kind ${OVERLAY_KIND}`);
     const below = name === key && layer.isOverlay ? readLayer(local, node) : { value: config };
     if ('issue' in below) return refuse('LOAD_FAILED', below.issue);
     config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
@@ -115,7 +119,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   if ('issue' in rendered) return refuse('LOAD_FAILED', rendered.issue);
   const siblings = siblingsOf(config, data);
   const clash = Object.keys(siblings).find((name) => name === PAYLOAD_FILE || name === MANIFEST_FILE || !isFileName(name));
-  if (clash !== undefined) return refuse('LOAD_FAILED', `the key ${JSON.stringify(clash)} can't be a file beside the configuration`);
+  if (clash !== undefined) return refuse('LOAD_FAILED', `the key ${JSON.stringify(clash)} cannot be a file name next to the configuration`);
   const files = { ...siblings, [PAYLOAD_FILE]: rendered.text };
   const large = Object.entries(files).find(([, text]) => Buffer.byteLength(text) > MAX_FILE_BYTES);
   if (large !== undefined) return refuse('LOAD_FAILED', `the file ${large[0]} is larger than ${MAX_FILE_BYTES / 1024} KiB`);
@@ -199,7 +203,10 @@ function render(config: JsonObject, node: PayloadNode): Rendered | { readonly is
   }
 }
 
-/** Fields whose relative paths count from the directory of the configuration, so that a ConfigMap can bring the files. */
+/**
+ * Fields whose relative paths count from the directory of the configuration, so that a ConfigMap can bring
+ * the files.
+ */
 const PATH_FIELDS: readonly (readonly string[])[] = [
   ['staticPodPath'],
   ['authentication', 'x509', 'clientCAFile'],

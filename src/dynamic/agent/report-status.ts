@@ -18,14 +18,14 @@ import { CONFIG_CONDITION, conditionOf, statusOf } from './status.ts';
 type Announcement = Extract<AgentEffect, { readonly kind: 'announce' }>;
 
 export interface StatusReporter {
-  /** What is to be told from now on. */
+  /** Sets the state to report. */
   stateIs(state: AgentState): void;
-  /** The Node as the API server has it; null: it is not there, or not known. */
+  /** The Node at the API server; null: it does not exist, or is not known. */
   nodeIs(node: KubeObject | null): void;
   announce(announcement: Announcement): void;
-  /** Tells, and tries again what fails, until the signal is aborted. */
+  /** Sends reports and retries failed ones until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
-  /** Whether all was told. */
+  /** Whether all reports were delivered. */
   readonly isDelivered: boolean;
 }
 
@@ -33,19 +33,23 @@ export interface ReporterOptions {
   readonly cluster: Cluster;
   readonly nodeName: string;
   readonly clock: Clock;
-  /** From 0 up to 1. */
+  /** From 0 to 1. */
   readonly random: () => number;
 }
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
 const FINAL_REFUSALS = ['CLUSTER_ALREADY_EXISTS', 'CLUSTER_FORBIDDEN', 'CLUSTER_INVALID'] as const;
-/** More than this waits for an API server that is away for long: the oldest are dropped, the status tells what counts. */
+/**
+ * Limit of queued Events during a long outage: the oldest are dropped, because the status has the current
+ * state.
+ */
 const MOST_WAITING = 50;
 
 /**
- * Tells a cluster of an agent: the condition `KubeletConfigOk`, the annotation in the form of `status.config`, and Events. What the Node says already is not
- * sent again; what could not be delivered is tried again until it is, with growing delays and a jitter.
+ * Reports an agent's state to the cluster: the condition `KubeletConfigOk`, the annotation in the form of
+ * `status.config`, and Events. Unchanged parts are not sent again. Failed requests are retried with
+ * increasing, jittered delays.
  */
 export function statusReporter(options: ReporterOptions): StatusReporter {
   const { cluster, nodeName, clock, random } = options;
@@ -56,7 +60,7 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
   let serial = 0;
   let wake: () => void = () => undefined;
   let dirty = false;
-  /** Ends a pause after a failure: the API server was heard of. */
+  /** Ends the delay after a failure: the API server responds again. */
   let received = new AbortController();
   const touch = (): void => {
     dirty = true;
@@ -78,7 +82,7 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
     const [first] = waiting;
     if (first === undefined) return;
     await cluster.create(eventOf(nodeName, first.announcement, first.at, first.serial)).catch((error: unknown) => {
-      // Another try would be answered in the same way.
+      // A retry would get the same answer.
       if (!FINAL_REFUSALS.some((code) => isAppError(error, code))) throw error;
     });
     waiting = waiting.filter((one) => one !== first);
@@ -135,14 +139,15 @@ async function nextTouch(signal: AbortSignal, onWake: (resolve: () => void) => v
 }
 
 interface NodePatch {
-  /** Undefined: the Node itself. */
+  /** Undefined: the Node itself, not a subresource. */
   readonly subresource?: string;
   readonly patch: JsonObject;
 }
 
 /**
- * The requests after which the Node reports a state; empty when it does already. The condition first, then the annotations, which name the condition that
- * belongs to them: a reader tells a Node between the two requests by that.
+ * The requests that update the Node; empty if it is up to date. The condition is written first, then the
+ * annotations, which repeat the condition that belongs to them, so that a reader can detect the state between
+ * the two requests.
  */
 export function patchesFor(node: KubeObject, state: AgentState, now: Date): readonly NodePatch[] {
   const status = statusOf(state);
@@ -166,7 +171,10 @@ export function patchesFor(node: KubeObject, state: AgentState, now: Date): read
   ];
 }
 
-/** An Event about a Node, as the kubelet makes them: in the namespace `default`, with the Node's name for its uid. */
+/**
+ * An Event about a Node in the form of the kubelet's: in the namespace `default`, with the Node's name as its
+ * uid.
+ */
 export function eventOf(nodeName: string, { type, reason, message }: Announcement, at: Date, serial: number): KubeObject {
   const time = formatRfc3339(at);
   const unique = (BigInt(at.getTime()) * 1_000_000n + BigInt(serial % 1_000_000)).toString(16);

@@ -27,35 +27,41 @@ export interface AgentOptions {
   readonly nodeName: string;
   readonly cluster: Cluster;
   readonly host: Host;
-  /** By which the kubelet is asked. */
+  /** Client for the kubelet's API. */
   readonly web: Web;
-  /** Of the kubelet, on its host: the agent asks the kubelet with the kubelet's own credential. */
+  /**
+   * Kubeconfig of the kubelet on its host: the agent authenticates to the kubelet with the kubelet's own
+   * credential.
+   */
   readonly kubeconfig: string;
   readonly clock: Clock;
   readonly reporter: Reporter;
-  /** From 0 up to 1. */
+  /** From 0 to 1. */
   readonly random: () => number;
   readonly catalogue: Catalogue;
-  /** Where state and checkpoints are kept. */
+  /** Directory of state and checkpoints. */
   readonly directory: string;
-  /** What the kubelet reads while nothing is assigned. */
+  /** The configuration of the kubelet while nothing is assigned. */
   readonly localConfig: string;
   /** ConfigMaps of other namespaces are not read. */
   readonly namespace: string;
   readonly allow: LiveChange;
   readonly timing: Timing;
-  /** How many checkpoints are kept besides those that are needed. */
+  /** Number of unneeded checkpoints to keep. */
   readonly spareCheckpoints: number;
-  /** An edit of the ConfigMap in place reaches the nodes spread over that time. */
+  /** Period over which nodes apply an in-place edit of the ConfigMap. */
   readonly spreadMs: number;
   readonly signal: AbortSignal;
-  /** Told of every step: for metrics and tests. */
+  /** Called after every step: for metrics and tests. */
   readonly onState?: (state: AgentState) => void;
-  /** Told whether the Node is known: false while the API server does not answer, or has no such Node. */
+  /** Called with false while the API server is unreachable or the Node does not exist. */
   readonly onNode?: (isKnown: boolean) => void;
-  /** Calls a function when a file of the host was changed, until the agent ends. Without it, changes are noticed at the next resync. */
+  /**
+   * Calls `onChange` when a file of the host changes, until the agent ends. Without it, changes are detected
+   * at the next resync.
+   */
   readonly watchFile?: ((path: string, onChange: () => void) => void) | undefined;
-  /** Called with the requests that the API server refuses, at the start and whenever that changes. */
+  /** Called with the requests that the API server refuses, at the start and at each change. */
   readonly onAccess?: ((problems: readonly AccessProblem[]) => void) | undefined;
 }
 
@@ -63,11 +69,12 @@ type Message =
   | ConfigMapMessage
   | { readonly kind: 'node'; readonly node: KubeObject | null }
   | { readonly kind: 'local-config' }
-  | { readonly kind: 'node-trouble'; readonly error: unknown };
+  | { readonly kind: 'node-issue'; readonly error: unknown };
 
 /**
- * Runs an agent until its signal is aborted: follows the Node and what it is assigned, and has the kubelet run it. Whatever is decided is decided by `next`; here
- * the pieces are put together that hear of what happens, and that do what was decided.
+ * Runs an agent until its signal is aborted: watches the Node and its assignment, and makes the kubelet run
+ * the assigned configuration. All decisions are made by `next`; this function connects it with event sources
+ * and effects.
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { nodeName, host, clock, random, catalogue, timing, signal } = options;
@@ -118,8 +125,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
           ...following,
           signal: until,
           onObject: (object) => eventQueue.put({ kind: 'config-map', source, object }),
-          onIssue: (error) => eventQueue.put({ kind: 'config-map-trouble', source, error }),
-          // One that can't change is read once: one watch less for the API server.
+          onIssue: (error) => eventQueue.put({ kind: 'config-map-issue', source, error }),
+          // An immutable ConfigMap is read once, which saves the API server a watch.
           isFinal: (object) => object.immutable === true,
         },
       ),
@@ -139,10 +146,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     },
   });
   const handle = async (message: Message): Promise<AgentEvent | null> => {
-    if (message.kind === 'config-map' || message.kind === 'config-map-trouble') return assignment.handle(message);
+    if (message.kind === 'config-map' || message.kind === 'config-map-issue') return assignment.handle(message);
     if (message.kind === 'local-config') return assignment.localChanged();
-    if (message.kind === 'node-trouble') report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
-    // What the Node said last is old while it can't be followed.
+    if (message.kind === 'node-issue') report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
+    // The last state of the Node is outdated while the Node cannot be watched.
     const node = message.kind === 'node' ? message.node : null;
     options.onNode?.(node !== null);
     status.nodeIs(node);
@@ -160,7 +167,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
         ...following,
         signal,
         onObject: (object) => eventQueue.put({ kind: 'node', node: object }),
-        onIssue: (error) => eventQueue.put({ kind: 'node-trouble', error }),
+        onIssue: (error) => eventQueue.put({ kind: 'node-issue', error }),
       },
     ),
     status.run(signal),
@@ -185,10 +192,10 @@ interface TurnOptions extends Pick<AgentOptions, 'clock' | 'timing'> {
   readonly inspect: ReturnType<typeof kubeletWatch>['inspect'];
 }
 
-/** A clock that was put back must not have it wait for longer. */
+/** Keeps a clock that was set back from causing a long wait. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** Waits for what comes next: a message, or the time for something. Then does what is to be done. */
+/** Waits for the next message or timer, and handles it. */
 async function turn({ machine, assignment, eventQueue, handle, inspect, clock, timing }: TurnOptions): Promise<void> {
   const now = (): number => clock.now().getTime();
   const dispatch = async (event: AgentEvent | null): Promise<void> => {
@@ -203,7 +210,7 @@ async function turn({ machine, assignment, eventQueue, handle, inspect, clock, t
   await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await inspect(machine.state) });
 }
 
-/** Writes in the order of the changes; what cannot be written is reported. */
+/** Writes the problems in order of their changes; failed writes are reported. */
 function accessWriter(
   store: Pick<CheckpointStore, 'saveAccess'>,
   report: NodeReport,
@@ -222,7 +229,11 @@ function accessWriter(
 
 function reportDamaged({ damaged, state }: StoredAgent, report: NodeReport): void {
   for (const path of damaged)
-    report('warning', 'AGENT_STATE_DAMAGED', `${path} can't be read, ${state === null ? 'and no other copy' : 'the other copy counts'}`);
+    report(
+      'warning',
+      'AGENT_STATE_DAMAGED',
+      `${path} cannot be read; ${state === null ? 'no other copy is readable' : 'the other copy is used'}`,
+    );
 }
 
 async function kubeletVersion(host: Host): Promise<string | null> {

@@ -4,23 +4,23 @@ import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubele
 import { NEW_WATCH } from './health.ts';
 import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection } from './state.ts';
 
-/** One of the two files an agent keeps its state in. */
+/** One of the two state files of an agent. */
 export interface StateFile {
-  /** Grows with each write: the higher one counts. */
+  /** Incremented with each write; the file with the higher generation is used. */
   readonly generation: number;
   readonly state: AgentState;
 }
 
 /**
- * The text of a state file. What is only for the kubelet that runs now (how long it was healthy) is left out: after a start of the agent a trial begins
- * anew.
+ * Renders a state file. Facts about the running kubelet, such as its healthy time, are omitted: a restart of
+ * the agent restarts a trial.
  */
 export function formatStateFile({ generation, state }: StateFile): string {
   const body = { generation, state: stateToJson(state), version: 1 };
   return `${JSON.stringify({ checksum: checksumOf(body), ...body })}\n`;
 }
 
-/** Reads a state file; null when it is torn, changed by hand, or of a version that is not known. */
+/** Reads a state file; null when it is truncated, modified or of an unknown version. */
 export function parseStateFile(text: string): StateFile | null {
   const parsed = parseJsonObject(text);
   if (parsed === null) return null;
@@ -69,7 +69,7 @@ function stateFromJson(json: JsonObject): AgentState | null {
   const kept = {
     ...newAgentState(since),
     active: payloadFromJson(json.active),
-    // Earlier versions did not write it.
+    // Missing in files of earlier versions.
     seen: payloadFromJson(json.seen === undefined ? json.active : json.seen),
     lastKnownGood: payloadFromJson(json.lastKnownGood),
     rejected: Array.isArray(rejected) ? rejected.flatMap((one: Json) => rejectionFromJson(one) ?? []) : [],
@@ -113,7 +113,7 @@ function rejectionFromJson(json: Json): Rejection | null {
   return fault === null || typeof json.hash !== 'string' || typeof json.at !== 'number' ? null : { hash: json.hash, fault, at: json.at };
 }
 
-/** A file with the right checksum was written here: what it says of a fault is taken as it is. */
+/** A file with a valid checksum was written by an agent: the members of a fault are not checked further. */
 function faultFromJson(json: Json | undefined): Fault | null {
   return isJsonObject(json) && typeof json.code === 'string' && typeof json.cause === 'string' ? (json as unknown as Fault) : null;
 }

@@ -2,23 +2,29 @@ import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import type { ConfigErrorCode } from '../error-texts.ts';
 import { NEW_WATCH, type Sign, type Watch } from './health.ts';
 
-/** A configuration that a node can be given: where it was read, and the hash of what the kubelet gets to read. The hash alone makes two the same. */
+/**
+ * A configuration for a node: its source, and the hash of the resulting files. Payloads with the same hash
+ * are the same.
+ */
 export interface Payload {
   readonly identity: ConfigIdentity;
   readonly hash: string;
-  /** What it changes in the local configuration, a field an entry, for people. */
+  /** Changes to the local configuration, one field per entry, for display. */
   readonly changes: readonly string[];
 }
 
-/** Why an assigned configuration does not run. `code` is one of upstream's where it fits; `cause` is a clause for people. */
+/**
+ * Reason why an assigned configuration does not run. `code` is the kubelet's where one applies; `cause` is a
+ * clause for display.
+ */
 export interface Fault {
   readonly code: Extract<ConfigErrorCode, 'LOAD_FAILED' | 'VALIDATION_FAILED' | 'INTERNAL_FAILURE'> | 'NOT_ALLOWED' | 'RUN_FAILED';
   readonly cause: string;
-  /** What showed that it does not run; absent where it was never run. */
+  /** The sign of failure; absent if the payload never ran. */
   readonly sign?: Sign;
 }
 
-/** A payload that was run and did no good. */
+/** A payload that failed. */
 export interface Rejection {
   readonly hash: string;
   readonly fault: Fault;
@@ -26,73 +32,84 @@ export interface Rejection {
   readonly at: number;
 }
 
-/** The source could not be read: nothing changes, and it is tried again. */
+/** The source could not be read: the configuration stays unchanged, and the read is retried. */
 export interface SyncFailure {
   readonly code: Extract<ConfigErrorCode, 'DOWNLOAD_FAILED' | 'SYNC_INTERNAL_FAILURE' | 'UNKNOWN_SOURCE'>;
   readonly cause: string;
 }
 
-/** A Node was deleted and created again: its annotations, and so its assignment, are those of a new Node. */
+/** The Node was deleted and re-created: the new Node has no annotations and therefore no assignment. */
 export interface LostAssignment {
   readonly identity: ConfigIdentity;
-  /** When the new Node was created, in RFC 3339. */
+  /** Creation time of the new Node, in RFC 3339. */
   readonly createdAt: string;
 }
 
-/** The kubelet is to be given another configuration, and nobody has said yet that it has it. */
+/** A switch of the kubelet without a result yet. */
 export interface Switching {
-  /** Tells its answer from that to an earlier switch to the same. */
+  /** Distinguishes the result from that of an earlier switch to the same payload. */
   readonly id: number;
   /** Null: the local configuration. */
   readonly to: string | null;
-  /** Why the last try failed. */
+  /** Reason of the last failure. */
   readonly issue: string | null;
-  /** How often it failed. */
+  /** Number of failures. */
   readonly failures: number;
-  /** When it is tried again; null while it is under way. */
+  /** Time of the next try; null during a try. */
   readonly againAt: number | null;
 }
 
 interface Always {
-  /** What the kubelet was last given; null: the local configuration. */
+  /** The configuration last set; null: the local configuration. */
   readonly active: Payload | null;
-  /** What the process of the kubelet was last seen with; null: the local configuration. This is what the status reports. */
+  /**
+   * The configuration last observed with the kubelet process; null: the local configuration. The status
+   * reports it.
+   */
   readonly seen: Payload | null;
-  /** Why the running process was not observed with `seen` since the last change, as a clause; null: it was. Not kept on disk. */
+  /**
+   * Reason why the process has not been observed with `seen` since the last change, as a clause; null: it
+   * has. Not written to disk.
+   */
   readonly unseen: string | null;
-  /** What a healthy trial was last finished with; null: the local configuration. */
+  /** The configuration of the last successful trial; null: the local configuration. */
   readonly lastKnownGood: Payload | null;
-  /** Newest last. A hash is here once. */
+  /** Newest last. Each hash occurs once. */
   readonly rejected: readonly Rejection[];
   readonly sync: SyncFailure | null;
   readonly switching: Switching | null;
-  /** How many switches were asked for. */
+  /** Number of requested switches. */
   readonly switches: number;
-  /** Of the kubelet that runs now. Starts anew with each switch, and with each start of the agent. */
+  /** Observations of the running kubelet. Reset by each switch and each start of the agent. */
   readonly watch: Watch;
-  /** The word by which somebody last asked to try a rejected payload once more. */
+  /** Value of the annotation that last requested a retry of a rejected payload. */
   readonly retried: string | null;
-  /** The uid of the Node that holds, or held, the assignment; null: not known. */
+  /** The uid of the Node with the current or last assignment; null: unknown. */
   readonly nodeUid: string | null;
-  /** The assignment that was deleted together with an earlier Node of the same name, until another is made; null: none. */
+  /**
+   * The assignment that was deleted with an earlier Node of the same name, until the next assignment; null:
+   * none.
+   */
   readonly lost: LostAssignment | null;
-  /** The kubelet that the rejections are about, e.g. `v1.36.2`. */
+  /** Version of the kubelet that the rejections are about, e.g. `v1.36.2`. */
   readonly kubelet: string | null;
-  /** When the phase began, in milliseconds since 1970. */
+  /** Start time of the phase, in milliseconds since 1970. */
   readonly since: number;
 }
 
 /**
- * What the agent knows. Which configuration is to run follows from it: see `desiredPayload`.
+ * State of an agent. It determines the configuration to run: see `desiredPayload`.
  *
- * - `local`: nothing is assigned. Leaves by an assignment.
- * - `trial`: what is assigned runs and has to prove itself. Leaves to `good` when it was healthy for long enough, to `fallen-back` at the first sign
- *   that it is not.
- * - `good`: what is assigned runs and is the last known good. Leaves to `fallen-back` when the kubelet dies again and again.
- * - `rejected`: what is assigned was refused before the kubelet was touched. Runs the last known good or the local configuration.
- * - `fallen-back`: what is assigned was run, then or earlier, and did no good. Runs the last known good or the local configuration.
+ * - `local`: nothing is assigned. Ends with an assignment.
+ * - `trial`: the assigned payload runs and is being verified. Becomes `good` after enough healthy time,
+ *   `fallen-back` at the first lasting sign of failure.
+ * - `good`: the assigned payload runs and is the last known good. Becomes `fallen-back` after a crash loop.
+ * - `rejected`: the assigned payload was rejected before any change of the kubelet. The last known good or
+ *   the local configuration runs.
+ * - `fallen-back`: the assigned payload failed, now or earlier. The last known good or the local
+ *   configuration runs.
  *
- * Every phase leaves to `local` when the assignment is taken away, and to another by another assignment.
+ * A removed assignment ends every phase with `local`, and another assignment starts another phase.
  */
 export type AgentState = Always &
   (
@@ -103,17 +120,17 @@ export type AgentState = Always &
     | { readonly phase: 'fallen-back'; readonly assigned: Payload; readonly fault: Fault }
   );
 
-/** What is assigned; `hash` is null where nothing could be made of it that a kubelet reads. */
+/** The assigned payload; `hash` is null when no kubelet configuration could be built from it. */
 export interface Candidate {
   readonly identity: ConfigIdentity;
   readonly hash: string | null;
   readonly changes: readonly string[];
 }
 
-/** Until the first look at a kubelet. */
+/** Value until the first check of a kubelet. */
 export const NOT_OBSERVED = 'the kubelet has not been observed yet';
 
-/** A node that was never told anything. */
+/** The state of a node that was never assigned a configuration. */
 export function newAgentState(now: number): AgentState {
   return {
     phase: 'local',
@@ -134,7 +151,7 @@ export function newAgentState(now: number): AgentState {
   };
 }
 
-/** The payload the kubelet is to run; null: the local configuration. Never one that was rejected. */
+/** The payload that the kubelet should run; null: the local configuration. Never a rejected payload. */
 export function desiredPayload(state: AgentState): Payload | null {
   switch (state.phase) {
     case 'local':
@@ -148,28 +165,27 @@ export function desiredPayload(state: AgentState): Payload | null {
   }
 }
 
-/** Whether the running process of the kubelet was observed with the configuration it was last given. */
+/** Whether the kubelet process was observed with the configuration last set. */
 export function isSeen(state: AgentState): boolean {
   return state.switching === null && isObserved(state);
 }
 
-/** Whether the running process was observed with what was last set, also while another configuration cannot be set. */
+/** Like `isSeen`, but also true while a switch to another configuration fails. */
 export function isObserved({ active, seen, unseen }: AgentState): boolean {
   return unseen === null && active?.hash === seen?.hash;
 }
 
-/** What is assigned; null: nothing. */
+/** The assigned payload; null: nothing is assigned. */
 export function assignedOf(state: AgentState): Candidate | null {
   return state.phase === 'local' ? null : state.assigned;
 }
 
-/** The hashes whose checkpoints are needed, whatever happens next. */
+/** The hashes whose checkpoints may be needed by a next step. */
 export function neededHashes(state: AgentState): readonly string[] {
   const hashes = [assignedOf(state)?.hash, state.active?.hash, state.lastKnownGood?.hash, desiredPayload(state)?.hash, state.switching?.to];
   return [...new Set(hashes.filter((hash) => typeof hash === 'string'))];
 }
 
-/** The rejection of a hash, or null. */
 export function rejectionOf(state: Pick<AgentState, 'rejected'>, hash: string): Rejection | null {
   return state.rejected.find((one) => one.hash === hash) ?? null;
 }

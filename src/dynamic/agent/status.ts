@@ -2,25 +2,35 @@ import { type ConfigStatus, describeSource } from '../../kubelet/config-source.t
 import { CONFIG_ERRORS } from '../error-texts.ts';
 import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type LostAssignment, type SyncFailure } from './state.ts';
 
-/** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
+/** The Node condition for the configuration. Kubelets 1.8 to 1.10 had one of the same name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
 
-/** Its reason while a kubelet that was given a configuration has not been seen healthy with it yet, and once it was. */
+/**
+ * Reasons of the condition before and after the kubelet was observed healthy with an assigned configuration.
+ */
 export const STARTING_REASON = 'Starting';
 export const TRIAL_REASON = 'Trial';
 export const GOOD_REASON = 'Good';
 
-/** Its reason while a payload was refused before the kubelet ran it. */
+/** Reason of the condition while the assigned payload was rejected before it ran. */
 export const REJECTED_REASON = 'Rejected';
 
-/** Its reason while the assignment cannot be read, or the kubelet not be switched to it. */
+/** Reason of the condition while the assignment cannot be read, or the kubelet cannot be switched. */
 export const UNAVAILABLE_REASON = 'Unavailable';
 
-/** Its reason while a Node that was created again has no new assignment. */
+/** Reason of the condition while a re-created Node has no new assignment. */
 export const ASSIGNMENT_LOST_REASON = 'AssignmentLost';
 
-/** Stands in the message of a trial that can't come to its end. */
-export const NOT_PROVEN = 'whose time does not count while not all can be seen';
+const TRIAL_PAUSED = 'paused because the configuration cannot be verified';
+const EARLIER_TRIAL_PAUSED = 'whose time does not count while not all can be seen';
+
+/**
+ * Whether the message of a condition, also of an earlier agent, is that of a trial paused for unobservable
+ * facts.
+ */
+export function isTrialPaused(message: string): boolean {
+  return message.includes(TRIAL_PAUSED) || message.includes(EARLIER_TRIAL_PAUSED);
+}
 
 /** A condition without its times. */
 export interface ConfigCondition {
@@ -29,7 +39,9 @@ export interface ConfigCondition {
   readonly message: string;
 }
 
-/** What the node reports, in the terms of `Node.status.config`. The errors are upstream's texts where there is one. */
+/**
+ * The reported status, in the form of `Node.status.config`. Errors use the kubelet's texts where one exists.
+ */
 export function statusOf(state: AgentState): ConfigStatus {
   return {
     assigned: assignedOf(state)?.identity ?? null,
@@ -39,7 +51,7 @@ export function statusOf(state: AgentState): ConfigStatus {
   };
 }
 
-/** The condition `KubeletConfigOk`: what `status.config` says in one line, with the real cause. */
+/** The condition `KubeletConfigOk`: a summary of `status.config` with the cause of an error. */
 export function conditionOf(state: AgentState): ConfigCondition {
   const issue = failureOf(state);
   if (issue !== null && state.phase !== 'rejected' && state.phase !== 'fallen-back')
@@ -56,7 +68,8 @@ export function conditionOf(state: AgentState): ConfigCondition {
         : { status: 'Unknown', reason: STARTING_REASON, message: `starting with the local configuration, ${nothing}` };
     }
     case 'trial':
-      // Until the first look that found nothing against it: what waits for a healthy trial must not take the start of one for it.
+      // Until the first healthy check, so that a rollout waiting for a healthy trial does not take a start
+      // for one.
       if (state.switching !== null || !state.watch.wasHealthy)
         return { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
       return {
@@ -66,7 +79,7 @@ export function conditionOf(state: AgentState): ConfigCondition {
       };
     case 'good':
       return isSeen(state)
-        ? { status: 'True', reason: GOOD_REASON, message: `proven: ${changesText(state.assigned.changes)}` }
+        ? { status: 'True', reason: GOOD_REASON, message: `verified: ${changesText(state.assigned.changes)}` }
         : { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
     case 'rejected':
     case 'fallen-back': {
@@ -78,13 +91,13 @@ export function conditionOf(state: AgentState): ConfigCondition {
   }
 }
 
-/** Why a Node that was created again is assigned nothing. */
+/** Reason why a re-created Node has no assignment. */
 export function lostText({ identity, createdAt }: LostAssignment): string {
   const source = describeSource(identity);
-  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. Assign it again with dynamic assign NODE --configmap ${source}, after dynamic enable where the rights of the agent were deleted too`;
+  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. Assign it again with dynamic assign NODE --configmap ${source}, after dynamic enable if the rights of the agent were deleted as well`;
 }
 
-/** While the kubelet was not observed with what it is to run. */
+/** Text while the kubelet has not been observed with the configuration that it should run. */
 function notSeenText(state: AgentState, what: string): string {
   const { switching, active, unseen } = state;
   if (switching === null || switching.issue === null) return `starting with ${what}`;
@@ -93,9 +106,9 @@ function notSeenText(state: AgentState, what: string): string {
   return `${failed}; its running configuration is not known (${unseen ?? 'not observed'})`;
 }
 
-/** A trial that nothing speaks against, and that does not get on. */
+/** A trial without a sign of failure, possibly paused. */
 function trialText(unproven: string | null): string {
-  return unproven === null ? 'in trial' : `in trial, ${NOT_PROVEN} (${unproven})`;
+  return unproven === null ? 'in trial' : `in trial, ${TRIAL_PAUSED} (${unproven})`;
 }
 
 function failureOf({ sync, switching }: AgentState): SyncFailure | null {
@@ -126,7 +139,7 @@ function faultText({ code, cause }: Fault): string {
 const MOST_CHANGES = 10;
 
 function changesText(changes: readonly string[]): string {
-  if (changes.length === 0) return 'changes nothing of the local configuration';
+  if (changes.length === 0) return 'no change of the local configuration';
   const rest = changes.length - MOST_CHANGES;
   return `${changes.slice(0, MOST_CHANGES).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }

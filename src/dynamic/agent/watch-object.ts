@@ -2,13 +2,13 @@ import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.t
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 
 export interface FollowOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'signal' | 'onIssue'> {
-  /** The object as it is now, and each time it changed; null: it is not there. */
+  /** Called with the current object and after each change; null: the object does not exist. */
   readonly onObject: (object: KubeObject | null) => void;
-  /** Whether there is nothing more to follow: an object that can't change. */
+  /** Whether the object is immutable, so that watching can end. */
   readonly isFinal?: (object: KubeObject) => boolean;
 }
 
-/** Follows one object, as `listWatch` does many. Ends when the signal is aborted, or when it can't change any more. */
+/** Watches one object with `listWatch`. Ends when the signal is aborted or the object is final. */
 export async function watchObject(ref: ObjectRef, { onObject, isFinal = () => false, ...options }: FollowOptions): Promise<void> {
   const { apiVersion, kind, namespace, name } = ref;
   const followed = { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), fieldSelector: `metadata.name=${name}` };

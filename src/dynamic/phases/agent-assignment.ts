@@ -16,7 +16,10 @@ interface Facts {
   readonly copy: KubeObject | null;
 }
 
-/** Copies the ConfigMap a node is assigned into the namespace that its agent may read, and assigns the copy. The content is the same: no kubelet is restarted. */
+/**
+ * Copies the assigned ConfigMap into the namespace that the agent may read, and assigns the copy. The
+ * unchanged content causes no kubelet restart.
+ */
 export const agentAssignment = definePhase<AgentAssignmentInput | null, Facts | null>({
   name: 'agent-assignment',
   short: 'Copy the assigned ConfigMap into the agent namespace',
@@ -32,12 +35,12 @@ export const agentAssignment = definePhase<AgentAssignmentInput | null, Facts | 
     if (facts === null || input === null || facts.node === null) return { changes: [] };
     const { from, to } = input;
     const annotations = { [CONFIG_SOURCE_ANNOTATION]: formatSourceAnnotation(to) };
-    // Another assignment made since is not touched.
+    // A later assignment of another operator is kept.
     const isStill = facts.node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION] !== annotations[CONFIG_SOURCE_ANNOTATION];
     return {
       changes: [
         ...(facts.copy === null
-          ? [{ kind: 'create-object', object: input.copy, reason: `the agent can't read ${describeSource(from)}` } as const]
+          ? [{ kind: 'create-object', object: input.copy, reason: `the agent cannot read ${describeSource(from)}` } as const]
           : []),
         ...(isStill
           ? [
@@ -45,7 +48,7 @@ export const agentAssignment = definePhase<AgentAssignmentInput | null, Facts | 
                 kind: 'patch-object',
                 ref: refOf(facts.node),
                 patch: { metadata: { annotations } },
-                reason: `it was ${describeSource(from)}`,
+                reason: `was ${describeSource(from)}`,
               } as const,
             ]
           : []),

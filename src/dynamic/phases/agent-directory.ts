@@ -4,7 +4,10 @@ import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import { diffDirectory } from '../../host/plan/diff-file.ts';
 
-/** Creates the directory of the agent's state and checkpoints, for root alone: the sandbox of its unit lets it write nowhere else. */
+/**
+ * Creates the directory of the agent's state and checkpoints, for root only. The sandbox of the agent's unit
+ * forbids writes elsewhere.
+ */
 export const agentDirectory = definePhase<string | null, FileFact | null>({
   name: 'agent-directory',
   short: 'Create the state and checkpoint directory of the agent',

@@ -10,19 +10,22 @@ import { isProgramName } from '../../kubeadm/node-agent/agent-program.ts';
 export interface AgentProgramInput {
   readonly file: LargeFile;
   readonly path: string;
-  /** How it is started; without arguments. */
+  /** Command without arguments. */
   readonly command: readonly string[];
 }
 
 interface Facts {
-  /** In hexadecimal digits; null: there is none. */
+  /** In hexadecimal digits; null: the file does not exist. */
   readonly sha256: string | null;
 }
 
 const NAME = 'agent-program';
 const LONG_MS = 60_000;
 
-/** Puts the agent's program on the host, and shows that it runs there. Programs of earlier versions stay until the agent runs with this one. */
+/**
+ * Installs the agent's program on the host and verifies that it runs. Programs of earlier versions are kept
+ * until the agent runs this one.
+ */
 export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
   name: NAME,
   short: 'Install the agent program',
@@ -30,8 +33,8 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
   plan: ({ sha256 }, input) => {
     if (input === null) return { changes: [] };
     const { file, path } = input;
-    if (sha256 === file.sha256) return { changes: [], noop: `${path} is there` };
-    const reason = sha256 === null ? 'it is missing' : 'it is damaged';
+    if (sha256 === file.sha256) return { changes: [], noop: `${path} is up to date` };
+    const reason = sha256 === null ? 'does not exist' : 'differs';
     return { changes: [{ kind: 'put-file', path, mode: 0o755, owner: 'root:root', content: file, reason }] };
   },
   undo: (_, applied) => revertChanges(applied),
@@ -45,12 +48,12 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
     if (reported.exitCode === 0 && /^\d+\.\d+\.\d+/.test(reported.stdout.trim())) return;
     const why = crashReason(reported.stderr || reported.stdout) || `exit code ${reported.exitCode}`;
     const hint =
-      'Give a program that runs there with --program: the bundle with Node.js 20.19 or later, or an executable for its kind of machine';
+      'Provide a program that runs on the host with --program: the bundle (needs Node.js 20.19 or later), or an executable for its CPU architecture';
     throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, hint });
   },
 });
 
-/** Takes programs of other versions away. */
+/** Removes programs of other versions. */
 export const agentOldPrograms = definePhase<{ readonly directory: string; readonly keep: string | null } | null, readonly string[]>({
   name: 'agent-old-programs',
   short: 'Remove unused agent programs',
@@ -67,7 +70,7 @@ export const agentOldPrograms = definePhase<{ readonly directory: string; readon
       .map((name) => `${directory}/${name}`)
       .filter((path) => path !== keep);
   },
-  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, reason: 'no unit starts it any more' })) }),
+  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, reason: 'unused' })) }),
 });
 
 function hashOf(path: string) {

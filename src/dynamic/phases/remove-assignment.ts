@@ -23,11 +23,11 @@ const ANNOTATIONS = [
 
 export interface RemoveInput {
   readonly nodeName: string;
-  /** What a kubelet up to 1.23 reported stays: it goes on to do so. */
+  /** The status of a kubelet up to 1.23 is kept, because the kubelet continues to write it. */
   readonly keepsReport: boolean;
 }
 
-/** Takes off a Node what it is assigned and what was reported of it: nobody on the node reads or writes that any more. */
+/** Removes the assignment and its status from a Node on which no agent or kubelet uses them any more. */
 export const removeAssignment = definePhase<RemoveInput | null, KubeObject | null>({
   name: 'forget-assignment',
   short: 'Remove the assignment and its status from the Node',
@@ -36,13 +36,13 @@ export const removeAssignment = definePhase<RemoveInput | null, KubeObject | nul
   plan: (node, input) => {
     if (input === null) return { changes: [] };
     const changes = node === null ? [] : changesOf(node, input.keepsReport);
-    return changes.length === 0 ? { changes, noop: 'the Node is assigned nothing' } : { changes };
+    return changes.length === 0 ? { changes, noop: 'the Node has no assignment' } : { changes };
   },
 });
 
 function changesOf(node: KubeObject, keepsReport: boolean): readonly ClusterChange[] {
   const ref = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name };
-  const reason = keepsReport ? 'it is to run its own configuration' : 'nothing on the node reads or writes it any more';
+  const reason = keepsReport ? 'the kubelet returns to its local configuration' : 'unused after dynamic disable';
   const annotations = ANNOTATIONS.filter((name) => node.metadata.annotations?.[name] !== undefined);
   const { spec, status } = node;
   const isAssigned = isJsonObject(spec) && isJsonObject(spec.configSource);

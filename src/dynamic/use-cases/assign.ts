@@ -76,7 +76,7 @@ export function planRollout({ nodes, desired, push }: Assignment, rollout: Rollo
   const stages = nodes.map(({ name, isReady }) => ({
     name,
     isReady,
-    stage: changes.get(name) === null ? ('passed' as const) : ('waiting' as const),
+    stage: changes.get(name) === null ? ('updated' as const) : ('waiting' as const),
   }));
   const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   if (blocked.length > 0)

@@ -38,7 +38,7 @@ export interface RolloutPorts extends RunTime {
 
 /** How a rollout ended. */
 export interface RolloutEnd {
-  /** 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node fell back; 3: none could be begun. */
+  /** 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node rejected or rolled back its configuration; 3: none could be begun. */
   readonly exitCode: ExitCode;
   /** A line for each node that is not updated. */
   readonly problems: readonly Problem[];
@@ -97,7 +97,7 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
 
 /** What is assigned is assigned: nodes need nobody who watches. */
 function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]): void {
-  const names = nodes.filter(({ stage }) => stage === 'under-way').map(({ name }) => name);
+  const names = nodes.filter(({ stage }) => stage === 'in-progress').map(({ name }) => name);
   if (names.length === 0) return;
   const message = `${namesText(names)} ${names.length === 1 ? 'is' : 'are'} in progress and will finish without this command`;
   reporter.report({ level: 'warning', code: 'ROLLOUT_INTERRUPTED', message, data: { nodes: names } });
@@ -105,7 +105,7 @@ function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]):
 
 /** The nodes that have what the rollout assigned and whose previous assignment is known, those that failed first. What another operator assigned is left alone. */
 function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments, desired: ConfigSource | null): readonly RolloutTarget[] {
-  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreached: 1, 'under-way': 2, passed: 3, waiting: 4, replaced: 5 };
+  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, updated: 3, waiting: 4, replaced: 5 };
   const isOurs = ({ stage, isTouched, validated }: RolloutOutcome): boolean =>
     stage !== 'replaced' && (isTouched || sameSource(validated.config.source.source, desired));
   return outcomes
@@ -155,11 +155,11 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
   return outcomes.map((outcome): FinalOutcome => {
     const restored = back.get(outcome.name);
     if (restored !== undefined) {
-      const stage = restored.stage === 'passed' ? 'rolled-back' : restored.stage === 'replaced' ? 'replaced' : 'not-rolled-back';
+      const stage = restored.stage === 'updated' ? 'rolled-back' : restored.stage === 'replaced' ? 'replaced' : 'not-rolled-back';
       return { stage, outcome: restored };
     }
     // What a node had before the rollout is nothing that a rollout which was reverted has updated.
-    return { stage: reverted !== null && outcome.stage === 'passed' && !outcome.isTouched ? 'unchanged' : outcome.stage, outcome };
+    return { stage: reverted !== null && outcome.stage === 'updated' && !outcome.isTouched ? 'unchanged' : outcome.stage, outcome };
   });
 }
 
@@ -171,12 +171,12 @@ function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResul
     )
       ? 5
       : 4;
-  if (outcomes.every(({ stage }) => stage === 'passed')) return 0;
+  if (outcomes.every(({ stage }) => stage === 'updated')) return 0;
   if (blocked.length > 0 && outcomes.every(({ isTouched }) => !isTouched)) return 3;
   const [only, ...others] = outcomes;
   if (others.length > 0 || only === undefined) return 4;
   if (only.error !== null) return only.error.exitCode;
-  return only.validated.verdict.state === 'fell-back' ? 5 : 1;
+  return ['rolled-back', 'rejected'].includes(only.validated.verdict.state) ? 5 : 1;
 }
 
 /** The API server refused the assignment. */
@@ -187,7 +187,7 @@ function isUntouchedFailure(stage: FinalStage, { isTouched, error }: RolloutOutc
 /** A line for each node that is not there, and one for those that were not begun. */
 function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): readonly Problem[] {
   const replaced = outcomes.filter(({ stage }) => stage === 'replaced');
-  const lost = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'unreached');
+  const lost = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'unreachable');
   const left = outcomes.filter(({ stage }) => stage === 'waiting');
   const failed = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'replaced').map(({ name }) => name);
   return [

@@ -12,14 +12,12 @@ import {
   formatSourceAnnotation,
   sameSource,
 } from '../../kubelet/config-source.ts';
-import { REJECTED_REASON } from '../agent/status.ts';
 import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../assigned-by.ts';
 import { assignmentReplaced, noSuchPayload, sourceDropped } from '../dynamic-problems.ts';
-import { findConfigError } from '../error-texts.ts';
 import { type NodeConfig, readNodeConfig } from '../node-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
-/** What is to be assigned, as it is in the cluster now. */
+/** An existing payload in the cluster. */
 export interface FoundPayload {
   readonly identity: ConfigIdentity;
   readonly text: string;
@@ -27,7 +25,7 @@ export interface FoundPayload {
 }
 
 /**
- * Reads what a source names: a kubelet that finds nothing there falls back or waits for ever.
+ * Reads the payload of a source: a kubelet with a missing payload would roll back or wait indefinitely.
  * @throws AppError DYNAMIC_NO_PAYLOAD (exit code 2)
  */
 export async function findPayload(cluster: Cluster, source: ConfigSource): Promise<FoundPayload> {
@@ -41,13 +39,15 @@ export async function findPayload(cluster: Cluster, source: ConfigSource): Promi
   return { identity: { ...source, uid, resourceVersion }, text, isImmutable: object.immutable === true };
 }
 
-/** Who assigns, and when: the Node says so afterwards. */
+/** Author and time of an assignment, recorded on the Node. */
 export interface AssignedBy {
   readonly by: string;
   readonly at: Date;
 }
 
-/** The patch that assigns a source to a node, or with null takes its assignment away; null: it is so already. */
+/**
+ * Returns the patch that assigns a source to a node, or with null removes its assignment; null: unchanged.
+ */
 export function planAssignment(
   { name, backend, source }: NodeConfig,
   desired: ConfigSource | null,
@@ -67,15 +67,15 @@ export function planAssignment(
 
 export type Assignment = Extract<ClusterChange, { kind: 'patch-object' }>;
 
-/** Heartbeats of a kubelet change its Node too. */
+/** Number of attempts on conflicts, because heartbeats of the kubelet change its Node as well. */
 const ATTEMPTS = 10;
 
 /**
- * Patches a Node, unless somebody else has changed its assignment since it was read, and reads back what was kept: an API server that does not know the field
- * answers 200.
- * @param node as it was read
- * @returns the Node as it is afterwards
- * @throws AppError ASSIGNMENT_REPLACED, DYNAMIC_SOURCE_DROPPED, what the API server says
+ * Patches a Node unless another client has changed its assignment since it was read, and checks the result:
+ * an API server that does not know the field returns 200 as well.
+ * @param node the Node as read before
+ * @returns the Node after the patch
+ * @throws AppError ASSIGNMENT_REPLACED, DYNAMIC_SOURCE_DROPPED, and the errors of the API server
  */
 export async function applyAssignment(
   cluster: Cluster,
@@ -106,20 +106,22 @@ async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assign
   }
 }
 
-/** The state of a node in messages. `fell-back` is `rejected` where the payload was refused before it ran, otherwise `rolled back`. */
-export function stateText({ config: { status, word }, verdict: { state } }: AssessedNode): string {
-  if (state !== 'fell-back') return state;
-  const code = findConfigError(status?.error ?? '')?.code;
-  const isRejected = word === null ? code === 'LOAD_FAILED' || code === 'VALIDATION_FAILED' : word.reason === REJECTED_REASON;
-  return isRejected ? 'rejected' : 'rolled back';
+/** The state of a node in messages. */
+export function stateText({ verdict: { state } }: AssessedNode): string {
+  return state === 'rolled-back' ? 'rolled back' : state;
 }
 
-/** Why a node is not where it was to come. */
+/** The problem of a node that was not updated. */
 export function notFoundProblem(node: AssessedNode, timeoutMs: number): Problem {
   const { config, verdict } = node;
-  const waited = `not there after ${Math.round(timeoutMs / 1000)} s`;
+  const waited = `not updated after ${Math.round(timeoutMs / 1000)} s`;
   const why = verdict.why ?? (config.isReady ? waited : `${waited}: ${config.issues.join('; ')}`);
-  const code = { 'fell-back': 'DYNAMIC_FELL_BACK', looping: 'DYNAMIC_CRASH_LOOP', off: 'DYNAMIC_NOT_ENABLED' }[verdict.state as string];
+  const code = {
+    'rolled-back': 'DYNAMIC_FELL_BACK',
+    rejected: 'DYNAMIC_FELL_BACK',
+    looping: 'DYNAMIC_CRASH_LOOP',
+    off: 'DYNAMIC_NOT_ENABLED',
+  }[verdict.state as string];
   return {
     host: config.name,
     code: code ?? 'DYNAMIC_NOT_REACHED',

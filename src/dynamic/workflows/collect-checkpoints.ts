@@ -11,13 +11,13 @@ import { readStore } from './read-store.ts';
 
 export interface CollectOptions {
   readonly catalogue: Catalogue;
-  /** Of a kubelet up to 1.23; null: an agent, or what the kubelet is started with. */
+  /** Directory of a kubelet up to 1.23; null: an agent, or the flag of the kubelet. */
   readonly directory: string | null;
-  /** Younger ones are left alone: one that is just made is used by nobody yet. */
+  /** Younger checkpoints are kept, because they may be about to be used. */
   readonly olderThanSeconds: number;
 }
 
-/** Removes the checkpoints of a host that nobody needs: a kubelet up to 1.23 never does, an agent keeps a few. */
+/** Removes unneeded checkpoints of a host: kubelets up to 1.23 never do, and an agent keeps a few. */
 const collect = definePhase<CollectOptions, readonly HostChange[]>({
   name: 'dynamic-gc',
   short: 'Remove unused checkpoints',
@@ -35,7 +35,7 @@ const collect = definePhase<CollectOptions, readonly HostChange[]>({
       ({ uid, resourceVersion }) => ({ kind: 'remove-directory', path: `${checkpoints}/${uid}/${resourceVersion}`, reason }) as const,
     );
   },
-  plan: (changes) => (changes.length === 0 ? { changes, noop: 'every checkpoint is needed, or is young' } : { changes }),
+  plan: (changes) => (changes.length === 0 ? { changes, noop: 'all checkpoints are in use or too recent' } : { changes }),
 });
 
 /** `dynamic gc --host`. */

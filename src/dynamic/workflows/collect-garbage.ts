@@ -15,13 +15,14 @@ import { PUSHED_LABEL } from './push-config.ts';
 export interface GarbageOptions {
   readonly namespace: string;
   readonly now: Date;
-  /** Younger ones may be about to be assigned. */
+  /** Younger ConfigMaps are kept, because they may be about to be assigned. */
   readonly olderThanMs: number;
 }
 
 /**
- * Plans the removal of ConfigMaps that `dynamic push` made and no Node names any more: neither as assigned, nor as what runs, nor as the last known good.
- * @returns oldest name first
+ * Plans the removal of ConfigMaps created by `dynamic push` that no Node names as assigned, active or last
+ * known good.
+ * @returns in order of their names
  */
 export async function planGarbage(cluster: Cluster, { namespace, now, olderThanMs }: GarbageOptions): Promise<readonly ObjectChange[]> {
   const { items } = await cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace }, { labelSelector: `${PUSHED_LABEL}=true` });
@@ -34,11 +35,11 @@ export async function planGarbage(cluster: Cluster, { namespace, now, olderThanM
     .map((object) => ({
       kind: 'delete-object',
       ref: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: object.metadata.name },
-      reason: 'no node is assigned it, runs it or would fall back to it',
+      reason: 'not assigned, active or last known good on any node',
     }));
 }
 
-/** `namespace/name` of every ConfigMap a Node names. */
+/** `namespace/name` of every ConfigMap that a Node names. */
 function namedBy(node: KubeObject): readonly string[] {
   const spec = (node.spec ?? {}) as { readonly configSource?: Json };
   const status = (node.status ?? {}) as { readonly config?: Json };

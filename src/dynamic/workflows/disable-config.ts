@@ -24,12 +24,12 @@ import { healthzOf } from './read-agent.ts';
 
 export interface DisableOptions {
   readonly catalogue: Catalogue;
-  /** By the operator; null: the host has to prove its Node. */
+  /** Named by the operator; null: the host must prove its Node. */
   readonly nodeName: string | null;
   readonly trust: NodeTrust;
-  /** The namespace of node configurations; null: as it was installed. */
+  /** The namespace of node configurations; null: that of the installed agent. */
   readonly namespace: string | null;
-  /** Null: as it was installed. */
+  /** Null: that of the installed agent. */
   readonly programDirectory: string | null;
 }
 
@@ -38,16 +38,16 @@ interface DisableInput {
   readonly remove: AgentRemoveInput;
   readonly nodeName: string | null;
   readonly namespace: string;
-  /** Others have started the kubelet so that it goes on to report. */
+  /** Another drop-in enables the dynamic configuration of the kubelet, which continues to report. */
   readonly keepsReport: boolean;
 }
 
 const stopAgent = changeUnits('agent-stop', 'Stop the agent and let the kubelet unit use only the local configuration');
 
 /**
- * Takes away what `dynamic enable` put there, whichever it was: the kubelet's units are to the byte what they were before, and the kubelet is restarted where it
- * runs something else than its own configuration. The rights of its agent are deleted. The agent's unit, which says how it was installed, goes last: a run that was killed is
- * run again.
+ * Reverts `dynamic enable`: the kubelet's units become byte-for-byte identical to before, and the kubelet is
+ * restarted if it does not run its local configuration. The rights of its agent are deleted. The agent's
+ * unit, which records the installation, is removed last, so that an interrupted run can be repeated.
  */
 export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
   name: 'dynamic disable',
@@ -76,7 +76,7 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
         running: null,
         stopped: AGENT_SERVICE,
         readyUrl: null,
-        kubelet: runsOther ? { when: 'always', reason: 'it returns to its local configuration' } : null,
+        kubelet: runsOther ? { when: 'always', reason: 'returns to its local configuration' } : null,
         health: local === null ? found.health : { ...found.health, url: await healthzOf(context.host, local.path, context.signal) },
         proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local.text },
       },
@@ -101,11 +101,11 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
 }
 
 function staysEnabled(source: string): Warning {
-  const message = `${source} starts the kubelet with --dynamic-config-dir, and is not of dynamic enable: the kubelet goes on to read what its Node is assigned`;
+  const message = `${source}, which dynamic enable did not write, starts the kubelet with --dynamic-config-dir: the kubelet continues to read the assignment of its Node`;
   return { code: 'DYNAMIC_STAYS_ENABLED', message };
 }
 
-/** The agent's unit is the host's word: an account is not deleted for it. */
+/** The agent's unit is a claim of the host, for which nothing of another Node is deleted. */
 function otherNode(installed: string, nodeName: string): Warning {
   const message = `the agent was installed for Node ${printable(installed)}, and this host is ${nodeName}: the rights and the assignment of the other Node are kept`;
   return { code: 'AGENT_OF_ANOTHER_NODE', message };
@@ -115,7 +115,7 @@ function hasDropIn({ unitTexts }: DynamicHost): boolean {
   return unitTexts?.unitFiles.some(({ path }) => path === NATIVE_DROP_IN) === true;
 }
 
-/** What the kubelet is to run afterwards; null where that is not known. */
+/** The local configuration of the kubelet; null if unknown. */
 async function localText(
   { host, signal }: PhaseContext,
   { unitTexts }: DynamicHost,

@@ -38,25 +38,25 @@ import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts'
 
 export interface EnableOptions {
   readonly catalogue: Catalogue;
-  /** Null: by the version of the kubelet. */
+  /** Null: chosen by the version of the kubelet. */
   readonly backend: Backend | null;
-  /** By the operator; null: the host has to prove its Node. */
+  /** Named by the operator; null: the host must prove its Node. */
   readonly nodeName: string | null;
   readonly trust: NodeTrust;
   /** The namespace of node configurations. */
   readonly namespace: string;
   readonly program: {
-    /** Null: there is none to be sent. */
+    /** Null: no program to install. */
     readonly file: LargeFile | null;
     readonly directory: string;
-    /** Node.js on the host; null: found there. */
+    /** Path of Node.js on the host; null: searched on the host. */
     readonly node: string | null;
   };
-  /** Options of `agent` as they were given. */
+  /** Options of `agent` as given on the command line. */
   readonly agentOptions: readonly string[];
-  /** Null: it serves nothing. */
+  /** Null: the agent serves no endpoints. */
   readonly agentAddress: string | null;
-  /** For kubelets up to 1.23. */
+  /** Directory for kubelets up to 1.23. */
   readonly nativeDirectory: string;
 }
 
@@ -71,7 +71,7 @@ interface EnableInput {
   readonly kubelet: ChangeUnitsInput | null;
 }
 
-/** Has the agent run beside the kubelet; the kubelet goes on as it is, and reads the agent's pointer when it is started next. */
+/** Starts the agent. The running kubelet is not restarted; it reads the agent's pointer at its next start. */
 export const startAgent = changeUnits(
   'agent-start',
   'Start the agent and let the kubelet unit read the configuration that the agent selects',
@@ -79,7 +79,7 @@ export const startAgent = changeUnits(
 );
 const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with --dynamic-config-dir');
 
-/** Lets a node be configured from ConfigMaps: by an agent, or up to 1.23 by the kubelet itself. */
+/** Enables the configuration of a node from ConfigMaps: by an agent, or up to 1.23 by the kubelet itself. */
 export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
   name: 'dynamic enable',
   phases: [
@@ -117,7 +117,10 @@ async function isMissing({ host, signal }: PhaseContext, path: string): Promise<
   return (await observe(host, fileFacts([path]), signal)).get(path)?.content === undefined;
 }
 
-/** Whether the directory of the drop-ins is there without the agent: `dynamic disable` removes only what enable made. */
+/**
+ * Whether the drop-in directory existed before the agent: `dynamic disable` removes only a directory created
+ * by enable.
+ */
 async function hasOwnDropInDirectory({ host, signal }: PhaseContext): Promise<boolean> {
   const names = defineFact({ names: { kind: 'list', path: DROP_IN_DIRECTORY } }, (answers) => answers.names as readonly string[] | null);
   const found = await observe(host, combineFacts({ unit: fileFacts([AGENT_UNIT]), names }), signal);
@@ -135,13 +138,17 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
   if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.hint);
   if (place?.kind === 'drop-in' && (await isMissing(context, place.localConfig)))
-    refuse('HOST_FILE_MISSING', `${place.localConfig}: there is no such file, but the kubelet is to read it`, 'Run init or join again');
+    refuse(
+      'HOST_FILE_MISSING',
+      `${place.localConfig}, the local configuration of the kubelet, does not exist`,
+      'Rerun init or join on the host',
+    );
   const kubeconfig = found.flag('kubeconfig') ?? KUBELET_CONF;
   if (await isMissing(context, kubeconfig))
     refuse(
       'NODE_NO_CREDENTIALS',
       `${kubeconfig} does not exist: the agent uses the credential of the kubelet`,
-      'Let the host join the cluster first (init or join)',
+      'Join the host to the cluster first (init or join)',
     );
   const { namespace } = options;
   const shared = agentNamespaceProblem(namespace);
@@ -195,8 +202,8 @@ async function prepareProgram(
     throw new AppError(
       {
         code: 'AGENT_PROGRAM_MISSING',
-        message: 'the agent is one file, and this program runs from its sources',
-        hint: 'Make it with npm run build (or build:sea) and name it with --program dist/kubeletadm-agent.mjs',
+        message: 'the agent is installed as a single file, but this program runs from its sources',
+        hint: 'Build the file with npm run build (or build:sea) and pass it with --program dist/kubeletadm-agent.mjs',
       },
       { exitCode: 2 },
     );
@@ -206,7 +213,7 @@ async function prepareProgram(
     refuse(
       'AGENT_PROGRAM_UNKNOWN',
       'the program is neither the bundle nor an executable',
-      'Name the file that npm run build or build:sea made',
+      'Pass the output of npm run build or npm run build:sea with --program',
     );
     return null;
   }
@@ -215,20 +222,21 @@ async function prepareProgram(
       refuse(
         'AGENT_PROGRAM_OTHER_MACHINE',
         `the program is for ${kind.machine}, the host is ${machine}`,
-        'Name one for that kind of machine, or the bundle, with --program',
+        'Pass an executable for that architecture, or the bundle, with --program',
       );
     return { file, path, command: [path] };
   }
   const found = await observe(host, nodeProgram(node), signal);
   const desired = `Node.js ${OLDEST_NODE.join('.')} or later`;
-  const hint = 'Install it or name it with --node; or build an executable that needs none (npm run build:sea) and name that with --program';
-  if (found === null) refuse('NODE_JS_MISSING', `there is no ${node ?? 'node'} on the host, and the program needs ${desired}`, hint);
+  const hint =
+    'Install Node.js or pass its path with --node; or build an executable that needs no Node.js (npm run build:sea) and pass it with --program';
+  if (found === null) refuse('NODE_JS_MISSING', `${node ?? 'node'} does not exist on the host, and the program needs ${desired}`, hint);
   else if (!isNodeEnough(found.version))
     refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${desired}`, hint);
   return { file, path, command: [found?.path ?? 'node', path] };
 }
 
-/** Node.js on the host, by its absolute path: units have no PATH to speak of. */
+/** Node.js on the host, by its absolute path: systemd units have only a minimal PATH. */
 function nodeProgram(named: string | null) {
   const script =
     'for n in "$@"; do p=$(command -v "$n") && v=$("$p" --version 2>/dev/null </dev/null) && { printf "%s %s\\n" "$p" "$v"; exit 0; }; done; exit 1';
@@ -252,8 +260,8 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
     if (warning !== null) warnings.push(warning);
   }
   if (flags === null || flags.kind === 'impossible') return { input: NOTHING, warnings, refusals };
-  const files = flags.kind === 'there' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
-  const reason = 'it is started with other flags now';
+  const files = flags.kind === 'up-to-date' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
+  const reason = 'flags changed';
   return {
     input: {
       ...NOTHING,

@@ -8,22 +8,23 @@ import { type AssessedNode, eventsByNode } from './read-nodes.ts';
 export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onIssue' | 'longestDelayMs'> {
   readonly signal: AbortSignal;
   readonly backend?: Backend | undefined;
-  /** Only these are sent. */
+  /** Only Nodes with these labels are watched. */
   readonly labelSelector?: string | undefined;
-  /** Nodes were told, at first and whenever one or an Event of one changed. */
+  /** Called after the first read and at each change of a Node or an Event. */
   readonly onChange: () => void;
 }
 
 export interface FollowedNodes {
-  /** What became of the nodes' assignments, as far as it was told until now; null: not all was told yet. */
+  /** The state of the nodes, from the data received so far; null: not complete yet. */
   validate(now: Date): readonly AssessedNode[] | null;
   /** Resolves when the signal was aborted. */
   readonly ended: Promise<unknown>;
 }
 
 /**
- * Follows Nodes and what their kubelets say of changes, by one watch each, until the signal is aborted. Where they may only be listed, they are, about every second.
- * @param names none: all
+ * Watches Nodes and the configuration Events of their kubelets until the signal is aborted. Without the right
+ * to watch, both are listed about every second.
+ * @param names empty: all
  */
 export function followNodes(names: readonly string[], options: FollowNodesOptions): FollowedNodes {
   const { backend, onChange, labelSelector } = options;
@@ -58,7 +59,7 @@ export function followNodes(names: readonly string[], options: FollowNodesOption
           areEventsKnown = true;
           change();
         },
-        // Events only tell since when.
+        // Events are optional: they only show the time of a change.
         onIssue: () => {
           areEventsKnown = true;
           change();

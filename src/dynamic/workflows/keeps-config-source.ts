@@ -6,12 +6,13 @@ import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { parseMinor } from '../../kubelet/catalogue.ts';
 import { sourceDropped } from '../dynamic-problems.ts';
 
-/** The first API server that knows dry runs, and the first whose gate is off unless it is given. */
+/** The first API server with dry runs. */
 const DRY_RUN_MINOR = 13;
 
 /**
- * Whether an API server keeps `spec.configSource`: asked with a dry run, for one that drops the field says yes all the same.
- * @returns the problem, or a warning where it can't be asked
+ * Checks with a dry run that an API server keeps `spec.configSource`: an API server that drops the field
+ * returns 200 as well.
+ * @returns the problem, or a warning if the check is not possible
  */
 export async function keepsConfigSource(
   cluster: Cluster,
@@ -27,7 +28,7 @@ export async function keepsConfigSource(
     return { problem: isKept ? null : sourceDropped(nodeName, cluster.server, version), warning: null };
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN') && !(error instanceof AppError)) throw error;
-    const message = `whether the API server keeps spec.configSource could not be asked: ${error.problems[0]?.message ?? ''}`;
+    const message = `cannot check whether the API server keeps spec.configSource: ${error.problems[0]?.message ?? ''}`;
     return { problem: null, warning: { code: 'DYNAMIC_GATE_UNKNOWN', message } };
   }
 }

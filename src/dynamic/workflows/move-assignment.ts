@@ -6,15 +6,16 @@ import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, parseSourc
 import type { AgentAssignmentInput } from '../phases/agent-assignment.ts';
 import { PUSHED_LABEL } from './push-config.ts';
 
-/** What becomes of the assignment of a node whose agent is to read another namespace. Both null: it stays as it is. */
+/** Effect of a new agent namespace on a node's assignment. Both null: unchanged. */
 export interface AssignmentMove {
   readonly input: AgentAssignmentInput | null;
   readonly refusal: Problem | null;
 }
 
 /**
- * Finds out whether a node is assigned a ConfigMap that its agent may not read. One that `dynamic push` made is copied. Any other is refused: the node itself
- * can write its assignment, and must not obtain a copy of a ConfigMap that it may not read.
+ * Checks whether a node is assigned a ConfigMap that its agent may not read. One created by `dynamic push` is
+ * copied. Any other is refused: the node itself can write its assignment, and must not obtain a copy of a
+ * ConfigMap that it may not read.
  */
 export async function moveAssignment(cluster: Cluster, nodeName: string, namespace: string): Promise<AssignmentMove> {
   const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
@@ -40,7 +41,7 @@ function configMap(cluster: Cluster, { namespace, name }: ConfigSource): Promise
 }
 
 function refuse(nodeName: string, source: ConfigSource, namespace: string): AssignmentMove {
-  const message = `Node ${nodeName} is assigned ${describeSource(source)}, which its agent can't read: it may read ConfigMaps of ${namespace} only`;
-  const hint = `Push the configuration again (kubeletadm dynamic push FILE --namespace ${namespace}), run kubeletadm dynamic reset ${nodeName}, enable the agent again and assign what push printed`;
+  const message = `Node ${nodeName} is assigned ${describeSource(source)}, but its agent may read ConfigMaps of namespace ${namespace} only`;
+  const hint = `Push the configuration again (kubeletadm dynamic push FILE --namespace ${namespace}), run kubeletadm dynamic reset ${nodeName}, rerun dynamic enable and assign the ConfigMap that push printed`;
   return { input: null, refusal: { code: 'AGENT_NAMESPACE_OTHER', message, hint } };
 }

@@ -1,11 +1,11 @@
 import { type FollowNodesOptions, followNodes } from './follow-nodes.ts';
 import { type AssessedNode, assessNodes } from './read-nodes.ts';
 
-/** Nodes under way, as they are now. */
+/** The current state of the nodes of a rollout. */
 export interface NodeFeed {
   /**
-   * Nodes of these names that are gone are not among them.
-   * @throws AppError what keeps them from being told, for as long as it does
+   * Returns the nodes; deleted ones are missing.
+   * @throws AppError as long as the nodes cannot be read
    */
   read(): Promise<readonly AssessedNode[]>;
   close(): Promise<void>;
@@ -13,14 +13,15 @@ export interface NodeFeed {
 
 export type NodeFeedOptions = Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>;
 
-/** Whoever waits wants to hear soon that the API server is back. */
+/** Limit of the retry delay, so that a recovered API server is noticed soon. */
 const LONGEST_DELAY_MS = 5_000;
-/** A watch that ends or may not be made is followed by a list: only when that fails as well nothing is told. */
+/** After a failed watch the nodes are listed: only a second failure means that the nodes cannot be read. */
 const FAILURES_BY_KIND = 2;
 
 /**
- * Opens a feed of nodes: read once, then followed by a watch, so that reading them costs the API server nothing.
- * @throws AppError NODE_NOT_FOUND (exit code 2), what the first reading throws
+ * Opens a feed of nodes. The nodes are read once and then watched, so that reading the feed causes no
+ * requests.
+ * @throws AppError NODE_NOT_FOUND (exit code 2), and the errors of the first read
  */
 export async function openNodeFeed(names: readonly string[], options: NodeFeedOptions): Promise<NodeFeed> {
   const { cluster, clock, backend, signal } = options;
@@ -44,7 +45,7 @@ export async function openNodeFeed(names: readonly string[], options: NodeFeedOp
   let followed = follow(options.labelSelector, widening.signal);
   let isByLabel = options.labelSelector !== undefined;
 
-  /** A node that lost its label is still there. */
+  /** A node that lost its label still exists. */
   const widenFor = async (validated: readonly AssessedNode[]): Promise<boolean> => {
     if (!isByLabel || validated.length === names.length) return false;
     const existing = new Set(validated.map(({ config }) => config.name));
@@ -66,7 +67,7 @@ export async function openNodeFeed(names: readonly string[], options: NodeFeedOp
         first = null;
         return validated;
       }
-      // Nothing was told yet.
+      // The watch has delivered nothing yet.
       return first ?? (await assessNodes(cluster, names, { now: clock.now(), backend }));
     },
     close: async () => {

@@ -25,14 +25,14 @@ import { healthzOf } from './read-agent.ts';
 export interface DynamicHostOptions {
   readonly catalogue: Catalogue;
   readonly backend: Backend | null;
-  /** By the operator; null: the host has to prove its Node. */
+  /** Named by the operator; null: the host must prove its Node. */
   readonly nodeName: string | null;
   readonly trust: NodeTrust;
-  /** What is put there needs its Node; what is taken away does not. */
+  /** An installation requires the Node to exist; a removal does not. */
   readonly needsNode: boolean;
 }
 
-/** A host whose kubelet is to be configured from the cluster, or is not any more. */
+/** A host whose dynamic configuration is to be enabled or disabled. */
 export interface DynamicHost {
   readonly backend: Backend;
   readonly minor: Minor;
@@ -42,23 +42,23 @@ export interface DynamicHost {
   /** `uname -m`. */
   readonly machine: string | null;
   readonly unitTexts: UnitTexts | null;
-  /** What its kubelet has in force, by its file and its flags; null: that can't be read. */
+  /** The kubelet's configuration from its file and flags; null: unreadable. */
   readonly config: JsonObject | null;
-  /** Of the kubelet that runs, or of the next one. */
+  /** Flag of the running kubelet, or of the next one. */
   flag(name: string): string | undefined;
-  /** Whether the kubelet that runs was started with a flag. */
+  /** Whether the running kubelet was started with a flag. */
   runsWith(name: string): boolean;
-  /** The payload of an agent that the kubelet was started with; null: its own configuration. */
+  /** The agent's payload that the kubelet was started with; null: the local configuration. */
   readonly payload: string | null;
   readonly health: HealthTarget;
   readonly proof: ChangeUnitsInput['proof'];
-  /** Why nothing can be done there. */
+  /** Reasons to change nothing on the host. */
   readonly refusals: readonly Problem[];
 }
 
 const HEALTH_MS = 120_000;
 
-/** Looks at a host and its Node. */
+/** Observes a host and its Node. */
 export async function observeDynamicHost(context: PhaseContext, options: DynamicHostOptions): Promise<DynamicHost> {
   const { host, signal, cluster } = context;
   const observed = await observeKubeletFlags(host, options.catalogue, signal);
@@ -74,14 +74,15 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
   const refusals: Problem[] = [];
   const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host: host.name, code, message, hint });
   if (os.uid !== null && os.uid !== 0)
-    refuse('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or let the user use sudo');
-  if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd does not run there', 'The kubelet has to be a unit of systemd');
-  else if (unitTexts === null) refuse('KUBELET_UNIT_MISSING', 'there is no unit kubelet.service', 'Make it a node with init or join');
+    refuse('IsPrivilegedUser', 'the user on the host is not root', 'Connect as root, or use privilege escalation (sudo)');
+  if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd is not running on the host', 'Run the kubelet as a systemd unit');
+  else if (unitTexts === null)
+    refuse('KUBELET_UNIT_MISSING', 'the unit kubelet.service does not exist', 'Join the host to the cluster with init or join');
   if (backend === 'native' && minor > LAST_DYNAMIC_MINOR)
     refuse(
       'DYNAMIC_NOT_NATIVE',
-      `its kubelet ${observed.version} has no dynamic configuration of its own, kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have`,
-      'Leave --backend out',
+      `kubelet ${observed.version} has no dynamic configuration of its own; only kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have`,
+      'Omit --backend',
     );
   refusals.push(...identified.refusals);
   if (nodeName !== null && cluster !== null && identified.node === null && options.needsNode)

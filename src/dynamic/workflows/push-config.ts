@@ -10,19 +10,19 @@ import { appendHash } from '../config-map-hash.ts';
 import { payloadDiffers } from '../dynamic-problems.ts';
 import { readNodes } from './read-nodes.ts';
 
-/** Marks ConfigMaps made by `dynamic push`; `dynamic gc` deletes no others. */
+/** Label of ConfigMaps created by `dynamic push`; `dynamic gc` deletes no others. */
 export const PUSHED_LABEL = 'kubeletadm.dev/dynamic-config';
 
 export interface PushInput {
   readonly namespace: string;
-  /** Without the hash. */
+  /** Name without the hash. */
   readonly name: string;
   readonly key: string;
   readonly text: string;
-  /** Files the payload names relatively: by key. */
+  /** Files that the payload names by relative paths, by key. */
   readonly beside: Readonly<Record<string, string>>;
   readonly appendHash: boolean;
-  /** Content of an existing ConfigMap may be replaced, whoever uses it. */
+  /** Allow replacing the content of an existing ConfigMap, even if nodes use it. */
   readonly inPlace: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface PushPlan {
   readonly plan: PhasePlan;
 }
 
-/** The ConfigMap of a payload: named as kubectl names it, and immutable where the name says what is in it. */
+/** The ConfigMap of a payload, with kubectl's naming; immutable if the name contains the hash. */
 function pushedConfigMap({ namespace, name, key, text, beside, appendHash: hashed }: PushInput): KubeObject {
   const data = { ...beside, [key]: text };
   const metadata = { name: hashed ? appendHash({ name, data }) : name, namespace, labels: { [PUSHED_LABEL]: 'true' } };
@@ -39,10 +39,10 @@ function pushedConfigMap({ namespace, name, key, text, beside, appendHash: hashe
 }
 
 /**
- * Plans what makes a ConfigMap of a payload. One that is there with the same data is left alone, labels too: any write restarts its nodes. The namespace of node
- * configurations is created where it is missing; any other has to exist.
- * @param cluster null: it counts as empty
- * @throws AppError DYNAMIC_PAYLOAD_DIFFERS (exit code 2) when one of that name holds something else
+ * Plans the ConfigMap of a payload. An existing one with the same data is not changed, not even its labels:
+ * any write restarts its nodes. A missing namespace of node configurations is created; any other must exist.
+ * @param cluster null: treated as an empty cluster
+ * @throws AppError DYNAMIC_PAYLOAD_DIFFERS (exit code 2) if a ConfigMap of that name has other content
  */
 export async function planPush(cluster: Cluster | null, input: PushInput): Promise<PushPlan> {
   const object = pushedConfigMap(input);
@@ -54,19 +54,16 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
     return {
       source,
       plan: {
-        changes: [
-          ...(await missingNamespace(cluster, input.namespace)),
-          { kind: 'create-object', object, reason: 'there is no such payload yet' },
-        ],
+        changes: [...(await missingNamespace(cluster, input.namespace)), { kind: 'create-object', object, reason: 'does not exist' }],
       },
     };
   if (jsonEqual(before.data ?? {}, object.data ?? {}) && Object.keys((before.binaryData as object) ?? {}).length === 0) {
     const mutable = {
       code: 'DYNAMIC_PAYLOAD_MUTABLE',
-      message: `${where} is not immutable: any write to it, a label too, restarts all its nodes`,
+      message: `${where} is not immutable: any write, even of a label, restarts all nodes that use it`,
     };
     const warnings = input.appendHash && before.immutable !== true ? [mutable] : [];
-    return { source, plan: { changes: [], noop: `ConfigMap ${where} holds exactly this`, warnings } };
+    return { source, plan: { changes: [], noop: `ConfigMap ${where} is up to date`, warnings } };
   }
   const users = (await readNodes(cluster, [])).filter(
     (node) =>
@@ -79,7 +76,7 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
       before.immutable === true,
     );
   const reason =
-    users.length === 0 ? 'its content changed' : `its content changed; ${users.map((node) => node.name).join(', ')} restart at once`;
+    users.length === 0 ? 'content changed' : `content changed; ${users.map((node) => node.name).join(', ')} restart at the same time`;
   const changed = { ...before, data: object.data ?? {} };
   return { source, plan: { changes: [{ kind: 'update-object', object: changed, before, reason }] } };
 }
@@ -90,7 +87,7 @@ async function missingNamespace(cluster: Cluster | null, namespace: string): Pro
   return found === null ? [createNamespace(namespace)] : [];
 }
 
-/** Applies what `planPush` planned. @throws what the API server says */
+/** Applies the plan of `planPush`. @throws the errors of the API server */
 export async function applyPush(cluster: Cluster, { plan }: PushPlan): Promise<void> {
   for (const change of plan.changes)
     if (change.kind === 'create-object' || change.kind === 'update-object') await applyClusterChange(cluster, change);

@@ -21,11 +21,14 @@ export interface ReadAgent {
   readonly reading: AgentReading;
   readonly kubeletVersion: string;
   readonly nodeName: string | null;
-  /** Where the kubelet that runs, or the next one, answers. */
+  /** Healthz URL of the running kubelet, or of the next one. */
   readonly healthzUrl: string | null;
 }
 
-/** Where a kubelet with this configuration file answers; as by default where it can't be read. Null: nowhere. */
+/**
+ * Healthz URL of a kubelet with this configuration file; the default if the file cannot be read. Null:
+ * disabled.
+ */
 export async function healthzOf(host: Host, path: string | null, signal?: AbortSignal): Promise<string | null> {
   const text = path === null ? '' : ((await observe(host, fileFacts([path]), signal)).get(path)?.content ?? '');
   const root = parseSource(text, path ?? '').documents[0]?.root ?? null;
@@ -33,7 +36,6 @@ export async function healthzOf(host: Host, path: string | null, signal?: AbortS
   return healthzUrl(isJsonObject(value) ? value : {});
 }
 
-/** Whether an agent was installed there. */
 export async function hasAgent(host: Host, signal?: AbortSignal): Promise<boolean> {
   const facts = combineFacts({
     files: fileFacts([AGENT_UNIT]),
@@ -44,12 +46,12 @@ export async function hasAgent(host: Host, signal?: AbortSignal): Promise<boolea
 }
 
 /**
- * Reads what an agent keeps on its host, and what runs there. Nothing is changed.
+ * Reads the files of an agent and the running processes on its host. Nothing is changed.
  * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED
  */
 export async function readAgent(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ReadAgent> {
   const stored = await checkpointStore(host, AGENT_DIRECTORY).load(signal);
-  // What the kubelet is to read may be gone: that is what is looked for.
+  // The kubelet's configuration file may be missing: that is one of the findings.
   const observed = await observeKubeletFlags(host, catalogue, signal);
   const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
   const url = await healthzOf(host, flag('config') ?? null, signal);

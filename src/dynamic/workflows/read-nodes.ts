@@ -6,7 +6,7 @@ import { CONFIG_EVENT_REASON, type ConfigEvent, type ConfigHistoryEntry, readCon
 import { noSuchNode } from '../dynamic-problems.ts';
 import { type Backend, type NodeConfig, readNodeConfig } from '../node-config.ts';
 
-/** A Node's dynamic configuration, and what became of it. */
+/** A Node's dynamic configuration and its assessment. */
 export interface AssessedNode {
   readonly config: NodeConfig;
   readonly verdict: ConfigVerdict;
@@ -15,8 +15,8 @@ export interface AssessedNode {
 const NODES = { apiVersion: 'v1', kind: 'Node' };
 
 /**
- * The Nodes of these names, in that order; without names all.
- * @throws AppError NODE_NOT_FOUND (exit code 2), one problem a name
+ * Reads the Nodes of these names, in that order; without names all.
+ * @throws AppError NODE_NOT_FOUND (exit code 2), one problem per name
  */
 export async function readNodes(cluster: Cluster, names: readonly string[], chosen?: Backend): Promise<readonly NodeConfig[]> {
   if (names.length === 0) {
@@ -33,7 +33,7 @@ export async function readNodes(cluster: Cluster, names: readonly string[], chos
   return nodes.flatMap((node) => (node === null ? [] : [readNodeConfig(node, chosen)]));
 }
 
-/** More of them are asked for at once: one answer in place of many. */
+/** Above this number the nodes are listed in one request. */
 const MOST_ALONE = 10;
 
 async function findNodes(cluster: Cluster, names: readonly string[]): Promise<readonly (KubeObject | null)[]> {
@@ -43,7 +43,10 @@ async function findNodes(cluster: Cluster, names: readonly string[]): Promise<re
   return names.map((name) => byName.get(name) ?? null);
 }
 
-/** What kubelets have said of changes, oldest first, by node. None where Events may not be read: API servers keep them for an hour. */
+/**
+ * Reads the configuration Events by node, oldest first. Empty without the right to read Events. API servers
+ * keep Events for an hour.
+ */
 async function readConfigEvents(cluster: Cluster, node?: string): Promise<ReadonlyMap<string, readonly ConfigEvent[]>> {
   const about = node === undefined ? '' : `,involvedObject.name=${node}`;
   try {
@@ -56,7 +59,7 @@ async function readConfigEvents(cluster: Cluster, node?: string): Promise<Readon
   }
 }
 
-/** What kubelets have said of changes, oldest first, by node. */
+/** Groups configuration Events by node, oldest first. */
 export function eventsByNode(items: readonly KubeObject[]): ReadonlyMap<string, readonly ConfigEvent[]> {
   const found = new Map<string, ConfigEvent[]>();
   for (const item of items) {
@@ -68,14 +71,14 @@ export function eventsByNode(items: readonly KubeObject[]): ReadonlyMap<string, 
   return found;
 }
 
-/** What became of a node's configuration, oldest first, as far as the API server remembers. */
+/** Reads the configuration history of a node, oldest first, as far as the API server keeps Events. */
 export async function readConfigHistory(cluster: Cluster, node: string): Promise<readonly ConfigHistoryEntry[]> {
   const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${node}`;
   const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' }, { fieldSelector });
   return items.flatMap((item) => readHistoryEntry(item) ?? []).sort((a, b) => a.at.getTime() - b.at.getTime());
 }
 
-/** Nodes with what became of their assignments. */
+/** Reads and assesses Nodes. */
 export async function assessNodes(
   cluster: Cluster,
   names: readonly string[],

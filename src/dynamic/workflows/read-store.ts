@@ -17,11 +17,11 @@ import { validatePayload } from '../validate-payload.ts';
 
 export interface ReadStoreOptions {
   readonly catalogue: Catalogue;
-  /** Default: what the kubelet is started with. */
+  /** Null: the value of the kubelet's flag. */
   readonly directory: string | null;
-  /** How far back deaths of the kubelet count; default two minutes. */
+  /** Period in which failures of the kubelet count; default two minutes. */
   readonly journalSeconds?: number;
-  /** Where checkpoints are compared with their ConfigMaps; null: they are not. */
+  /** Cluster for comparing checkpoints with their ConfigMaps; null: no comparison. */
   readonly cluster?: Cluster | null;
   readonly signal?: AbortSignal;
 }
@@ -30,13 +30,14 @@ export interface ReadStore {
   readonly reading: StoreReading;
   readonly kubeletVersion: string;
   readonly nodeName: string | null;
-  /** `--config`; null: it is started without. */
+  /** `--config`; null: not set. */
   readonly configFile: string | null;
 }
 
 /**
- * Reads what a kubelet up to 1.23 keeps of its dynamic configuration. Nothing is changed.
- * @throws AppError DYNAMIC_NOT_ENABLED (exit code 3) when it is started without `--dynamic-config-dir`, KUBELET_MISSING, KUBELET_UNSUPPORTED
+ * Reads the dynamic configuration store of a kubelet up to 1.23. Nothing is changed.
+ * @throws AppError DYNAMIC_NOT_ENABLED (exit code 3) if the kubelet runs without `--dynamic-config-dir`,
+ *   KUBELET_MISSING, KUBELET_UNSUPPORTED
  */
 export async function readStore(
   host: Host,
@@ -93,7 +94,7 @@ function notEnabled(host: string, version: string, minor: Minor): AppError {
   return new AppError({ host, code: 'DYNAMIC_NOT_ENABLED', message, hint }, { exitCode: 3 });
 }
 
-/** The names in directories; none for what is not there. */
+/** The names in directories; empty for a missing directory. */
 function listFact(paths: readonly string[]) {
   const queries: Record<string, FactQuery> = Object.fromEntries(paths.map((path) => [path, { kind: 'list', path } as const]));
   return defineFact(
@@ -120,7 +121,7 @@ async function readCheckpoints(
   };
 }
 
-/** Problems of the payload a meta file names; none where it names none. */
+/** Errors of the payload that a meta file names; empty if it names none. */
 async function readPayload(
   host: Host,
   file: FileFact | null,
@@ -137,7 +138,7 @@ async function readPayload(
   return problems.filter(({ severity }) => severity !== 'warning');
 }
 
-/** Compares the checkpoint that a meta file names, file by file, with the version of the ConfigMap that it was made of. */
+/** Compares the checkpoint that a meta file names, file by file, with the same version of its ConfigMap. */
 async function compareCheckpoint(
   host: Host,
   file: FileFact | null,
@@ -146,7 +147,7 @@ async function compareCheckpoint(
 ): Promise<CheckpointComparison> {
   const unknown = (why: string): CheckpointComparison => ({ kind: 'unknown', why });
   const meta = file?.type === 'file' ? parseMetaFile(file.content ?? '') : null;
-  if (meta?.kind !== 'source' || !staysInStore(meta.identity)) return unknown('the meta file names no ConfigMap');
+  if (meta?.kind !== 'source' || !staysInStore(meta.identity)) return unknown('the meta file does not name a ConfigMap');
   if (cluster === null) return unknown('no kubeconfig was given');
   const { namespace, name, uid, resourceVersion } = meta.identity;
   const where = `ConfigMap ${namespace}/${name}`;
@@ -159,10 +160,10 @@ async function compareCheckpoint(
   }
   if (found === null) return unknown(`${where} does not exist`);
   const { metadata, immutable, data = {} } = found;
-  if (metadata.uid !== uid) return unknown(`${where} was deleted and created again`);
-  // Labels of an immutable ConfigMap may change, its data may not.
+  if (metadata.uid !== uid) return unknown(`${where} was deleted and re-created`);
+  // The labels of an immutable ConfigMap can change, its data cannot.
   if (metadata.resourceVersion !== resourceVersion && immutable !== true)
-    return unknown(`${where} has changed since: its resourceVersion is ${metadata.resourceVersion ?? ''}`);
+    return unknown(`${where} has changed: its resourceVersion is now ${metadata.resourceVersion ?? ''}`);
   const checkpoint = nativeCheckpointDirectory(directory, meta.identity);
   const desired = Object.entries(data as Readonly<Record<string, string>>).filter(([key]) => isConfigMapKey(key));
   const texts = await observe(host, fileFacts(desired.map(([key]) => `${checkpoint}/${key}`)), signal);
@@ -171,7 +172,7 @@ async function compareCheckpoint(
     const text = texts.get(path)?.content;
     if (text === content) continue;
     const [is, should] = [Buffer.byteLength(text ?? ''), Buffer.byteLength(content)];
-    const why = text === undefined ? 'is missing' : is === should ? 'differs' : `differs: it has ${is} of ${should} bytes`;
+    const why = text === undefined ? 'is missing' : is === should ? 'differs' : `differs: ${is} of ${should} bytes`;
     return { kind: 'torn', path, why: `${why} (key ${key} of ${where}, which is intact)` };
   }
   return { kind: 'equal' };

@@ -16,7 +16,7 @@ import { type ReadStore, readStore } from './read-store.ts';
 
 export interface RepairOptions {
   readonly catalogue: Catalogue;
-  /** Of a kubelet up to 1.23; null: an agent, or what the kubelet is started with. */
+  /** Directory of a kubelet up to 1.23; null: an agent, or the flag of the kubelet. */
   readonly directory: string | null;
 }
 
@@ -28,16 +28,16 @@ interface RepairInput {
 const STORE_NAME = 'dynamic-repair';
 const AGENT_NAME = 'agent-repair';
 const HEALTHY_MS = 60_000;
-/** A kubelet reads its assignment 10 to 12 s after its start, and restarts when that is another. */
+/** A kubelet reads its assignment 10 to 12 s after its start and restarts if the assignment differs. */
 const SYNC_MS = 15_000;
-/** One that takes something it can't run with has died by then. */
+/** A kubelet that cannot run with its configuration has failed by then. */
 const RESTART_MS = 15_000;
-/** An agent reads its state when it is started. */
+/** Time for an agent to read its state after its start. */
 const AGENT_SETTLE_MS = 8_000;
 
 type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUrl: string | null };
 
-/** Gets back a kubelet up to 1.23 that does not stay up with what it was assigned. */
+/** Repairs a kubelet up to 1.23 that crashes with its assigned configuration. */
 const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
   name: STORE_NAME,
   short: 'Start the kubelet with its last known good configuration, or with its local one',
@@ -85,7 +85,7 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
   },
 });
 
-/** Gets a kubelet back whose agent is down or can't help it, and the agent with it. */
+/** Repairs an unhealthy kubelet whose agent is down or cannot repair it, and starts the agent. */
 const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
   name: AGENT_NAME,
   short: 'Start an unhealthy kubelet with its local configuration, and start the agent',
@@ -102,7 +102,7 @@ const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
   },
 });
 
-/** `dynamic inspect --repair`: by the lock of the host, as everything that changes it. */
+/** `dynamic inspect --repair`, under the host lock like every workflow with changes. */
 export const repairWorkflow: Workflow<RepairOptions, RepairInput> = {
   name: 'dynamic inspect --repair',
   phases: [selectPhase(repairStore, (input) => input.store), selectPhase(repairAgent, (input) => input.agent)],
@@ -113,7 +113,10 @@ export const repairWorkflow: Workflow<RepairOptions, RepairInput> = {
   },
 };
 
-/** A kubelet reads its assignment ten seconds after it is started: it must not be what it died of. */
+/**
+ * Refuses while the crashing configuration is still assigned: the kubelet reads its assignment ten seconds
+ * after its start.
+ */
 async function prepareStore(context: PhaseContext, options: RepairOptions): Promise<Prepared<RepairInput>> {
   const { host, cluster, signal } = context;
   const prepared = (warnings: readonly Warning[], refusals: readonly Problem[]): Prepared<RepairInput> => ({
@@ -124,31 +127,31 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
   const { reading, nodeName } = await readStore(host, { ...options, cluster, ...(signal === undefined ? {} : { signal }) });
   const report = reportStore(reading);
   const { assigned } = report;
-  // One that is damaged is to be taken again.
+  // A damaged checkpoint must be downloaded again.
   const isDownloaded = damagedCheckpoints(reading, report).includes('assigned');
   if (assigned.kind !== 'source' || report.starts !== 'assigned' || isDownloaded || !report.isLooping) return prepared([], []);
   if (cluster === null || nodeName === null) {
-    const message = `make sure that the Node is not assigned ${describeIdentity(assigned.identity)} any more, or the kubelet takes it again in ten seconds (--kubeconfig looks)`;
+    const message = `make sure that ${describeIdentity(assigned.identity)} is no longer assigned to the Node, otherwise the kubelet uses it again after ten seconds (checked with --kubeconfig)`;
     return prepared([{ code: 'DYNAMIC_STILL_ASSIGNED', message }], []);
   }
   const [node] = await readNodes(cluster, [nodeName], 'native');
   if (node === undefined || !sameSource(node.source.source, assigned.identity)) return prepared([], []);
-  const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would take it again in ten seconds`;
+  const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would use it again after ten seconds`;
   return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName) }]);
 }
 
 function tookAgain(host: string, identity: ConfigIdentity, nodeName: string | null): Problem {
-  const message = `the kubelet came back, and took ${describeIdentity(identity)} again: its Node is still assigned that`;
+  const message = `the kubelet started, but uses ${describeIdentity(identity)} again, which is still assigned to its Node`;
   return { host, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName ?? 'NODE') };
 }
 
 function diedAgain(host: string, failure: KubeletFailure | null): Problem {
-  const message = `the kubelet came back, and died again${failure === null ? '' : `: ${failure.cause}`}`;
+  const message = `the kubelet started, but failed again${failure === null ? '' : `: ${failure.cause}`}`;
   return { host, code: 'DYNAMIC_CRASH_LOOP', message, hint: failure?.hint ?? 'See journalctl -u kubelet' };
 }
 
 function resetFirst(nodeName: string): string {
-  return `Run dynamic reset ${nodeName} --wait none, or assign another, first`;
+  return `Run kubeletadm dynamic reset ${nodeName} --wait none, or assign another ConfigMap, first`;
 }
 
 function isOf({ assigned }: StoreReport, identity: ConfigIdentity): boolean {
@@ -158,7 +161,7 @@ function isOf({ assigned }: StoreReport, identity: ConfigIdentity): boolean {
 function planned(changes: PhasePlan['changes'], findings: readonly Problem[] = []): PhasePlan {
   if (changes.length > 0) return { changes };
   const broken = findings.filter(({ severity }) => severity !== 'warning').map(formatProblem);
-  return { changes, noop: broken.length === 0 ? 'nothing is broken there' : `not repaired: ${broken.join('; ')}` };
+  return { changes, noop: broken.length === 0 ? 'no repair needed' : `not repaired: ${broken.join('; ')}` };
 }
 
 function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): void {
@@ -167,6 +170,6 @@ function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): voi
 }
 
 function reportDone({ host, reporter }: PhaseContext, phase: string): void {
-  const message = 'the kubelet is back; dynamic status shows what it makes of its assignment';
+  const message = 'the kubelet is healthy again; see dynamic status for its assignment';
   reporter.report({ level: 'info', code: 'DYNAMIC_REPAIRED', host: host.name, phase, message });
 }

@@ -10,89 +10,94 @@ import { applyAssignment, planAssignment } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './node-feed.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
-/** A node, and what it is to be assigned; null: nothing. */
+/** A node and its new assignment; null: none. */
 export interface RolloutTarget {
   readonly name: string;
   readonly desired: ConfigSource | null;
-  /** What it is assigned now, unless it is assigned `wanted` already: with anything else it is left alone. Absent: whatever it has. */
+  /**
+   * Required current assignment, unless `desired` is assigned already: a node with another one is not
+   * changed. Absent: any.
+   */
   readonly expected?: ConfigSource | null | undefined;
 }
 
 export interface RolloutBatch {
-  /** From 1. */
+  /** Starting at 1. */
   readonly number: number;
   readonly names: readonly string[];
   readonly isCanary: boolean;
-  /** Nodes of the rollout that were down already. */
+  /** Nodes of the rollout that are already unavailable. */
   readonly down: readonly string[];
 }
 
 export interface RolloutOptions {
   readonly clock: Clock;
-  /** From 0 up to 1. */
+  /** From 0 to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** The operator, as the Nodes are to name the assignment. */
+  /** Author of the assignment, recorded on the Nodes. */
   readonly by: string;
   readonly backend?: Backend | undefined;
-  /** What the nodes have in common, so that others need not be told of. */
+  /** Labels common to the nodes, which limit the watch. */
   readonly labelSelector?: string | undefined;
   readonly rules: AssignRules;
   readonly until: Goal['until'];
-  /** How long a node may take. */
+  /** Maximum time per node. */
   readonly timeoutMs: number;
-  /** How long a node has to stay there, and Ready, before it counts. */
+  /** Time that a node must remain updated and Ready before it counts as updated. */
   readonly minReadyMs: number;
-  /** Called, and waited for, before a node is assigned something. */
+  /** Called and awaited before a node is assigned a source. */
   readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
   readonly listener?: RolloutListener;
 }
 
-/** Told as it happens. */
+/** Callbacks for the progress of a rollout. */
 export interface RolloutListener {
   batch?(batch: RolloutBatch): void;
-  /** `isNew` is false where it was assigned this already. */
+  /** `isNew` is false if the node already had the assignment. */
   assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
-  /** At each change of the state of a node under way. */
+  /** Called at each state change of a node in progress. */
   state?(node: AssessedNode): void;
   ended?(outcome: RolloutOutcome): void;
-  /** No node may be begun because these are down. */
+  /** No node can start because these are unavailable. */
   blocked?(down: readonly string[]): void;
-  /** The API server can't be asked now; null: it can again. */
+  /** The API server is unreachable; null: reachable again. */
   issue?(error: AppError | null): void;
   progress?(nodes: readonly RolloutOutcome[]): void;
 }
 
-/** A node as it is now, or was left. */
+/** The current or final state of a node. */
 export interface RolloutOutcome {
   readonly name: string;
-  /** What it was to be assigned; null: nothing. */
+  /** The new assignment; null: none. */
   readonly desired: ConfigSource | null;
   readonly stage: RolloutStage;
   readonly validated: AssessedNode;
-  /** What kept it from being assigned anything. */
+  /** The error that prevented an assignment. */
   readonly error: AppError | null;
-  /** It was assigned something by this run. */
+  /** This run changed its assignment. */
   readonly isTouched: boolean;
 }
 
 export interface RolloutResult {
   /** In the order of the targets. */
   readonly outcomes: readonly RolloutOutcome[];
-  /** Nodes that are down, and kept others from being begun. */
+  /** Unavailable nodes that prevented the start of others. */
   readonly blocked: readonly string[];
 }
 
 const POLL_MS = 1_000;
-/** A kubelet up to 1.23 notices a change of its assignment within 12 s, and sends an Event before it restarts. */
+/** A kubelet up to 1.23 notices a new assignment within 12 s and sends an Event before it restarts. */
 const NOTICE_MS = 20_000;
-/** So many nodes are judged as often as that; more of them less often. */
+/** Number of nodes assessed per interval; more nodes lengthen the interval. */
 const NODES_PER_POLL = 250;
 
 /**
- * Assigns nodes what they are to have, batch by batch, and watches each until it is there, is lost or has had its time. Nodes that are there already are left
- * alone; what an earlier run began is waited for. A node that goes back after it was there has failed.
- * @throws what reading the nodes throws; an API server that does not answer is asked again for as long as a node may take
+ * Assigns nodes batch by batch, and watches each until it is updated, failed or timed out. Nodes that are up
+ * to date are not changed; a rollout in progress from an earlier run is continued. A node that is rolled back
+ * after its update has failed.
+ * @throws the errors of reading the nodes; an unreachable API server is retried for at most the time of a
+ *   node
  */
 export async function rollOut(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutOptions): Promise<RolloutResult> {
   const { clock, random, signal, backend, labelSelector } = options;
@@ -112,18 +117,21 @@ interface Member {
   error: AppError | null;
   isTouched: boolean;
   beganAt: number;
-  /** It was down when it was begun. */
+  /** The node was unavailable when it was started. */
   wasDown: boolean;
-  /** Its status showed what is wanted before the assignment was changed to that: until the kubelet had the time to take the previous one, it proves nothing. */
+  /**
+   * The status already showed the desired source before the assignment was changed to it: it proves nothing
+   * until the kubelet had time to use the previous assignment.
+   */
   wasShown: boolean;
-  /** Since when it is there without a break. */
-  existingSince: number | null;
-  /** What it was assigned when the rollout first read it. */
+  /** Time since which the node is updated without interruption. */
+  updatedSince: number | null;
+  /** The assignment at the first read. */
   readonly initial: ConfigSource | null;
-  /** A Node read with a smaller version is older than the assignment; null: nothing was changed. */
+  /** A Node with a smaller resourceVersion was read before the assignment; null: not assigned by this run. */
   keptVersion: number | null;
   reported: string;
-  /** Its Node was deleted meanwhile. */
+  /** The Node was deleted during the rollout. */
   isGone: boolean;
 }
 
@@ -160,7 +168,7 @@ class Rollout {
         case 'stop':
           return { outcomes: this.#outcomes(), blocked: [] };
         case 'blocked':
-          // Before anything is touched nobody has to wait to hear it.
+          // Before the first change, waiting has no benefit.
           if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= timeoutMs)
             return { outcomes: this.#outcomes(), blocked: step.down };
           if (this.#blockedSince === null) listener?.blocked?.(step.down);
@@ -218,14 +226,14 @@ class Rollout {
         this.#end(member, 'replaced');
         return;
       }
-      // Nobody knows what became of a request without an answer.
+      // The result of a request without a response is unknown.
       member.isTouched = !isAppError(error, 'CLUSTER_FORBIDDEN') && !isAppError(error, 'CLUSTER_INVALID');
       member.error = error;
       this.#end(member, 'failed');
       return;
     }
     member.isTouched = change !== null;
-    member.stage = 'under-way';
+    member.stage = 'in-progress';
     member.wasDown = !config.isReady;
     member.wasShown = change !== null && config.backend === 'native' && sameSource(config.status?.assigned ?? null, desired);
     member.beganAt = this.#now();
@@ -237,7 +245,7 @@ class Rollout {
     return planAssignment(config, desired, { by, at: clock.now() });
   }
 
-  #end(member: Member, stage: 'passed' | 'failed' | 'unreached' | 'replaced'): void {
+  #end(member: Member, stage: 'updated' | 'failed' | 'unreachable' | 'replaced'): void {
     member.stage = stage;
     this.#options.listener?.ended?.(outcomeOf(member));
   }
@@ -257,7 +265,7 @@ class Rollout {
     }
   }
 
-  /** Null: the API server does not answer now. */
+  /** Null: the API server is unreachable. */
   async #read(): Promise<readonly AssessedNode[] | null> {
     const { listener, timeoutMs } = this.#options;
     try {
@@ -274,10 +282,10 @@ class Rollout {
     }
   }
 
-  /** A Node was deleted: nobody waits for it, and it does not count as down. */
+  /** Handles a deleted Node: the rollout does not wait for it, and it does not count as unavailable. */
   #lose(member: Member): void {
     member.isGone = true;
-    if (member.stage === 'waiting' || member.stage === 'under-way') this.#end(member, 'unreached');
+    if (member.stage === 'waiting' || member.stage === 'in-progress') this.#end(member, 'unreachable');
   }
 
   #newMember(target: RolloutTarget, validated: AssessedNode): Member {
@@ -292,7 +300,7 @@ class Rollout {
       beganAt: now,
       wasDown: !config.isReady,
       wasShown,
-      existingSince: null,
+      updatedSince: null,
       initial: config.source.source,
       keptVersion: null,
       reported: '',
@@ -301,10 +309,10 @@ class Rollout {
     const stage = (): RolloutStage => {
       if (this.#plan(config, target.desired) !== null)
         return target.expected !== undefined && !sameSource(config.source.source, target.expected) ? 'replaced' : 'waiting';
-      if (wasShown) return 'under-way';
-      if (runsDesired(config, verdict, this.#goal(target))) return 'passed';
-      if (assessProgress(config, verdict, this.#goal(target), 0) === 'lost') return 'failed';
-      return config.isReady ? 'under-way' : 'waiting';
+      if (wasShown) return 'in-progress';
+      if (runsDesired(config, verdict, this.#goal(target))) return 'updated';
+      if (assessProgress(config, verdict, this.#goal(target), 0) === 'failed') return 'failed';
+      return config.isReady ? 'in-progress' : 'waiting';
     };
     const started: Member = { ...member, stage: stage() };
     if (started.stage !== 'waiting' && started.stage !== 'replaced') this.#options.listener?.assigned?.(target.name, target.desired, false);
@@ -323,44 +331,47 @@ class Rollout {
     }
     if (member.stage === 'waiting') return;
     const { state } = validated.verdict;
-    if (member.stage === 'under-way' && member.reported !== state) {
+    if (member.stage === 'in-progress' && member.reported !== state) {
       member.reported = state;
       listener?.state?.(validated);
     }
     const now = this.#now();
     const progress = assessProgress(validated.config, validated.verdict, this.#goal(member.target), now - member.beganAt);
-    if (progress === 'there') member.existingSince ??= now;
-    else member.existingSince = null;
-    const exists = member.existingSince !== null && now - member.existingSince >= minReadyMs;
-    const isLate = progress !== 'there' && now - member.beganAt >= timeoutMs;
-    // What was there may still go back.
-    if (progress === 'lost' && (member.stage === 'under-way' || member.stage === 'passed')) this.#end(member, 'failed');
-    else if (member.stage === 'under-way' && exists) this.#end(member, 'passed');
-    else if (member.stage === 'under-way' && isLate) this.#end(member, member.wasDown ? 'unreached' : 'failed');
+    if (progress === 'updated') member.updatedSince ??= now;
+    else member.updatedSince = null;
+    const exists = member.updatedSince !== null && now - member.updatedSince >= minReadyMs;
+    const isLate = progress !== 'updated' && now - member.beganAt >= timeoutMs;
+    // An updated node may still be rolled back.
+    if (progress === 'failed' && (member.stage === 'in-progress' || member.stage === 'updated')) this.#end(member, 'failed');
+    else if (member.stage === 'in-progress' && exists) this.#end(member, 'updated');
+    else if (member.stage === 'in-progress' && isLate) this.#end(member, member.wasDown ? 'unreachable' : 'failed');
   }
 }
 
-/** Whether somebody else has changed the assignment of a node since the rollout read it, or made it. */
+/** Whether another client has changed the assignment of a node since the rollout read or changed it. */
 function isReplaced({ stage, target, validated, initial, keptVersion }: Member): boolean {
   const { source, resourceVersion } = validated.config;
   if (source.issue === null && sameSource(source.source, target.desired)) return false;
   if (stage === 'waiting') return !sameSource(source.source, initial);
   // The watch may lag behind the rollout's own assignment.
   if (keptVersion !== null && Number(resourceVersion) < keptVersion) return false;
-  return stage === 'under-way' || stage === 'passed';
+  return stage === 'in-progress' || stage === 'updated';
 }
 
-/** Whether somebody assigned this a moment ago, and the kubelet has not restarted since: what its status shows may be from before. */
+/**
+ * Whether the source was assigned recently, and the kubelet has not restarted since: its status may be from
+ * an earlier assignment.
+ */
 function isJustAssigned({ config, verdict }: AssessedNode, desired: ConfigSource | null, now: number): boolean {
   const at = config.assigner?.at?.getTime() ?? Number.NEGATIVE_INFINITY;
   if (config.backend !== 'native' || config.status === null || !sameSource(config.status.assigned, desired)) return false;
   return Math.abs(now - at) < NOTICE_MS && (verdict.since === null || verdict.since.getTime() < at);
 }
 
-/** A verdict from a status that was reported before the assignment. */
+/** Replaces the verdict of a status from before the assignment. */
 function unproven(node: AssessedNode): AssessedNode {
   if (!['trial', 'good', 'local'].includes(node.verdict.state)) return node;
-  const why = 'the reported status is from before this assignment: the kubelet may just be restarting to use the previous one';
+  const why = 'the reported status is older than this assignment: the kubelet may be restarting to use the previous one';
   return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
 }
 

@@ -10,26 +10,36 @@ import { appendHash } from '../config-map-hash.ts';
 /** Marks the ConfigMaps in which rollouts record the previous assignments of nodes. */
 export const ROLLOUT_LABEL = 'kubeletadm.dev/rollout';
 
-/** What nodes were assigned before; null: nothing. */
+/** The previous assignments by node; null: none. */
 export type PreviousAssignments = ReadonlyMap<string, ConfigSource | null>;
 
-/** The previous assignments of the nodes of one rollout, kept in the cluster: any host can resume the rollout, or revert it. */
+/**
+ * The previous assignments of the nodes of a rollout, recorded in the cluster, so that any host can resume or
+ * revert the rollout.
+ */
 export interface RolloutRecord {
-  /** What an earlier run of the same rollout recorded and did not finish. */
+  /** Assignments that an interrupted run of the same rollout recorded. */
   readonly inherited: PreviousAssignments;
-  /** Resolves when the previous assignment of a node is recorded. @throws AppError what the API server says */
+  /**
+   * Resolves when the previous assignment of a node is recorded.
+   * @throws AppError the errors of the API server
+   */
   began(node: string, previous: ConfigSource | null): Promise<void>;
-  /** Removes what is recorded of nodes whose rollout is finished; the ConfigMap with the last. @throws AppError what the API server says */
+  /**
+   * Removes the records of finished nodes, and the ConfigMap with the last one.
+   * @throws AppError the errors of the API server
+   */
   finished(nodes: readonly string[]): Promise<void>;
 }
 
 const LOCAL = 'local';
 
 /**
- * Opens the record of a rollout: a ConfigMap in the namespace of the agents, which nodes can read and not write. A record on the Node itself could be forged by the
- * node, and a revert would give the node access to any ConfigMap.
- * @param wanted what the rollout assigns; null: nothing
- * @throws AppError what the API server says to reading it; a missing one is created with the first node
+ * Opens the record of a rollout: a ConfigMap in the agents' namespace, which nodes can read but not write. A
+ * record on the Node itself could be forged by the node, and a revert would then grant the node access to any
+ * ConfigMap.
+ * @param desired assignment of the rollout; null: none
+ * @throws AppError the errors of reading it; a missing record is created with the first node
  */
 export async function openRolloutRecord(
   cluster: Cluster,
@@ -37,7 +47,8 @@ export async function openRolloutRecord(
   { by, now }: { readonly by: string; readonly now: () => Date },
 ): Promise<RolloutRecord> {
   const what = desired === null ? LOCAL : describeSource(desired);
-  const name = appendHash({ name: 'rollout', data: { desired: what } });
+  // The member name is part of the hash: runs of other versions must find the same ConfigMap.
+  const name = appendHash({ name: 'rollout', data: { wanted: what } });
   const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name };
   const found = await cluster.get(ref);
   const create = async (data: Readonly<Record<string, string>>): Promise<void> => {
@@ -61,7 +72,7 @@ export async function openRolloutRecord(
       if (!(await unlessExists(create(data)))) await patch();
     }
   };
-  // One after the other: writes of one object at the same time are refused as conflicts.
+  // Sequential, because concurrent writes of one object fail with conflicts.
   let last: Promise<unknown> = Promise.resolve();
   return {
     inherited: new Map(Object.entries(dataOf(found)).flatMap(readPrevious)),
@@ -80,7 +91,7 @@ export async function openRolloutRecord(
   };
 }
 
-/** False: another rollout was faster. */
+/** Returns false if another rollout created the object first. */
 async function unlessExists(creation: Promise<unknown>): Promise<boolean> {
   try {
     await creation;

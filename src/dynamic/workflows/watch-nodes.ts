@@ -2,15 +2,18 @@ import { type FollowNodesOptions, followNodes } from './follow-nodes.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
 export interface WatchNodesOptions extends Omit<FollowNodesOptions, 'onChange'> {
-  /** What became of the nodes' assignments: at first, whenever a Node or an Event changed, and now and then, for a loop shows by nothing being said. */
+  /**
+   * Called after the first read, at each change of a Node or an Event, and at intervals, because a crash loop
+   * causes no change.
+   */
   readonly onNodes: (nodes: readonly AssessedNode[]) => void;
 }
 
 const POLL_AGAIN_MS = 10_000;
 
 /**
- * Tells of Nodes until the signal is aborted.
- * @param names none: all
+ * Watches Nodes until the signal is aborted.
+ * @param names empty: all
  */
 export async function watchNodes(names: readonly string[], { onNodes, ...options }: WatchNodesOptions): Promise<void> {
   const { clock, signal } = options;

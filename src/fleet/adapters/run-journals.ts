@@ -6,8 +6,9 @@ import { encodeEntry, readJournal } from '../journal.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
 
 /**
- * Journals in `$XDG_STATE_HOME/kubeletadm/runs`, by default below `~/.local/state`. Files are for their owner alone.
- * @param env XDG_STATE_HOME counts when it is absolute, as the XDG specification says
+ * Journals in `$XDG_STATE_HOME/kubeletadm/runs`, by default below `~/.local/state`. Files are for their owner
+ * alone.
+ * @param env an absolute XDG_STATE_HOME is honoured, as specified by XDG
  */
 export function localRunJournals(env: Readonly<Record<string, string | undefined>>): RunJournals {
   const { XDG_STATE_HOME: state = '' } = env;
@@ -43,7 +44,10 @@ async function begin(directory: string, started: Date): Promise<RunJournal> {
 
 type File = Awaited<ReturnType<typeof open>>;
 
-/** Entries that come while the disk is busy go together with the next write: a thousand hosts do not take a thousand turns. */
+/**
+ * Entries that arrive during a write are written together next: a thousand hosts do not cause a thousand
+ * writes.
+ */
 function journalOver(path: string, file: File): RunJournal {
   let pending = '';
   let next: Promise<void> | null = null;
@@ -87,6 +91,6 @@ async function syncDirectory(directory: string): Promise<void> {
 
 function unwritable(path: string, cause: unknown): AppError {
   const message = `the journal of the run cannot be written to ${path}: ${(cause as Error).message}`;
-  const hint = 'Free some space, or name another directory with XDG_STATE_HOME';
+  const hint = 'Free disk space, or set another directory with XDG_STATE_HOME';
   return new AppError({ code: 'JOURNAL_UNWRITABLE', message, hint }, { exitCode: 2, cause });
 }

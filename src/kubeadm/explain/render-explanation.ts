@@ -191,7 +191,7 @@ const DEPRECATIONS: { readonly [D in FlagDeprecation]: string } = {
 const LIVE_CHANGES: { readonly [L in LiveChange]: string } = {
   safe: 'safe: requires only a kubelet restart',
   drain: 'drain: drain the node first',
-  'restart-pods': 'restart-pods: running Pods keep the old value',
+  'new-pods-only': 'new-pods-only: running Pods keep the old value',
   unsafe: 'unsafe: may disconnect the node or lose its state',
 };
 

@@ -21,7 +21,7 @@ export interface NativeFlagsOptions {
 
 export type NativeFlags =
   /** Others already configured these flags. */
-  | { readonly kind: 'there' }
+  | { readonly kind: 'up-to-date' }
   | { readonly kind: 'drop-in'; readonly text: string }
   | { readonly kind: 'impossible'; readonly why: string; readonly hint: string };
 
@@ -42,7 +42,7 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
   const isSet = (found: Parameters<typeof lastFlag>[0]): boolean =>
     lastFlag(found, 'dynamic-config-dir')?.value === directory && (!gated || gateOf(found) === true);
   const hasDirectory = (lastFlag(words, 'dynamic-config-dir')?.value ?? '') !== '';
-  if (hasDirectory && (!gated || gateOf(words) === true) && restarts) return { kind: 'there' };
+  if (hasDirectory && (!gated || gateOf(words) === true) && restarts) return { kind: 'up-to-date' };
   const flags = [`--dynamic-config-dir=${directory}`, ...(gated ? [`--feature-gates=${GATE}=true`] : [])].join(' ');
   const restart = restarts ? '' : 'Restart=always\n';
   const text = `# Written by kubeletadm: where the kubelet keeps configurations from the cluster.\n[Service]\n${restart}ExecStart=\nExecStart=${command} ${flags}\n`;

@@ -2,15 +2,15 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import type { Minor } from '../catalogue.ts';
 import type { FeatureGates } from '../feature-gates.ts';
 
-/** What a default may depend on. */
+/** Input of a conditional default. */
 export interface DefaultFacts {
-  /** As written, before any default. */
+  /** As written, before defaulting. */
   readonly config: JsonObject;
   readonly minor: Minor;
   readonly gates: FeatureGates;
 }
 
-/** @returns the value the field gets; undefined to leave it unset */
+/** @returns the value of the field; undefined: unset */
 export type ConditionalDefault = (facts: DefaultFacts, usual: Json) => Json | undefined;
 
 /**
@@ -34,7 +34,7 @@ export const CONDITIONAL_DEFAULTS: ReadonlyMap<string, ConditionalDefault> = new
 /** The first minor with `maxParallelImagePulls`. */
 const PARALLEL_PULLS_SINCE: Minor = 27;
 
-/** Numbers beyond 53 bits are texts. */
+/** Numbers beyond 53 bits are strings. */
 function isNumberAtLeast(value: Json | undefined, least: number): value is number | string {
   return (typeof value === 'number' || typeof value === 'string') && Number(value) >= least;
 }

@@ -5,26 +5,29 @@ import { type FeatureGates, resolveFeatureGates } from '../feature-gates.ts';
 import { CONDITIONAL_DEFAULTS } from './conditional-defaults.ts';
 
 export interface DefaultsOptions {
-  /** The minor of the kubelet whose defaults are filled in. */
+  /** Minor of the kubelet's defaults. */
   readonly minor: Minor;
   readonly catalogue: Catalogue;
-  /** As resolved from `featureGates` of the configuration; computed where it is not given. */
+  /** Gates resolved from the configuration's `featureGates`; computed if omitted. */
   readonly gates?: FeatureGates;
 }
 
 /**
- * The configuration of a kubelet whose file says nothing: all defaults of its minor, with apiVersion and kind. What defaulting leaves unset
- * is not there. (`evictionHard` of 1.26 and later is filled in by the running kubelet, see `defaultEvictionHard`.)
+ * The configuration of a kubelet with an empty file: all defaults of its minor, with apiVersion and kind.
+ * Fields unset by defaulting are missing. (The running kubelet sets `evictionHard` of 1.26 and later, see
+ * `defaultEvictionHard`.)
  */
 export function defaultKubeletConfiguration(minor: Minor, catalogue: Catalogue): JsonObject {
   return fillKubeletDefaults({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND }, { minor, catalogue });
 }
 
 /**
- * Fills in defaults where the kubelet does: in pointers and lists that are absent, and in other fields also in place of an explicit zero.
- * @param config as `decodeKubeletConfiguration` gives it; it is not changed
- * @returns a new object; what was given keeps its place, defaults come after it
- * @see kubernetes/kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go (1.20 to 1.36) SetDefaults_KubeletConfiguration
+ * Fills in defaults as the kubelet does: in absent pointers and lists, and in other fields also for an
+ * explicit zero.
+ * @param config result of `decodeKubeletConfiguration`; not changed
+ * @returns a new object; given fields keep their order, defaults follow
+ * @see kubernetes/kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go (1.20 to 1.36)
+ *   SetDefaults_KubeletConfiguration
  */
 export function fillKubeletDefaults(config: JsonObject, { minor, catalogue, gates }: DefaultsOptions): JsonObject {
   const draft = copyObjects(config);
@@ -37,7 +40,7 @@ export function fillKubeletDefaults(config: JsonObject, { minor, catalogue, gate
   return draft;
 }
 
-/** `featureGates` of a configuration; what is no boolean is left out. */
+/** `featureGates` of a configuration; values other than booleans are omitted. */
 export function gatesOf(config: JsonObject): Readonly<Record<string, boolean>> {
   const given = config.featureGates;
   if (!isJsonObject(given)) return {};
@@ -53,7 +56,7 @@ interface Defaulted {
 
 const defaultedByMinor = new WeakMap<Catalogue, Map<Minor, readonly Defaulted[]>>();
 
-/** The fields with a default, those that have a condition too. */
+/** The fields with a default, including conditional ones. */
 function defaultedFields(catalogue: Catalogue, minor: Minor): readonly Defaulted[] {
   const byMinor = defaultedByMinor.get(catalogue) ?? new Map<Minor, readonly Defaulted[]>();
   defaultedByMinor.set(catalogue, byMinor);
@@ -68,7 +71,7 @@ function defaultedFields(catalogue: Catalogue, minor: Minor): readonly Defaulted
   return fields;
 }
 
-/** `logging.flushFrequency` was a number of nanoseconds at first, its default the same. */
+/** `logging.flushFrequency` was a number of nanoseconds first, and so was its default. */
 function inItsType(field: Field): Field {
   return field.type === 'int64' && field.default === '5s' ? { ...field, default: 5_000_000_000 } : field;
 }
@@ -89,15 +92,15 @@ function fill(draft: Draft, path: readonly string[], field: Field, value: Json):
   if (given === undefined || given === null || (!field.pointer && isZero(given)) || ALWAYS_REPLACED.has(field.path)) object[name] = value;
 }
 
-/** Their condition looks at what was given and says what it becomes. */
+/** Fields whose condition also changes given values. */
 const ALWAYS_REPLACED: ReadonlySet<string> = new Set(['podPidsLimit']);
 
-/** Lists and maps are replaced only where they are absent: an empty one says something. */
+/** Lists and maps get defaults only if absent: an empty one is a value. */
 function isZero(value: Json): boolean {
   return value === '' || value === 0 || value === '0s' || value === '0' || value === false;
 }
 
-/** Objects are copied as far down as defaults may reach; lists are shared. */
+/** Copies objects as deep as defaults may be set; lists are shared. */
 function copyObjects(object: JsonObject): Draft {
   const draft: Draft = Object.create(null);
   for (const key of Object.keys(object)) {

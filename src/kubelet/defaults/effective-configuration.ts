@@ -3,12 +3,16 @@ import type { Minor } from '../catalogue.ts';
 import { defaultEvictionHard } from './default-eviction.ts';
 import { type DefaultsOptions, fillKubeletDefaults } from './default-kubelet-configuration.ts';
 
-/** The first minor that fills in hard eviction thresholds after it has read its configuration, not by defaulting. */
+/**
+ * The first minor that sets hard eviction thresholds after reading its configuration instead of by
+ * defaulting.
+ */
 const EVICTION_FILLED_SINCE: Minor = 26;
 
 /**
- * What is in force in a kubelet that runs with this configuration file: its defaults, and the hard eviction thresholds it fills in after them.
- * @param config as `decodeKubeletConfiguration` gives it
+ * The effective configuration of a kubelet with this file: with defaults, and with the hard eviction
+ * thresholds set after defaulting.
+ * @param config result of `decodeKubeletConfiguration`
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go loadConfigFile (1.26 to 1.36)
  */
 export function effectiveConfiguration(config: JsonObject, options: DefaultsOptions): JsonObject {

@@ -8,18 +8,18 @@ import { classifyChanges, worstLiveChange } from '../validate/classify-changes.t
 
 /** One side of a comparison. */
 export interface ConfigSide {
-  /** As the user named it. */
+  /** Name given by the user. */
   readonly name: string;
-  /** The kubelet that reads it: its defaults count where the configuration says nothing. */
+  /** Minor of the reading kubelet, for the defaults. */
   readonly minor: Minor;
-  /** As `decodeKubeletConfiguration` gives it. */
+  /** Result of `decodeKubeletConfiguration`. */
   readonly config: JsonObject;
 }
 
-/** A value in force; `undefined` is unset. */
+/** An effective value; `undefined` is unset. */
 export interface SideValue {
   readonly value: Json | undefined;
-  /** It is what that kubelet has when the configuration says nothing. */
+  /** The value is the default of that kubelet. */
   readonly isDefault: boolean;
 }
 
@@ -27,10 +27,10 @@ export interface FieldDifference {
   readonly path: string;
   readonly before: SideValue;
   readonly after: SideValue;
-  /** What going from the one to the other does to a running node. */
+  /** Impact of the change on a running node. */
   readonly class: LiveChange;
   readonly reason: string;
-  /** It belongs to one machine: nodes differ in it rightly. */
+  /** Host-specific: differences between nodes are expected. */
   readonly nodeSpecific: boolean;
 }
 
@@ -40,8 +40,8 @@ export interface ConfigDiff {
 }
 
 /**
- * Compares what two configurations put in force: defaults of each side's kubelet count, durations and quantities are compared by value.
- * A field that only the newer of two kubelets has is compared with its default there.
+ * Compares two effective configurations: with the defaults of each side's kubelet, and durations and
+ * quantities by value. A field that only the newer kubelet has is compared with its default there.
  */
 export function diffConfigs(a: ConfigSide, b: ConfigSide, catalogue: Catalogue): ConfigDiff {
   const minor = Math.max(a.minor, b.minor);
@@ -68,7 +68,7 @@ export function diffConfigs(a: ConfigSide, b: ConfigSide, catalogue: Catalogue):
 
 const GATES = 'featureGates[';
 
-/** A gate nobody sets has its default; null for what is no gate of that minor. */
+/** An unset gate has its default; null for an unknown gate of that minor. */
 function gateValue(path: string, value: Json | undefined, minor: Minor, catalogue: Catalogue): SideValue | null {
   const gate = path.startsWith(GATES) ? catalogue.gate(path.slice(GATES.length, -1), minor) : null;
   return gate === null ? null : { value: value ?? gate.default, isDefault: (value ?? gate.default) === gate.default };

@@ -4,13 +4,17 @@ import { inlineValue } from '../../codec/inline-value.ts';
 import { formatMinor } from '../catalogue.ts';
 import type { ConfigDiff, ConfigSide, FieldDifference, SideValue } from './diff-configs.ts';
 
-/** A comparison as a table, the worst of what a change would do below it. */
+/** Renders a comparison as a table with the highest impact below. */
 export function renderDiff({ differences, worst }: ConfigDiff, a: ConfigSide, b: ConfigSide): string {
   const sides = `${a.name} (kubelet ${formatMinor(a.minor)}) and ${b.name} (kubelet ${formatMinor(b.minor)})`;
   if (worst === null) return `${sides}: no difference in force\n`;
   const rows = differences.map((one) => [one.path, sideText(one.before), sideText(one.after), classText(one)]);
   const count = differences.length === 1 ? '1 field differs' : `${differences.length} fields differ`;
-  return joinLines([...renderTable([['FIELD', a.name, b.name, 'LIVE CHANGE'], ...rows]), '', `${sides}: ${count}; the worst is ${worst}`]);
+  return joinLines([
+    ...renderTable([['FIELD', a.name, b.name, 'LIVE CHANGE'], ...rows]),
+    '',
+    `${sides}: ${count}; highest impact: ${worst}`,
+  ]);
 }
 
 function sideText({ value, isDefault }: SideValue): string {
@@ -18,10 +22,10 @@ function sideText({ value, isDefault }: SideValue): string {
 }
 
 function classText(difference: FieldDifference): string {
-  return `${difference.class}: ${difference.reason}${difference.nodeSpecific ? ' (belongs to one machine)' : ''}`;
+  return `${difference.class}: ${difference.reason}${difference.nodeSpecific ? ' (host-specific)' : ''}`;
 }
 
-/** A comparison for machines; an unset value is left out. */
+/** A comparison as a document; unset values are omitted. */
 export function diffDocument({ differences, worst }: ConfigDiff, a: ConfigSide, b: ConfigSide): object {
   return {
     before: { name: a.name, kubernetesVersion: formatMinor(a.minor) },

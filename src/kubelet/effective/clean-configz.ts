@@ -8,25 +8,26 @@ import { kubeletConfigurationType } from '../type.ts';
 import { deprecatedFields } from '../validate/deprecation-rules.ts';
 
 export interface CleanConfigz {
-  /** What may be shared by all nodes. */
+  /** Fields that all nodes can share. */
   readonly shared: JsonObject;
-  /** What belongs to this machine. */
+  /** Host-specific fields. */
   readonly own: JsonObject;
-  /** Fields whose values the kubelet does not tell. */
+  /** Fields whose values configz hides. */
   readonly masked: readonly string[];
 }
 
 export interface CleanOptions {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
-  /** Leave out what the kubelet would have anyway. */
+  /** Omit values equal to the kubelet's defaults. */
   readonly withoutDefaults: boolean;
 }
 
 /**
- * Makes a configuration file out of what a running kubelet has in force. A payload made of configz as it is would freeze defaults and carry one machine's
- * values to all. Deprecated fields are left out: they have no effect, or the next versions refuse them.
- * @param config as `readConfigz` gives it
+ * Converts the running configuration of a kubelet into a configuration file. Unfiltered configz as a payload
+ * would freeze defaults and copy host-specific values to all nodes. Deprecated fields are omitted, because
+ * they have no effect or later versions reject them.
+ * @param config result of `readConfigz`
  * @returns without apiVersion and kind
  */
 export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefaults }: CleanOptions): CleanConfigz {
@@ -56,7 +57,7 @@ function hasMask(value: Json | undefined): boolean {
   return isJsonObject(value) && Object.values(value).some((list) => Array.isArray(list) && list.includes(MASK));
 }
 
-/** Maps are one value: a part of `evictionHard` says something else than the whole. */
+/** Maps are compared as a whole: a part of `evictionHard` means something else than the complete map. */
 function dropDefaults(config: JsonObject, defaults: JsonObject, type: ObjectNode): JsonObject {
   const entries = Object.entries(config).flatMap(([name, value]): [string, Json][] => {
     const field = type.fields.get(name);

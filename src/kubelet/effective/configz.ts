@@ -5,10 +5,10 @@ import type { Catalogue, Minor } from '../catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
 
 /**
- * Reads what a kubelet answers at `/configz`: the configuration in force, defaults and flags included.
- * @param answer `{"kubeletconfig": {...}}`; the kind and version it leaves out are added
+ * Parses a response of `/configz`: the effective configuration including defaults and flags.
+ * @param answer `{"kubeletconfig": {...}}`; the omitted kind and version are added
  * @param node for messages
- * @returns as `decodeKubeletConfiguration` gives it; what that minor does not know is left out
+ * @returns result of `decodeKubeletConfiguration`, without fields unknown to the minor
  * @throws AppError CONFIGZ_INVALID
  */
 export function readConfigz(
@@ -17,11 +17,11 @@ export function readConfigz(
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
 ): JsonObject {
   const config = answer.kubeletconfig;
-  if (!isJsonObject(config)) throw invalid(node, 'there is no member kubeletconfig');
+  if (!isJsonObject(config)) throw invalid(node, 'the member kubeletconfig is missing');
   const text = JSON.stringify({ ...config, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND });
   const { documents, problems } = parseSource(text, 'configz');
   const document = documents[0];
-  if (document === undefined || problems.length > 0) throw invalid(node, problems[0]?.message ?? 'it is empty');
+  if (document === undefined || problems.length > 0) throw invalid(node, problems[0]?.message ?? 'empty response');
   const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax: 'json' });
   const error = decoded.problems.find(({ severity }) => severity !== 'warning');
   if (error !== undefined) throw invalid(node, `${error.path ?? ''}: ${error.message}`);
@@ -29,5 +29,5 @@ export function readConfigz(
 }
 
 function invalid(node: string, why: string): AppError {
-  return new AppError({ host: `node/${node}`, code: 'CONFIGZ_INVALID', message: `its configz can't be read: ${why}` });
+  return new AppError({ host: `node/${node}`, code: 'CONFIGZ_INVALID', message: `cannot read its configz: ${why}` });
 }

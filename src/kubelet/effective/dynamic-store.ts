@@ -5,7 +5,7 @@ import type { Minor } from '../catalogue.ts';
 /** The last minor with dynamic configuration from a ConfigMap. */
 export const LAST_DYNAMIC_MINOR: Minor = 23;
 
-/** Which checkpoint a kubelet was assigned. */
+/** The checkpoint assigned to a kubelet. */
 export interface AssignedCheckpoint {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -14,19 +14,19 @@ export interface AssignedCheckpoint {
   readonly configMap: string;
 }
 
-/** Where a kubelet writes down what it was assigned. */
+/** The file in which a kubelet records its assignment. */
 export function assignedFile(dynamicConfigDir: string): string {
   return `${trimTrailing(dynamicConfigDir, '/')}/store/meta/assigned`;
 }
 
-/** The payload of a checkpoint. */
+/** The payload file of a checkpoint. */
 export function checkpointFile(dynamicConfigDir: string, { uid, resourceVersion, key }: AssignedCheckpoint): string {
   return `${trimTrailing(dynamicConfigDir, '/')}/store/checkpoints/${uid}/${resourceVersion}/${key}`;
 }
 
 /**
- * Reads `store/meta/assigned` of a kubelet up to 1.23.
- * @returns null when it is empty (the local configuration counts) or can't be read
+ * Parses `store/meta/assigned` of a kubelet up to 1.23.
+ * @returns null if empty (the local configuration) or invalid
  */
 export function parseAssigned(text: string): AssignedCheckpoint | null {
   const { documents, problems } = parseSource(text, 'assigned');
@@ -35,7 +35,7 @@ export function parseAssigned(text: string): AssignedCheckpoint | null {
   if (problems.length > 0 || source === null) return null;
   const member = (name: string): string => textOf(source, name);
   const [uid, resourceVersion, key] = [member('uid'), member('resourceVersion'), member('kubeletConfigKey')];
-  // They become part of a path.
+  // These values become parts of a path.
   if (![uid, resourceVersion, key].every((part) => /^[-._a-zA-Z0-9]+$/.test(part) && !/^\.\.?$/.test(part))) return null;
   return { uid, resourceVersion, key, configMap: `${member('namespace')}/${member('name')}` };
 }

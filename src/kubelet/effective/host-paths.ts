@@ -3,7 +3,9 @@ import type { Minor } from '../catalogue.ts';
 import { setAt } from '../kubeadm-defaults.ts';
 import { textAt } from '../validate/values.ts';
 
-/** Fields with a path, and the first minor that reads a relative one as beside the file. */
+/**
+ * Fields with a path, and the first minor that resolves a relative path against the directory of the file.
+ */
 const PATH_FIELDS: readonly (readonly [string, Minor])[] = [
   ['staticPodPath', 0],
   ['authentication.x509.clientCAFile', 0],
@@ -15,8 +17,8 @@ const PATH_FIELDS: readonly (readonly [string, Minor])[] = [
 ];
 
 /**
- * A configuration with the paths a file gives relatively made absolute, as the kubelet does when it loads the file.
- * @param file the file's absolute path
+ * Makes the relative paths of a configuration absolute, as the kubelet does when it loads the file.
+ * @param file absolute path of the file
  * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig/configfiles (1.20 to 1.36)
  */
 export function resolveRelativePaths(config: JsonObject, file: string, minor: Minor): JsonObject {
@@ -29,13 +31,16 @@ export function resolveRelativePaths(config: JsonObject, file: string, minor: Mi
   }, config);
 }
 
-/** Tells whether a value is a path that a file of this minor has beside itself, where a flag has it below the kubelet's working directory. */
+/**
+ * Whether a path is resolved against the directory of the file in this minor, but as a flag against the
+ * kubelet's working directory.
+ */
 export function isRelativePath(path: string, value: Json, minor: Minor): boolean {
   const since = PATH_FIELDS.find(([field]) => field === path)?.[1];
   return since !== undefined && minor >= since && typeof value === 'string' && value !== '' && !value.startsWith('/');
 }
 
-/** Without `.`, `..` and double slashes, as Go's path/filepath.Clean. */
+/** Removes `.`, `..` and double slashes, like Go's path/filepath.Clean. */
 function cleanPath(path: string): string {
   const steps: string[] = [];
   for (const step of path.split('/')) {

@@ -7,19 +7,19 @@ import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '..
 import { classifyChanges } from '../validate/classify-changes.ts';
 import type { HostText } from './running-config.ts';
 
-/** What one layer said about a field. */
+/** The value of a field in one layer. */
 export interface LayerWord {
   readonly layer: LayerName | 'configz';
   /** `/var/lib/kubelet/config.yaml:12`, `--max-pods, KUBELET_EXTRA_ARGS in /etc/default/kubelet`. */
   readonly source: string;
-  /** Left out: the layer took the field out. */
+  /** Omitted: the layer removed the field. */
   readonly value?: Json;
 }
 
-/** The value of a field in force, and why. */
+/** The effective value of a field with its origin. */
 export interface ExplainedField extends LayerWord {
   readonly path: string;
-  /** What layers below said, the last one first. */
+  /** Overridden values, the last one first. */
   readonly lost: readonly LayerWord[];
 }
 
@@ -27,11 +27,11 @@ export interface ExplainedFlag {
   readonly name: string;
   readonly value: string;
   readonly source: string;
-  /** The field it sets; null when there is only the flag. */
+  /** The corresponding field; null: none. */
   readonly field: string | null;
 }
 
-/** Something that is not as it looks. */
+/** A difference between disk, running kubelet and configz. */
 export interface Disagreement {
   readonly code: 'NOT_RESTARTED' | 'NEEDS_RELOAD' | 'VERSION_REPLACED' | 'CONFIGZ_DIFFERS' | 'INSTANCE_CONFIG_DIFFERS' | 'PASSED_OVER';
   readonly message: string;
@@ -42,14 +42,14 @@ export interface Disagreement {
 export interface NodeExplanation {
   readonly node: string;
   readonly kubernetesVersion: string;
-  /** Null where none runs, or where only the API server was asked. */
+  /** Null: not running, or only the API server was queried. */
   readonly process: { readonly pid: number; readonly startedAt: string | null } | null;
   readonly fields: readonly ExplainedField[];
   readonly flags: readonly ExplainedFlag[];
   readonly disagreements: readonly Disagreement[];
 }
 
-/** The fields of a layered configuration, with what each layer said. */
+/** The fields of a layered configuration with their history. */
 export function explainLayers({ config, history }: LayeredConfig): readonly ExplainedField[] {
   return [...leavesOf(config).keys()].sort().flatMap((path): ExplainedField[] => {
     const steps = history.get(path) ?? [];
@@ -63,14 +63,14 @@ function wordOf({ origin, value }: FieldStep): LayerWord {
   return { layer: origin.layer, source: origin.source, ...(value === undefined ? {} : { value }) };
 }
 
-/** Picks one field, with all below it; `[x]` and `.x` mean the same. Empty when there is none. */
+/** Selects a field and its members; `[x]` and `.x` are equivalent. Empty if not found. */
 export function selectFields(fields: readonly ExplainedField[], name: string): readonly ExplainedField[] {
   const dotted = (path: string): string => path.replaceAll('[', '.').replaceAll(']', '');
   const desired = dotted(name);
   return fields.filter(({ path }) => dotted(path) === desired || dotted(path).startsWith(`${desired}.`));
 }
 
-/** What a host's disk and its running kubelet are compared by. */
+/** Input of the comparison of a host's disk with its running kubelet. */
 export interface DriftInput {
   readonly flags: readonly { readonly name: string; readonly value: string }[];
   readonly diskFlags: readonly { readonly name: string; readonly value: string; readonly source: string }[] | null;
@@ -80,24 +80,24 @@ export interface DriftInput {
   readonly diskVersion: string | null;
 }
 
-/** Where the disk says something that the running kubelet has not read. */
+/** Differences between the disk and the running kubelet. */
 export function findDrift(input: DriftInput): readonly Disagreement[] {
   const { flags, diskFlags, files, unit, runningVersion, diskVersion } = input;
   const found: Disagreement[] = [];
   if (runningVersion !== null && diskVersion !== null && runningVersion !== diskVersion) {
-    const message = `the kubelet that runs is ${runningVersion}, the program on disk is ${diskVersion}: replaced, not restarted`;
+    const message = `the running kubelet is ${runningVersion}, the program on disk is ${diskVersion}: replaced, not restarted`;
     found.push({ code: 'VERSION_REPLACED', message });
   }
   const startedAt = unit?.startedAt ?? null;
   for (const { path, modifiedAt } of files) {
     if (startedAt !== null && modifiedAt !== null && modifiedAt > startedAt)
-      found.push({ code: 'NOT_RESTARTED', message: `${path} was edited after the kubelet was started: edited, not restarted` });
+      found.push({ code: 'NOT_RESTARTED', message: `${path} was edited after the start of the kubelet: edited, not restarted` });
   }
   if (diskFlags !== null) found.push(...flagDrift(flags, diskFlags));
   if (unit?.needsReload === true)
     found.push({
       code: 'NEEDS_RELOAD',
-      message: 'its unit files were edited after systemd read them: systemctl daemon-reload was not run',
+      message: 'the unit files of the kubelet were edited after systemd read them: run systemctl daemon-reload',
     });
   return found;
 }
@@ -111,18 +111,19 @@ function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput
     .map((name) => {
       const [running, disk] = [flags.findLast((flag) => flag.name === name), diskFlags.findLast((flag) => flag.name === name)];
       const now = running === undefined ? `the running kubelet has no --${name}` : `the running kubelet has --${name}=${running.value}`;
-      const next = disk === undefined ? 'its unit does not give it any more' : `its unit gives --${name}=${disk.value} (${disk.source})`;
+      const next =
+        disk === undefined ? 'but its unit does not set it any more' : `but its unit sets --${name}=${disk.value} (${disk.source})`;
       return { code: 'NOT_RESTARTED' as const, message: `${now}, ${next}: edited, not restarted` };
     });
 }
 
-/** Where the kubelet's own word on a field is not what its disk says. */
+/** Differences between configz and the configuration on disk. */
 export function compareWithConfigz(
   configz: JsonObject,
   layered: LayeredConfig,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
 ): readonly Disagreement[] {
-  // The kubelet keeps this flag apart: its effect is the field's, but configz does not have it.
+  // The effect of this flag is that of the field, but configz does not show it.
   const isHidden = (path: string): boolean =>
     path === 'seccompDefault' && layered.history.get(path)?.some(({ origin }) => origin.layer === 'flag') === true;
   const changes = classifyChanges(configz, layered.config, options).filter(({ path }) => !isHidden(path));
@@ -130,23 +131,26 @@ export function compareWithConfigz(
     code: 'CONFIGZ_DIFFERS',
     field: change.path,
     liveChange: change.class,
-    message: `${change.path}: the running kubelet has ${inlineValue(change.before)}, its disk says ${inlineValue(change.after)}`,
+    message: `${change.path}: the running kubelet has ${inlineValue(change.before)}, the files on disk set ${inlineValue(change.after)}`,
   }));
 }
 
-/** Where kubeadm's per-host file is not what the configuration file says: the kubelet does not read it, but kubeadm's next upgrade writes it over. */
+/**
+ * Differences between kubeadm's per-host file and the configuration file: the kubelet ignores the former, but
+ * kubeadm's next upgrade applies it.
+ */
 export function compareWithInstanceConfig(file: HostText, { history }: LayeredConfig): readonly Disagreement[] {
   const root = parseSource(file.text, file.path).documents[0]?.root ?? null;
   const reported = root === null ? null : sourceToJson(root);
   return [...leavesOf(isJsonObject(reported) ? reported : {})].flatMap(([path, value]): Disagreement[] => {
     const written = history.get(path)?.findLast(({ origin }) => origin.layer === 'config file');
     if (jsonEqual(written?.value, value)) return [];
-    const message = `${path}: ${file.path} says ${inlineValue(value)}, the configuration file ${inlineValue(written?.value)}: kubeadm's next upgrade writes ${inlineValue(value)}`;
+    const message = `${path}: ${file.path} sets ${inlineValue(value)}, but the configuration file ${inlineValue(written?.value)}: kubeadm's next upgrade writes ${inlineValue(value)}`;
     return [{ code: 'INSTANCE_CONFIG_DIFFERS', field: path, message }];
   });
 }
 
-/** The fields a kubelet says it runs with; all that is known of their origin is whether they are defaults. */
+/** The fields of configz; their origin is known only as far as they equal defaults. */
 export function explainConfigz(configz: JsonObject, defaults: JsonObject, minor: Minor): readonly ExplainedField[] {
   const usual = leavesOf(defaults);
   const leaves = [...leavesOf(configz)].filter(([path]) => path !== 'apiVersion' && path !== 'kind');

@@ -3,7 +3,7 @@ import { renderTable } from '../../base/text/table.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanation.ts';
 
-/** An explanation as a table; `wide` also has what lost, below what won, and the flags that are no fields. */
+/** Renders an explanation as a table; `wide` also shows overridden values and flags without a field. */
 export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
   const { node, kubernetesVersion, process: running, fields, flags, disagreements } = explanation;
   const state =
@@ -13,12 +13,12 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
   return joinLines([
     `${node}: kubelet ${kubernetesVersion}${state}`,
     '',
-    ...renderTable([['FIELD', 'VALUE', 'FROM'], ...rows]),
+    ...renderTable([['FIELD', 'VALUE', 'SOURCE'], ...rows]),
     ...(wide && others.length > 0
       ? [
           '',
           ...renderTable([
-            ['FLAG', 'VALUE', 'FROM'],
+            ['FLAG', 'VALUE', 'SOURCE'],
             ...others.map(({ name, value, source }) => [`--${name}`, inlineValue(value), source]),
           ]),
         ]
@@ -36,5 +36,5 @@ function fromText({ layer, source }: LayerWord): string {
 }
 
 function lostRows({ lost }: ExplainedField): readonly (readonly string[])[] {
-  return lost.map((word) => ['', valueText(word), `over ${fromText(word)}`]);
+  return lost.map((word) => ['', valueText(word), `overrides ${fromText(word)}`]);
 }

@@ -18,46 +18,47 @@ export interface HostText {
   readonly text: string;
 }
 
-/** The same, read: for one that is looked at more than once. */
+/** A parsed file, for several uses. */
 export interface ReadHostText {
   readonly path: string;
   readonly source: Source;
   readonly syntax: 'yaml' | 'json';
 }
 
-/** Reads a file of a host; what is wrong with it is in `source.problems`. */
+/** Parses a file of a host; its errors are in `source.problems`. */
 export function readHostText({ path, text }: HostText): ReadHostText {
   return { path, source: parseSource(text, path), syntax: syntaxOf(text) };
 }
 
-/** A flag of a kubelet's command line, and where on the host it is written. */
+/** A flag of a kubelet's command line with its place on the host. */
 export interface PlacedFlag extends Arg {
   readonly source: string;
 }
 
 export interface RunningConfigInput {
   readonly catalogue: Catalogue;
-  /** Of the kubelet that runs there. */
+  /** Minor of the host's kubelet. */
   readonly minor: Minor;
-  /** What `--config` names; null without that flag: then other defaults count. */
+  /** File of `--config`; null without that flag, which also changes the defaults. */
   readonly configFile: HostText | ReadHostText | null;
-  /** The checkpoint of the dynamic configuration, which takes the place of the file (kubelets up to 1.23). */
+  /** Checkpoint of the dynamic configuration, which replaces the file (kubelets up to 1.23). */
   readonly dynamicConfig: HostText | ReadHostText | null;
-  /** Fragments of `--config-dir`, in the order they are merged. */
+  /** Fragments of `--config-dir`, in merge order. */
   readonly dropIns: readonly (HostText | ReadHostText)[];
   readonly flags: readonly PlacedFlag[];
 }
 
 export interface RunningConfig {
-  /** What a kubelet that starts now would have in force, without apiVersion and kind, and which layer each field is from. */
+  /** Effective configuration of the next start, without apiVersion and kind, with the layer of each field. */
   readonly layered: LayeredConfig;
-  /** What the kubelet passes over: unknown fields and values of flags it does not take. Warnings. */
+  /** Ignored parts: unknown fields and invalid flag values, as warnings. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Lays a host's kubelet configuration together as the kubelet does at its start: defaults < configuration file < drop-in fragments < flags.
- * @throws AppError with the places of what a file has wrong, where the kubelet would not start with it
+ * Merges the configuration of a host's kubelet as the kubelet does at its start: defaults < configuration
+ * file < drop-in fragments < flags.
+ * @throws AppError with the positions of errors in a file that prevent the kubelet from starting
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go NewKubeletCommand (1.20 to 1.36)
  */
 export function layerRunningConfig(input: RunningConfigInput): RunningConfig {
@@ -71,7 +72,7 @@ export function layerRunningConfig(input: RunningConfigInput): RunningConfig {
   return { layered: addFlags(current, input, problems), problems };
 }
 
-/** What counts without a configuration file. */
+/** Defaults without a configuration file. */
 const FLAGS_ONLY_DEFAULTS: readonly (readonly [string, Json])[] = [
   ['authentication.anonymous.enabled', true],
   ['authentication.webhook.enabled', false],
@@ -84,7 +85,7 @@ function addFlagsOnlyDefaults(current: LayeredConfig): LayeredConfig {
   return addLayer(current, config, () => ({ layer: 'kubelet default', source: 'without a configuration file' }));
 }
 
-/** A file replaces all that was there: what it leaves out has its default again. */
+/** A file replaces all previous values: omitted fields have their defaults again. */
 function addFile(
   current: LayeredConfig,
   file: HostText | ReadHostText,
@@ -99,12 +100,13 @@ function addFile(
   const originOf = (path: string): Origin =>
     written.has(path)
       ? { layer, source: placeIn(decoded.fields, path, file) }
-      : { layer: 'kubelet default', source: `${file.path} leaves it out` };
+      : { layer: 'kubelet default', source: `not set in ${file.path}` };
   return addLayer(current, config, originOf, written);
 }
 
 /**
- * Fragments are JSON merge patches over what Go prints of the configuration, defaults included and empty lists left out; then defaults are filled in once more.
+ * Fragments are JSON merge patches on Go's output of the configuration, which includes defaults but no empty
+ * lists; then defaults are set again.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go mergeKubeletConfigurations (1.28 to 1.36)
  */
 function addDropIns(current: LayeredConfig, { dropIns, minor, catalogue }: RunningConfigInput, problems: Problem[]): LayeredConfig {
@@ -112,14 +114,14 @@ function addDropIns(current: LayeredConfig, { dropIns, minor, catalogue }: Runni
   const printed = onlyPrinted(current.config, encodeKubeletConfiguration(current.config, options));
   const bottom = addLayer(current, printed, () => ({
     layer: 'kubelet default',
-    source: 'what is empty does not outlive the merge of fragments',
+    source: 'removed by the merge of fragments because empty',
   }));
   const merged = dropIns.reduce((under, file) => addDropIn(under, file, options, problems), bottom);
   const config = withoutHeader(fillKubeletDefaults(merged.config, options));
-  return addLayer(merged, config, () => ({ layer: 'kubelet default', source: 'unset after the fragments' }));
+  return addLayer(merged, config, () => ({ layer: 'kubelet default', source: 'not set by the fragments' }));
 }
 
-/** Without what Go leaves out when it prints: empty lists and maps, zeros that are no pointers. */
+/** Removes values that Go omits from its output: empty lists and maps, and zeros that are not pointers. */
 function onlyPrinted(config: JsonObject, printed: Json | undefined): JsonObject {
   if (!isJsonObject(printed)) return config;
   const entries = Object.entries(config).filter(([key]) => Object.hasOwn(printed, key));
@@ -166,7 +168,7 @@ interface ReadFile {
   readonly root: SourceNode | null;
 }
 
-/** The first document: the kubelet reads no other. */
+/** Reads the first document, because the kubelet ignores others. */
 function readFile(
   file: HostText | ReadHostText,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
@@ -184,19 +186,19 @@ function readFile(
   return { decoded, root: document.root };
 }
 
-/** The leaves of a layer that have the value it gave: a zero counts as left out where a default takes its place. */
+/** The leaves of a layer whose value took effect: a zero replaced by a default counts as omitted. */
 function inForce(given: JsonObject, config: JsonObject): ReadonlySet<string> {
   const leaves = leavesOf(config);
   return new Set([...leavesOf(given)].flatMap(([path, value]) => (jsonEqual(leaves.get(path), value) ? [path] : [])));
 }
 
-/** Decoded values have positions by `kubeReserved[cpu]`, leaves are `kubeReserved.cpu`. */
+/** Positions use `kubeReserved[cpu]`, leaves `kubeReserved.cpu`. */
 function placeIn(fields: ReadonlyMap<string, Position>, path: string, { path: file }: Pick<HostText, 'path'>): string {
   const position = fields.get(path) ?? fields.get(path.replace(/\.([^.[\]]+)$/, '[$1]'));
   return position === undefined ? file : `${file}:${position.line}`;
 }
 
-/** Takes out what a fragment sets to null, at any depth: to the kubelet a merge patch, in which null removes. */
+/** Removes fields that a fragment sets to null, at any depth: the kubelet applies it as a merge patch. */
 export function withoutNulls(config: JsonObject, patch: Json): JsonObject {
   if (!isJsonObject(patch)) return config;
   const entries = Object.entries(config).flatMap(([key, value]): [string, Json][] => {

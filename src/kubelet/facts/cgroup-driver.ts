@@ -3,16 +3,19 @@ import type { CommandFact, FactQuery } from '../../host/facts/query.ts';
 
 export type CgroupDriver = 'systemd' | 'cgroupfs';
 
-/** What the container runtime says about its cgroup driver, and where to change it. */
+/** Cgroup driver of the container runtime, with the place of its configuration. */
 export interface RuntimeCgroupDriver {
   readonly driver: CgroupDriver;
-  /** Which question gave it, e.g. `containerd config dump`. */
+  /** Source of the value, e.g. `containerd config dump`. */
   readonly source: string;
-  /** The line to change, e.g. `SystemdCgroup = true in /etc/containerd/config.toml`. */
+  /** The required setting, e.g. `SystemdCgroup = true in /etc/containerd/config.toml`. */
   readonly change: string;
 }
 
-/** Why pods would not start with a driver; null: the runtime has the same, or does not tell. */
+/**
+ * The reason why pods would not start with a driver; null: the runtime uses the same driver, or its driver is
+ * unknown.
+ */
 export function cgroupDriverIssue(desired: unknown, runtime: RuntimeCgroupDriver | null): string | null {
   if (runtime === null || desired === runtime.driver) return null;
   return `cgroupDriver is ${String(desired)}, but the container runtime uses ${runtime.driver} (${runtime.source})`;
@@ -21,10 +24,10 @@ export function cgroupDriverIssue(desired: unknown, runtime: RuntimeCgroupDriver
 type RuntimeName = 'containerd' | 'crio' | 'docker';
 type Asked = readonly [source: string, argv: readonly string[], parse: (output: string) => CgroupDriver | null];
 
-/** A daemon that hangs must not hold up everything else that is asked. */
+/** Keeps a hung daemon from delaying the other facts. */
 const LIMIT = ['timeout', '10'];
 
-/** What to ask each runtime by its own means, the best source first. */
+/** Commands of each runtime that show its driver, the best first. */
 const TOOLS: Readonly<Record<RuntimeName, readonly Asked[]>> = {
   containerd: [['containerd config dump', ['containerd', 'config', 'dump'], parseContainerdConfig]],
   crio: [
@@ -35,8 +38,8 @@ const TOOLS: Readonly<Record<RuntimeName, readonly Asked[]>> = {
 };
 
 /**
- * Asks the runtime behind a CRI socket for its cgroup driver: first over CRI (RuntimeConfig, through crictl), then its own tools.
- * Null when nothing could tell.
+ * Reads the cgroup driver of the runtime behind a CRI socket: first by CRI (RuntimeConfig, with crictl), then
+ * by its own tools. Null if unknown.
  */
 export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver | null> {
   const runtime = runtimeNameOf(criSocket);
@@ -54,8 +57,9 @@ export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver
 }
 
 /**
- * Whether the runtime behind a CRI socket implements RuntimeConfig, by which a kubelet learns its cgroup driver: as crictl reports, else by containerd's
- * version, whose configuration has format 3 from containerd 2.0 on, the first with that method. Null when nothing tells.
+ * Whether the runtime behind a CRI socket implements RuntimeConfig, from which a kubelet learns its cgroup
+ * driver: by crictl, otherwise by containerd's configuration version, which is 3 from containerd 2.0, the
+ * first with that method. Null if unknown.
  */
 export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
   const isContainerd = runtimeNameOf(criSocket) === 'containerd';
@@ -74,7 +78,7 @@ export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
 
 const CRICTL = 'crictl runtime-config';
 
-/** Without the socket crictl would wait for its time-out. */
+/** Without an existing socket crictl would wait for its timeout. */
 function crictlRuntimeConfig(criSocket: string): readonly string[] {
   const script = '[ -S "${1#unix://}" ] && exec crictl --runtime-endpoint "$1" --timeout 5s runtime-config';
   return ['sh', '-c', script, 'sh', criSocket];
@@ -84,15 +88,16 @@ function runtimeNameOf(criSocket: string): RuntimeName {
   return /crio/.test(criSocket) ? 'crio' : /docker/.test(criSocket) ? 'docker' : 'containerd';
 }
 
-/** `cgroup driver: SYSTEMD` of crictl 1.30 and later. */
+/** Parses `cgroup driver: SYSTEMD` of crictl 1.30 and later. */
 export function parseCrictlRuntimeConfig(output: string): CgroupDriver | null {
   return parseDriver(/cgroup ?driver"?:\s{0,8}"?(\w{1,32})/i.exec(output)?.[1] ?? '');
 }
 
 /**
- * `SystemdCgroup` in the effective containerd configuration (versions 1, 2 and 3 of its format): that of the default runtime, or of the first other one
- * by name when the default is none of runc's kind; absent means cgroupfs. Null when no runtime tells: the CRI plugin is disabled, the format is unknown,
- * or containerd goes by whether systemd runs.
+ * Parses `SystemdCgroup` in the effective containerd configuration (format versions 1, 2 and 3): of the
+ * default runtime, or, if that is not a runc runtime, of the first other one by name; missing means cgroupfs.
+ * Null if unknown: the CRI plugin is disabled, the format is unknown, or containerd chooses by whether
+ * systemd runs.
  * @see containerd docs/cri/config.md, "Cgroup Driver"
  */
 export function parseContainerdConfig(toml: string): CgroupDriver | null {
@@ -107,14 +112,17 @@ export function parseContainerdConfig(toml: string): CgroupDriver | null {
 
 const RUNTIMES = '.containerd.runtimes.';
 
-/** What stands in the brackets of a line that begins a section, with or without a comment behind; null for another line. */
+/**
+ * The name in brackets of a line that begins a section, with or without a trailing comment; null for other
+ * lines.
+ */
 function headingOf(line: string): string | null {
   const text = line.trim();
   const end = /\]\s{0,64}#/.exec(text)?.index ?? text.lastIndexOf(']');
   return text.startsWith('[') && end > 1 && /^\]\s*(?:#.*)?$/.test(text.slice(end)) ? text.slice(1, end) : null;
 }
 
-/** Of each runtime the lines of its section and of its options, whatever the plugin is called. */
+/** The lines of each runtime's section and of its options, for any plugin name. */
 function containerdRuntimes(toml: string): ReadonlyMap<string, string> {
   const runtimes = new Map<string, string>();
   let name: string | null = null;
@@ -129,13 +137,13 @@ function containerdRuntimes(toml: string): ReadonlyMap<string, string> {
   return runtimes;
 }
 
-/** A section that names no type takes runc's: containerd fills it in when it starts. */
+/** A section without a type is of type runc, containerd's default. */
 function isRunc(section: string): boolean {
   const type = /^[ \t]*runtime_type[ \t]*=[ \t]*["']([^"'\n]*)["']/m.exec(section)?.[1] ?? '';
   return type === '' || /^io\.containerd\.(?:runc\.v\d|runtime\.v1\.linux)$/.test(type);
 }
 
-/** `cgroup_manager` of CRI-O; systemd when unset, its default. */
+/** Parses `cgroup_manager` of CRI-O; systemd, its default, if unset. */
 export function parseCrioConfig(toml: string): CgroupDriver | null {
   const set = /^[ \t]*cgroup_manager[ \t]*=[ \t]*["'](\w+)["']/m.exec(toml)?.[1];
   return set === undefined ? (/^[ \t]*\[crio\.runtime\]/m.test(toml) ? 'systemd' : null) : parseDriver(set);

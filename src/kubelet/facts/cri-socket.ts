@@ -1,19 +1,19 @@
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 
-/** Where kubeadm looks for a container runtime, in its order (kubeadm 1.36 constants). */
+/** Sockets that kubeadm checks for a container runtime, in its order (kubeadm 1.36 constants). */
 export const KNOWN_CRI_SOCKETS = [
   'unix:///var/run/containerd/containerd.sock',
   'unix:///var/run/crio/crio.sock',
   'unix:///var/run/cri-dockerd.sock',
 ] as const;
 
-/** What kubeadm takes when it finds none. */
+/** kubeadm's default if no socket exists. */
 export const DEFAULT_CRI_SOCKET = KNOWN_CRI_SOCKETS[0];
 
 /**
- * The runtime sockets that are there, of those kubeadm knows and the declared one.
- * @param declared with its scheme; null when none was declared
+ * The existing runtime sockets among those known to kubeadm and the configured one.
+ * @param declared with its scheme; null: not configured
  */
 export function criSockets(declared: string | null): Fact<readonly string[]> {
   const inspected = [...new Set([...KNOWN_CRI_SOCKETS, ...(declared === null ? [] : [declared])])];
@@ -22,7 +22,7 @@ export function criSockets(declared: string | null): Fact<readonly string[]> {
   return defineFact(queries, (answers) => inspected.filter((socket) => (answers[socket] as FileFact | null)?.type === 'socket'));
 }
 
-/** `unix:///run/x.sock` and `unix:/run/x.sock` are `/run/x.sock`. */
+/** The path of `unix:///run/x.sock` and `unix:/run/x.sock`: `/run/x.sock`. */
 function socketPath(socket: string): string {
   return socket.replace(/^unix:(?:\/\/)?/, '');
 }

@@ -14,7 +14,7 @@ import { clientIdentity } from './kubelet-identity.ts';
 import { kubeletBinary } from './kubelet-version.ts';
 import { nodeChecks } from './node-checks.ts';
 
-/** What an earlier run, ours or kubeadm's, may have left. */
+/** Files that an earlier run of kubeletadm or kubeadm may have left. */
 const KUBERNETES_FILES = [KUBELET_CONF, BOOTSTRAP_CONF, CA_CERT];
 
 const BASE = combineFacts({
@@ -33,17 +33,18 @@ const BASE = combineFacts({
 
 type FactValue<F> = F extends Fact<infer T> ? T : never;
 
-/** Everything known about a host before anything is decided. `cgroupDrivers` and `runtimeConfig` are by CRI socket. */
+/** All facts about a host. `cgroupDrivers` and `runtimeConfig` are keyed by CRI socket. */
 export type HostFacts = FactValue<typeof BASE> & {
   readonly sockets: readonly string[];
   readonly cgroupDrivers: ReadonlyMap<string, RuntimeCgroupDriver | null>;
-  /** Whether the runtime implements RuntimeConfig; null: not known. */
+  /** Whether the runtime implements RuntimeConfig; null: unknown. */
   readonly runtimeConfig: ReadonlyMap<string, boolean | null>;
 };
 
 /**
- * All facts about a host in one round trip.
- * @param criSocket the socket that was declared, with its scheme, when one was; else all that kubeadm knows are asked for their cgroup driver
+ * Reads all facts about a host in one round trip.
+ * @param criSocket the configured socket with its scheme; null: the cgroup driver of every socket known to
+ *   kubeadm is read
  */
 export function hostFacts(criSocket: string | null): Fact<HostFacts> {
   return FACTS.get(KNOWN_CRI_SOCKETS, String(criSocket), () => factsWith(criSocket));

@@ -4,25 +4,27 @@ import { type FlagOptions, flagKey, parseCommandLine } from '../flags/command-li
 import { explainKubeletOutput } from './kubelet-failure.ts';
 import { parseKubeletVersion } from './kubelet-version.ts';
 
-/** What a kubelet says about a configuration. `unknown`: it could not be asked, or said nothing that tells. */
+/**
+ * A kubelet's verdict on a configuration. `unknown`: the kubelet did not run, or its output has no verdict.
+ */
 export type KubeletAcceptance =
   | { readonly verdict: 'accepted' }
   | { readonly verdict: 'refused'; readonly cause: string; readonly hint: string; readonly isHost: boolean }
   | { readonly verdict: 'unknown'; readonly why: string };
 
 export interface KubeletAcceptanceInput {
-  /** Where the binary is on the host; when it is not there, one of that name on the PATH is asked. */
+  /** Path of the binary on the host; if missing, the binary of the same name on PATH is used. */
   readonly kubeletPath: string;
   /** Text of the KubeletConfiguration. */
   readonly config: string;
-  /** The flags it will run with: they win over the configuration. See `flagsForQuery`. */
+  /** The flags of the future command line, which override the configuration. See `flagsForQuery`. */
   readonly flags: readonly Arg[];
 }
 
 /**
- * Lets the host's own kubelet binary read a configuration, without it ever getting to run: it is told to leave when its lock file is contended
- * and given no lock file, which it refuses as the first thing after it has read, defaulted and validated flags and file. It has no kubeconfig,
- * its directories are thrown away, and it is killed if it is not done in time.
+ * Makes the host's own kubelet binary validate a configuration without running: `--exit-on-lock-contention`
+ * without a lock file is refused right after flags and file were read, defaulted and validated. The process
+ * has no kubeconfig and only temporary directories, and is killed after a timeout.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go (the same order from 1.20 to 1.36)
  */
 export function kubeletAcceptance({ kubeletPath, config, flags }: KubeletAcceptanceInput): Fact<KubeletAcceptance> {
@@ -33,7 +35,7 @@ export function kubeletAcceptance({ kubeletPath, config, flags }: KubeletAccepta
   );
 }
 
-/** The version of a kubelet binary and of the control groups of the host, null where they are not known. */
+/** The version of a kubelet binary and the cgroup version of the host; null if unknown. */
 export function queriedKubelet(kubeletPath: string): Fact<{ readonly version: string | null; readonly cgroupVersion: 1 | 2 | null }> {
   return defineFact(
     {
@@ -49,7 +51,10 @@ export function queriedKubelet(kubeletPath: string): Fact<{ readonly version: st
 
 const TIMEOUT_SECONDS = 20;
 
-/** Keeps the end of what it says: there it says why it ended. The lock flags come last, so that no other can take them back. */
+/**
+ * Keeps the end of the output, which has the reason. The lock flags are last so that no other flag overrides
+ * them.
+ */
 const ASK = `umask 077
 k=$1; shift; [ -x "$k" ] || k=\${k##*/}
 d=$(mktemp -d) || exit 1
@@ -66,18 +71,21 @@ function readAcceptance(output: string): KubeletAcceptance {
   const failure = explainKubeletOutput(output);
   if (failure !== null) return { verdict: 'refused', cause: failure.cause, hint: failure.hint, isHost: ONLY_CGROUPS.test(output) };
   const last = output.trim().split('\n').at(-1)?.trim() ?? '';
-  return { verdict: 'unknown', why: last === '' ? `it said nothing within ${TIMEOUT_SECONDS} s` : last };
+  return { verdict: 'unknown', why: last === '' ? `no output within ${TIMEOUT_SECONDS} s` : last };
 }
 
-/** Flags that are ours to give, that would let the kubelet reach the cluster, or that keep from us what it says. */
+/**
+ * Flags that the query sets itself, that would give the kubelet access to the cluster, or that redirect its
+ * output.
+ */
 const UNUSED_IN_QUERY: ReadonlySet<string> = new Set([
   ...['config', 'cert-dir', 'root-dir', 'lock-file', 'exit-on-lock-contention', 'kubeconfig', 'bootstrap-kubeconfig', 'dynamic-config-dir'],
   ...['help', 'version', 'runonce', 'log-dir', 'log-file', 'logtostderr', 'stderrthreshold'],
 ]);
 
 /**
- * The flags of a command line that matter to the verdict, as `kubeletAcceptance` takes them.
- * @param words without the program itself
+ * The flags of a command line that affect the verdict, for `kubeletAcceptance`.
+ * @param words without the program name
  */
 export function flagsForQuery(words: readonly string[], options: FlagOptions): readonly Arg[] {
   return parseCommandLine(words, options)

@@ -1,7 +1,9 @@
 import { upTo } from '../../base/text/up-to.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 
-/** Why a kubelet does not run, in the words of a user, and what to do. `fatal` causes do not heal by waiting. */
+/**
+ * The cause of a kubelet failure in the user's terms, and a hint. `fatal` causes do not resolve by waiting.
+ */
 export interface KubeletFailure {
   readonly cause: string;
   readonly hint: string;
@@ -9,24 +11,27 @@ export interface KubeletFailure {
 }
 
 interface Pattern {
-  /** Words to look for one behind the other; the pattern is about what follows them. None of them repeats anything: a long line takes no longer than it is long. */
+  /**
+   * Expressions searched one after the other; the pattern applies to the rest. None contains repetitions, so
+   * that a long line takes linear time.
+   */
   readonly after?: readonly RegExp[];
   readonly pattern: RegExp;
-  /** Counts only when the same run of the kubelet said this too: the first alone did not stop it. */
+  /** Required in the same run: the first message alone is not the reason of an exit. */
   readonly needs?: RegExp;
   readonly cause: (match: RegExpExecArray) => string;
   readonly hint: string;
   readonly fatal: boolean;
 }
 
-/** The more telling before the more general: a run that dies often says several things. */
+/** Specific patterns before general ones: a failing run often logs several errors. */
 const PATTERNS: readonly Pattern[] = [
   {
     after: [/part of the existing bootstrap client certificate in /],
     pattern: /^(\S+) is expired: (\S+)/,
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet's client certificate in ${match[1]} expired on ${match[2]}`,
-    hint: 'Join it again with a new token',
+    hint: 'Join the host again with a new token',
     fatal: true,
   },
   {
@@ -34,27 +39,27 @@ const PATTERNS: readonly Pattern[] = [
     pattern: /^(\S+): (?:invalid configuration: )?(.+)$/,
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet cannot use ${match[1]}: ${match[2]}`,
-    hint: 'Join it again',
+    hint: 'Join the host again',
     fatal: true,
   },
   {
     after: [/unable to load bootstrap kubeconfig: /],
     pattern: /^.+$/,
     cause: ([reported]) => `the kubelet has no credentials: ${upTo(reported, JSON_ERROR)}`,
-    hint: 'Join it, or give it a kubelet.conf',
+    hint: 'Join the host, or provide /etc/kubernetes/kubelet.conf',
     fatal: true,
   },
   {
     after: [/(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?/],
     pattern: /^.+$/,
     cause: ([reported]) => `the kubelet has no usable kubeconfig: ${upTo(reported, JSON_ERROR)}`,
-    hint: 'Join it again',
+    hint: 'Join the host again',
     fatal: true,
   },
   {
     pattern: /no client provided, cannot use webhook/,
     cause: () => 'the kubelet has no kubeconfig, and its authorization mode Webhook needs one',
-    hint: 'Join it, or give it a kubelet.conf',
+    hint: 'Join the host, or provide /etc/kubernetes/kubelet.conf',
     fatal: true,
   },
   {
@@ -67,130 +72,130 @@ const PATTERNS: readonly Pattern[] = [
     after: [/failed to load kubelet config file/i, /failed to decode: /i],
     pattern: /^.+$/,
     cause: ([reported]) => `the kubelet cannot read its configuration: ${reported.replace(/ in scheme "[^"]*"$/, '')}`,
-    hint: 'Fix that field',
+    hint: 'Fix the field in the configuration',
     fatal: true,
   },
   {
     after: [/failed to load kubelet config file/i, /open (?=\/)/i],
     pattern: /^(\S+): no such file/i,
-    cause: (match) => `${match[1]} is missing`,
-    hint: 'Run the same command again',
+    cause: (match) => `${match[1]} does not exist`,
+    hint: 'Rerun the command',
     fatal: true,
   },
   {
     after: [/kubelet config file "?/],
     pattern: /^([^"\s]+)"? was empty/,
     cause: (match) => `${match[1]} is empty`,
-    hint: 'Run the same command again',
+    hint: 'Rerun the command',
     fatal: true,
   },
   {
     after: [/cannot set feature gate /],
     pattern: /^(\S+) to (\S+), feature is locked to (\S+)/,
     cause: (match) => `feature gate ${match[1]} is locked to ${match[3]}`,
-    hint: 'Take it out of featureGates',
+    hint: 'Remove the gate from featureGates',
     fatal: true,
   },
   {
     after: [/unrecognized feature gate: /],
     pattern: /^(\S+)/,
     cause: (match) => `this kubelet does not know the feature gate ${match[1]}`,
-    hint: 'Take it out of featureGates',
+    hint: 'Remove the gate from featureGates',
     fatal: true,
   },
   {
     pattern: /the (\w{1,100}) feature gate must be enabled in order to use the (--\S{1,100}) flag/,
     cause: (match) => `feature gate ${match[1]} is off, and the kubelet is started with ${match[2]}`,
-    hint: 'Set the gate as a flag (--feature-gates), and do not switch it off in a configuration; or take that flag out',
+    hint: 'Set the gate as a flag (--feature-gates) and do not disable it in a configuration, or remove the other flag',
     fatal: true,
   },
   {
     after: [/unknown (?:shorthand )?flag: /],
     pattern: /^(.+)$/,
     cause: (match) => `this kubelet does not know the flag ${match[1]}`,
-    hint: 'Take it out of kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    hint: 'Remove the flag from kubeletExtraArgs or KUBELET_EXTRA_ARGS',
     fatal: true,
   },
   {
     after: [/invalid argument /],
     pattern: /^("(?:[^"\\]|\\.)*") for ("[^"]*") flag: (.+)$/,
     cause: (match) => `flag ${match[2]} has the invalid value ${match[1]}: ${match[3]}`,
-    hint: 'Change it in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    hint: 'Change the value in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
     fatal: true,
   },
   {
     after: [/(?=\[?invalid configuration: )/],
     pattern: /^.+$/,
     cause: ([reported]) => `the kubelet refuses its configuration: ${listOf(upTo(reported, ', path: &TypeMeta'))}`,
-    hint: 'Change what it names',
+    hint: 'Change the fields named in the message',
     fatal: true,
   },
   {
     after: [/kubelet cgroup driver: /],
     pattern: /^"?(\w+)"? is different from (\w+) cgroup driver: "?(\w+)"?/,
     cause: (match) => `cgroup driver mismatch: the kubelet uses ${match[1]}, ${match[2]} uses ${match[3]}`,
-    hint: 'Set cgroupDriver to what the runtime uses',
+    hint: 'Set cgroupDriver to the driver of the runtime',
     fatal: true,
   },
   {
     pattern: /running with swap on is not supported/i,
     cause: () => 'swap is on',
-    hint: 'Switch it off (swapoff -a, /etc/fstab), or set failSwapOn: false',
+    hint: 'Disable swap (swapoff -a, /etc/fstab), or set failSwapOn: false',
     fatal: true,
   },
   {
     after: [/Cipher suite /],
     pattern: /^(\S+) not supported/,
     cause: (match) => `tlsCipherSuites: ${match[1]} is not a cipher suite of this kubelet`,
-    hint: 'Change tlsCipherSuites',
+    hint: 'Remove or replace that entry of tlsCipherSuites',
     fatal: true,
   },
   {
     after: [/unknown tls version "?/],
     pattern: /^([^"\s]+)/,
     cause: (match) => `tlsMinVersion: ${match[1]} is not a TLS version of this kubelet`,
-    hint: 'Change tlsMinVersion',
+    hint: 'Set tlsMinVersion to a TLS version of this kubelet',
     fatal: true,
   },
   {
     after: [/failed to run Kubelet: /],
     pattern: /^((?:--\S+ value )?failed to parse.*|quantities must match.*)$/,
     cause: (match) => `the kubelet cannot read a quantity of its configuration: ${match[1]}`,
-    hint: 'Fix it in systemReserved, kubeReserved or the eviction thresholds',
+    hint: 'Fix the quantity in systemReserved, kubeReserved or the eviction thresholds',
     fatal: true,
   },
   {
     after: [/initialize logging: /],
     pattern: /^(.+)$/,
     cause: (match) => `the kubelet refuses its configuration: ${match[1]}`,
-    hint: 'Change the fields of logging',
+    hint: 'Fix the fields of logging',
     fatal: true,
   },
   {
     after: [/listen tcp /],
     pattern: /^\S*?:(\d+): bind: address already in use/,
-    cause: (match) => `port ${match[1]} is taken by another process`,
-    hint: 'Stop that process (ss -ltnp shows it)',
+    cause: (match) => `port ${match[1]} is in use by another process`,
+    hint: 'Find the process with ss -ltnp and stop it',
     fatal: true,
   },
   {
     after: [/validate CRI v1 (?:runtime|image) API for endpoint "/],
     pattern: /^([^"]+)".*(?:no such file|connection refused)/,
-    cause: (match) => `no container runtime answers at ${match[1]}`,
-    hint: 'Start it, or set criSocket',
+    cause: (match) => `no container runtime responds at ${match[1]}`,
+    hint: 'Start the container runtime, or set criSocket',
     fatal: false,
   },
   {
     pattern: /unknown service runtime\.v1\.RuntimeService/,
-    cause: () => 'the container runtime has its CRI plugin switched off or is too old',
-    hint: 'Look at disabled_plugins in /etc/containerd/config.toml',
+    cause: () => 'the CRI plugin of the container runtime is disabled, or the runtime is too old',
+    hint: 'Check disabled_plugins in /etc/containerd/config.toml',
     fatal: false,
   },
   {
     after: [/(?:failed to run Kubelet|Failed to listen and serve): open /],
     pattern: /^(\S+): no such file or directory/,
-    cause: (match) => `${match[1]} is missing`,
-    hint: 'Put the file there or change the field that names it',
+    cause: (match) => `${match[1]} does not exist`,
+    hint: 'Create the file, or change the field that names it',
     fatal: true,
   },
   {
@@ -213,22 +218,26 @@ const PATTERNS: readonly Pattern[] = [
     hint: 'Raise fs.inotify.max_user_instances',
     fatal: false,
   },
-  { pattern: /no space left on device/i, cause: () => 'the disk is full', hint: 'Free some space', fatal: false },
+  { pattern: /no space left on device/i, cause: () => 'the disk is full', hint: 'Free disk space', fatal: false },
 ];
 
 const JSON_ERROR = '; json parse error: ';
 
 /**
- * What ended a run, when no pattern knows it: in the first group, or in the second where the error alone says too little.
- * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go (1.36): what is logged before os.Exit(1)
+ * The reason of an exit that no pattern matches: in the first group, or in the second if the error alone is
+ * not specific.
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go
+ *   (1.36): log messages before os.Exit(1)
  */
 const DEPRECATION_MESSAGES =
   /^(?:(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)|((?:Failed to start cAdvisor|Kubelet failed to get node info|Failed to initialize internal modules|Failed to create listener for \S{1,64} endpoint|Failed to serve): .+))$/;
 
 /**
- * Finds the cause in a unit's state and its journal: in the kubelet's last run, else in the one before, and so on.
- * @param journal the last lines of `journalctl -u kubelet -o cat`, oldest first; null when they can't be read
- * @param options.lastRunOnly the kubelet of the last run still lives: what ended earlier runs says nothing about it
+ * Finds the cause in a unit's state and its journal: in the kubelet's last run, otherwise in the one before,
+ * and so on.
+ * @param journal the last lines of `journalctl -u kubelet -o cat`, oldest first; null if unreadable
+ * @param options.lastRunOnly the last kubelet process still runs: the reasons of earlier exits do not apply
+ *   to it
  */
 export function explainKubeletFailure(
   unit: UnitState | null,
@@ -242,16 +251,16 @@ export function explainKubeletFailure(
   if (reported !== null) return reported;
   const state =
     unit === null
-      ? 'its unit is not known'
-      : `the unit is ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
+      ? 'unit state unknown'
+      : `unit ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
   return { cause: state, hint: SEE_JOURNAL, fatal: false };
 }
 
 const SEE_JOURNAL = 'See journalctl -u kubelet on the host';
 
 /**
- * Finds the cause in what one kubelet printed before it ended.
- * @returns null when it does not say why it ended
+ * Finds the cause in the output of one kubelet run.
+ * @returns null if the output has no reason
  */
 export function explainKubeletOutput(output: string): KubeletFailure | null {
   return explainRuns(splitRuns(output).reverse());
@@ -269,7 +278,7 @@ function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | nul
   return { cause: (error ?? whole) as string, hint: SEE_JOURNAL, fatal: false };
 }
 
-/** @param run what one run said, newest first */
+/** @param run messages of one run, newest first */
 function findCause(run: readonly string[]): KubeletFailure | null {
   for (const { after = [], pattern, needs, cause, hint, fatal } of PATTERNS) {
     if (needs !== undefined && !run.some((text) => needs.test(text))) continue;
@@ -281,7 +290,7 @@ function findCause(run: readonly string[]): KubeletFailure | null {
   return null;
 }
 
-/** What follows in a text when words are looked for one behind the other; empty where one of them is missing. */
+/** The rest of a text after expressions searched one after the other; empty if one is missing. */
 function behind(text: string, words: readonly RegExp[]): string {
   let rest = text;
   for (const word of words) {
@@ -295,21 +304,25 @@ function behind(text: string, words: readonly RegExp[]): string {
 function explainUnit(unit: UnitState): KubeletFailure | null {
   if (unit.loadState === 'masked' || unit.unitFileState === 'masked')
     return { cause: 'kubelet.service is masked', hint: 'Run systemctl unmask kubelet', fatal: true };
-  if (unit.loadState === 'not-found') return { cause: 'there is no kubelet.service', hint: 'Install the kubelet package', fatal: true };
+  if (unit.loadState === 'not-found') return { cause: 'kubelet.service does not exist', hint: 'Install the kubelet package', fatal: true };
   if (unit.loadState === 'bad-setting' || unit.loadState === 'error')
-    return { cause: 'systemd cannot read kubelet.service or one of its drop-ins', hint: 'See systemctl status kubelet', fatal: true };
+    return {
+      cause: 'systemd cannot read kubelet.service or one of its drop-ins',
+      hint: 'See systemctl status kubelet on the host',
+      fatal: true,
+    };
   if (unit.execMainStatus === 203)
     return {
       cause: 'systemd cannot execute the kubelet binary named in ExecStart (203/EXEC)',
-      hint: 'Install it there, or correct ExecStart',
+      hint: 'Install the kubelet at that path, or correct ExecStart',
       fatal: true,
     };
   return null;
 }
 
 /**
- * The runs of the kubelet in a journal, oldest first; of each what it said as an error, newest first. A run begins where systemd says so or the process id
- * changes.
+ * The kubelet runs in a journal, oldest first, each with its error messages, newest first. A run begins where
+ * systemd logs a start or the process ID changes.
  */
 function splitRuns(journal: string): (readonly string[])[] {
   const runs: string[][] = [[]];
@@ -325,7 +338,7 @@ function splitRuns(journal: string): (readonly string[])[] {
   return runs.map((run) => run.reverse());
 }
 
-/** Lines, with those of klog's form for long values (`err=<` up to `>`) put together. */
+/** Journal lines, with klog's form for long values (`err=<` up to `>`) joined. */
 function journalEntries(journal: string): readonly string[] {
   const entries: string[] = [];
   let open = false;
@@ -337,7 +350,9 @@ function journalEntries(journal: string): readonly string[] {
   return entries;
 }
 
-/** More lines than are asked for, and longer ones than a kubelet prints: a host may answer anything. */
+/**
+ * Limits for journals of misbehaving hosts: more lines than requested, or longer lines than a kubelet prints.
+ */
 const MAX_LINES = 2000;
 const MAX_LINE = 64 * 1024;
 
@@ -348,7 +363,10 @@ function lastLines(journal: string): readonly string[] {
     .map((line) => line.slice(0, MAX_LINE));
 }
 
-/** `message: error` of a log entry in klog's format or in JSON; null for what is only information or a warning. Other lines as they are. */
+/**
+ * `message: error` of a log entry in klog format or JSON; null for information and warnings. Other lines
+ * unchanged.
+ */
 function errorText(entry: string): string | null {
   const klog = /^([IWEF])\d{4} \S+\s+\d+ [^\]]+\] ([\s\S]*)$/.exec(entry);
   if (klog) return klog[1] === 'I' || klog[1] === 'W' ? null : klogText(klog[2] as string);
@@ -357,7 +375,10 @@ function errorText(entry: string): string | null {
 
 const QUOTED = /^"((?:[^"\\]|\\.)*)"/;
 
-/** What stands in klog's form for long values, from `<` up to a line with `>` alone; null for another, or where its end was cut off. */
+/**
+ * The content of klog's form for long values, from `<` up to a line `>`; null for other values, or if the end
+ * is cut off.
+ */
 function linesOf(value: string): string | null {
   const [first, ...lines] = value.split('\n');
   const end = first === '<' ? lines.findIndex((line) => line.trim() === '>') : -1;

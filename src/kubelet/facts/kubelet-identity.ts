@@ -4,28 +4,28 @@ import { defineFact } from '../../host/facts/fact.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
 import { type CertificateHead, readCertificateHead } from '../../x509/certificate-head.ts';
 
-/** The credentials the kubelet has. `why` says what is wrong with them. */
+/** The credentials of a kubelet. `why` is the reason why they are unusable. */
 export type ClientIdentity =
   | { readonly state: 'missing' }
   | {
       readonly state: 'unusable';
       readonly why: string;
-      /** Of a certificate that has expired: whose it was. */
+      /** Common name of an expired certificate. */
       readonly commonName?: string | null;
     }
   | {
       readonly state: 'usable';
-      /** Where the certificate is. */
+      /** File of the certificate. */
       readonly source: string;
-      /** `system:node:<name>`; null when the credentials are no certificate. */
+      /** `system:node:<name>`; null if the credentials are not a certificate. */
       readonly commonName: string | null;
       readonly notAfter: string | null;
       readonly server: string | null;
     };
 
 /**
- * Whether the kubelet holds credentials of its own: kubelet.conf and a certificate that can be loaded. kubelet.conf by itself is written before there is one.
- * A certificate whose time is over counts as unusable; the host's own clock decides.
+ * Whether the kubelet has its own credentials: kubelet.conf and a loadable certificate. kubelet.conf alone is
+ * written earlier than the certificate. An expired certificate, by the clock of the host, is unusable.
  */
 export const clientIdentity = defineFact(
   {
@@ -40,16 +40,18 @@ export const clientIdentity = defineFact(
   },
 );
 
-/** What a kubeconfig says of the kubelet's user: where the credentials are. Null: it is no kubeconfig. */
+/** Credentials of the kubelet's user in a kubeconfig. Null: not a kubeconfig. */
 interface ReadKubeconfig {
   readonly server: string | null;
   readonly certificate: string | null;
   readonly certificatePath: string | null;
-  /** A token, or a program that gets one. */
+  /** A token, or an exec plugin. */
   readonly hasOther: boolean;
 }
 
-/** kubelet.conf is the same on most hosts of a cluster: it names the certificate, and does not hold it. */
+/**
+ * kubelet.conf is the same on most hosts of a cluster: it names the certificate file but does not contain it.
+ */
 const KUBECONFIGS = new TextMemo<ReadKubeconfig | null>(100);
 
 function readKubeconfig(text: string): ReadKubeconfig | null {
@@ -67,12 +69,12 @@ function readKubeconfig(text: string): ReadKubeconfig | null {
 
 function readIdentity(kubeletConf: string, currentPem: string | null, now: Date | null): ClientIdentity {
   const kubeconfig = KUBECONFIGS.get(kubeletConf, () => readKubeconfig(kubeletConf));
-  if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is no kubeconfig` };
+  if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is not a kubeconfig` };
   const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
   if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
   if (path === KUBELET_CLIENT_PEM)
     return currentPem === null
-      ? { state: 'unusable', why: `${KUBELET_CLIENT_PEM} is not there yet` }
+      ? { state: 'unusable', why: `${KUBELET_CLIENT_PEM} does not exist yet` }
       : validate(currentPem, KUBELET_CLIENT_PEM, server, now);
   if (path !== null || hasOther) return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
   return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
@@ -86,14 +88,14 @@ function validate(pem: string, source: string, server: string | null, now: Date 
       return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };
     return { state: 'usable', source, commonName, notAfter: notAfter.toISOString(), server };
   } catch {
-    return { state: 'unusable', why: `${source} holds no certificate` };
+    return { state: 'unusable', why: `${source} contains no certificate` };
   }
 }
 
-/** Several phases of a run look at the same certificate. */
+/** Several phases of a run parse the same certificate. */
 const CERTIFICATES = new TextMemo<CertificateHead>(100);
 
-/** The member of the first entry of a named list of a kubeconfig. */
+/** A member of the first entry of a list in a kubeconfig. */
 function firstMember(root: SourceNode, list: string, member: string): SourceNode | null {
   const node = entryOf(root, list)?.value;
   const first = node?.kind === 'list' ? (node.items[0] ?? null) : null;

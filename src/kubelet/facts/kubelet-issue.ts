@@ -1,4 +1,7 @@
-/** What a kubelet that runs says it cannot do at the API server: as structured logs have it, and in the form before kubelet 1.21. */
+/**
+ * Errors of a running kubelet about the API server: in structured logs, and in the format before kubelet
+ * 1.21.
+ */
 const FAILURES: readonly { readonly after: RegExp; readonly error: RegExp }[] = [
   {
     after: /Failed while requesting a signed certificate from the (?:control plane|master)/,
@@ -12,9 +15,9 @@ const FAILURES: readonly { readonly after: RegExp; readonly error: RegExp }[] = 
 const LONGEST = 300;
 
 /**
- * What keeps a kubelet from getting its certificate or its Node, in its own words: the last it said of either.
+ * The last error of a kubelet about its client certificate or its Node registration.
  * @param journal lines of `journalctl -u kubelet -o cat`, oldest first
- * @returns null when it said nothing of that kind
+ * @returns null without such an error
  */
 export function kubeletIssue(journal: string): string | null {
   for (const line of journal.split('\n').reverse()) {
@@ -27,7 +30,7 @@ export function kubeletIssue(journal: string): string | null {
   return null;
 }
 
-/** It may quote what a server answered: one line of it, and nothing a terminal obeys. */
+/** The message may quote a server response: keep one line without control characters. */
 function shorten(text: string): string {
   const line = text.replace(/\p{Cc}+/gu, ' ').trim();
   return line.length <= LONGEST ? line : `${line.slice(0, LONGEST)}...`;

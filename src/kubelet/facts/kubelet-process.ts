@@ -1,16 +1,16 @@
 import { defineFact } from '../../host/facts/fact.ts';
 import { parseKubeletVersion } from './kubelet-version.ts';
 
-/** The kubelet that runs. */
+/** The running kubelet. */
 export interface KubeletProcess {
   readonly pid: number;
-  /** Its command line, the program first. */
+  /** Command line, starting with the program. */
   readonly argv: readonly string[];
-  /** What the running program says, e.g. `v1.36.2`; the one on disk may have been replaced since. Null when it does not tell. */
+  /** Version of the running program, e.g. `v1.36.2`; the file on disk may be newer. Null if unknown. */
   readonly version: string | null;
 }
 
-/** The process of the unit, else the oldest that is called kubelet. Its words end with NUL, as /proc has them. */
+/** The unit's process, otherwise the oldest process called kubelet. Words end with NUL, as in /proc. */
 const SCRIPT = `p=$(systemctl show kubelet --property=MainPID 2>/dev/null); p=\${p#MainPID=}
 case $p in ''|0) p=$(pidof kubelet 2>/dev/null); p=\${p##* };; esac
 case $p in ''|*[!0-9]*) exit 3;; esac
@@ -22,7 +22,7 @@ export const kubeletProcess = defineFact({ found: { kind: 'command', argv: ['sh'
   found.exitCode === 0 ? parseKubeletProcess(found.stdout) : null,
 );
 
-/** Reads the process id, the version and the words of the command line; null when they are not there. */
+/** Parses process ID, version and command line; null if missing. */
 export function parseKubeletProcess(output: string): KubeletProcess | null {
   const match = /^([1-9][0-9]*)\n([^\n\0]*)\n([\s\S]+)$/.exec(output);
   if (match === null) return null;

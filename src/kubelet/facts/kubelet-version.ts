@@ -5,11 +5,11 @@ import { KUBELET_PROGRAM } from '../../kube/well-known.ts';
 export interface KubeletBinary {
   /** e.g. `v1.36.2`. */
   readonly version: string;
-  /** Where it was found, e.g. `/usr/bin/kubelet`. */
+  /** Path, e.g. `/usr/bin/kubelet`. */
   readonly path: string;
 }
 
-/** The kubelet on the host's PATH; null when there is none; `error` when it does not say its version. */
+/** The kubelet on the host's PATH; null: not installed; `error`: no version in its output. */
 export const kubeletBinary = defineFact(
   {
     version: { kind: 'command', argv: ['kubelet', '--version'] },
@@ -22,7 +22,7 @@ export const kubeletBinary = defineFact(
     if (found !== null) return { version: found, path: packaged === null ? path.stdout.trim() || KUBELET_PROGRAM : KUBELET_PROGRAM };
     const reported = crashReason(version.stderr || version.stdout);
     return {
-      error: `${path.stdout.trim() || 'kubelet'} --version ${reported === '' ? `left with exit code ${version.exitCode}` : `said: ${reported}`}`,
+      error: `${path.stdout.trim() || 'kubelet'} --version ${reported === '' ? `exited with code ${version.exitCode}` : `printed: ${reported}`}`,
     };
   },
 );

@@ -1,7 +1,7 @@
 import { defineFact } from '../../host/facts/fact.ts';
 import { ETCD_DATA_DIR, EXTRA_ARGS_DEB, EXTRA_ARGS_RPM } from '../../kube/well-known.ts';
 
-/** Something that a reset leaves on a host, and how to take it away. */
+/** Something that a reset keeps on a host, with a command to remove it. */
 export interface Leftover {
   readonly what: string;
   readonly hint: string;
@@ -18,7 +18,8 @@ l=$(ls -d /sys/class/net/cni0 /sys/class/net/flannel.1 /sys/class/net/cilium_* /
 echo "$n $v $l"`;
 
 /**
- * What is on a host that neither init nor join put there, or not they alone: reset leaves it, as kubeadm does. Only what is really there is named.
+ * Objects on a host that are not, or not only, from init or join; reset keeps them as kubeadm does. Only
+ * existing ones are listed.
  * @see kubeadm 1.36 cmd/reset.go
  */
 export const leftovers = defineFact(
@@ -41,19 +42,19 @@ export const leftovers = defineFact(
     add(some(found.cni), `${CNI_DIR} (${(found.cni ?? []).join(', ')})`, `rm -rf ${CNI_DIR}`);
     add(some(found.cniState), '/var/lib/cni', 'rm -rf /var/lib/cni');
     const [rules = 0, services = 0, ...links] = readNetwork(found.network.exitCode === 0 ? found.network.stdout : '');
-    add(Number(rules) > 0, `${rules} chains and tables of iptables and nftables`, 'restart the host, or iptables -F -t nat and the like');
-    add(Number(services) > 0, `${services} services of IPVS`, 'ipvsadm --clear');
+    add(
+      Number(rules) > 0,
+      `${rules} chains and tables of iptables and nftables`,
+      'restart the host, or flush them, e.g. iptables -F -t nat',
+    );
+    add(Number(services) > 0, `${services} IPVS services`, 'ipvsadm --clear');
     add(links.length > 0, `network interfaces ${links.join(', ')}`, `ip link delete ${links[0]}`);
-    add(some(found.etcd), '/var/lib/etcd with data', 'rm -rf /var/lib/etcd, when no member of etcd needs it');
+    add(some(found.etcd), '/var/lib/etcd with data', 'rm -rf /var/lib/etcd, if no etcd member uses it');
     add(found.kubeconfig !== null, '/root/.kube/config', 'rm /root/.kube/config');
     for (const [i, file] of [found.defaults, found.sysconfig].entries())
-      add(setsExtraArgs(file?.content), `${EXTRA_ARGS_FILES[i]} with KUBELET_EXTRA_ARGS`, 'edit it');
+      add(setsExtraArgs(file?.content), `${EXTRA_ARGS_FILES[i]} with KUBELET_EXTRA_ARGS`, 'edit the file');
     for (const [i, list] of [found.dropIns, found.packaged].entries())
-      add(
-        some(list),
-        `${DROP_IN_DIRS[i]} (${(list ?? []).join(', ')})`,
-        i === 0 ? `rm -r ${DROP_IN_DIRS[i]}` : 'it belongs to the package',
-      );
+      add(some(list), `${DROP_IN_DIRS[i]} (${(list ?? []).join(', ')})`, i === 0 ? `rm -r ${DROP_IN_DIRS[i]}` : 'belongs to the package');
     add(found.enabled.stdout.trim() === 'enabled', 'kubelet.service, enabled', 'systemctl disable kubelet');
     return items;
   },

@@ -7,26 +7,26 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { CA_CERT, CONFIG_YAML, KUBELET_CLIENT_PEM, KUBELET_CONF, KUBELET_PKI_DIR, KUBELET_SERVER_PEM } from '../../kube/well-known.ts';
 
-/** A certificate of a host as found; `pem` is null when there is none at `path`. */
+/** A certificate on a host; `pem` is null if `path` does not exist. */
 export interface FoundCertificate {
   readonly role: 'client' | 'serving' | 'ca' | 'ca of kubelet.conf';
   readonly path: string;
   readonly pem: string | null;
-  /** Its private key; null where it should be and is not; undefined for authorities, which have theirs elsewhere. */
+  /** Private key; null if missing; undefined for CAs, whose keys are elsewhere. */
   readonly key?: Secret | null;
 }
 
 export interface NodeCertificates {
   readonly certificates: readonly FoundCertificate[];
-  /** By the host's own clock; null when it does not tell. */
+  /** By the clock of the host; null if unknown. */
   readonly now: Date | null;
-  /** What is wrong with kubelet.conf itself; null: nothing. */
+  /** The error in kubelet.conf; null: none. */
   readonly issue: string | null;
 }
 
 const SELF_SIGNED = `${KUBELET_PKI_DIR}/kubelet.crt`;
 
-/** The certificates that a kubelet uses, where they are by kubeadm's conventions. */
+/** The certificates of a kubelet at kubeadm's paths. */
 export const nodeCertificates = defineFact(
   {
     conf: { kind: 'file', path: KUBELET_CONF },
@@ -44,7 +44,7 @@ export const nodeCertificates = defineFact(
     const ca: FoundCertificate = { role: 'ca', path: CA_CERT, pem: found.ca?.content ?? null };
     const used = usedAuthority(found.config?.content ?? '');
     return {
-      // One at another place is named by config.yaml, and not read here.
+      // A CA at another path is named in config.yaml and not read here.
       certificates: [...certificates, ...serving, ...(used === null || used === CA_CERT ? [ca] : [])],
       now: found.date.exitCode === 0 ? new Date(Number(found.date.stdout.trim()) * 1000) : null,
       issue,
@@ -53,7 +53,7 @@ export const nodeCertificates = defineFact(
 );
 
 function readKubeletConf(conf: FileFact | null, current: FileFact | null): Pick<NodeCertificates, 'certificates' | 'issue'> {
-  if (conf?.content === undefined) return { certificates: [], issue: `there is no ${KUBELET_CONF}: the host has not joined a cluster` };
+  if (conf?.content === undefined) return { certificates: [], issue: `${KUBELET_CONF} does not exist: the host has not joined a cluster` };
   try {
     const { cluster, user } = resolveContext(parseKubeconfig(conf.content, KUBELET_CONF));
     const ca =
@@ -63,16 +63,15 @@ function readKubeletConf(conf: FileFact | null, current: FileFact | null): Pick<
       return { certificates: [{ role: 'client', path: KUBELET_CONF, pem: decode(user.certData), key }, ...ca], issue: null };
     }
     if (user?.certFile === KUBELET_CLIENT_PEM) return { certificates: [pair('client', KUBELET_CLIENT_PEM, current), ...ca], issue: null };
-    const why =
-      user?.certFile === undefined ? 'names no client certificate' : `names ${user.certFile}, which is not where kubelets keep theirs`;
+    const why = user?.certFile === undefined ? 'names no client certificate' : `names ${user.certFile}, which is not the standard path`;
     return { certificates: ca, issue: `${KUBELET_CONF} ${why}` };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { certificates: [], issue: `${KUBELET_CONF}: ${error.problems[0]?.message ?? 'it can not be read'}` };
+    return { certificates: [], issue: `${KUBELET_CONF}: ${error.problems[0]?.message ?? 'not readable'}` };
   }
 }
 
-/** One that a signer of the cluster made, else the one the kubelet made for itself. */
+/** A certificate signed by the cluster, otherwise the kubelet's self-signed one. */
 function readServing(found: {
   readonly serving: FileFact | null;
   readonly selfSigned: FileFact | null;

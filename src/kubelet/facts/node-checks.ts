@@ -1,6 +1,8 @@
 import { defineFact } from '../../host/facts/fact.ts';
 
-/** What kubeadm's node preflight checks look at, besides the facts of their own files. Null: can't be known (an image, another system). */
+/**
+ * Facts for kubeadm's node preflight checks, in addition to files. Null: unknown (an image, another system).
+ */
 export interface NodeChecks {
   /** Names of swap areas in use. */
   readonly swaps: readonly string[] | null;
@@ -8,11 +10,11 @@ export interface NodeChecks {
   readonly kernelRelease: string | null;
   readonly ipv4Forward: boolean | null;
   readonly ipv6Forward: boolean | null;
-  /** Of the commands kubeadm wants on PATH: those that are missing. */
+  /** Commands required by kubeadm that are missing on PATH. */
   readonly missingCommands: readonly string[] | null;
 }
 
-/** Commands kubeadm 1.36 looks for on every node; conntrack only up to 1.31. */
+/** Commands required by kubeadm 1.36 on every node; conntrack only up to 1.31. */
 const REQUIRED_COMMANDS = ['losetup', 'mount', 'cp', 'conntrack'] as const;
 
 export const nodeChecks = defineFact(
@@ -37,7 +39,7 @@ export const nodeChecks = defineFact(
   }),
 );
 
-/** Swap areas of /proc/swaps: its lines after the heading. */
+/** Swap areas in /proc/swaps, without its header line. */
 export function parseSwaps(text: string): readonly string[] {
   return text
     .split('\n')

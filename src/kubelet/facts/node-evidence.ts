@@ -9,13 +9,13 @@ import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
  * it.
  */
 export interface NodeEvidence {
-  /** File with the client certificate; null: there is no kubeconfig of a kubelet. */
+  /** File with the client certificate; null: no kubelet kubeconfig exists. */
   readonly source: string | null;
   /** PEM of the client certificate; null: `source` holds none. */
   readonly certificate: string | null;
   /** Signature of the challenge with the key of that certificate; null: none was made. */
   readonly signature: Buffer | null;
-  /** Last line of the host's error output; null: there is none. */
+  /** Last line of the host's error output; null: none. */
   readonly errorOutput: string | null;
   /** As the kubelet reads it; empty: the file is empty or does not exist. */
   readonly machineId: string;
@@ -63,13 +63,13 @@ else
   sign "$r$k"
 fi`;
 
-/** Asks a host for its evidence: a command and a few files, for a look that is taken anyway. */
+/** Reads the evidence of a host with one command and a few files, in an existing round trip. */
 export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvidenceOptions): Fact<NodeEvidence> {
   return defineFact(
     {
       ...localAddresses.queries,
       proof: { kind: 'command', argv: ['sh', '-c', PROGRAM, 'sh', cleanPath(kubeconfig), KUBELET_CLIENT_PEM], stdin: `${challenge}\n` },
-      // The kubelet (cadvisor) takes the first that can be read, even an empty one.
+      // The kubelet (cadvisor) uses the first readable file, even an empty one.
       machineId: { kind: 'file', path: '/etc/machine-id' },
       dbusMachineId: { kind: 'file', path: '/var/lib/dbus/machine-id' },
     },

@@ -4,16 +4,18 @@ import type { Catalogue, Field, Flag, Minor } from '../catalogue.ts';
 import { valueAt } from '../validate/values.ts';
 import { combineWithFile, readFlagValue } from './flag-value.ts';
 
-/** A field that flags set, as the configuration file would have it. */
+/** A field set by flags, in the form of the configuration file. */
 export interface FlagSetting {
   /** e.g. `authentication.x509.clientCAFile`. */
   readonly path: string;
-  /** What is in force: flags of lists and maps are gathered, feature gates laid over those of the file. */
+  /**
+   * Effective value: repeated list and map flags are merged, feature gates are merged over those of the file.
+   */
   readonly value: Json;
-  /** What the flags alone say. */
+  /** Value from the flags alone. */
   readonly own: Json;
   readonly flag: Flag;
-  /** Which of the given flags: the last of its name. */
+  /** The last flag of the name. */
   readonly last: Arg;
 }
 
@@ -21,7 +23,7 @@ export interface UnreadableFlag {
   readonly flag: Flag;
   readonly last: Arg;
   readonly path: string;
-  /** A clause: what the kubelet does not take. */
+  /** The reason why the kubelet rejects the flag, as a clause. */
   readonly why: string;
 }
 
@@ -31,8 +33,9 @@ export interface AppliedFlags {
 }
 
 /**
- * The fields a command line sets over a configuration file. Flags without a field of that minor are passed over.
- * @param config what the file says, defaults filled in or not
+ * The fields that a command line sets over a configuration file. Flags without a field in that minor are
+ * ignored.
+ * @param config fields of the file, with or without defaults
  */
 export function readFlagSettings(
   flags: readonly Arg[],
@@ -64,7 +67,7 @@ export function readFlagSettings(
   return { settings, unreadable };
 }
 
-/** The flag of a minor and the field with the same meaning; null when that minor has not both. */
+/** The flag of a minor and its equivalent field; null if one of both is missing in the minor. */
 export function fieldOfFlag(
   name: string,
   { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue },
@@ -78,7 +81,7 @@ function groupByName(flags: readonly Arg[]): ReadonlyMap<string, readonly Arg[]>
   const groups = new Map<string, Arg[]>();
   for (const flag of flags) {
     const group = groups.get(flag.name) ?? [];
-    // A name keeps the place it was given last: of two names of one field the later one wins.
+    // The order is that of the last use: of two flags for one field the later one wins.
     groups.delete(flag.name);
     groups.set(flag.name, [...group, flag]);
   }

@@ -6,24 +6,25 @@ export interface FlagOptions {
   readonly minor: Minor;
 }
 
-/** `index`: the word it begins at. */
+/** `index`: position of its first word. */
 export interface CommandLineFlag extends Arg {
   readonly index: number;
 }
 
 export interface CommandLine {
-  /** Flags in the order given, under the names the catalogue has for them; a flag without a value is `true`. */
+  /** Flags in the given order, with their names in the catalogue; a flag without a value is `true`. */
   readonly flags: readonly CommandLineFlag[];
-  /** Words that are no flags and no values: the kubelet does not start with one. */
+  /** Words that are neither flags nor values, with which the kubelet does not start. */
   readonly others: readonly string[];
 }
 
-/** Flags that take no value from the next word. */
+/** Flag types that do not take the next word as value. */
 const WITHOUT_VALUE: ReadonlySet<string> = new Set(['bool', 'version']);
 
 /**
- * Reads the words of a kubelet's command line as the kubelet does: `--name=value`, `--name value`, `--name` of booleans, `-v4`; `_` counts as `-`.
- * @param words without the program itself
+ * Parses a kubelet's command line as the kubelet does: `--name=value`, `--name value`, `--name` for booleans,
+ * `-v4`; `_` is equivalent to `-`.
+ * @param words without the program name
  * @see github.com/spf13/pflag; k8s.io/component-base/cli/flag (word separators)
  */
 export function parseCommandLine(words: readonly string[], options: FlagOptions): CommandLine {
@@ -51,16 +52,18 @@ function splitFlag(word: string): { readonly name: string; readonly value?: stri
   return { name: long[1] as string, ...(long[2] === undefined ? {} : { value: long[2] }) };
 }
 
-/** Nothing is known of a flag that is in no catalogue: a word that looks like a value is taken for its value. */
+/**
+ * A flag outside the catalogue has an unknown type: a next word that looks like a value is used as its value.
+ */
 function takesNextWord(entry: FlagEntry | undefined, next: string | undefined): boolean {
   if (next === undefined) return false;
   return entry === undefined ? !next.startsWith('-') : !WITHOUT_VALUE.has(entry.type);
 }
 
 /**
- * The flag a way of writing means: dashes in front and a value do not count, `_` is `-`, `v` is a shorthand.
- * @param minor of flags that are written alike, the one this minor has
- * @returns undefined when no minor has it
+ * Finds a flag by its spelling: leading dashes and a value are ignored, `_` equals `-`, `v` is a shorthand.
+ * @param minor preferred minor among flags with the same spelling
+ * @returns undefined if no minor has the flag
  */
 export function findFlag(name: string, { catalogue, minor }: FlagOptions): FlagEntry | undefined {
   const desired = flagKey(name);
@@ -71,7 +74,7 @@ export function findFlag(name: string, { catalogue, minor }: FlagOptions): FlagE
   return found.find(({ flag }) => catalogue.flag(flag, minor) !== null) ?? found.find(({ flag }) => flag === written) ?? found.at(-1);
 }
 
-/** The name of a flag as the kubelet compares it. */
+/** The normalized name of a flag, as the kubelet compares it. */
 export function flagKey(name: string): string {
   return name
     .replace(/^-+/, '')

@@ -7,11 +7,13 @@ import type { Field, Flag } from '../catalogue.ts';
 export type FlagValue = { readonly value: Json } | { readonly fault: string };
 
 /**
- * The value of the field that flags of one name set, as the configuration file would have it.
- * @param texts what the flag was given, in order: of scalars the last counts, lists and maps are gathered
- * @param field what the same minor's configuration has for this flag
- * @returns a clause that says what is wrong when the kubelet would not take it: `must be a whole number, not the text "x"`
- * @see kubernetes/kubernetes cmd/kubelet/app/options (flag types), k8s.io/component-base/cli/flag, pkg/util/flag
+ * The field value set by all flags of one name, in the form of the configuration file.
+ * @param texts values of the flag, in order: the last scalar wins, lists and maps are merged
+ * @param field the minor's field for this flag
+ * @returns the reason as a clause if the kubelet would reject the value: `must be an integer, not the string
+ *   "x"`
+ * @see kubernetes/kubernetes cmd/kubelet/app/options (flag types), k8s.io/component-base/cli/flag,
+ *   pkg/util/flag
  */
 export function readFlagValue(flag: Flag, texts: readonly string[], field: Field): FlagValue {
   try {
@@ -45,7 +47,7 @@ function readTexts(flag: Flag, texts: readonly string[], field: Field): Json {
   }
 }
 
-/** One value, by the type the flag has. */
+/** One value, by the type of the flag. */
 function readText(text: string, flag: Flag, field: Field): Json {
   if (field.type === 'int64' && flag.type === 'duration') return nanoseconds(text);
   if (flag.type === 'bool') return readBool(text);
@@ -55,7 +57,7 @@ function readText(text: string, flag: Flag, field: Field): Json {
 
 function tokenOf(text: string, { kind }: ScalarNode): Token {
   if (kind !== 'int32' && kind !== 'int64' && kind !== 'uint32') return { kind: 'string', value: kind === 'string' ? text : text.trim() };
-  // Go takes prefixes of bases, and `_` between digits.
+  // Go accepts base prefixes, and `_` between digits.
   const match = /^([-+]?)(0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[0-9][0-9_]*)$/.exec(text);
   if (match === null) return { kind: 'string', value: text };
   const digits = (match[2] as string).replaceAll('_', '').replace(/^0(?=[0-9])/, '0o');
@@ -91,16 +93,16 @@ function splitPairs(text: string): readonly string[] {
   return text.split(',').filter(Boolean);
 }
 
-/** Of this flag each use is one pair, commas and all. */
+/** Each use of this flag is one pair, including commas. */
 const NOT_SPLIT = 'cpu-manager-policy-options';
-/** What stands between a signal and its threshold. */
+/** Flags with a comparison sign between signal and threshold. */
 const LESS_THAN: ReadonlySet<string> = new Set(['eviction-hard', 'eviction-soft']);
 
 function pairsOf({ name }: Flag, texts: readonly string[]): readonly (readonly [string, string])[] {
   const separator = LESS_THAN.has(name) ? '<' : '=';
   return (name === NOT_SPLIT ? texts : texts.flatMap(splitPairs)).map((pair) => {
     const at = pair.indexOf(separator);
-    if (at < 0) throw new FlagFault(`${quote(pair)} is no pair: write it like name${separator}value`);
+    if (at < 0) throw new FlagFault(`${quote(pair)} is not a pair name${separator}value`);
     return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
   });
 }
@@ -109,20 +111,20 @@ function gatherLists(texts: readonly string[]): JsonObject {
   const lists = new Map<string, string[]>();
   for (const pair of texts.flatMap(splitPairs)) {
     const at = pair.indexOf(':');
-    if (at < 0) throw new FlagFault('holds something that is no pair: write it like name:value');
+    if (at < 0) throw new FlagFault('contains an item that is not a pair name:value');
     const key = pair.slice(0, at).trim();
     lists.set(key, [...(lists.get(key) ?? []), pair.slice(at + 1).trim()]);
   }
   return Object.fromEntries(lists);
 }
 
-/** `key=value:Effect` or `key:Effect`, with commas between. */
+/** Comma-separated `key=value:Effect` or `key:Effect`. */
 function readTaints(text: string): readonly JsonObject[] {
   return splitPairs(text)
     .filter((item) => !item.endsWith('-'))
     .map((item) => {
       const match = /^([^:=]+)(?:=([^:=]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(item);
-      if (match === null) throw new FlagFault(`${quote(item)} is no taint: write it like key=value:NoSchedule`);
+      if (match === null) throw new FlagFault(`${quote(item)} is not a taint such as key=value:NoSchedule`);
       const [, key = '', value = '', effect = ''] = match;
       return { key, ...(value === '' ? {} : { value }), effect };
     });
@@ -131,10 +133,10 @@ function readTaints(text: string): readonly JsonObject[] {
 /** `0:memory=1Gi,hugepages-1Gi=2Gi`. */
 function readReservation(text: string): JsonObject {
   const match = /^([-+]?[0-9]+):([^:]*)$/.exec(text);
-  if (match === null) throw new FlagFault(`${quote(text)} is no reservation: write it like 0:memory=1Gi`);
+  if (match === null) throw new FlagFault(`${quote(text)} is not a reservation such as 0:memory=1Gi`);
   const limits = (match[2] as string).split(',').map((pair): [string, Json] => {
     const [name = '', amount, ...more] = pair.split('=');
-    if (amount === undefined || more.length > 0) throw new FlagFault(`${quote(pair)} is no pair: write it like memory=1Gi`);
+    if (amount === undefined || more.length > 0) throw new FlagFault(`${quote(pair)} is not a pair such as memory=1Gi`);
     return [name, scalar({ kind: 'quantity' }, { kind: 'string', value: amount })];
   });
   return { numaNode: Number(match[1]), limits: Object.fromEntries(limits) };
@@ -142,15 +144,15 @@ function readReservation(text: string): JsonObject {
 
 function readPattern(text: string): JsonObject {
   const match = /^([^=]+)=([0-9]+)$/.exec(text);
-  if (match === null || Number(match[2]) > 2 ** 31 - 1) throw new FlagFault(`${quote(text)} is no pattern=N`);
+  if (match === null || Number(match[2]) > 2 ** 31 - 1) throw new FlagFault(`${quote(text)} is not of the form pattern=N`);
   return { filePattern: match[1] as string, verbosity: Number(match[2]) };
 }
 
-/** The items of one record of comma-separated values, as Go's encoding/csv reads it; quotes are for items with commas. */
+/** Splits one CSV record like Go's encoding/csv; quotes enclose items with commas. */
 function splitCsv(text: string): readonly string[] {
   if (text === '') return [];
   const items = text.match(/(?:^|,)(?:"(?:[^"]|"")*"|[^",]*)(?=,|$)/g) ?? [];
-  if (items.join('') !== text) throw new FlagFault(`${quote(text)} is no list of values with commas between`);
+  if (items.join('') !== text) throw new FlagFault(`${quote(text)} is not a comma-separated list`);
   return items.map((item, i) =>
     (i === 0 ? item : item.slice(1)).replace(/^"([\s\S]*)"$/, (_, quoted: string) => quoted.replaceAll('""', '"')),
   );
@@ -160,7 +162,10 @@ function quote(text: string): string {
   return JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}…`);
 }
 
-/** A flag's value over the file's: feature gates are laid over those of the file by name, patterns of vmodule are added, either turns seccompDefault on. */
+/**
+ * Merges a flag's value over the file's: feature gates by name, vmodule patterns appended; seccompDefault is
+ * on if either is.
+ */
 export function combineWithFile(flag: Flag, fromFile: Json | undefined, fromFlags: Json): Json {
   if (flag.type === 'mapStringBool' && isJsonObject(fromFile) && isJsonObject(fromFlags)) return { ...fromFile, ...fromFlags };
   if (flag.type === 'pattern=N,...' && Array.isArray(fromFile) && Array.isArray(fromFlags)) return [...fromFile, ...fromFlags];

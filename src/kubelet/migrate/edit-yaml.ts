@@ -6,13 +6,14 @@ import type { FieldEdit } from './migration-step.ts';
 const FAILSAFE = { schema: 'failsafe', version: '1.1', uniqueKeys: false, logLevel: 'silent', prettyErrors: false } as const;
 
 /**
- * Changes fields of a YAML text and leaves all else as it is written: comments, order, quotes.
+ * Changes fields of a YAML text and keeps everything else as written: comments, order, quotes.
  * @param text one document
- * @returns null where that can't be done (anchors, merge keys, JSON in several styles): the caller prints the values anew
+ * @returns null if not possible (anchors, merge keys, JSON in several styles): the caller renders the values
+ *   again
  */
 export function editYaml(text: string, edits: readonly FieldEdit[]): string | null {
   if (edits.length === 0) return text;
-  // The failsafe schema takes every scalar as its text, so that what is not touched is printed as it was.
+  // The failsafe schema keeps every scalar as text, so that unchanged values are printed as written.
   const document = parseDocument(text, FAILSAFE);
   if (document.errors.length > 0 || !isMap(document.contents)) return null;
   try {
@@ -27,7 +28,7 @@ export function editYaml(text: string, edits: readonly FieldEdit[]): string | nu
   }
 }
 
-/** How far the first member of an object is indented. */
+/** Indentation of the first member of an object. */
 function indentOf(text: string): number {
   const lines = text.split('\n');
   const depths = lines.flatMap((line, i) => {
@@ -39,7 +40,7 @@ function indentOf(text: string): number {
   return depth <= 8 ? depth : 2;
 }
 
-/** Whether the items of a list stand as far left as the name before them. */
+/** Whether list items have the same indentation as their key. */
 function hasUnindentedList(lines: readonly string[]): boolean {
   return lines.some((line, i) => {
     const name = line.trimStart();
@@ -48,14 +49,14 @@ function hasUnindentedList(lines: readonly string[]): boolean {
   });
 }
 
-/** A comment behind the old value stays behind the new one. */
+/** Keeps the comment after the old value. */
 function put(document: Document, path: readonly string[], value: unknown): void {
   const old = document.getIn(path, true);
   if (isScalar(old) && isScalar(value) && old.comment != null) value.comment = old.comment;
   document.setIn(path, value);
 }
 
-/** Takes a field out, and the objects that held nothing else. */
+/** Removes a field, and parent objects that become empty. */
 function remove(document: Document, path: readonly string[]): void {
   document.deleteIn(path);
   for (let parent = path.slice(0, -1); parent.length > 0; parent = parent.slice(0, -1)) {

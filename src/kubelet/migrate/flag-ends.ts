@@ -1,10 +1,10 @@
-/** What became of a flag that is no more. */
+/** Fate of a removed flag. */
 export interface FlagEnd {
-  /** A clause for people. */
+  /** A clause for display. */
   readonly message: string;
-  /** Nothing is lost where the value was this, or whatever it was. */
+  /** Whether no behaviour is lost for this value. */
   readonly harmless: (value: string, others: ReadonlyMap<string, string>) => boolean;
-  /** The flag that took its place. */
+  /** The replacing flag. */
   readonly renamed?: string;
 }
 
@@ -14,14 +14,14 @@ const is =
   (value: string): boolean =>
     values.includes(value);
 
-/** With a runtime of its own, whatever was said to dockershim had no effect. */
+/** With another runtime, dockershim flags had no effect. */
 const withRemoteRuntime = (_: string, others: ReadonlyMap<string, string>): boolean => others.get('container-runtime') === 'remote';
 const DOCKERSHIM: FlagEnd = {
-  message: 'only dockershim read it, which is gone since 1.24: networks and images are the container runtime’s',
+  message: 'used only by dockershim, removed in 1.24: networks and images are configured in the container runtime',
   harmless: withRemoteRuntime,
 };
-const KLOG: FlagEnd = { message: 'the kubelet logs to standard error alone since 1.26', harmless: always };
-const CADVISOR: FlagEnd = { message: 'it had no effect any more', harmless: always };
+const KLOG: FlagEnd = { message: 'the kubelet logs only to standard error since 1.26', harmless: always };
+const CADVISOR: FlagEnd = { message: 'had no effect', harmless: always };
 
 /**
  * Flags that were removed between 1.20 and 1.36 and have no field.
@@ -29,23 +29,23 @@ const CADVISOR: FlagEnd = { message: 'it had no effect any more', harmless: alwa
  */
 export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>([
   ['container-runtime', { message: 'all runtimes are remote since 1.24', harmless: is('remote') }],
-  ['pod-infra-container-image', { message: 'the container runtime has the sandbox image in its own configuration', harmless: always }],
+  ['pod-infra-container-image', { message: 'the sandbox image is configured in the container runtime', harmless: always }],
+  ['dynamic-config-dir', { message: 'dynamic configuration was removed in 1.24: use its payload as configuration file', harmless: is('') }],
+  ['experimental-bootstrap-kubeconfig', { message: 'renamed', harmless: always, renamed: 'bootstrap-kubeconfig' }],
+  ['cloud-config', { message: 'in-tree cloud providers were removed: the file is for a cloud controller manager', harmless: is('') }],
   [
-    'dynamic-config-dir',
-    { message: 'dynamic configuration is gone since 1.24: make its payload the configuration file', harmless: is('') },
+    'azure-container-registry-config',
+    { message: 'replaced by a credential provider: --image-credential-provider-config', harmless: is('') },
   ],
-  ['experimental-bootstrap-kubeconfig', { message: 'it was renamed', harmless: always, renamed: 'bootstrap-kubeconfig' }],
-  ['cloud-config', { message: 'in-tree cloud providers are gone: a cloud controller manager reads it', harmless: is('') }],
-  ['azure-container-registry-config', { message: 'a credential provider does it: --image-credential-provider-config', harmless: is('') }],
-  ['keep-terminated-pod-volumes', { message: 'volumes of ended pods are always unmounted', harmless: is('false') }],
-  ['register-schedulable', { message: 'taints took its place: registerWithTaints', harmless: is('true') }],
-  ['master-service-namespace', { message: 'it had no effect any more', harmless: always }],
-  ['seccomp-profile-root', { message: 'profiles are below seccomp in --root-dir', harmless: is('', '/var/lib/kubelet/seccomp') }],
+  ['keep-terminated-pod-volumes', { message: 'volumes of terminated pods are always unmounted', harmless: is('false') }],
+  ['register-schedulable', { message: 'replaced by taints: registerWithTaints', harmless: is('true') }],
+  ['master-service-namespace', { message: 'had no effect', harmless: always }],
+  ['seccomp-profile-root', { message: 'profiles are read from seccomp in --root-dir', harmless: is('', '/var/lib/kubelet/seccomp') }],
   ['redirect-container-streaming', { message: 'streams always go through the kubelet', harmless: is('false') }],
-  ['experimental-check-node-capabilities-before-mount', { message: 'mounts are no longer checked so', harmless: is('false') }],
-  ['experimental-kernel-memcg-notification', { message: 'it was renamed', harmless: always, renamed: 'kernel-memcg-notification' }],
-  ['chaos-chance', { message: 'it was for tests', harmless: always }],
-  ['really-crash-for-testing', { message: 'it was for tests', harmless: always }],
+  ['experimental-check-node-capabilities-before-mount', { message: 'this check of mounts was removed', harmless: is('false') }],
+  ['experimental-kernel-memcg-notification', { message: 'renamed', harmless: always, renamed: 'kernel-memcg-notification' }],
+  ['chaos-chance', { message: 'only for tests', harmless: always }],
+  ['really-crash-for-testing', { message: 'only for tests', harmless: always }],
   ['non-masquerade-cidr', DOCKERSHIM],
   ...[
     'cni-bin-dir',
@@ -83,5 +83,5 @@ export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>(
   ].map((name): [string, FlagEnd] => [name, KLOG]),
 ]);
 
-/** What became of a flag nothing more is known of. */
-export const UNKNOWN_END: Pick<FlagEnd, 'message'> = { message: 'nothing took its place' };
+/** Text for a flag without further information. */
+export const UNKNOWN_END: Pick<FlagEnd, 'message'> = { message: 'no replacement' };

@@ -11,8 +11,8 @@ export interface FieldMigrationOptions {
 }
 
 /**
- * What has to change in the fields of a file for a kubelet of another minor: fields it does not have, values it does not take, types that changed.
- * Feature gates are not looked at.
+ * Computes the changes to the fields of a file for a kubelet of another minor: unknown fields, unsupported
+ * values, changed types. Feature gates are handled separately.
  * @param config as written, decoded for the old minor, without apiVersion and kind
  */
 export function migrateFields(config: JsonObject, options: FieldMigrationOptions): Migrated {
@@ -48,11 +48,11 @@ function removeField(
   { edits, steps }: { edits: FieldEdit[]; steps: MigrationStep[] },
 ): void {
   const [since = 0, until = 0] = catalogue.fields.get(pattern)?.minors ?? [];
-  const why = to < since ? `it came with ${formatMinor(since)}` : `it was removed in ${formatMinor(until + 1)}`;
+  const why = to < since ? `added in ${formatMinor(since)}` : `removed in ${formatMinor(until + 1)}`;
   const lossy = !isSilent(value);
-  const lost = lossy ? `: ${inlineValue(value)} can't be kept` : '';
+  const lost = lossy ? `: ${inlineValue(value)} cannot be kept` : '';
   edits.push({ path, value: undefined });
-  steps.push({ did: 'removed', what: path.join('.'), message: `a ${formatMinor(to)} kubelet does not have it, ${why}${lost}`, lossy });
+  steps.push({ did: 'removed', what: path.join('.'), message: `unknown to a ${formatMinor(to)} kubelet, ${why}${lost}`, lossy });
 }
 
 function checkValue(
@@ -76,19 +76,22 @@ function checkValue(
   const strange =
     words === null ? [] : (Array.isArray(value) ? value : [value]).filter((word) => typeof word === 'string' && !words.includes(word));
   for (const word of strange) {
-    // What the old kubelet did not take either is for validation to say.
+    // Values that the old kubelet rejects as well are left to the validation.
     if (before?.values?.includes(word as string) !== true) continue;
     const takes = words?.filter((each) => each !== '').join(', ');
     steps.push({
       did: 'kept',
       what,
-      message: `a ${formatMinor(to)} kubelet does not take ${inlineValue(word)}: it takes ${takes}`,
+      message: `a ${formatMinor(to)} kubelet does not support ${inlineValue(word)}; supported values: ${takes}`,
       lossy: true,
     });
   }
 }
 
-/** `logging.flushFrequency` was nanoseconds, then those or a duration. Null: as it is. */
+/**
+ * Converts `logging.flushFrequency`, which changed from nanoseconds to nanoseconds or a duration. Null:
+ * unchanged.
+ */
 function convert(value: Json, { type }: Field): Json | null {
   if (type === 'durationOrNanoseconds' && typeof value === 'number') return formatGoDuration(BigInt(value));
   if (type !== 'int64' || typeof value !== 'string') return null;

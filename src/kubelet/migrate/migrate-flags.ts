@@ -12,7 +12,7 @@ import { FLAG_ENDS, UNKNOWN_END } from './flag-ends.ts';
 import type { FieldEdit, MigrationStep } from './migration-step.ts';
 
 export interface MigratedFlags {
-  /** What stays on the command line, in the order given. */
+  /** The remaining flags, in the given order. */
   readonly flags: readonly Arg[];
   readonly edits: readonly FieldEdit[];
   readonly steps: readonly MigrationStep[];
@@ -22,13 +22,13 @@ export interface FlagMigrationOptions {
   readonly from: Minor;
   readonly to: Minor;
   readonly catalogue: Catalogue;
-  /** What the file says, gates and all. */
+  /** The fields of the file, including gates. */
   readonly config: JsonObject;
 }
 
 /**
- * Moves flags into the fields that mean the same, takes out those that are gone, and leaves the rest.
- * @param given in the order of the command line
+ * Converts flags into the equivalent fields, removes flags that no longer exist and keeps the rest.
+ * @param given in command-line order
  */
 export function migrateFlags(given: readonly Arg[], options: FlagMigrationOptions): MigratedFlags {
   const edits: FieldEdit[] = [];
@@ -64,18 +64,18 @@ export function migrateFlags(given: readonly Arg[], options: FlagMigrationOption
   return { flags, edits, steps: [...steps, ...dockerByDefault(values, options), ...strangeFlags(flags, options)] };
 }
 
-/** A flag the old kubelet did not start with: the minor or the flag is wrong. */
+/** A flag unknown to the old kubelet: the minor or the flag is wrong. */
 function notOfOld(name: string, { from, catalogue }: FlagMigrationOptions): MigrationStep | null {
   if (!catalogue.flags.has(name) || catalogue.flag(name, from) !== null) return null;
   return {
     did: 'removed',
     what: `--${name}`,
-    message: `a ${formatMinor(from)} kubelet has no such flag: it did not start with it`,
+    message: `a ${formatMinor(from)} kubelet has no such flag and did not start with it`,
     lossy: true,
   };
 }
 
-/** Null: it has no field in the new minor. */
+/** Null: no field in the new minor. */
 function moveIntoField(
   name: string,
   texts: readonly string[],
@@ -94,7 +94,7 @@ function moveIntoField(
   const what = `--${name}`;
   const read = readFlagValue(flag, texts, field);
   if ('fault' in read)
-    return { step: { did: 'kept', what, message: `no kubelet takes its value: ${read.fault}`, lossy: true }, edit: null };
+    return { step: { did: 'kept', what, message: `no kubelet accepts its value: ${read.fault}`, lossy: true }, edit: null };
   const reported = valueAt(config, path);
   const value = combineWithFile(flag, reported, read.value);
   return {
@@ -103,11 +103,11 @@ function moveIntoField(
   };
 }
 
-/** Moved as it is, a relative path leads elsewhere. */
+/** A relative path moved unchanged would refer to another directory. */
 function relativePath(edit: FieldEdit | null, { to }: FlagMigrationOptions): readonly MigrationStep[] {
   const what = edit?.path.join('.') ?? '';
   if (edit?.value === undefined || !isRelativePath(what, edit.value, to)) return [];
-  const message = `${inlineValue(edit.value)} is a relative path: the flag had it below the kubelet's working directory, in a file it is beside the file`;
+  const message = `${inlineValue(edit.value)} is a relative path: relative to the kubelet's working directory as a flag, but to the directory of the file as a field`;
   return [{ did: 'changes', what, message, lossy: false }];
 }
 
@@ -115,11 +115,11 @@ function moveText(path: string, reported: Json | undefined, { value, own }: { re
   const now = `to ${path}: ${inlineValue(own)}`;
   if (reported === undefined || jsonEqual(reported, value)) return now;
   return jsonEqual(own, value)
-    ? `${now}, in place of ${inlineValue(reported)}: the flag won over the file`
-    : `${now}, over what the file says`;
+    ? `${now} instead of ${inlineValue(reported)}: the flag overrode the file`
+    : `${now}, which overrides the file`;
 }
 
-/** Null: the new minor has it. */
+/** Null: the flag exists in the new minor. */
 function endOf(
   name: string,
   values: ReadonlyMap<string, string>,
@@ -129,35 +129,35 @@ function endOf(
   if (entry === undefined || catalogue.flag(name, to) !== null) return null;
   const value = values.get(name) ?? '';
   const what = `--${name}`;
-  const kubelet = `a ${formatMinor(to)} kubelet does not have it`;
+  const kubelet = `unknown to a ${formatMinor(to)} kubelet`;
   if (entry.removedIn === null || to < entry.removedIn)
-    return { step: { did: 'removed', what, message: `${kubelet}: it came with ${formatMinor(entry.since)}`, lossy: true } };
+    return { step: { did: 'removed', what, message: `${kubelet}: added in ${formatMinor(entry.since)}`, lossy: true } };
   const { message, harmless, renamed } = FLAG_ENDS.get(name) ?? {
     ...UNKNOWN_END,
     renamed: undefined,
     harmless: (text: string) => text === catalogue.flag(name, from)?.default,
   };
-  const gone = `${kubelet}, it was removed in ${formatMinor(entry.removedIn)}: ${message}`;
-  if (renamed !== undefined) return { step: { did: 'rewritten', what, message: `${gone}, to --${renamed}`, lossy: false }, renamed };
+  const gone = `${kubelet}, removed in ${formatMinor(entry.removedIn)}: ${message}`;
+  if (renamed !== undefined) return { step: { did: 'rewritten', what, message: `${gone} to --${renamed}`, lossy: false }, renamed };
   return { step: { did: 'removed', what, message: gone, lossy: !harmless(value, values) } };
 }
 
-/** The first minor without dockershim, which was what a kubelet used that was not told otherwise. */
+/** The first minor without dockershim, the previous default runtime. */
 const DOCKERSHIM_GONE: Minor = 24;
 
 function dockerByDefault(values: ReadonlyMap<string, string>, { from, to }: FlagMigrationOptions): readonly MigrationStep[] {
   if (values.size === 0 || values.has('container-runtime') || from >= DOCKERSHIM_GONE || to < DOCKERSHIM_GONE) return [];
-  const message = `without it a ${formatMinor(from)} kubelet runs containers with Docker: a ${formatMinor(to)} kubelet needs a runtime of its own`;
+  const message = `without it a ${formatMinor(from)} kubelet runs containers with Docker: a ${formatMinor(to)} kubelet needs a CRI runtime`;
   return [{ did: 'changes', what: '--container-runtime', message, lossy: false }];
 }
 
-/** Of what stays, the flags the new kubelet would not start with, and those that will go. */
+/** Remaining flags that the new kubelet rejects, and deprecated ones. */
 function strangeFlags(flags: readonly Arg[], { to, catalogue }: FlagMigrationOptions): readonly MigrationStep[] {
   const refused = refusedFlags(flags, to, catalogue);
   const deprecated = flags.flatMap(({ name }): MigrationStep[] => {
     if (refused.some(({ what }) => what === `--${name}`)) return [];
     if (catalogue.flag(name, to)?.deprecation == null || fieldOfFlag(name, { minor: to, catalogue }) !== null) return [];
-    return [{ did: 'kept', what: `--${name}`, message: 'deprecated, and there is no field for it: it will go', lossy: false }];
+    return [{ did: 'kept', what: `--${name}`, message: 'deprecated without a field that replaces it: will be removed', lossy: false }];
   });
   return [...refused, ...deprecated];
 }

@@ -25,26 +25,26 @@ export interface MigrateOptions {
   readonly from: Minor;
   readonly to: Minor;
   readonly catalogue: Catalogue;
-  /** The kubelet's command line beside the file. */
+  /** The kubelet's command line in addition to the file. */
   readonly flags: readonly Arg[];
-  /** Write down defaults that are others in the new minor. */
+  /** Write the old defaults where the new minor has others. */
   readonly keepDefaults: boolean;
 }
 
 export interface KubeletMigration {
-  /** The file for the new minor: documents of other kinds, comments and order as they were. */
+  /** The file for the new minor; documents of other kinds, comments and order are preserved. */
   readonly text: string;
-  /** What stays on the command line. */
+  /** The remaining flags. */
   readonly flags: readonly Arg[];
   readonly steps: readonly MigrationStep[];
-  /** What the new kubelet would say of the result; errors are refused. */
+  /** Findings of the new kubelet about the result; errors are refused. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Makes of the configuration of one kubelet that of another: fields and gates it does not have are taken out, flags that have a field become it, and each thing
- * done is said.
- * @throws AppError with exit code 2 when the old kubelet could not read the file either
+ * Migrates the configuration of a kubelet to another minor: unknown fields and gates are removed, flags with
+ * an equivalent field are converted, and each step is reported.
+ * @throws AppError with exit code 2 if the old kubelet could not read the file either
  */
 export function migrateKubelet(text: string, file: string, options: MigrateOptions): KubeletMigration {
   const { from, to, catalogue } = options;
@@ -83,7 +83,7 @@ function findDocument(text: string, file: string): SourceDocument {
   });
   if (found[0] !== undefined && found.length === 1) return found[0];
   const message = `${file} has ${found.length === 0 ? 'no' : 'more than one'} document of kind ${KUBELET_KIND}`;
-  throw new AppError({ code: 'CONFIG_WRONG_KIND', message, hint: 'kubeadm documents are converted with --old-config' }, { exitCode: 2 });
+  throw new AppError({ code: 'CONFIG_WRONG_KIND', message, hint: 'Convert kubeadm documents with --old-config' }, { exitCode: 2 });
 }
 
 interface Strange {
@@ -91,7 +91,10 @@ interface Strange {
   readonly steps: readonly MigrationStep[];
 }
 
-/** What the old kubelet read. Fields it passed over are kept where the new one knows them: it will obey them. */
+/**
+ * The fields that the old kubelet read. Ignored fields are kept if the new kubelet knows them, which then
+ * takes effect.
+ */
 function readWritten(
   document: SourceDocument,
   text: string,
@@ -106,20 +109,20 @@ function readWritten(
   const passedOver = old.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD');
   const strange = passedOver.map(({ path = '', message }): MigrationStep => {
     if (!unknownTo.has(path))
-      return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet will obey it`, lossy: false };
+      return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet honours it`, lossy: false };
     return { did: 'removed', what: path, message: `${message}; neither kubelet reads it`, lossy: true };
   });
-  // A null says nothing, but what the new kubelet does not know it warns of all the same.
+  // A null has no effect, but the new kubelet warns about unknown fields even so.
   const passed = new Set(passedOver.map(({ path }) => path));
   const nulls = [...unknownTo].filter((path) => path !== undefined && !passed.has(path) && isUnset(old.value, stepsOf(path)));
   for (const path of nulls)
-    strange.push({ did: 'removed', what: path ?? '', message: `a ${formatMinor(to)} kubelet does not have it`, lossy: false });
+    strange.push({ did: 'removed', what: path ?? '', message: `unknown to a ${formatMinor(to)} kubelet`, lossy: false });
   const edits = strange.filter(({ did }) => did === 'removed').map(({ what }) => ({ path: stepsOf(what), value: undefined }));
   const obeyed = new Set(strange.filter(({ did }) => did === 'kept').map(({ what }) => what));
   return { config: withoutHeader(withPassedOver(old.value, next.value, obeyed)), strange: { edits, steps: strange } };
 }
 
-/** `registerWithTaints[0].x` is `registerWithTaints`, `0`, `x`. */
+/** `registerWithTaints[0].x` gives `registerWithTaints`, `0`, `x`. */
 function stepsOf(path: string): readonly string[] {
   return path.split(/[.[\]]+/).filter(Boolean);
 }
@@ -130,7 +133,9 @@ function isUnset(value: Json | undefined, [name, ...rest]: readonly string[]): b
   return !isJsonObject(value) || isUnset(value[name], rest);
 }
 
-/** What the old kubelet read, and of what it passed over the fields at these paths, as the new one reads them. */
+/**
+ * The fields that the old kubelet read, and the ignored fields at these paths as the new kubelet reads them.
+ */
 function withPassedOver(old: JsonObject, next: JsonObject, paths: ReadonlySet<string>, parent = ''): JsonObject {
   const added = Object.entries(next).flatMap(([name, value]): [string, Json][] => {
     const path = parent === '' ? name : `${parent}.${name}`;
@@ -141,14 +146,17 @@ function withPassedOver(old: JsonObject, next: JsonObject, paths: ReadonlySet<st
   return { ...old, ...Object.fromEntries(added) };
 }
 
-/** Flags come after defaults: what follows from a field does not follow from its flag. */
+/** Flags are applied after defaulting: derived defaults follow from fields, not from flags. */
 function effectiveWithFlags(config: JsonObject, { from, flags, catalogue }: MigrateOptions): JsonObject {
   const options = { minor: from, catalogue };
   const filled = effectiveConfiguration(config, options);
   return readFlagSettings(flags, filled, options).settings.reduce((under, { path, value }) => setAt(under, path.split('.'), value), filled);
 }
 
-/** Values in force that change though nobody changed the field: defaults that are others in the new minor, or follow from fields that count there. */
+/**
+ * Effective values that change without a change of the field: defaults that differ in the new minor, or
+ * follow from other fields.
+ */
 function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): Strange {
   const { from, to, catalogue, keepDefaults } = options;
   const sides = [
@@ -163,11 +171,11 @@ function changesInForce(before: JsonObject, migrated: JsonObject, reported: read
     if (path.startsWith('featureGates') || isReported(path)) continue;
     const field = upTo(path, '[');
     const isDefault = (old.isDefault || old.value === undefined) && (after.isDefault || after.value === undefined);
-    const values = `${isDefault ? 'the default' : 'in force'} is ${inlineValue(old.value)} in ${formatMinor(from)}, ${inlineValue(after.value)} in ${formatMinor(to)}`;
+    const values = `${isDefault ? 'the default' : 'the effective value'} is ${inlineValue(old.value)} in ${formatMinor(from)}, ${inlineValue(after.value)} in ${formatMinor(to)}`;
     const value = valueAt(before, field);
     if (keepDefaults && value !== undefined) {
       if (!edits.some((edit) => edit.path.join('.') === field)) edits.push({ path: field.split('.'), value });
-      steps.push({ did: 'pinned', what: path, message: `${values}: the old one is written down`, lossy: false });
+      steps.push({ did: 'pinned', what: path, message: `${values}: the old value is written to the file`, lossy: false });
     } else steps.push({ did: 'changes', what: path, message: `${values} (live change: ${liveChange})`, lossy: false });
   }
   return { edits, steps };
@@ -179,7 +187,7 @@ function editsOfGates(before: Readonly<Record<string, boolean>>, after: Readonly
     .map((name) => ({ path: ['featureGates', name], value: undefined }));
 }
 
-/** The text with its edits; where those can't be made in place, the values are printed anew. */
+/** The text with its edits; if not possible in place, the values are rendered again. */
 function printResult(
   text: string,
   document: SourceDocument,
@@ -197,7 +205,7 @@ function printResult(
   const edited = editYaml(parts[document.index] ?? '', edits);
   if (edited !== null && jsonEqual(readBack(edited, to, catalogue), result)) return { text: put(edited), steps: [] };
   const header = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: KUBELET_KIND };
-  const message = 'it could not be changed in place: printed anew, without comments';
+  const message = 'cannot be changed in place: rendered again, without comments';
   return {
     text: put(encodeYaml({ ...header, ...result } as YamlValue)),
     steps: [{ did: 'rewritten', what: 'the file', message, lossy: false }],
@@ -229,7 +237,7 @@ function withoutHeader({ apiVersion: _version, kind: _kind, ...fields }: JsonObj
   return fields;
 }
 
-/** The lossy steps as one error: nothing is written. */
+/** The lossy steps as one error; nothing is written. */
 export function refuseLoss(steps: readonly MigrationStep[]): AppError | null {
   const lossy = steps.filter((step) => step.lossy);
   if (lossy.length === 0) return null;
@@ -238,7 +246,10 @@ export function refuseLoss(steps: readonly MigrationStep[]): AppError | null {
       code: 'MIGRATION_LOSES',
       path: what,
       message,
-      hint: did === 'removed' ? 'Take it out, or allow it with --force' : 'Change it first',
+      hint:
+        did === 'removed'
+          ? 'Remove it from the old configuration, or accept the loss with --force'
+          : 'Change it in the old configuration first',
     })),
     { exitCode: 2 },
   );

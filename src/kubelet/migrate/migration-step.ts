@@ -1,19 +1,19 @@
 import type { Json } from '../../base/json.ts';
 
 /**
- * One thing a migration did or found. `lossy`: something the old kubelet did that the new one cannot be told to do; the migration is refused unless that is
- * allowed.
+ * One action or finding of a migration. `lossy`: behaviour of the old kubelet that the new one does not
+ * support; the migration is refused unless forced.
  */
 export interface MigrationStep {
   readonly did: 'removed' | 'moved' | 'rewritten' | 'pinned' | 'kept' | 'changes';
   /** `featureGates.NodeSwap`, `--max-pods`. */
   readonly what: string;
-  /** A clause: why, and what it means. */
+  /** A clause with reason and effect. */
   readonly message: string;
   readonly lossy: boolean;
 }
 
-/** A change of the file: undefined takes the field out. */
+/** A change of the file: undefined removes the field. */
 export interface FieldEdit {
   readonly path: readonly string[];
   readonly value: Json | undefined;

@@ -4,10 +4,10 @@ import { listAt, textAt } from './values.ts';
 import { unknownWord } from './word-rules.ts';
 
 const ENFORCE = 'enforceNodeAllocatable';
-/** The first minor with the compressible kinds. */
+/** The first minor with the compressible values. */
 const COMPRESSIBLE_SINCE = 32;
 
-/** What the node keeps for itself and how that is enforced. */
+/** Reserved resources of the node and their enforcement. */
 export const ALLOCATABLE_RULES: readonly Rule[] = [
   { id: 'KUBELET_CGROUPS_PER_QOS', until: 30, check: (facts) => checkCgroups(facts, listAt(facts.config, ENFORCE).length > 0) },
   {
@@ -35,7 +35,7 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
       const seen = new Set<string>();
       return listAt(config, ENFORCE).flatMap((item, index): Finding[] => {
         const kind = String(item);
-        if (seen.size === seen.add(kind).size) return [{ path: `${ENFORCE}[${index}]`, message: `${quoteValue(kind)} is given twice` }];
+        if (seen.size === seen.add(kind).size) return [{ path: `${ENFORCE}[${index}]`, message: `${quoteValue(kind)} is listed twice` }];
         return [];
       });
     },
@@ -48,7 +48,7 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
         const items = listAt(config, ENFORCE);
         const index = items.indexOf(`${kind}-compressible`);
         if (index === -1 || !items.includes(kind)) return [];
-        return [{ path: `${ENFORCE}[${index}]`, message: `excludes ${kind}`, hint: 'Keep one of the two' }];
+        return [{ path: `${ENFORCE}[${index}]`, message: `excludes ${kind}`, hint: 'Keep only one of them' }];
       }),
   },
   { id: 'KUBELET_RESERVED_CGROUP', since: 15, check: (facts) => [...checkReserved('system', facts), ...checkReserved('kube', facts)] },
@@ -56,7 +56,7 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
     id: 'KUBELET_CGROUP_ROOT',
     check: ({ config }) => {
       if (textAt(config, 'systemCgroups') === '' || textAt(config, 'cgroupRoot') !== '') return [];
-      return [{ path: 'systemCgroups', near: ['cgroupRoot'], message: 'needs cgroupRoot', hint: 'Set cgroupRoot, such as to /' }];
+      return [{ path: 'systemCgroups', near: ['cgroupRoot'], message: 'needs cgroupRoot', hint: 'Set cgroupRoot, for example to /' }];
     },
   },
 ];

@@ -12,7 +12,7 @@ const ECDHE = ['ECDSA', 'RSA'].flatMap((key) =>
 );
 
 /**
- * The cipher suites a kubelet takes, insecure ones too.
+ * The cipher suites that a kubelet accepts, including insecure ones.
  * @see Go 1.15 to 1.26 crypto/tls; k8s.io/component-base cli/flag/ciphersuites_flag.go
  */
 export const CIPHER_SUITES: ReadonlySet<string> = new Set([

@@ -7,15 +7,15 @@ import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
 import { kubeletConfigurationType } from '../type.ts';
 
-/** A field whose value in force changes, and what that does to a running node. */
+/** A field whose effective value changes, with the effect on a running node. */
 export interface ClassifiedChange {
-  /** `a.b`; members of maps as `evictionHard[memory.available]`; lists are one value. */
+  /** `a.b`; map members as `evictionHard[memory.available]`; a list is one value. */
   readonly path: string;
   /** undefined: unset. Defaults count as values. */
   readonly before: Json | undefined;
   readonly after: Json | undefined;
   readonly class: LiveChange;
-  /** Why it is of this class: a clause. */
+  /** Reason of the class, as a clause. */
   readonly reason: string;
 }
 
@@ -25,13 +25,14 @@ export interface ClassifyOptions {
 }
 
 /**
- * Compares two configurations as the kubelet of a minor sees them: defaults filled in, durations and quantities by value. Every changed field
- * comes with its live-change class; no change is free of a restart of the kubelet itself.
+ * Compares two configurations as the kubelet of a minor reads them: with defaults, and durations and
+ * quantities by value. Each changed field has a live-change class; every change requires a restart of the
+ * kubelet.
  *
- * `safe` needs that restart only · `restart-pods` restarts or evicts pods, or concerns new pods only · `drain` wants the node drained first ·
- * `unsafe` can cut the node off or keep the kubelet from starting.
- * @param before decoded or plain; fields the minor does not know are passed over
- * @returns in the order of their paths; empty when nothing changes
+ * `safe` needs only that restart · `new-pods-only` affects new pods, or can evict pods · `drain` requires a
+ * drained node · `unsafe` can disconnect the node or prevent the kubelet from starting.
+ * @param before decoded or plain; fields unknown to the minor are ignored
+ * @returns in path order; empty without changes
  */
 export function classifyChanges(before: JsonObject, after: JsonObject, options: ClassifyOptions): readonly ClassifiedChange[] {
   const type = kubeletConfigurationType(options.catalogue, options.minor);
@@ -43,12 +44,12 @@ export function classifyChanges(before: JsonObject, after: JsonObject, options: 
     .map((difference) => classify(difference, options.catalogue));
 }
 
-/** The worst class among changes; null when there are none. */
+/** The highest class of the changes; null without changes. */
 export function worstLiveChange(changes: readonly Pick<ClassifiedChange, 'class'>[]): LiveChange | null {
   return ORDER.findLast((name) => changes.some((change) => change.class === name)) ?? null;
 }
 
-const ORDER: readonly LiveChange[] = ['safe', 'restart-pods', 'drain', 'unsafe'];
+const ORDER: readonly LiveChange[] = ['safe', 'new-pods-only', 'drain', 'unsafe'];
 
 interface Difference {
   readonly path: string;
@@ -106,7 +107,7 @@ function sameValue(type: TypeNode, a: Json | undefined, b: Json | undefined): bo
   return jsonEqual(normalise(type, a), normalise(type, b));
 }
 
-/** Values as the kubelet reads them; texts that are quantities, by amount. */
+/** Values as the kubelet reads them; quantity strings by amount. */
 function normalise(type: TypeNode, value: Json): Json {
   switch (type.kind) {
     case 'list':
@@ -162,12 +163,12 @@ function classify({ field, ...difference }: Difference, catalogue: Catalogue): C
   const direction = LIMITS.get(field)?.(difference.before, difference.after) ?? null;
   if (direction !== null) return { ...difference, ...direction };
   const entry = catalogue.fields.get(field);
-  return { ...difference, class: entry?.liveChange ?? 'unsafe', reason: entry?.liveChangeReason ?? 'nothing is known of it' };
+  return { ...difference, class: entry?.liveChange ?? 'unsafe', reason: entry?.liveChangeReason ?? 'unknown effect' };
 }
 
 type Direction = (before: Json | undefined, after: Json | undefined) => { readonly class: LiveChange; readonly reason: string } | null;
 
-/** Limits harm only when they are lowered. */
+/** Limits whose decrease is disruptive. */
 const LIMITS: ReadonlyMap<string, Direction> = new Map<string, Direction>([
   ['maxPods', raised((value) => value)],
   ['podsPerCore', raised((value) => (value === 0 ? Number.POSITIVE_INFINITY : value))],
@@ -177,6 +178,6 @@ const LIMITS: ReadonlyMap<string, Direction> = new Map<string, Direction>([
 function raised(sizeOf: (value: number) => number): Direction {
   return (before, after) =>
     sizeOf(Number(after ?? 0)) > sizeOf(Number(before ?? 0))
-      ? { class: 'safe', reason: 'a higher limit takes nothing from running pods' }
+      ? { class: 'safe', reason: 'a higher limit does not affect running pods' }
       : null;
 }

@@ -3,29 +3,29 @@ import { type Catalogue, formatMinor, type Gate, type Minor } from '../catalogue
 import type { Finding, Rule } from './rule.ts';
 import { entriesAt, valueAt } from './values.ts';
 
-/** Fields that are still read. */
+/** Deprecated fields that are still read. */
 const DEPRECATED: readonly { readonly path: string; readonly since: Minor; readonly message: string; readonly hint: string }[] = [
   ...['iptablesMasqueradeBit', 'iptablesDropBit'].map((path) => ({
     path,
     since: 28,
     message: 'is deprecated and has no effect since 1.28',
-    hint: 'Remove it',
+    hint: 'Remove the field',
   })),
   {
     path: 'streamingConnectionIdleTimeout',
     since: 35,
     message: 'is deprecated and has no effect since 1.35',
-    hint: 'Remove it',
+    hint: 'Remove the field',
   },
-  { path: 'logging.sanitization', since: 20, message: 'is gone in 1.24', hint: 'Remove it before the upgrade' },
+  { path: 'logging.sanitization', since: 20, message: 'is removed in 1.24', hint: 'Remove the field before the upgrade' },
 ];
 
-/** The paths of deprecated fields that a configuration holds, by the minor of its kubelet. */
+/** The paths of deprecated fields in a configuration, by the minor of its kubelet. */
 export function deprecatedFields(config: JsonObject, minor: Minor): readonly string[] {
   return DEPRECATED.filter(({ path, since }) => minor >= since && valueAt(config, path) !== undefined).map(({ path }) => path);
 }
 
-/** What works with this kubelet but is on its way out. */
+/** Settings that work with this kubelet but will be removed. */
 export const DEPRECATION_RULES: readonly Rule[] = [
   ...(DEPRECATED.map(({ path, since, message, hint }) => ({
     id: 'KUBELET_DEPRECATED_FIELD',
@@ -38,7 +38,7 @@ export const DEPRECATION_RULES: readonly Rule[] = [
     until: 31,
     check: ({ given }) =>
       valueAt(given, 'runOnce') === true
-        ? [{ path: 'runOnce', message: 'is refused from 1.32 on', hint: 'Remove it before the upgrade' }]
+        ? [{ path: 'runOnce', message: 'is rejected from 1.32 on', hint: 'Remove the field before the upgrade' }]
         : [],
   },
   {
@@ -63,15 +63,15 @@ export const DEPRECATION_RULES: readonly Rule[] = [
         const message = gate === null ? null : deprecationMessage(gate, minor, catalogue);
         return message === null
           ? []
-          : [{ path: `featureGates[${name}]`, message, hint: 'Remove it: a kubelet without the gate does not start with it' }];
+          : [{ path: `featureGates[${name}]`, message, hint: 'Remove the gate: a kubelet that does not know the gate does not start' }];
       }),
   },
 ];
 
-/** Gates that are settled, one way or the other, disappear. */
+/** Stable and deprecated gates will be removed. */
 function deprecationMessage(gate: Gate, minor: Minor, catalogue: Catalogue): string | null {
   const removedIn = catalogue.gates.get(gate.name)?.removedIn ?? null;
   const when = removedIn !== null && removedIn > minor ? `is removed in ${formatMinor(removedIn)}` : 'is removed in a later version';
   if (gate.stage === 'DEPRECATED') return `the gate is deprecated and ${when}`;
-  return gate.stage === 'GA' ? `the gate is settled (${gate.default ? 'on' : 'off'}) and ${when}` : null;
+  return gate.stage === 'GA' ? `the gate is GA (${gate.default ? 'on' : 'off'}) and ${when}` : null;
 }

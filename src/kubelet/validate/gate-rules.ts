@@ -5,13 +5,13 @@ import type { GateFault } from '../feature-gates.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from './values.ts';
 
-/** A field that is refused while a gate is off. */
+/** A field that is rejected while a gate is off. */
 interface GatedField {
   readonly path: string;
   readonly gate: string;
   readonly since?: Minor;
   readonly until?: Minor;
-  /** What it may not be while the gate is off, in words. */
+  /** The values that need the gate, in words. */
   readonly what: string;
   readonly isUsed: (facts: RuleFacts) => boolean;
 }
@@ -21,7 +21,7 @@ const GATED: readonly GatedField[] = [
     path: 'cpuCFSQuotaPeriod',
     gate: 'CustomCPUCFSQuotaPeriod',
     since: 20,
-    what: 'anything but 100ms',
+    what: 'a value other than 100ms',
     isUsed: ({ config }) => durationAt(config, 'cpuCFSQuotaPeriod') !== 100_000_000n,
   },
   {
@@ -47,14 +47,14 @@ const GATED: readonly GatedField[] = [
     path: 'topologyManagerPolicy',
     gate: 'TopologyManager',
     until: 26,
-    what: 'anything but none',
+    what: 'a value other than none',
     isUsed: ({ config }) => textAt(config, 'topologyManagerPolicy') !== 'none',
   },
   {
     path: 'topologyManagerScope',
     gate: 'TopologyManager',
     until: 26,
-    what: 'anything but container',
+    what: 'a value other than container',
     isUsed: ({ config }) => textAt(config, 'topologyManagerScope') !== 'container',
   },
   ...['shutdownGracePeriod', 'shutdownGracePeriodCriticalPods'].map((path) => ({
@@ -143,12 +143,12 @@ function gateIsOff(name: string, what: string, { catalogue, minor, given }: Rule
   if (gate === null)
     return { message: `${what} needs the feature gate ${name}, which a ${formatMinor(minor)} kubelet does not have`, near };
   const isSetOff = entriesAt(given, 'featureGates').some(([key, value]) => key === name && value === false);
-  const why = isSetOff ? 'which featureGates turns off' : 'which is off';
+  const why = isSetOff ? 'which featureGates disables' : 'which is off';
   const hint = isSetOff ? `Remove featureGates.${name}, or the field` : `Set featureGates.${name} to true, or remove the field`;
   return { message: `${what} needs the feature gate ${name}, ${why}`, hint, near };
 }
 
-/** What is wrong with the feature gates themselves: the kubelet refuses all else with them. */
+/** Errors of the feature gates themselves, with which the kubelet rejects the whole configuration. */
 export function gateFindings(
   faults: readonly GateFault[],
   minor: Minor,
@@ -165,7 +165,7 @@ function gateFinding(fault: GateFault, minor: Minor, known: readonly string[]): 
       return { id: 'KUBELET_UNKNOWN_GATE', path: gatePath(fault.gate), ...unknownGate(fault, minor, known) };
     case 'locked': {
       const message = `is locked to ${fault.locked} in ${formatMinor(minor)}`;
-      return { id: 'KUBELET_LOCKED_GATE', path: gatePath(fault.gate), message, hint: 'Remove it' };
+      return { id: 'KUBELET_LOCKED_GATE', path: gatePath(fault.gate), message, hint: 'Remove the gate' };
     }
     case 'dependency': {
       const message = `${fault.gate} is on and needs ${fault.needs}, which is off`;
@@ -184,7 +184,7 @@ function unknownGate(
   minor: Minor,
   known: readonly string[],
 ): Pick<Finding, 'message' | 'hint' | 'guess'> {
-  const message = `a ${formatMinor(minor)} kubelet has no feature gate ${quoteValue(gate)}, and does not start with it`;
-  if (history !== null) return { message: `${message}: ${history}`, hint: 'Remove it' };
-  return { message, hint: 'Remove it', guess: { word: gate, among: known } };
+  const message = `a ${formatMinor(minor)} kubelet has no feature gate ${quoteValue(gate)} and does not start`;
+  if (history !== null) return { message: `${message}: ${history}`, hint: 'Remove the gate' };
+  return { message, hint: 'Remove the gate', guess: { word: gate, among: known } };
 }

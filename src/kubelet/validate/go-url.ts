@@ -1,6 +1,6 @@
 /**
- * The scheme of a URL as Go reads it.
- * @returns in lower case, empty when there is none; null when Go cannot read the URL
+ * Parses the scheme of a URL as Go does.
+ * @returns in lower case, empty without a scheme; null if Go cannot parse the URL
  * @see Go 1.26 net/url Parse
  */
 export function parseGoUrlScheme(text: string): string | null {
@@ -51,12 +51,12 @@ function isOptionalPort(text: string): boolean {
   return /^(?::[0-9]*)?$/.test(text);
 }
 
-/** Of escapes only those of bytes beyond ASCII are allowed in a host, and of the percent sign. */
+/** Only escapes of non-ASCII bytes and of the percent sign are allowed in a host. */
 function isHostText(text: string): boolean {
   return /^(?:%25|%[89A-Fa-f][0-9A-Fa-f]|[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]|[^\x00-\x7f])*$/.test(text);
 }
 
-/** In the zone of an address a character that a host may have can be escaped too, and the blank. */
+/** In the zone of an address, host characters and the space can be escaped as well. */
 function isZone(text: string): boolean {
   const plain = text.replace(/%([0-7][0-9A-Fa-f])/g, (escaped, code: string) => {
     const char = String.fromCharCode(Number.parseInt(code, 16));

@@ -8,19 +8,19 @@ const REFERENCE = new RegExp(
 const MAX_PATH = 255;
 
 /**
- * Why a text does not name an image without tag or digest: a clause, or null when it does.
+ * The reason why a text is not an image name without tag or digest: a clause, or null if valid.
  * @see github.com/distribution/reference (the grammar of its Parse)
  */
 export function faultOfImageName(text: string): string | null {
-  if (text.length > 4096) return 'is too long for the name of an image';
+  if (text.length > 4096) return 'is too long for an image name';
   const match = REFERENCE.exec(text);
-  if (match === null) return REFERENCE.test(text.toLowerCase()) ? 'must be in lower case' : 'is no name of an image';
+  if (match === null) return REFERENCE.test(text.toLowerCase()) ? 'must be in lower case' : 'is not an image name';
   const [, , , path = '', tag, digest] = match;
   if (tag !== undefined || digest !== undefined) return `must have no ${digest === undefined ? 'tag' : 'digest'}`;
-  return path.length > MAX_PATH ? 'is too long for the name of an image' : null;
+  return path.length > MAX_PATH ? 'is too long for an image name' : null;
 }
 
-/** Tells whether a name stays what it is when the parts people leave out are filled in: it has the host of its registry. */
+/** Whether a name includes the host of its registry, so that normalization does not change it. */
 export function nameHasRegistry(name: string): boolean {
   const slash = name.indexOf('/');
   if (slash === -1) return false;

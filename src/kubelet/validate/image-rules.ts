@@ -9,7 +9,7 @@ const LOW = 'imageGCLowThresholdPercent';
 const ALLOWLIST = 'preloadedImagesVerificationAllowlist';
 const POLICY = 'imagePullCredentialsVerificationPolicy';
 
-/** Pulling images, trusting them and clearing them away. */
+/** Pulling, verification and garbage collection of images. */
 export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_IMAGE_GC_ORDER',
@@ -17,7 +17,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     check: ({ config }) => {
       const [low = 0, high = 0] = [numberAt(config, LOW), numberAt(config, HIGH)];
       if (low < high) return [];
-      return [{ path: LOW, near: [HIGH], message: `must be less than ${HIGH}: ${low} is not below ${high}` }];
+      return [{ path: LOW, near: [HIGH], message: `must be less than ${HIGH}, but ${low} is not below ${high}` }];
     },
   },
   {
@@ -36,7 +36,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     check: ({ config }) => {
       const [max = 0n, min = 0n] = [durationAt(config, 'imageMaximumGCAge'), durationAt(config, 'imageMinimumGCAge')];
       if (max <= 0n || max > min) return [];
-      const message = `must be above imageMinimumGCAge: ${formatGoDuration(max)} is not more than ${formatGoDuration(min)}`;
+      const message = `must be above imageMinimumGCAge (${formatGoDuration(min)}), not ${formatGoDuration(max)}`;
       return [{ path: 'imageMaximumGCAge', near: ['imageMinimumGCAge'], message }];
     },
   },
@@ -56,7 +56,7 @@ export const IMAGE_RULES: readonly Rule[] = [
       const patterns = listAt(config, ALLOWLIST);
       if (patterns.length === 0 || !gates.isEnabled('KubeletEnsureSecretPulledImages')) return [];
       if (textAt(config, POLICY) !== 'NeverVerifyAllowlistedImages') {
-        const message = `counts only with ${POLICY}: NeverVerifyAllowlistedImages`;
+        const message = `is used only with ${POLICY}: NeverVerifyAllowlistedImages`;
         return [{ path: ALLOWLIST, near: [POLICY], message, hint: `Set that policy, or remove the list` }];
       }
       return patterns.flatMap((pattern, index): Finding[] => {
@@ -67,25 +67,25 @@ export const IMAGE_RULES: readonly Rule[] = [
   },
 ];
 
-/** The first minor that takes names without a registry, such as `app`. */
+/** The first minor that accepts names without a registry, such as `app`. */
 const SHORT_NAMES_SINCE = 36;
 
 function negativeAge(path: string, age: bigint | undefined): readonly Finding[] {
-  return age === undefined || age >= 0n ? [] : [{ path, message: `must not be negative, and is ${formatGoDuration(age)}` }];
+  return age === undefined || age >= 0n ? [] : [{ path, message: `must not be negative, not ${formatGoDuration(age)}` }];
 }
 
 /** @see kubernetes/kubernetes pkg/kubelet/images/pullmanager/image_pull_policies.go (1.33 to 1.36) */
 function faultOfPattern(pattern: string, shortNames: boolean): string | null {
-  if (SPACE.test(pattern.charAt(0)) || SPACE.test(pattern.charAt(pattern.length - 1))) return 'has blanks around it';
-  if (pattern === '') return 'names no image';
+  if (SPACE.test(pattern.charAt(0)) || SPACE.test(pattern.charAt(pattern.length - 1))) return 'has surrounding spaces';
+  if (pattern === '') return 'is empty';
   const isWildcard = pattern.endsWith('/*');
   const name = isWildcard ? pattern.slice(0, -1) : pattern;
-  if (name.includes('*')) return 'has a * elsewhere than in a last part of its own';
-  if (isWildcard) return name.length === 1 ? 'names no registry' : null;
+  if (name.includes('*')) return 'has a * outside a separate last part';
+  if (isWildcard) return name.length === 1 ? 'has no registry' : null;
   const fault = faultOfImageName(name);
   if (fault !== null) return fault;
-  return shortNames || nameHasRegistry(name) ? null : 'has to begin with the host of its registry';
+  return shortNames || nameHasRegistry(name) ? null : 'must begin with the host of its registry';
 }
 
-/** Go's idea of white space. */
+/** White space as defined by Go. */
 const SPACE = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;

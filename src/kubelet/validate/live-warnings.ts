@@ -13,12 +13,12 @@ interface Options {
 }
 
 const REPORTED: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
-  unsafe: 'can cut off or stop a running node',
-  drain: 'wants the node drained first',
-  'restart-pods': 'restarts or evicts pods, or counts for new ones only',
+  unsafe: 'can disconnect or stop a running node',
+  drain: 'requires a drained node',
+  'new-pods-only': 'affects only new pods, or can evict pods',
 };
 
-/** What a configuration changes on a node that runs with another one, as far as that is not safe. */
+/** Warnings about changes that are not safe on a node running with another configuration. */
 export function liveChangeWarnings(running: JsonObject, desired: JsonObject, options: Options): readonly Named[] {
   return classifyChanges(running, desired, options).flatMap((change): Named[] =>
     change.class === 'safe' ? [] : [{ id: 'KUBELET_UNSAFE_LIVE', path: change.path, message: liveMessage(change, change.class) }],
@@ -33,7 +33,7 @@ function shown(value: ClassifiedChange['before']): string {
   return value === undefined ? 'nothing' : JSON.stringify(value);
 }
 
-/** Flags of the command line that win over what the file says. */
+/** Warnings about command-line flags that override the file. */
 export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor, catalogue }: Options): readonly Named[] {
   const leaves = leavesOf(given);
   return [...new Map(flags.map((flag) => [flag.name, flag.value]))].flatMap(([name, value]): Named[] => {
@@ -45,7 +45,7 @@ export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor
       {
         id: 'FLAG_SHADOWS_FIELD',
         path: field,
-        message: `--${name}=${value} on the kubelet's command line wins over it`,
+        message: `--${name}=${value} on the kubelet's command line overrides this field`,
         hint: 'Remove the flag or the field',
       },
     ];

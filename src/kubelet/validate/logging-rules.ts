@@ -8,7 +8,7 @@ import { durationAt, isTrue, listAt, numberAt, textAt } from './values.ts';
 
 const MAX_VERBOSITY = 2 ** 31 - 1;
 
-/** Logs of the kubelet, of containers and of the node; traces and metrics. */
+/** Logs of the kubelet, containers and the node; traces and metrics. */
 export const LOGGING_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_FLUSH_FREQUENCY',
@@ -28,7 +28,7 @@ export const LOGGING_RULES: readonly Rule[] = [
       const findings = items.flatMap((item, index) => (isJsonObject(item) ? checkModule(item, `logging.vmodule[${index}]`) : []));
       if (items.length === 0 || format === '' || format === 'text') return findings;
       return [
-        { path: 'logging.vmodule', near: ['logging.format'], message: `counts only with format text, not ${quoteValue(format)}` },
+        { path: 'logging.vmodule', near: ['logging.format'], message: `is used only with format text, not ${quoteValue(format)}` },
         ...findings,
       ];
     },
@@ -41,11 +41,11 @@ export const LOGGING_RULES: readonly Rule[] = [
       const text = textAt(config, path);
       const scheme = parseGoUrlScheme(text.includes('//') ? text : `dns://${text}`);
       if (scheme !== null && ['dns', 'unix', 'unix-abstract'].includes(scheme)) return [];
-      const what = scheme === null ? 'cannot be read' : scheme === '' ? 'has no scheme' : `has the scheme ${scheme}`;
+      const what = scheme === null ? 'is not a valid URL' : scheme === '' ? 'has no scheme' : `has the scheme ${scheme}`;
       return [
         {
           path,
-          message: `${quoteValue(text)} ${what}: only dns, unix and unix-abstract are known`,
+          message: `${quoteValue(text)} ${what}: only dns, unix and unix-abstract are supported`,
           hint: 'Write host:port without a scheme',
         },
       ];
@@ -83,7 +83,8 @@ export const LOGGING_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_RUN_ONCE',
     since: 32,
-    check: ({ config }) => (isTrue(config, 'runOnce') ? [{ path: 'runOnce', message: 'is no longer possible', hint: 'Remove it' }] : []),
+    check: ({ config }) =>
+      isTrue(config, 'runOnce') ? [{ path: 'runOnce', message: 'is no longer supported', hint: 'Remove the field' }] : [],
   },
 ];
 
@@ -94,22 +95,23 @@ function checkModule(item: Parameters<typeof textAt>[0], path: string): readonly
   const verbosity = numberAt(item, 'verbosity') ?? 0;
   const findings: Finding[] = [];
   if (pattern === '') findings.push({ path: `${path}.filePattern`, message: 'must not be empty' });
-  if (/[=,]/.test(pattern)) findings.push({ path: `${path}.filePattern`, message: `${quoteValue(pattern)} has an equals sign or a comma` });
+  if (/[=,]/.test(pattern))
+    findings.push({ path: `${path}.filePattern`, message: `${quoteValue(pattern)} must not contain an equals sign or a comma` });
   if (verbosity > MAX_VERBOSITY)
     findings.push({ path: `${path}.verbosity`, message: `must be at most ${MAX_VERBOSITY}, not ${verbosity}` });
   return findings;
 }
 
-/** A relative path is no fault: the kubelet makes it absolute, from the directory of its file, and clean. */
+/** A relative path is valid: the kubelet resolves it against the directory of its file and cleans it. */
 function checkPodLogsDir(dir: string): readonly Finding[] {
   const path = 'podLogsDir';
   const findings: Finding[] = [];
   if (dir.startsWith('/') && (/\/\/|\/\.{1,2}(?:\/|$)/.test(dir) || (dir.length > 1 && dir.endsWith('/'))))
     findings.push({
       path,
-      message: `${quoteValue(dir)} is not in its shortest form`,
-      hint: 'Write it without //, . and .., and without a slash at its end',
+      message: `${quoteValue(dir)} is not a clean path`,
+      hint: 'Write the path without //, . and .., and without a trailing slash',
     });
-  if (/[^\x00-\x7f]/.test(dir)) findings.push({ path, message: `${quoteValue(dir)} has characters beyond ASCII` });
+  if (/[^\x00-\x7f]/.test(dir)) findings.push({ path, message: `${quoteValue(dir)} has non-ASCII characters` });
   return findings;
 }

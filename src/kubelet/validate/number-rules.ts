@@ -9,12 +9,12 @@ interface Bound {
 }
 
 const PORT = 'must be a port from 1 to 65535';
-const PORT_OR_OFF = 'must be a port from 1 to 65535, or 0 for none';
+const PORT_OR_OFF = 'must be a port from 1 to 65535, or 0 to disable it';
 const NOT_NEGATIVE = 'must be 0 or more';
 const PERCENT = 'must be a percentage from 0 to 100';
 const BIT = 'must be a bit from 0 to 31';
 
-/** Whole numbers and their bounds, the same in every minor that has the field unless a rule below says otherwise. */
+/** Integers and their bounds, the same in every minor with the field unless a rule below differs. */
 const BOUNDS: readonly Bound[] = [
   { path: 'nodeLeaseDurationSeconds', min: 1, words: 'must be greater than 0' },
   { path: 'eventBurst', min: 0, words: NOT_NEGATIVE },
@@ -64,7 +64,7 @@ function checkThrottling({ config }: RuleFacts): readonly Finding[] {
   return [{ path: 'memoryThrottlingFactor', message: `must be greater than 0 and at most 1, not ${value}` }];
 }
 
-/** Ids are given out in blocks of this many. */
+/** IDs are allocated in blocks of this size. */
 const ID_BLOCK = 65536;
 
 function checkIdsPerPod({ config }: RuleFacts): readonly Finding[] {

@@ -1,6 +1,6 @@
 import { formatMinor, type Minor, NEWEST_MINOR, nearestKnownMinor, OLDEST_MINOR } from '../catalogue.ts';
 
-/** The code of the warning that a configuration is validated by rules of another minor than its kubelet's. */
+/** Code of the warning that a configuration is validated by the rules of another minor than its kubelet's. */
 export const OTHER_MINOR_CODE = 'KUBELET_RULES_OF_OTHER_MINOR';
 
 export interface OtherMinorWarning {
@@ -9,8 +9,9 @@ export interface OtherMinorWarning {
 }
 
 /**
- * Which rules a configuration for a minor is validated by, where the catalogue does not hold all rules of that minor.
- * @returns null for the minors from 1.20 to the newest known, whose rules are all known
+ * Returns a warning about the rules that are used for a minor whose rules the catalogue does not contain
+ * completely.
+ * @returns null for the minors from 1.20 to the newest known
  */
 export function otherMinorWarning(minor: Minor): OtherMinorWarning | null {
   if (minor >= OLDEST_MINOR && minor <= NEWEST_MINOR) return null;

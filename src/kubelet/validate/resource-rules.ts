@@ -11,7 +11,7 @@ const CPUS = 'reservedSystemCPUs';
 const MICROSECOND = 1000n;
 const MILLISECOND = 1_000_000n;
 
-/** Processors, memory, control groups. */
+/** CPUs, memory, cgroups. */
 export const RESOURCE_RULES: readonly Rule[] = [
   quotaPeriod({ until: 25, min: MICROSECOND }),
   quotaPeriod({ since: 26, min: MILLISECOND }),
@@ -39,8 +39,8 @@ export const RESOURCE_RULES: readonly Rule[] = [
       return [
         {
           path: 'failCgroupV1',
-          message: 'true is refused on a host with cgroup v1',
-          hint: 'Set it to false, or move the host to cgroup v2',
+          message: 'true is rejected on a host with cgroup v1',
+          hint: 'Set the field to false, or boot the host with cgroup v2',
         },
       ];
     },
@@ -50,12 +50,12 @@ export const RESOURCE_RULES: readonly Rule[] = [
     since: 32,
     check: ({ config, cgroupVersion }) => {
       if (cgroupVersion === 2 || valueAt(config, 'singleProcessOOMKill') !== false) return [];
-      return [{ path: 'singleProcessOOMKill', message: 'false is refused on a host with cgroup v1', hint: 'Remove it' }];
+      return [{ path: 'singleProcessOOMKill', message: 'false is rejected on a host with cgroup v1', hint: 'Remove the field' }];
     },
   },
 ];
 
-/** While its gate is off the period is fixed: that is a rule of the gate. */
+/** While its gate is off, the period is fixed by the rule of the gate. */
 function quotaPeriod({ min, ...minors }: { readonly since?: number; readonly until?: number; readonly min: bigint }): Rule {
   return {
     id: 'KUBELET_OUT_OF_RANGE',
@@ -78,11 +78,11 @@ function checkReservedMemory(blocks: readonly unknown[]): readonly Finding[] {
       const path = `reservedMemory[${index}].limits[${type}]`;
       const findings: Finding[] = [];
       if (type !== 'memory' && !type.startsWith('hugepages-'))
-        findings.push({ path, message: `unknown type of memory ${quoteValue(type)}`, hint: 'Write memory, or hugepages- and a page size' });
+        findings.push({ path, message: `unknown type of memory ${quoteValue(type)}`, hint: 'Use memory, or hugepages-SIZE' });
       const quantity = parseQuantity(String(size));
       if (quantity !== null && quantitySign(quantity) === 0) findings.push({ path, message: 'must not be zero' });
       const key = `${node} ${type}`;
-      if (seen.has(key)) findings.push({ path, message: `${quoteValue(type)} is given twice for NUMA node ${node}` });
+      if (seen.has(key)) findings.push({ path, message: `${quoteValue(type)} is listed twice for NUMA node ${node}` });
       seen.add(key);
       return findings;
     });

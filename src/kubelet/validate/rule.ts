@@ -2,46 +2,46 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import type { FeatureGates } from '../feature-gates.ts';
 
-/** What a rule may look at. */
+/** Input of a rule. */
 export interface RuleFacts {
-  /** With the defaults of the minor filled in: what the kubelet judges. */
+  /** With the defaults of the minor, as validated by the kubelet. */
   readonly config: JsonObject;
-  /** As decoded: what was written. */
+  /** As decoded, without defaults. */
   readonly given: JsonObject;
   readonly minor: Minor;
   readonly gates: FeatureGates;
   readonly catalogue: Catalogue;
-  /** The version of the control groups of the host: some fields are refused on one of them. */
+  /** Cgroup version of the host, on which some fields depend. */
   readonly cgroupVersion: 1 | 2;
 }
 
-/** Something a rule objects to. */
+/** A violation of a rule. */
 export interface Finding {
-  /** Where the user can fix it, as decoded values are addressed: `enforceNodeAllocatable[1]`, `kubeReserved[cpu]`. */
+  /** Place of the fix, in the form of decoded values: `enforceNodeAllocatable[1]`, `kubeReserved[cpu]`. */
   readonly path: string;
-  /** A clause that says the rule: `must be 0 or more, not -1`. */
+  /** The rule as a clause: `must be 0 or more, not -1`. */
   readonly message: string;
   readonly hint?: string;
-  /** A word that may be a slip of the pen, and those it may stand for: makes the hint where there is a likely one. */
+  /** A possibly misspelled word and its candidates, from which a hint is built. */
   readonly guess?: { readonly word: string; readonly among: readonly string[] };
   /**
-   * Other fields the verdict rests on. Where `path` is not in the file, its value being a default, the first of them that is there is pointed
-   * at; where one of them could not be read, nothing is said.
+   * Other fields that the finding depends on. If `path` is not in the file, because its value is a default,
+   * the position is that of the first existing one; if one of them could not be read, the finding is dropped.
    */
   readonly near?: readonly string[];
 }
 
-/** A rule of the kubelet. It holds for the minors that know what it is about. */
+/** A rule of the kubelet for the minors that have its subject. */
 export interface Rule {
-  /** Stable, upper-case: the `rule` of a report. */
+  /** Stable, upper-case: the `rule` in a report. */
   readonly id: string;
-  /** First and last minor that enforce it; open when left out. */
+  /** First and last minor that enforce the rule; open if omitted. */
   readonly since?: Minor;
   readonly until?: Minor;
   check(facts: RuleFacts): readonly Finding[];
 }
 
-/** The findings of those rules that the minor enforces. */
+/** The findings of the rules that the minor enforces. */
 export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (Finding & { readonly id: string })[] {
   const found: (Finding & { readonly id: string })[] = [];
   for (const rule of enforcedRules(rules, facts.minor)) {
@@ -52,7 +52,7 @@ export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (
 
 const enforcedByMinor = new WeakMap<readonly Rule[], Map<Minor, readonly Rule[]>>();
 
-/** Worked out once for each list: thousands of files may be judged by it. */
+/** Computed once per list, because thousands of files may be validated. */
 function enforcedRules(rules: readonly Rule[], minor: Minor): readonly Rule[] {
   const byMinor = enforcedByMinor.get(rules) ?? new Map<Minor, readonly Rule[]>();
   enforcedByMinor.set(rules, byMinor);

@@ -15,7 +15,7 @@ import { TAINT_RULES } from './taint-rules.ts';
 import { WORD_RULES } from './word-rules.ts';
 
 /**
- * What the kubelet refuses in a configuration it could decode, for all minors from 1.11 on.
+ * Rules of the kubelet's validation after decoding, for all minors from 1.11.
  * @see kubernetes/kubernetes pkg/kubelet/apis/config/validation (1.11 to 1.36)
  */
 export const VALIDATION_RULES: readonly Rule[] = [
@@ -30,7 +30,7 @@ export const VALIDATION_RULES: readonly Rule[] = [
   ...LOGGING_RULES,
 ];
 
-/** What the kubelet accepts and then does not start with, as far as that can be told without the host. */
+/** Rules that the kubelet applies only after accepting the file, as far as the host does not matter. */
 export const STARTUP_RULES: readonly Rule[] = [
   ...EVICTION_STARTUP_RULES,
   ...RESERVATION_STARTUP_RULES,
@@ -38,5 +38,5 @@ export const STARTUP_RULES: readonly Rule[] = [
   ...SERVING_STARTUP_RULES,
 ];
 
-/** What works, but not as meant or not for long. */
+/** Rules for settings that work, but not as intended or not for long. */
 export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...DEPRECATION_RULES];

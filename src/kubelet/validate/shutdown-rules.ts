@@ -7,7 +7,7 @@ const CRITICAL = 'shutdownGracePeriodCriticalPods';
 const BY_PRIORITY = 'shutdownGracePeriodByPodPriority';
 const SECOND = 1_000_000_000n;
 
-/** The end of pods when the node goes down. */
+/** Graceful node shutdown. */
 export const SHUTDOWN_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_SHUTDOWN_PERIOD',
@@ -20,7 +20,7 @@ export const SHUTDOWN_RULES: readonly Rule[] = [
       });
       const [total = 0n, critical = 0n] = [durationAt(config, TOTAL), durationAt(config, CRITICAL)];
       if (critical <= total) return findings;
-      const message = `must be at most ${TOTAL}, which it is part of: ${formatGoDuration(critical)} is more than ${formatGoDuration(total)}`;
+      const message = `must be at most ${TOTAL}, which includes it: ${formatGoDuration(critical)} is more than ${formatGoDuration(total)}`;
       return [...findings, { path: CRITICAL, near: [TOTAL], message }];
     },
   },
@@ -31,7 +31,7 @@ export const SHUTDOWN_RULES: readonly Rule[] = [
       if (!gates.isEnabled('GracefulNodeShutdownBasedOnPodPriority') || listAt(config, BY_PRIORITY).length === 0) return [];
       const others = [TOTAL, CRITICAL].filter((path) => (durationAt(config, path) ?? 0n) > 0n);
       if (others.length === 0) return [];
-      return [{ path: BY_PRIORITY, near: others, message: `excludes ${others.join(' and ')}`, hint: 'Keep one of the two ways' }];
+      return [{ path: BY_PRIORITY, near: others, message: `excludes ${others.join(' and ')}`, hint: 'Keep only one of both settings' }];
     },
   },
   {
@@ -41,7 +41,7 @@ export const SHUTDOWN_RULES: readonly Rule[] = [
       const path = 'crashLoopBackOff.maxContainerRestartPeriod';
       const period = durationAt(config, path);
       if (period === undefined || !gates.isEnabled('KubeletCrashLoopBackOffMax')) return [];
-      // Compared in whole milliseconds, fractions cut off.
+      // Compared in milliseconds, rounded down.
       const ms = period / 1_000_000n;
       return ms >= 1000n && ms <= 300_000n ? [] : [{ path, message: `must be from 1s to 5m, not ${formatGoDuration(period)}` }];
     },

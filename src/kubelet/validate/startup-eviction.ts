@@ -7,15 +7,18 @@ import type { Finding, Rule } from './rule.ts';
 import { entriesAt } from './values.ts';
 import { unknownWord } from './word-rules.ts';
 
-/** The last minor that may know the signal allocatableNodeFs.available: the source names no exact minor before 1.20. */
+/**
+ * The last minor that may have the signal allocatableNodeFs.available: the source names no exact minor before
+ * 1.20.
+ */
 const ALLOCATABLE_NODE_FS_UNTIL: Minor = 19;
-/** The first minor that knows the file system of containers apart from that of images. */
+/** The first minor with a container file system separate from the image file system. */
 const CONTAINER_FS_SINCE: Minor = 29;
 
 const FIELDS = ['evictionHard', 'evictionSoft', 'evictionSoftGracePeriod', 'evictionMinimumReclaim'] as const;
 
 /**
- * Eviction thresholds the kubelet cannot read: it exits when it starts.
+ * Eviction thresholds that the kubelet cannot parse: it exits at startup.
  * @see kubernetes/kubernetes pkg/kubelet/eviction/helpers.go (1.20 to 1.36)
  */
 export const EVICTION_STARTUP_RULES: readonly Rule[] = [
@@ -75,7 +78,7 @@ function members(config: Parameters<typeof entriesAt>[0], field: string, faultOf
   });
 }
 
-/** A percentage that switches a threshold off. */
+/** Percentages that disable a threshold. */
 function isIgnored(text: string): boolean {
   return text === '0%' || text === '100%';
 }
@@ -84,33 +87,36 @@ function faultOfThreshold(text: string): string | null {
   if (isIgnored(text)) return null;
   if (text.endsWith('%')) {
     const percentage = parsePercentage(text);
-    if (percentage === null) return 'is no percentage';
+    if (percentage === null) return 'is not a percentage';
     return percentage < 0 || percentage > 100 ? 'is not between 0% and 100%' : null;
   }
   const quantity = parseQuantity(text);
   if (quantity === null)
-    return text.startsWith('<') ? 'is no quantity: the field takes the value alone, without <' : 'is no quantity and no percentage';
-  return quantitySign(quantity) === 1 ? null : 'is not above zero';
+    return text.startsWith('<') ? 'is not a quantity: the field has the value without <' : 'is neither a quantity nor a percentage';
+  return quantitySign(quantity) === 1 ? null : 'must be greater than zero';
 }
 
 function faultOfGracePeriod(text: string): string | null {
   const period = parseGoDuration(text);
-  if (period === null) return 'is no duration';
+  if (period === null) return 'is not a duration';
   return period < 0n ? 'is negative' : null;
 }
 
 function faultOfReclaim(text: string): string | null {
   if (text.endsWith('%')) {
     const percentage = parsePercentage(text);
-    if (percentage === null) return 'is no percentage';
-    return percentage > 0 ? null : 'is not above zero';
+    if (percentage === null) return 'is not a percentage';
+    return percentage > 0 ? null : 'must be greater than zero';
   }
   const quantity = parseQuantity(text);
-  if (quantity === null) return 'is no quantity and no percentage';
+  if (quantity === null) return 'is neither a quantity nor a percentage';
   return quantitySign(quantity) === -1 ? 'is negative' : null;
 }
 
-/** Any number of percent signs may stand at the end. Numbers have 32 bits; the words Go takes for numbers (`NaN`) are nobody's percentage. */
+/**
+ * Several trailing percent signs are accepted. Numbers have 32 bits; Go's words for numbers (`NaN`) are
+ * rejected.
+ */
 function parsePercentage(text: string): number | null {
   const match = /^([+-]?(?:[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9]+)?)%+$/.exec(text);
   const percentage = Math.fround(Number(match?.[1]?.replaceAll('_', '') ?? Number.NaN));

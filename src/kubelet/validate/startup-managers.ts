@@ -5,7 +5,7 @@ import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { entriesAt, textAt } from './values.ts';
 import { unknownWord } from './word-rules.ts';
 
-/** An option of a manager's policy: the minors from which on it is alpha, beta and stable. */
+/** A policy option with the minors of its alpha, beta and stable stages. */
 interface PolicyOption {
   readonly name: string;
   readonly alpha?: Minor;
@@ -29,7 +29,7 @@ const TOPOLOGY_OPTIONS: readonly PolicyOption[] = [
   { name: 'max-allowable-numa-nodes', beta: 31, stable: 35 },
 ];
 
-/** The CPU and topology managers refuse their policy or its options: the kubelet exits when it starts. */
+/** The CPU and topology managers reject their policy or its options: the kubelet exits at startup. */
 export const MANAGER_STARTUP_RULES: readonly Rule[] = [
   { id: 'KUBELET_START_CPU_MANAGER', check: checkCpuPolicy },
   {
@@ -39,7 +39,7 @@ export const MANAGER_STARTUP_RULES: readonly Rule[] = [
       const options = entriesAt(facts.config, 'cpuManagerPolicyOptions');
       if (options.length === 0) return [];
       if (textAt(facts.config, 'cpuManagerPolicy') !== 'static') {
-        const message = 'counts only with cpuManagerPolicy: static';
+        const message = 'are used only with cpuManagerPolicy: static';
         return [{ path: 'cpuManagerPolicyOptions', near: ['cpuManagerPolicy'], message, hint: 'Set that policy, or remove the options' }];
       }
       return checkOptions('CPUManagerPolicy', CPU_OPTIONS, facts);
@@ -116,10 +116,10 @@ function faultOfBoolean(text: string): string | null {
   return /^(?:1|t|T|TRUE|true|True|0|f|F|FALSE|false|False)$/.test(text) ? null : 'is neither true nor false';
 }
 
-/** The number of NUMA nodes up to which the topology manager works by default. */
+/** The maximum number of NUMA nodes of the topology manager by default. */
 const LEAST_NODES = 8;
 
 function faultOfNodeCount(text: string): string | null {
-  if (!/^[+-]?[0-9]{1,18}$/.test(text)) return 'is no whole number';
+  if (!/^[+-]?[0-9]{1,18}$/.test(text)) return 'is not an integer';
   return Number(text) < LEAST_NODES ? `is less than ${LEAST_NODES}` : null;
 }

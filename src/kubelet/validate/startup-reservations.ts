@@ -9,7 +9,7 @@ import { unknownWord } from './word-rules.ts';
 const RESOURCES = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
 
 /**
- * Reservations the kubelet cannot read or that do not add up: it exits when it starts.
+ * Reservations that the kubelet cannot parse or that are inconsistent: it exits at startup.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/cm (1.20 to 1.36)
  */
 export const RESERVATION_STARTUP_RULES: readonly Rule[] = [
@@ -21,7 +21,7 @@ export const RESERVATION_STARTUP_RULES: readonly Rule[] = [
           const path = `${field}[${resource}]`;
           if (!RESOURCES.includes(resource)) return [{ path, ...unknownWord(resource, RESOURCES) }];
           const quantity = parseQuantity(String(value));
-          if (quantity === null) return [{ path, message: `${quoteValue(String(value))} is no quantity` }];
+          if (quantity === null) return [{ path, message: `${quoteValue(String(value))} is not a quantity` }];
           return quantitySign(quantity) === -1 ? [{ path, message: `${quoteValue(String(value))} is negative` }] : [];
         }),
       ),
@@ -34,13 +34,13 @@ export const RESERVATION_STARTUP_RULES: readonly Rule[] = [
         if (resource !== 'memory') return [{ path, ...unknownWord(resource, ['memory']) }];
         const percentage = /^[+-]?[0-9]{1,18}%+$/.test(String(value)) ? Number.parseInt(String(value), 10) : null;
         if (percentage !== null && percentage >= 0 && percentage <= 100) return [];
-        return [{ path, message: `${quoteValue(String(value))} is no whole percentage from 0% to 100%` }];
+        return [{ path, message: `${quoteValue(String(value))} is not an integer percentage from 0% to 100%` }];
       }),
   },
   { id: 'KUBELET_START_MEMORY_MANAGER', since: 21, check: checkMemoryManager },
 ];
 
-/** The static memory manager wants to know on which NUMA node all that is reserved lies. */
+/** The static memory manager needs the reservation per NUMA node. */
 function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   const path = 'memoryManagerPolicy';
   const policy = textAt(facts.config, path);
@@ -49,7 +49,7 @@ function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   if (policy !== 'Static') return [];
   const blocks = listAt(facts.config, 'reservedMemory').filter(isJsonObject);
   if (blocks.length === 0)
-    return [{ path, near: ['reservedMemory'], message: 'Static needs reservedMemory', hint: 'Say what is reserved on each NUMA node' }];
+    return [{ path, near: ['reservedMemory'], message: 'Static needs reservedMemory', hint: 'Set the reserved memory of each NUMA node' }];
   const desired = reservedForNode(facts);
   const given = sumOf(blocks.flatMap((block) => quantitiesAt(block, 'limits', 'memory')));
   if (desired === null || compareQuantities(desired, given) === 0) return [];
@@ -57,7 +57,7 @@ function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   return [{ path: 'reservedMemory', near: ['kubeReserved', 'systemReserved', 'evictionHard'], message }];
 }
 
-/** null when it depends on the memory of the host. */
+/** Null if the value depends on the memory of the host. */
 function reservedForNode({ config, minor }: RuleFacts): Quantity | null {
   const threshold = valueAt(config, 'evictionHard') === undefined ? defaultEvictionHard(minor)['memory.available'] : evictionOf(config);
   if (threshold?.endsWith('%') && threshold !== '0%' && threshold !== '100%') return null;
@@ -77,7 +77,7 @@ function quantitiesAt(config: JsonObject, path: string, name: string): readonly 
     .map(([, value]) => parseQuantity(String(value)));
 }
 
-/** Absurdly large or small parts, which would take long to add, count as nothing. */
+/** Extremely large or small parts, whose sum would take long, count as zero. */
 function sumOf(quantities: readonly (Quantity | null)[]): Quantity {
   const parts = quantities.filter((quantity) => quantity !== null && Math.abs(quantity.scale) <= 100) as readonly Quantity[];
   const scale = Math.max(0, ...parts.map((part) => part.scale));

@@ -9,7 +9,7 @@ import type { Finding, Rule } from './rule.ts';
 import { durationAt, listAt, numberAt, textAt, valueAt } from './values.ts';
 import { unknownWord } from './word-rules.ts';
 
-/** Words of fields that are looked at only when the kubelet starts. */
+/** Enumerations that the kubelet checks only at startup. */
 const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
   ['tlsMinVersion', ['VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13']],
   ['authorization.mode', ['AlwaysAllow', 'Webhook']],
@@ -17,7 +17,7 @@ const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
   ['cgroupDriver', ['systemd', 'cgroupfs']],
 ];
 
-/** The first minor that can require TLS 1.3. */
+/** The first minor that supports a minimum of TLS 1.3. */
 const TLS13_SINCE = 15;
 
 const CIPHER_NAMES = [...CIPHER_SUITES];
@@ -26,7 +26,7 @@ const SYSCTL = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*(?:[a-z0-9][-_a-z0-9]*
 const NAMESPACED = /^(?:kernel\.(?:sem|shmall|shmmax|shmmni|shm_rmid_forced|shm|msgmax|msgmnb|msgmni|msg)$|net\.|fs\.mqueue\.)/;
 const MAX_SYSCTL = 253;
 
-/** What the kubelet looks at only when it starts serving, and then exits. */
+/** Settings that the kubelet checks only when it starts serving, and then exits. */
 export const SERVING_STARTUP_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_START_UNKNOWN_WORD',
@@ -69,7 +69,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
       const text = textAt(config, path);
       const quantity = parseQuantity(text);
       if (text === '' || (quantity !== null && fits64Bits(quantityValue(quantity)))) return [];
-      return [{ path, message: `${quoteValue(text)} is no size`, hint: 'Write it like 10Mi' }];
+      return [{ path, message: `${quoteValue(text)} is not a size`, hint: 'Example: 10Mi' }];
     },
   },
   {
@@ -86,7 +86,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
       listAt(config, 'allowedUnsafeSysctls').flatMap((name, index): Finding[] => {
         const path = `allowedUnsafeSysctls[${index}]`;
         const text = String(name);
-        if (text.length > MAX_SYSCTL || !SYSCTL.test(text)) return [{ path, message: `${quoteValue(text)} is no name of a sysctl` }];
+        if (text.length > MAX_SYSCTL || !SYSCTL.test(text)) return [{ path, message: `${quoteValue(text)} is not a sysctl name` }];
         if (NAMESPACED.test(upTo(text.replaceAll('/', '.'), '*'))) return [];
         return [{ path, message: `${quoteValue(text)} is not known to be namespaced` }];
       }),
@@ -99,9 +99,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
         const text = textAt(config, path);
         const scheme = parseGoUrlScheme(text);
         if (scheme === 'unix' || scheme === 'tcp' || scheme === '') return [];
-        return [
-          { path, message: `${quoteValue(text)} is no address of a socket`, hint: 'Write it like unix:///run/containerd/containerd.sock' },
-        ];
+        return [{ path, message: `${quoteValue(text)} is not a socket address`, hint: 'Example: unix:///run/containerd/containerd.sock' }];
       }),
   },
   {
@@ -110,12 +108,12 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
     check: ({ config }) => {
       const [drop, masquerade] = [numberAt(config, 'iptablesDropBit'), numberAt(config, 'iptablesMasqueradeBit')];
       if (drop !== masquerade || valueAt(config, 'makeIPTablesUtilChains') === false) return [];
-      return [{ path: 'iptablesMasqueradeBit', near: ['iptablesDropBit'], message: `must be another bit than iptablesDropBit, ${drop}` }];
+      return [{ path: 'iptablesMasqueradeBit', near: ['iptablesDropBit'], message: `must differ from iptablesDropBit, ${drop}` }];
     },
   },
 ];
 
-/** What does not keep the kubelet from starting, but is not what was meant. */
+/** Values that the kubelet ignores. */
 export const IGNORED_VALUE_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_IGNORED_VALUE',
@@ -123,7 +121,12 @@ export const IGNORED_VALUE_RULES: readonly Rule[] = [
       listAt(config, 'clusterDNS').flatMap((address, index): Finding[] =>
         parseIp(String(address)) !== null
           ? []
-          : [{ path: `clusterDNS[${index}]`, message: `${quoteValue(String(address))} is no IP address: the kubelet leaves it out` }],
+          : [
+              {
+                path: `clusterDNS[${index}]`,
+                message: `${quoteValue(String(address))} is not an IP address: the kubelet ignores the entry`,
+              },
+            ],
       ),
   },
 ];

@@ -9,7 +9,7 @@ const SUBDOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-
 const MAX_SUBDOMAIN = 253;
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
-/** Taints the node is registered with. */
+/** Taints for the registration of the node. */
 export const TAINT_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_TAINT',
@@ -23,24 +23,28 @@ export const TAINT_RULES: readonly Rule[] = [
         if (!isQualifiedName(key))
           findings.push({
             path: `${path}.key`,
-            message: key === '' ? 'a taint needs a key' : `${quoteValue(key)} is no key of a taint`,
-            hint: 'Up to 63 letters, digits, dots, dashes and underscores, perhaps after a domain and a slash',
+            message: key === '' ? 'a taint needs a key' : `${quoteValue(key)} is not a valid taint key`,
+            hint: 'Up to 63 letters, digits, dots, dashes and underscores, optionally with a domain and a slash as prefix',
           });
         if (value !== '' && !NAME.test(value))
           findings.push({
             path: `${path}.value`,
-            message: `${quoteValue(value)} is no value of a taint`,
+            message: `${quoteValue(value)} is not a valid taint value`,
             hint: 'Up to 63 letters, digits, dots, dashes and underscores, the first and last a letter or digit',
           });
         if (effect !== '' && !EFFECTS.includes(effect)) findings.push({ path: `${path}.effect`, ...unknownWord(effect, EFFECTS) });
         if (valueAt(taint, 'timeAdded') !== undefined)
-          findings.push({ path: `${path}.timeAdded`, message: 'must not be set: the cluster sets it', hint: 'Remove it' });
+          findings.push({
+            path: `${path}.timeAdded`,
+            message: 'must not be set: the API server sets this field',
+            hint: 'Remove the field',
+          });
         return findings;
       }),
   },
 ];
 
-/** A name with an optional prefix that is a domain. */
+/** A name with an optional domain prefix. */
 function isQualifiedName(text: string): boolean {
   const parts = text.split('/');
   const name = parts.pop() ?? '';

@@ -17,37 +17,39 @@ import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from './rules.ts';
 
 export interface ValidationOptions {
   /**
-   * The minor of the kubelet that is to read it. One newer than the catalogue is validated by the newest minor known, and its unknown fields and
-   * gates are warnings. A minor whose rules are not all known gets one warning, KUBELET_RULES_OF_OTHER_MINOR.
+   * Minor of the reading kubelet. A minor newer than the catalogue is validated by the newest known one, with
+   * unknown fields and gates as warnings. A minor whose rules are not all known causes one warning,
+   * KUBELET_RULES_OF_OTHER_MINOR.
    */
   readonly minor: Minor;
   readonly catalogue: Catalogue;
-  /** Unknown and duplicate fields are warnings, as to the kubelet itself. */
+  /** Report unknown and duplicate fields as warnings, as the kubelet does. */
   readonly lenient?: boolean;
-  /** How the kubelet reads the file: see `syntaxOf`. Default `yaml`. */
+  /** Syntax of the file, see `syntaxOf`. Default `yaml`. */
   readonly syntax?: 'yaml' | 'json';
-  /** The kubelet's command line, where it is known: what a flag says wins over the file. */
+  /** The kubelet's command line, if known: flags override the file. */
   readonly flags?: readonly Arg[];
-  /** What the node runs with now, where it is known: fields that are not safe to change on a running node are then warned of. */
+  /** The current configuration of the node, if known: unsafe live changes then cause warnings. */
   readonly running?: JsonObject;
-  /** The version of the control groups of the host. Default 2. */
+  /** Cgroup version of the host. Default 2. */
   readonly cgroupVersion?: 1 | 2;
 }
 
 export interface Verdict {
-  /** What was written, as `decodeKubeletConfiguration` gives it. */
+  /** The result of `decodeKubeletConfiguration`. */
   readonly decoded: DecodedKubeletConfiguration;
-  /** The same with the kubelet's defaults. */
+  /** The configuration with the kubelet's defaults. */
   readonly effective: JsonObject;
-  /** True: the kubelet accepts it. Warnings do not count. */
+  /** True if the kubelet accepts the file. Warnings are ignored. */
   readonly ok: boolean;
-  /** All at once, in order of position. Each has path, position (none in a document of a value) and, in `code`, its rule. */
+  /** In order of position (none in a document built from a value). Each has path, position and the rule in `code`. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Judges a KubeletConfiguration as the kubelet of a minor does when it decodes, defaults and validates its file: errors are what that kubelet
- * refuses (and, unless `lenient`, unknown and duplicate fields), warnings what else an operator should know.
+ * Validates a KubeletConfiguration as the kubelet of a minor does when it decodes, defaults and validates its
+ * file. Errors are reasons for that kubelet to reject the file (and, unless `lenient`, unknown and duplicate
+ * fields); warnings are other findings for the operator.
  * @see shared by `config validate` and the preflight checks
  */
 export function validateKubeletConfiguration(document: SourceDocument, options: ValidationOptions): Verdict {
@@ -60,7 +62,7 @@ export function validateKubeletConfiguration(document: SourceDocument, options: 
   const effective = fillKubeletDefaults(decoded.value, { minor, catalogue, gates });
   const facts: RuleFacts = { config: effective, given: decoded.value, minor, gates, catalogue, cgroupVersion: options.cgroupVersion ?? 2 };
   const place = placer(document, decoded);
-  // A document of another kind was not read: there is nothing to judge.
+  // A document of another kind was not decoded and cannot be validated.
   const isRead = decoded.problems.every(({ code }) => code !== 'CONFIG_WRONG_KIND');
   const found = isRead ? [...errorsOf(facts, gates.faults), ...warningsOf(facts, options)] : [];
   const isWarning = (finding: Named): boolean => finding.kind === 'warning' || (isNewer && finding.id === 'KUBELET_UNKNOWN_GATE');
@@ -103,20 +105,23 @@ function warningsOf(facts: RuleFacts, { flags, running }: ValidationOptions): re
   ];
 }
 
-/** What becomes of a kubelet whose configuration breaks a rule of startup. */
+/** Effect of a violated startup rule. */
 export const EXITS_AT_STARTUP = 'the kubelet accepts the file but exits at startup';
 
 const STARTUP_IDS: ReadonlySet<string> = new Set(STARTUP_RULES.map(({ id }) => id));
 
-/** Tells whether a problem's code is that of a rule on what the kubelet accepts and then does not start with. */
+/** Whether a problem's code is a rule that the kubelet applies only at startup, after accepting the file. */
 export function isStartupRule(code: string): boolean {
   return STARTUP_IDS.has(code);
 }
 
-/** Beyond this many findings nothing is guessed any more: the file is something else, and guessing takes time. */
+/**
+ * Beyond this number of findings suggestions are omitted: the file is probably of another kind, and
+ * suggestions are slow.
+ */
 const MAX_GUESSES = 100;
 
-/** Makes problems of findings; null for those that rest on a value that could not be read. */
+/** Converts findings to problems; null for findings that depend on an unreadable value. */
 function placer(document: SourceDocument, { fields, problems }: DecodedKubeletConfiguration) {
   const isDamaged = damageOf(problems);
   let guesses = 0;
@@ -140,7 +145,7 @@ function likelyName({ word, among }: NonNullable<Finding['guess']>): string | nu
   return among.find((name) => name.toLowerCase() === word.toLowerCase()) ?? closestName(word, among);
 }
 
-/** Tells of a path whether it, something in it or something around it could not be read. */
+/** Returns a function that checks whether a path, one of its members or parents could not be read. */
 function damageOf(problems: readonly Problem[]): (path: string) => boolean {
   const damaged = new Set<string>();
   const around = new Set<string>();
@@ -154,10 +159,10 @@ function damageOf(problems: readonly Problem[]): (path: string) => boolean {
   };
 }
 
-/** Findings of strict decoding: the value was read all the same, or there is none. */
+/** Findings of strict decoding: the value was read nevertheless, or does not exist. */
 const STRICT_CODES: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', 'CONFIG_MISSING_HEADER']);
 
-/** Where a field or the nearest thing around it was written. */
+/** The position of a field, or of its nearest parent in the file. */
 function positionOf(path: string, fields: ReadonlyMap<string, Position>): Position | undefined {
   return fields.get(path) ?? fields.get(enclosingPaths(path).find((at) => fields.has(at)) ?? '');
 }

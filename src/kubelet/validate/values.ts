@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 
-/** Typed looks into a decoded configuration, for rules: undefined where a value is unset. */
+/** Typed access to a decoded configuration for rules; undefined if a value is unset. */
 
 /** The value at a dotted path. */
 export function valueAt(config: JsonObject, path: string): Json | undefined {
@@ -14,19 +14,19 @@ export function valueAt(config: JsonObject, path: string): Json | undefined {
   return value ?? undefined;
 }
 
-/** Whole numbers beyond 53 bits, which are texts in decoded values, come out rounded. */
+/** Integers beyond 53 bits, which are strings in decoded values, are rounded. */
 export function numberAt(config: JsonObject, path: string): number | undefined {
   const value = valueAt(config, path);
   return typeof value === 'number' || typeof value === 'string' ? Number(value) : undefined;
 }
 
-/** The empty text when it is unset. */
+/** Empty if unset. */
 export function textAt(config: JsonObject, path: string): string {
   const value = valueAt(config, path);
   return typeof value === 'string' ? value : '';
 }
 
-/** False also when it is unset. */
+/** False if unset. */
 export function isTrue(config: JsonObject, path: string): boolean {
   return valueAt(config, path) === true;
 }
@@ -39,13 +39,13 @@ export function durationAt(config: JsonObject, path: string): bigint | undefined
   return parseGoDuration(value) ?? (/^-?[0-9]+$/.test(value) ? BigInt(value) : undefined);
 }
 
-/** Empty when it is unset. */
+/** Empty if unset. */
 export function listAt(config: JsonObject, path: string): readonly Json[] {
   const value = valueAt(config, path);
   return Array.isArray(value) ? value : [];
 }
 
-/** Members in the order written. */
+/** Members in file order. */
 export function entriesAt(config: JsonObject, path: string): readonly (readonly [key: string, value: Json])[] {
   const value = valueAt(config, path);
   return isJsonObject(value) ? Object.entries(value) : [];

@@ -2,7 +2,7 @@ import { quoteValue } from '../../codec/document-problems.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { textAt } from './values.ts';
 
-/** Fields that take one of a few words. Letter case counts. */
+/** Enumerations; letter case matters. */
 export const WORD_RULES: readonly Rule[] = [
   words('hairpinMode', ['promiscuous-bridge', 'hairpin-veth', 'none']),
   { ...words('topologyManagerPolicy', ['none', 'best-effort', 'restricted', 'single-numa-node']), since: 20 },
@@ -35,13 +35,13 @@ function words(path: string, known: readonly string[]): Rule {
   return { id: 'KUBELET_UNKNOWN_WORD', check: (facts) => checkWord(path, known, facts) };
 }
 
-/** The empty word is a default that was not filled in: fine. */
+/** The empty string is valid: a default that was not filled in. */
 function checkWord(path: string, known: readonly string[], { config }: RuleFacts): readonly Finding[] {
   const word = textAt(config, path);
   return word === '' || known.includes(word) ? [] : [{ path, ...unknownWord(word, known) }];
 }
 
-/** What to say of a word that is none of the known ones. */
+/** The finding for an unknown word. */
 export function unknownWord(word: string, known: readonly string[]): Pick<Finding, 'message' | 'guess'> {
   const list = known.length < 2 ? known.join('') : `${known.slice(0, -1).join(', ')} or ${known.at(-1)}`;
   return { message: `must be ${list}, not ${quoteValue(word)}`, guess: { word, among: known } };

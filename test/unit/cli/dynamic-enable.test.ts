@@ -373,7 +373,7 @@ describe('dynamic enable', () => {
     const w = world({ commands: { '/usr/bin/node': { exitCode: 1, stderr } } });
     await expect(w.enable()).rejects.toMatchObject({
       code: 'AGENT_PROGRAM_DOES_NOT_RUN',
-      message: expect.stringContaining("--version: Error: Cannot find module '/opt/x.mjs'. Give a program"),
+      message: expect.stringContaining("--version: Error: Cannot find module '/opt/x.mjs'. Provide a program"),
     });
   });
 

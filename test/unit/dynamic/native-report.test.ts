@@ -46,7 +46,7 @@ const codesOf = (change: Partial<StoreReading>) => reportStore(reading(change)).
 describe('reportStore', () => {
   it.each<[string, Partial<StoreReading>, string, readonly string[]]>([
     ['nothing assigned', {}, 'local', []],
-    ['a store that is not there yet', { files: { assigned: null, lastKnownGood: null } }, 'local', []],
+    ['a store that does not exist yet', { files: { assigned: null, lastKnownGood: null } }, 'local', []],
     ['one that is whole', { files: { assigned: of('a'), lastKnownGood: meta('') } }, 'assigned', []],
     [
       'one that is refused, without a last known good',
@@ -85,8 +85,8 @@ describe('reportStore', () => {
     );
     expect(isLooping).toBe(true);
     expect(findings.map(({ message }) => message)).toEqual([
-      'the kubelet does not stay up, it died 11 times in two minutes: /nonexistent/tls.crt is missing',
-      'what it dies of becomes its last known good in 8m45s',
+      'the kubelet is in a crash loop: 11 failures in two minutes: /nonexistent/tls.crt is missing',
+      'the configuration that crashes the kubelet becomes the last known good in 8m45s',
     ]);
     expect(codesOf({ unit: LOOPING, files: { assigned: of('c', 700), lastKnownGood: of('c') } })).toEqual([
       'DYNAMIC_CRASH_LOOP',

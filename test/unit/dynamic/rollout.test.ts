@@ -4,7 +4,7 @@ import { type AssignRules, nextStep, planBatches, type RolloutNode, type Rollout
 
 /** `a b! c+ d~ e- f?`: waiting, down, passed, under way, failed, unreached. */
 function nodes(text: string): readonly RolloutNode[] {
-  const stages: Readonly<Record<string, RolloutStage>> = { '+': 'passed', '~': 'under-way', '-': 'failed', '?': 'unreached' };
+  const stages: Readonly<Record<string, RolloutStage>> = { '+': 'updated', '~': 'in-progress', '-': 'failed', '?': 'unreachable' };
   return text.split(' ').map((word) => ({
     name: word.slice(0, 1),
     stage: stages[word.slice(1, 2)] ?? 'waiting',
@@ -92,23 +92,23 @@ describe('any rollout', () => {
           if (step.kind === 'stop') isStopped = true;
           if (step.kind !== 'begin') return;
           expect(isStopped).toBe(false);
-          expect(now.some(({ stage }) => (stage === 'failed' && rule.direction === 'out') || stage === 'under-way')).toBe(false);
+          expect(now.some(({ stage }) => (stage === 'failed' && rule.direction === 'out') || stage === 'in-progress')).toBe(false);
           expect(step.names.length).toBeGreaterThan(0);
           const down = now.filter(({ isReady }) => !isReady).length;
           const taken = now.filter(({ name, isReady }) => isReady && step.names.includes(name)).length;
           if (taken > 0) expect(down + taken).toBeLessThanOrEqual(rule.maxUnavailable);
-          const passed = now.filter(({ stage }) => stage === 'passed').length;
+          const passed = now.filter(({ stage }) => stage === 'updated').length;
           if (taken > 0 && passed < rule.canary) expect(passed + step.names.length).toBeLessThanOrEqual(rule.canary);
           for (const name of step.names) {
             expect(started.has(name)).toBe(false);
             started.add(name);
-            set(Number(name.slice(1)), { stage: 'under-way' });
+            set(Number(name.slice(1)), { stage: 'in-progress' });
           }
         };
         const settle = (index: number, well: boolean): void => {
           const node = now[index] as RolloutNode;
-          if (node.stage !== 'under-way') return;
-          set(index, well ? { stage: 'passed', isReady: true } : { stage: node.isReady ? 'failed' : 'unreached' });
+          if (node.stage !== 'in-progress') return;
+          set(index, well ? { stage: 'updated', isReady: true } : { stage: node.isReady ? 'failed' : 'unreachable' });
         };
         for (const { node, what } of story) {
           act();
@@ -121,7 +121,7 @@ describe('any rollout', () => {
           act();
           for (const index of now.keys()) {
             settle(index, true);
-            if (now[index]?.stage === 'waiting' || now[index]?.stage === 'passed') set(index, { isReady: true });
+            if (now[index]?.stage === 'waiting' || now[index]?.stage === 'updated') set(index, { isReady: true });
           }
         }
         const last = nextStep(now, rule);

@@ -21,7 +21,7 @@ describe('the verdict on an overlay', () => {
   it('only warns of what counts with the fields of the node', async () => {
     const found = await validate(`${OVERLAY}imageGCHighThresholdPercent: 70\n`);
     expect(found).toMatchObject([
-      { code: 'KUBELET_IMAGE_GC_ORDER', severity: 'warning', message: expect.stringContaining('where the node says nothing else') },
+      { code: 'KUBELET_IMAGE_GC_ORDER', severity: 'warning', message: expect.stringContaining('unless the node has another value') },
     ]);
   });
 

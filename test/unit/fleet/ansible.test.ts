@@ -143,7 +143,7 @@ describe('filterImport', () => {
     [['web', '!web2'], ['web1', 'web3'], []],
     [['!web'], ['db1'], []],
     [['*1'], ['web1', 'db1'], []],
-    [['nope*', 'db'], ['db1'], ['no imported host and no group is called "nope*". Check the pattern. [FLEET_IMPORT_IGNORED]']],
+    [['nope*', 'db'], ['db1'], ['no imported host or group is named "nope*". Check the pattern. [FLEET_IMPORT_IGNORED]']],
   ])('%j', (patterns, names, problems) => {
     const kept = filterImport(inventory, patterns);
     expect(kept.inventory.hosts.map(({ name }) => name)).toEqual(names);

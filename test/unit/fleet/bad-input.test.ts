@@ -17,17 +17,12 @@ describe('a fleet file that is wrong', () => {
     [
       'an ssh setting in the wrong place',
       'hosts:\n  - name: n1\n    user: core\n',
-      [
-        'fleet.yaml:5:5 hosts[0].user: unknown field. Write it under ssh: ssh.user [CONFIG_UNKNOWN_FIELD]'.replace(
-          'ssh.user [',
-          'ssh.user. [',
-        ),
-      ],
+      ['fleet.yaml:5:5 hosts[0].user: unknown field. Move user to ssh.user [CONFIG_UNKNOWN_FIELD]'.replace('ssh.user [', 'ssh.user. [')],
     ],
     [
       "Ansible's word",
       `groups:\n  - name: g\n    vars: {a: 1}\n${N1}`,
-      ['fleet.yaml:5:5 groups[0].vars: unknown field. Write it as variables. [CONFIG_UNKNOWN_FIELD]'],
+      ['fleet.yaml:5:5 groups[0].vars: unknown field. Rename it to variables. [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
       'a wrong type',
@@ -38,7 +33,7 @@ describe('a fleet file that is wrong', () => {
       'arguments as a mapping',
       'hosts: [{name: n1, kubeletExtraArgs: {v: "2"}}]\n',
       [
-        'fleet.yaml:3:20 hosts[0].kubeletExtraArgs: expected a list, found an object. This is a list of names and values: - {name: v, value: …}. [CONFIG_WRONG_TYPE]',
+        'fleet.yaml:3:20 hosts[0].kubeletExtraArgs: expected a list, found an object. Write a list of names and values: - {name: v, value: …}. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
@@ -56,7 +51,7 @@ describe('a fleet file that is wrong', () => {
     [
       'a port out of range',
       'hosts: [{name: n1, ssh: {port: 70000}}]\n',
-      ['fleet.yaml:3:32 hosts[0].ssh.port: 70000 is not a port. Ports go from 1 to 65535, without quotes. [CONFIG_OUT_OF_RANGE]'],
+      ['fleet.yaml:3:32 hosts[0].ssh.port: 70000 is not a valid port. Use a port from 1 to 65535, without quotes. [CONFIG_OUT_OF_RANGE]'],
     ],
     [
       'a duration that is none',
@@ -69,29 +64,27 @@ describe('a fleet file that is wrong', () => {
       'a time limit that ends at once, or never',
       'hosts: [{name: n1, ssh: {connectTimeout: 0s, commandTimeout: 1000h}}]\n',
       [
-        'fleet.yaml:3:42 hosts[0].ssh.connectTimeout: a time limit is a duration from 1s to 24h. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_OUT_OF_RANGE]',
-        'fleet.yaml:3:62 hosts[0].ssh.commandTimeout: a time limit is a duration from 1s to 24h. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_OUT_OF_RANGE]',
+        'fleet.yaml:3:42 hosts[0].ssh.connectTimeout: must be a duration from 1s to 24h. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_OUT_OF_RANGE]',
+        'fleet.yaml:3:62 hosts[0].ssh.commandTimeout: must be a duration from 1s to 24h. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_OUT_OF_RANGE]',
       ],
     ],
     [
       'a host key that is none',
       'hosts: [{name: n1, ssh: {hostKeys: ["ssh-ed25519 AAAA"]}}]\n',
       [
-        'fleet.yaml:3:37 hosts[0].ssh.hostKeys[0]: this is not a public host key. Write type and key as in /etc/ssh/ssh_host_ed25519_key.pub on the host: ssh-ed25519 AAAA…. [FLEET_INVALID_HOST_KEY]',
+        'fleet.yaml:3:37 hosts[0].ssh.hostKeys[0]: not a public host key. Use type and key as in /etc/ssh/ssh_host_ed25519_key.pub on the host: ssh-ed25519 AAAA…. [FLEET_INVALID_HOST_KEY]',
       ],
     ],
     [
       'a template without quotes',
       'hosts:\n  - name: n1\n    address: {{ ip }}\n',
-      [
-        'fleet.yaml:5:15: not valid YAML: a mapping key must be a string. Put a value that begins with {{ in quotes: "{{ rack }}". [CONFIG_SYNTAX]',
-      ],
+      ['fleet.yaml:5:15: not valid YAML: a mapping key must be a string. Quote a value that begins with {{: "{{ rack }}". [CONFIG_SYNTAX]'],
     ],
     [
       'a template that is none',
       'hosts: [{name: n1, address: "{{ ip | lower }}"}]\n',
       [
-        'fleet.yaml:3:29 hosts[0].address: "{{ ip | lower }}" has more than the name of a variable between {{ and }}. Write the name of a variable: {{ rack }}; braces as {{ "{{" }}. [FLEET_INVALID_TEMPLATE]',
+        'fleet.yaml:3:29 hosts[0].address: "{{ ip | lower }}" has more than a variable name in {{ }}. Write the name of a variable, such as {{ rack }}; write literal braces as {{ "{{" }}. [FLEET_INVALID_TEMPLATE]',
       ],
     ],
     [
@@ -102,121 +95,125 @@ describe('a fleet file that is wrong', () => {
     [
       'a variable there is not, in a configuration',
       'baseline:\n  kubeletConfiguration:\n    maxPods: "{{ pods }}"\nhosts: [{name: n1}, {name: n2, variables: {pods: 5}}]\n',
-      ['fleet.yaml:5:14 baseline.kubeletConfiguration: n1 has no variable "pods". Declare it under variables. [FLEET_UNKNOWN_VARIABLE]'],
+      [
+        'fleet.yaml:5:14 baseline.kubeletConfiguration: n1 has no variable "pods". Declare the variable under variables. [FLEET_UNKNOWN_VARIABLE]',
+      ],
     ],
     [
       'variables in a circle',
       'hosts: [{name: n1, variables: {a: "{{ b }}", b: "{{ a }}"}, address: "{{ a }}"}]\n',
       [
-        'fleet.yaml:3:35 hosts[0].variables.a: variables lead in a circle: a, then b, then a. Give one of them a value of its own. [FLEET_VARIABLE_CYCLE]',
+        'fleet.yaml:3:35 hosts[0].variables.a: circular reference between variables: a -> b -> a. Set one of them to a value without references. [FLEET_VARIABLE_CYCLE]',
       ],
     ],
     [
       'a variable that every host has',
       `baseline: {variables: {name: x}}\n${N1}`,
       [
-        'fleet.yaml:3:30 baseline.variables.name: name is a variable of every host and cannot be declared. Choose another name. [FLEET_RESERVED_VARIABLE]',
+        'fleet.yaml:3:30 baseline.variables.name: name is a built-in variable of every host and cannot be declared. Choose another name. [FLEET_RESERVED_VARIABLE]',
       ],
     ],
     [
       'two hosts of one name',
       'hosts:\n  - name: n1\n  - name: n[0:2]\n    address: 10.0.0.[0:2]\n',
       [
-        'fleet.yaml:5:11 hosts[1].name: the host "n1" is given twice, first at fleet.yaml:4:11. Give each host a name of its own. [FLEET_DUPLICATE_NAME]',
+        'fleet.yaml:5:11 hosts[1].name: the host "n1" is defined twice, first at fleet.yaml:4:11. Give each host a unique name. [FLEET_DUPLICATE_NAME]',
       ],
     ],
     [
       'two hosts of one address, however it is written',
       'hosts:\n  - {name: n1, address: "FD00::0:1"}\n  - {name: n2, address: "fd00::1", ssh: {port: 22}}\n',
       [
-        'fleet.yaml:5:25 hosts[1].address: n2 is reached at fd00::1, as is n1 (fleet.yaml:4:12). Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
+        'fleet.yaml:5:25 hosts[1].address: n2 and n1 (fleet.yaml:4:12) have the same address fd00::1. Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
       ],
     ],
     [
       'two nodes of one name',
       'baseline: {nodeName: Node}\nhosts: [{name: n1}, {name: n2}]\n',
       [
-        'fleet.yaml:3:22 baseline.nodeName: n2 gets nodeName "node", as does n1. Make it a template such as {{ name }}, or give it host by host. [FLEET_DUPLICATE_NODE]',
+        'fleet.yaml:3:22 baseline.nodeName: n2 and n1 have the same nodeName "node". Use a template such as {{ name }}, or set it for each host. [FLEET_DUPLICATE_NODE]',
       ],
     ],
     [
       'two nodes with one IP',
       'hosts: [{name: n1, nodeIP: 10.0.0.1}, {name: n2, nodeIP: 10.0.0.1}]\n',
-      ['fleet.yaml:3:58 hosts[1].nodeIP: n2 gets nodeIP "10.0.0.1", as does n1. Give each host its own. [FLEET_DUPLICATE_NODE]'],
+      [
+        'fleet.yaml:3:58 hosts[1].nodeIP: n2 and n1 have the same nodeIP "10.0.0.1". Set a different node IP for each host. [FLEET_DUPLICATE_NODE]',
+      ],
     ],
     [
       'a group there is not',
       'groups: [{name: edge}]\nhosts: [{name: "n[1:3]", groups: [egde]}]\n',
-      ['fleet.yaml:4:35 hosts[0].groups[0]: there is no group "egde". Did you mean edge? [FLEET_UNKNOWN_GROUP]'],
+      ['fleet.yaml:4:35 hosts[0].groups[0]: group "egde" does not exist. Did you mean edge? [FLEET_UNKNOWN_GROUP]'],
     ],
     [
       'two groups of one name',
       `groups: [{name: edge}, {name: edge}]\n${N1}`,
       [
-        'fleet.yaml:3:31 groups[1].name: the group "edge" is given twice, first at fleet.yaml:3:17. Put them together. [FLEET_DUPLICATE_NAME]',
+        'fleet.yaml:3:31 groups[1].name: the group "edge" is defined twice, first at fleet.yaml:3:17. Merge both groups. [FLEET_DUPLICATE_NAME]',
       ],
     ],
     [
       'a group called all',
       `groups: [{name: all}]\n${N1}`,
       [
-        'fleet.yaml:3:17 groups[0].name: "all" is not the name of a group. A name has letters, digits, dashes, dots and underscores; \'all\' stands for all hosts. [FLEET_INVALID_NAME]',
+        'fleet.yaml:3:17 groups[0].name: "all" is not a valid group name. Use letters, digits, dashes, dots and underscores; \'all\' is reserved for all hosts. [FLEET_INVALID_NAME]',
       ],
     ],
     [
       'bastions in a circle',
       'hosts: [{name: a, ssh: {bastion: b}}, {name: b, ssh: {bastion: a}}]\n',
       [
-        'fleet.yaml:3:64 hosts[1].ssh.bastion: bastions lead in a circle: a, then b, then a. Write ssh.bastion: none for the host that is reached directly. [FLEET_BASTION_CYCLE]',
+        'fleet.yaml:3:64 hosts[1].ssh.bastion: circular reference between bastions: a -> b -> a. Set ssh.bastion: none for the host that is reached directly. [FLEET_BASTION_CYCLE]',
       ],
     ],
     [
       'a host that is its own bastion',
       'hosts: [{name: a, ssh: {bastion: a}}]\n',
       [
-        'fleet.yaml:3:34 hosts[0].ssh.bastion: bastions lead in a circle: a, then a. Write ssh.bastion: none for the host that is reached directly. [FLEET_BASTION_CYCLE]',
+        'fleet.yaml:3:34 hosts[0].ssh.bastion: circular reference between bastions: a -> a. Set ssh.bastion: none for the host that is reached directly. [FLEET_BASTION_CYCLE]',
       ],
     ],
     [
       'a bastion that is no destination',
       'hosts: [{name: a, ssh: {bastion: "b:99999"}}]\n',
       [
-        'fleet.yaml:3:34 hosts[0].ssh.bastion: "b:99999" is no host to go through. Write the name of a host of this file, [user@]address[:port], or none. [FLEET_INVALID_VALUE]',
+        'fleet.yaml:3:34 hosts[0].ssh.bastion: "b:99999" is not a valid bastion. Write the name of a host in this file, [user@]address[:port], or none. [FLEET_INVALID_VALUE]',
       ],
     ],
     [
       'a bad range',
       'hosts: [{name: "n[9:1]"}]\n',
-      ['fleet.yaml:3:16 hosts[0].name: [9:1] ends before it begins. Write the smaller end first. [FLEET_INVALID_RANGE]'],
+      ['fleet.yaml:3:16 hosts[0].name: [9:1] has an end below its start. Put the smaller value first. [FLEET_INVALID_RANGE]'],
     ],
     [
       'ranges of different length',
       'hosts: [{name: "n[1:3]", address: "10.0.0.[1:4]"}]\n',
       [
-        'fleet.yaml:3:35 hosts[0].address: the name stands for 3 hosts, the address for 4. Make both ranges equally long, or write the address with {{ number }}. [FLEET_INVALID_RANGE]',
+        'fleet.yaml:3:35 hosts[0].address: the name range has 3 hosts, but the address range 4. Use ranges of the same length, or an address with {{ number }}. [FLEET_INVALID_RANGE]',
       ],
     ],
     [
       'too many hosts',
       'hosts: [{name: "a[1:99999]"}, {name: "b[1:2]"}]\n',
       [
-        'fleet.yaml:3:38 hosts[1].name: there are more than 100000 hosts. Check the ends of the ranges, or make several fleets. [FLEET_TOO_MANY_HOSTS]',
+        'fleet.yaml:3:38 hosts[1].name: the fleet has more than 100000 hosts. Check the ends of the ranges, or split the fleet. [FLEET_TOO_MANY_HOSTS]',
       ],
     ],
     [
       'addresses with what belongs elsewhere',
       'hosts: [{name: a, address: "root@x"}, {name: b, address: "x:22"}, {name: c, address: "-oProxyCommand=x"}]\n',
       [
-        'fleet.yaml:3:28 hosts[0].address: "root@x" is not an address. Write the user under ssh.user. [FLEET_INVALID_ADDRESS]',
-        'fleet.yaml:3:58 hosts[1].address: "x:22" is not an address. Write the port under ssh.port, and an IPv6 address without brackets. [FLEET_INVALID_ADDRESS]',
-        'fleet.yaml:3:86 hosts[2].address: "-oProxyCommand=x" is not an address. Write a host name, an IP address or a Host of ssh_config. [FLEET_INVALID_ADDRESS]',
+        'fleet.yaml:3:28 hosts[0].address: "root@x" is not a valid address. Set the user in ssh.user. [FLEET_INVALID_ADDRESS]',
+        'fleet.yaml:3:58 hosts[1].address: "x:22" is not a valid address. Set the port in ssh.port, and write an IPv6 address without brackets. [FLEET_INVALID_ADDRESS]',
+        'fleet.yaml:3:86 hosts[2].address: "-oProxyCommand=x" is not a valid address. Write a host name, an IP address or a Host alias of ssh_config. [FLEET_INVALID_ADDRESS]',
       ],
     ],
     [
       'a name with a blank',
       'hosts: [{name: "n 1"}]\n',
       [
-        'fleet.yaml:3:16 hosts[0].name: "n 1" is not the name of a host. A name has letters, digits, dashes, dots, colons and underscores, at most 253. [FLEET_INVALID_NAME]',
+        'fleet.yaml:3:16 hosts[0].name: "n 1" is not a valid host name. Use letters, digits, dashes, dots, colons and underscores, at most 253 characters. [FLEET_INVALID_NAME]',
       ],
     ],
     [
@@ -226,14 +223,14 @@ describe('a fleet file that is wrong', () => {
         'a'.repeat(64),
       ),
       [
-        'fleet.yaml:4:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet must not set the label node-role.kubernetes.io/worker on its own Node (restricted prefix). With cluster.kubeconfig, that of an administrator, the Node gets it. [FLEET_INVALID_VALUE]',
+        'fleet.yaml:4:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet must not set the label node-role.kubernetes.io/worker on its own Node (restricted prefix). Set cluster.kubeconfig to an administrator kubeconfig, with which the Node gets this label. [FLEET_INVALID_VALUE]',
       ],
     ],
     [
       'labels beside the flag',
       'hosts: [{name: n1, labels: {a: b}, kubeletExtraArgs: [{name: node-labels, value: c=d}]}]\n',
       [
-        'fleet.yaml:3:62 hosts[0].kubeletExtraArgs[0].name: labels and the flag node-labels say the same thing. Keep one of them. [FLEET_CONFLICT]',
+        'fleet.yaml:3:62 hosts[0].kubeletExtraArgs[0].name: labels and the flag node-labels set the same value. Remove one of them. [FLEET_CONFLICT]',
       ],
     ],
     [
@@ -249,14 +246,14 @@ describe('a fleet file that is wrong', () => {
       'an IP that is none',
       'hosts: [{name: n1, nodeIP: "10.0.0.1,10.0.0.2"}]\n',
       [
-        'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not the IP of a node. Write an IP address or a subnet that the host has one address in, or one of IPv4 and one of IPv6 with a comma between. [FLEET_INVALID_VALUE]',
+        'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not a valid node IP. Write an IP address, or a subnet that contains exactly one address of the host; comma-separated for dual-stack (IPv4 and IPv6). [FLEET_INVALID_VALUE]',
       ],
     ],
     [
       'a version there is not',
       `kubernetesVersion: "1.99"\n${N1}`,
       [
-        'fleet.yaml:3:20 kubernetesVersion: "1.99" is not a version of kubelets known here. Write one of "1.20" to "1.36". [FLEET_INVALID_VALUE]',
+        'fleet.yaml:3:20 kubernetesVersion: "1.99" is not a supported kubelet version. Use a version from "1.20" to "1.36". [FLEET_INVALID_VALUE]',
       ],
     ],
     [
@@ -265,14 +262,16 @@ describe('a fleet file that is wrong', () => {
       [
         'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not HOST:PORT. Remove the scheme: api:6443. [CONFIG_INVALID_ENDPOINT]',
         'fleet.yaml:3:56 cluster.caCertHashes[0]: "sha256:0" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
-        'fleet.yaml:3:69 cluster.token: a token is found in one place. Write env or file. [FLEET_INVALID_VALUE]',
+        'fleet.yaml:3:69 cluster.token: token must have exactly one source. Set either env or file. [FLEET_INVALID_VALUE]',
       ],
     ],
-    ['no host', 'groups: [{name: g}]\n', ['fleet.yaml:1:1: there is no host in this fleet. List hosts, or import them. [FLEET_EMPTY]']],
+    ['no host', 'groups: [{name: g}]\n', ['fleet.yaml:1:1: the fleet has no hosts. Add entries to hosts or imports. [FLEET_EMPTY]']],
     [
       'an import of nothing',
       'imports: [{hosts: ["*"]}]\n',
-      ['fleet.yaml:3:11 imports[0]: an import has one source. Write ansibleInventory or sshConfig. [FLEET_INVALID_VALUE]'],
+      [
+        'fleet.yaml:3:11 imports[0]: an import must have exactly one source. Set either ansibleInventory or sshConfig. [FLEET_INVALID_VALUE]',
+      ],
     ],
   ])('%s', (_, body, expected) => {
     expect(problemsOf(body)).toEqual(expected);
@@ -283,8 +282,8 @@ describe('a fleet file that is wrong', () => {
       'no header',
       N1,
       [
-        'f:1:1 apiVersion: the document has no apiVersion. Begin it with apiVersion: kubeletadm.dev/v1alpha1. [CONFIG_MISSING_HEADER]',
-        'f:1:1 kind: the document has no kind. Begin it with kind: Fleet. [CONFIG_MISSING_HEADER]',
+        'f:1:1 apiVersion: the document has no apiVersion. Begin the file with apiVersion: kubeletadm.dev/v1alpha1. [CONFIG_MISSING_HEADER]',
+        'f:1:1 kind: the document has no kind. Begin the file with kind: Fleet. [CONFIG_MISSING_HEADER]',
       ],
     ],
     [
@@ -330,21 +329,21 @@ describe('a secret in a fleet file', () => {
   const TOKEN = 'abcdef.0123456789abcdef';
   const KEY = '-----BEGIN OPENSSH PRIVATE KEY-----';
   it.each<[string, string, string]>([
-    ['a token', `cluster: {token: ${TOKEN}}\n`, 'fleet.yaml:3:18 cluster.token: a bootstrap token does not belong in a fleet file'],
+    ['a token', `cluster: {token: ${TOKEN}}\n`, 'fleet.yaml:3:18 cluster.token: a bootstrap token is not allowed in a fleet file'],
     [
       'a token elsewhere',
       `baseline: {variables: {t: ${TOKEN}}}\n`,
-      'fleet.yaml:3:27 baseline.variables.t: what looks like a bootstrap token does not belong',
+      'fleet.yaml:3:27 baseline.variables.t: a value that looks like a bootstrap token is not allowed',
     ],
     [
       'a password',
       'baseline: {ssh: {password: hunter2}}\n',
-      'fleet.yaml:3:18 baseline.ssh.password: a secret does not belong in a fleet file',
+      'fleet.yaml:3:18 baseline.ssh.password: a secret is not allowed in a fleet file',
     ],
     [
       'a private key',
       `baseline: {ssh: {identityFiles: ["${KEY}"]}}\n`,
-      'fleet.yaml:3:34 baseline.ssh.identityFiles[0]: a private key does not belong',
+      'fleet.yaml:3:34 baseline.ssh.identityFiles[0]: a private key is not allowed',
     ],
   ])('%s is refused with its place and without its value', (_, body, line) => {
     const problems = problemsOf(body + N1);

@@ -28,7 +28,7 @@ describe('what a fleet file comes to', () => {
   it('is printed for one host, with the line of each setting', () => {
     expect(hostTable(hostOf(fleet, 'e2'))).toEqual(
       [
-        'SETTING                                              VALUE                                         FROM',
+        'SETTING                                              VALUE                                         SOURCE',
         'name                                                 e2                                            fleet.yaml:6:61',
         'role                                                 worker                                        -',
         'groups                                               ["edge"]                                      -',

@@ -275,7 +275,7 @@ describe('stages', () => {
     const { run, log } = world({ cp1: { ...FIRST, ...behaviour }, cp2: { stage: 1 }, w1: { stage: 2 } });
     const { outcomes, stopped } = await run();
     expect(outcomes.map((outcome) => outcome.status)).toEqual([status, 'stopped', 'stopped']);
-    expect(stopped).toBe('the others need cp1, which is not as it should be');
+    expect(stopped).toBe('the other hosts need cp1, which failed');
     expect(log.filter((line) => !line.endsWith(' cp1'))).toEqual([]);
   });
 

@@ -28,7 +28,7 @@ describe('hostBlocks', () => {
     blocks.of('a').report(noopOf('a'));
     blocks.ended(outcome('a', NOOP));
     expect(reporter.events.filter(({ verbosity = 0 }) => verbosity === 0)).toEqual([
-      { level: 'info', code: 'HOST_UNCHANGED', host: 'a', message: 'nothing to do' },
+      { level: 'info', code: 'HOST_UNCHANGED', host: 'a', message: 'up to date' },
     ]);
   });
 

@@ -78,7 +78,7 @@ describe('fleetJsonSchema', async () => {
     const { properties } = schema as unknown as { properties: { baseline: { properties: { nodeIP: unknown } } } };
     expect(properties.baseline.properties.nodeIP).toEqual({
       type: 'string',
-      description: 'IP address of the node, or a subnet it has one address in; of both families with a comma between',
+      description: 'Node IP, or a subnet that contains exactly one of its addresses; comma-separated for dual-stack',
     });
     expect(JSON.stringify(schema)).not.toMatch(/"(?:part|hint|emptyIsAbsent)":/);
   });

@@ -25,21 +25,21 @@ describe('expandRanges', () => {
   });
 
   it.each([
-    ['n[3:1]', '[3:1] ends before it begins'],
-    ['n[c:a]', '[c:a] ends before it begins'],
+    ['n[3:1]', '[3:1] has an end below its start'],
+    ['n[c:a]', '[c:a] has an end below its start'],
     ['n[001:20]', '[001:20] has ends of different length'],
-    ['n[1:]', '[1:] needs two numbers, or two letters'],
-    ['n[a:5]', '[a:5] needs two numbers, or two letters'],
-    ['n[1:5:0]', '[1:5:0] has a step that is no positive number'],
-    ['n[1:5:x]', '[1:5:x] has a step that is no positive number'],
+    ['n[1:]', '[1:] must have two numbers or two letters'],
+    ['n[a:5]', '[a:5] must have two numbers or two letters'],
+    ['n[1:5:0]', '[1:5:0] has a step that is not a positive number'],
+    ['n[1:5:x]', '[1:5:x] has a step that is not a positive number'],
     ['n[1-5]', '[1-5] is not a range'],
     ['n[1:2:3:4]', '[1:2:3:4] is not a range'],
     ['n[]', '[] is not a range'],
     ['n[1:3', 'unmatched "["'],
     ['n1:3]', 'unmatched "]"'],
     ['n[[1:3]]', 'unmatched "["'],
-    ['n[1:999999999999]', `[1:999999999999] gives more than ${MAX_HOSTS} hosts`],
-    ['n[1:1000][1:1000]', `[1:1000] gives more than ${MAX_HOSTS} hosts`],
+    ['n[1:999999999999]', `[1:999999999999] has more than ${MAX_HOSTS} hosts`],
+    ['n[1:1000][1:1000]', `[1:1000] has more than ${MAX_HOSTS} hosts`],
   ])('refuses %s', (pattern, message) => {
     expect(texts(pattern)).toBe(message);
   });

@@ -77,7 +77,7 @@ describe('what is to be done on a host', () => {
     ['who owns it now', [WRITE], [write({ before: { content: 'old\n', mode: 0o644, owner: 'bob:bob' } })], [X]],
     ['less', [WRITE, RESTART], [WRITE], ['kubelet-start restart-unit kubelet']],
     ['more', [RESTART], [WRITE, RESTART], [X]],
-    ['another order', [WRITE, RESTART], [RESTART, WRITE], ['their order']],
+    ['another order', [WRITE, RESTART], [RESTART, WRITE], ['order of the operations']],
   ])('%s', (_, a, b, expected) => {
     expect(differ(a, b)).toEqual(expected);
   });
@@ -116,9 +116,9 @@ describe('a saved plan', () => {
   });
 
   it.each([
-    ['not JSON', () => 'kind: FleetPlan', /not JSON/],
+    ['not JSON', () => 'kind: FleetPlan', /not valid JSON/],
     ['something else', () => '[]', /not a valid saved plan/],
-    ['edited', () => JSON.stringify({ ...plan('a1'), takeOver: true }), /it was changed after it was saved/],
+    ['edited', () => JSON.stringify({ ...plan('a1'), takeOver: true }), /the file was edited after saving/],
     ['with more in it', () => JSON.stringify({ ...plan('a1'), more: 1 }), /more/],
     ['of a later version', () => JSON.stringify({ ...plan('a1'), apiVersion: 'kubeletadm.dev/v2' }), /apiVersion/],
   ])('is refused: %s', (_, text, message) => {

@@ -8,11 +8,11 @@ describe('parseTemplate', () => {
     ['{{ a }}', { parts: [{ variable: 'a' }] }],
     ['{{a}}-{{ b_1 }}.x', { parts: [{ variable: 'a' }, '-', { variable: 'b_1' }, '.x'] }],
     ['{{ "{{" }}x{{ \'}}\' }}', { parts: ['{{', 'x', '}}'] }],
-    ['{{ a', { fault: 'has a {{ that is not closed, or more than a name in it' }],
-    ['{{ a | lower }}', { fault: 'has more than the name of a variable between {{ and }}' }],
-    ['{{ a.b }}', { fault: 'has more than the name of a variable between {{ and }}' }],
-    ['{{ }}', { fault: 'has nothing between {{ and }}' }],
-    ['{{{ a }}}', { fault: 'has a {{ that is not closed, or more than a name in it' }],
+    ['{{ a', { fault: 'has an unclosed {{, or more than a name inside' }],
+    ['{{ a | lower }}', { fault: 'has more than a variable name in {{ }}' }],
+    ['{{ a.b }}', { fault: 'has more than a variable name in {{ }}' }],
+    ['{{ }}', { fault: 'has an empty {{ }}' }],
+    ['{{{ a }}}', { fault: 'has an unclosed {{, or more than a name inside' }],
     ['a }} b', { parts: ['a }} b'] }],
   ])('%s', (text, expected) => {
     expect(parseTemplate(text)).toEqual(expected);

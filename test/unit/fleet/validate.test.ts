@@ -10,7 +10,7 @@ async function validate(body: string, minor = 36) {
 }
 
 describe('validateFleet', () => {
-  it('judges each distinct configuration once', async () => {
+  it('validates each distinct configuration once', async () => {
     const body = `baseline: {variables: {pods: 100}, kubeletConfiguration: {maxPods: "{{ pods }}"}}
 groups: [{name: a, kubeletConfiguration: {podsPerCore: 1}}]
 hosts: [{name: "n[1:500]"}, {name: "m[1:500]", groups: [a]}, {name: "o[1:500]", variables: {pods: 50}}]
@@ -56,15 +56,15 @@ hosts: [{name: n2, groups: [a]}]
     expect((await validate(body('{imageGCHighThresholdPercent: 85}'))).lines).toEqual([]);
   });
 
-  it('judges by the minor, flags too', async () => {
+  it('validates by the minor, flags included', async () => {
     const body =
       'hosts: [{name: n1, kubeletExtraArgs: [{name: pod-infra-container-image, value: x}], kubeletConfiguration: {failSwapOn: false, crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}]\n';
     expect((await validate(body, 30)).lines).toEqual([
-      expect.stringContaining('fleet.yaml:3:127 kubeletConfiguration.crashLoopBackOff: not known to a 1.30 kubelet: it came with 1.32'),
+      expect.stringContaining('fleet.yaml:3:127 kubeletConfiguration.crashLoopBackOff: unknown to a 1.30 kubelet: added in 1.32'),
     ]);
     expect((await validate(body, 36)).lines.filter((line) => line.includes('[KUBELET_FLAG_UNKNOWN]'))).toEqual([
       expect.stringContaining(
-        'fleet.yaml:3:20 kubeletExtraArgs pod-infra-container-image: a 1.36 kubelet has no flag --pod-infra-container-image: it was removed in',
+        'fleet.yaml:3:20 kubeletExtraArgs pod-infra-container-image: a 1.36 kubelet has no flag --pod-infra-container-image: removed in',
       ),
     ]);
   });

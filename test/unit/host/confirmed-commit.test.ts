@@ -262,7 +262,7 @@ describe('a change is proven by the API server', () => {
     await apply(it, it.context({ cluster }));
     expect(it.clock.elapsedMs).toBeGreaterThanOrEqual(20_000);
     expect(it.reporter.codes()).toContain('COMMIT_CONFIRMED');
-    expect(it.reporter.messages('WAITING')[0]).toContain('has not said that it is Ready since it was restarted');
+    expect(it.reporter.messages('WAITING')[0]).toContain('has not reported Ready since its restart');
   });
 
   it('goes back when the Node does not get Ready in time', async () => {

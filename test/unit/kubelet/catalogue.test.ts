@@ -43,7 +43,7 @@ describe('loadCatalogue', () => {
     expect(await loadCatalogue()).toBe(catalogue);
   });
 
-  it('says what a minor knows of a field', () => {
+  it('describes a field by minor', () => {
     expect(catalogue.field('memorySwap', 21)).toBeNull();
     expect(catalogue.field('memorySwap', 22)).toMatchObject({ type: 'object', printedWhenUnset: true, omitempty: true });
     expect(catalogue.field('logging.sanitization', 23)).not.toBeNull();
@@ -62,7 +62,7 @@ describe('loadCatalogue', () => {
     expect(catalogue.field('constructor', 36)).toBeNull();
   });
 
-  it('says what a minor knows of a flag', () => {
+  it('describes a flag by minor', () => {
     expect(catalogue.flag('add_dir_header', 15)).toBeNull();
     expect(catalogue.flag('add_dir_header', 23)).toMatchObject({ deprecation: 'to-be-removed', field: null });
     expect(catalogue.flag('add_dir_header', 22)?.deprecation).toBeNull();
@@ -76,7 +76,7 @@ describe('loadCatalogue', () => {
     expect(catalogue.flag('v', 36)?.entry.shorthand).toBe('v');
   });
 
-  it('says what a minor knows of a gate', () => {
+  it('describes a gate by minor', () => {
     expect(catalogue.gate('NodeSwap', 21)).toBeNull();
     expect(catalogue.gate('APIListChunking', 28)).toMatchObject({ stage: 'BETA', default: true, locked: false });
     expect(catalogue.gate('APIListChunking', 29)).toMatchObject({ stage: 'GA', default: true, locked: true });
@@ -129,7 +129,7 @@ describe('kubeletConfigurationType', () => {
     }
   });
 
-  it('says which fields Go always prints', () => {
+  it('lists the fields that Go always prints', () => {
     const printed = [...catalogue.fields.values()].filter(({ pointer, printedWhenUnset }) => pointer && printedWhenUnset);
     expect(printed).toEqual([]);
     const structs: readonly FieldType[] = ['object', 'duration', 'quantity', 'durationOrNanoseconds'];

@@ -23,7 +23,7 @@ function problemsOf(fields: JsonObject, layer: LayerName = 'patch', minor = 36):
 describe('checkNodeFields of a kubelet that is only assumed', () => {
   const layered = (fields: JsonObject) => addLayer(NO_LAYERS, { ...HEADER, ...fields }, () => ({ layer: 'patch', source: 'k.yaml' }));
 
-  it('warns of what it would not accept', () => {
+  it('warns about values that the kubelet would reject', () => {
     const warnings = checkNodeFields(layered({ maxPods: -1 }), { minor: 36, assumed: true, catalogue });
     expect(warnings.map(({ code, field }) => [code, field])).toEqual([['KUBELET_OUT_OF_RANGE', 'maxPods']]);
   });
@@ -39,25 +39,25 @@ describe('checkNodeFields', () => {
     expect(problemsOf({ maxPods: 50, evictionHard: { 'memory.available': '5%' }, clusterDNS: ['10.96.0.10'] })).toEqual([]);
   });
 
-  it('leaves out what is only advice', () => {
+  it('omits advice', () => {
     expect(problemsOf({ streamingConnectionIdleTimeout: '4h0m0s', clusterDNS: ['dns'] })).toEqual([]);
   });
 
-  it('refuses what the kubelet refuses, and says which layer said it', () => {
+  it('refuses values that the kubelet rejects, with their layer', () => {
     expect(problemsOf({ port: -1, featureGates: { Nope: true }, registerWithTaints: [{ key: 'a b' }] })).toEqual([
-      'featureGates[Nope]: a 1.36 kubelet has no feature gate "Nope", and does not start with it (patch: k.yaml). Remove it. [KUBELET_UNKNOWN_GATE]',
+      'featureGates[Nope]: a 1.36 kubelet has no feature gate "Nope" and does not start (patch: k.yaml). Remove the gate. [KUBELET_UNKNOWN_GATE]',
       'port: must be a port from 1 to 65535, not -1 (patch: k.yaml) [KUBELET_OUT_OF_RANGE]',
-      'registerWithTaints[0].key: "a b" is no key of a taint (patch: k.yaml). Up to 63 letters, digits, dots, dashes and underscores, perhaps after a domain and a slash. [KUBELET_TAINT]',
+      'registerWithTaints[0].key: "a b" is not a valid taint key (patch: k.yaml). Up to 63 letters, digits, dots, dashes and underscores, optionally with a domain and a slash as prefix. [KUBELET_TAINT]',
     ]);
   });
 
   it('refuses what the kubelet takes and then does not start with', () => {
     expect(problemsOf({ evictionHard: { 'memory.available': 'much' } }, 'set')).toEqual([
-      'evictionHard[memory.available]: "much" is no quantity and no percentage; the kubelet accepts the file but exits at startup (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
+      'evictionHard[memory.available]: "much" is neither a quantity nor a percentage; the kubelet accepts the file but exits at startup (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
     ]);
   });
 
-  it('judges by the minor of the node', () => {
+  it('validates by the minor of the node', () => {
     const fields = { cgroupsPerQOS: false, enforceNodeAllocatable: ['none'] };
     expect(problemsOf(fields, 'host', 31)).toEqual([]);
     expect(problemsOf(fields, 'host', 30)).toHaveLength(1);

@@ -32,15 +32,15 @@ describe('parseConfigSource', () => {
 
   const map = (change: Json) => ({ configMap: { ...SOURCE, ...(change as object) } }) as Json;
   it.each([
-    [{}, 'exactly one member is needed: configMap'],
+    [{}, 'must have exactly one member, configMap'],
     [map({ namespace: '' }), 'configMap.namespace must be set'],
     [map({ name: '' }), 'configMap.name must be set'],
     [map({ kubeletConfigKey: 5 }), 'configMap.kubeletConfigKey must be set'],
     [map({ uid: 'u' }), 'configMap.uid must not be set'],
     [map({ resourceVersion: '1' }), 'configMap.resourceVersion must not be set'],
-    [map({ namespace: '../baz' }), 'configMap.namespace: "../baz" is no name of a namespace'],
-    [map({ name: '../bar' }), 'configMap.name: "../bar" is no name of a ConfigMap'],
-    [map({ kubeletConfigKey: '../qux' }), 'configMap.kubeletConfigKey: "../qux" is no key of a ConfigMap'],
+    [map({ namespace: '../baz' }), 'configMap.namespace: "../baz" is not a valid namespace name'],
+    [map({ name: '../bar' }), 'configMap.name: "../bar" is not a valid ConfigMap name'],
+    [map({ kubeletConfigKey: '../qux' }), 'configMap.kubeletConfigKey: "../qux" is not a valid ConfigMap key'],
   ])('refuses %j', (value, issue) => {
     expect(parseConfigSource(value)).toEqual({ source: null, issue });
   });
@@ -82,7 +82,7 @@ describe('parseConfigStatus', () => {
     expect(status).toEqual({ active: IDENTITY, assigned: { ...IDENTITY, name: 'b' }, lastKnownGood: null, error: 'no' });
     expect(formatConfigStatus(status ?? LOCAL_STATUS)).toEqual(written);
   });
-  it('tells all local from never there', () => {
+  it('distinguishes a local status from a missing one', () => {
     expect(parseConfigStatus({})).toEqual(LOCAL_STATUS);
     expect(parseConfigStatus(undefined)).toBeNull();
     expect(formatConfigStatus(LOCAL_STATUS)).toEqual({});

@@ -172,17 +172,17 @@ describe('messages', () => {
     [
       'metadata: {name: x}',
       36,
-      'k.yaml:3:1 metadata: unknown field. A KubeletConfiguration has none: its fields stand at the top level. [CONFIG_UNKNOWN_FIELD]',
+      'k.yaml:3:1 metadata: unknown field. A KubeletConfiguration has no metadata: its fields are at the top level. [CONFIG_UNKNOWN_FIELD]',
     ],
     [
       'crashLoopBackOff: {}',
       30,
-      'k.yaml:3:1 crashLoopBackOff: not known to a 1.30 kubelet: it came with 1.32. Remove it, or use a kubelet of at least 1.32. [CONFIG_UNKNOWN_FIELD]',
+      'k.yaml:3:1 crashLoopBackOff: unknown to a 1.30 kubelet: added in 1.32. Remove the field, or use a kubelet of at least 1.32. [CONFIG_UNKNOWN_FIELD]',
     ],
     [
       'logging: {sanitization: true}',
       36,
-      'k.yaml:3:11 logging.sanitization: not known to a 1.36 kubelet: it was removed in 1.24. Remove it. [CONFIG_UNKNOWN_FIELD]',
+      'k.yaml:3:11 logging.sanitization: unknown to a 1.36 kubelet: removed in 1.24. Remove the field. [CONFIG_UNKNOWN_FIELD]',
     ],
     [
       'logging: {vmodule: [{filePatern: x}]}',

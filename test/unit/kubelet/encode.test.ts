@@ -52,7 +52,7 @@ describe('encodeKubeletConfiguration', () => {
     expect(renderKubeletConfiguration(read(text, 36), { minor: 36, catalogue })).toBe(text);
   });
 
-  it('comes to rest after one round', () => {
+  it('is stable after one round', () => {
     const value = read(golden('full-1.36.input.yaml'), 36);
     const once = encodeKubeletConfiguration(value, { minor: 36, catalogue });
     expect(encodeKubeletConfiguration(once, { minor: 36, catalogue })).toEqual(once);

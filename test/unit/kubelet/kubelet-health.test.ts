@@ -63,19 +63,19 @@ describe('waitForHealthyKubelet', () => {
     expect([clock.elapsedMs, host.roundTrips, reporter.events]).toEqual([0, 1, []]);
   });
 
-  it('waits, and says every ten seconds what it waits for', async () => {
+  it('reports its progress every ten seconds', async () => {
     const { host, clock, reporter, wait } = world();
     clock.at(25_000, healthy(host));
     await wait();
     expect(clock.elapsedMs).toBe(25_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'waiting for the kubelet to be healthy, 10 s: unit active (running), 0 restarts, healthz: connection refused',
-      'waiting for the kubelet to be healthy, 20 s: unit active (running), 0 restarts, healthz: connection refused',
+      'waiting for the kubelet to become healthy, 10 s: unit active (running), 0 restarts, healthz: connection refused',
+      'waiting for the kubelet to become healthy, 20 s: unit active (running), 0 restarts, healthz: connection refused',
     ]);
   });
 
   it.each([
-    ['an answer that is not 200', { status: 500, body: '[-]syncloop failed' }, 'healthz answers 500'],
+    ['an answer that is not 200', { status: 500, body: '[-]syncloop failed' }, 'healthz returns 500'],
     ['no answer', { error: 'connection refused' }, 'healthz: connection refused'],
   ])('gives up on %s when the time is up', async (_, answer, reported) => {
     const { host, clock, reporter, wait } = world();
@@ -83,7 +83,7 @@ describe('waitForHealthyKubelet', () => {
     const error = await failureOf(wait({ url: URL, timeoutMs: 15_000 }));
     expect(error).toMatchObject({ code: 'KUBELET_UNHEALTHY', exitCode: 1 });
     expect(error.message).toBe(
-      'node1: kubelet-start: the kubelet is not healthy after 15s: the unit is active (running). See journalctl -u kubelet on the host, then run the same command again. [KUBELET_UNHEALTHY]',
+      'node1: kubelet-start: kubelet not healthy after 15s: unit active (running). See journalctl -u kubelet on the host, then rerun the command. [KUBELET_UNHEALTHY]',
     );
     expect(clock.elapsedMs).toBe(15_000);
     expect(reporter.messages('WAITING')[0]).toContain(reported);
@@ -95,7 +95,7 @@ describe('waitForHealthyKubelet', () => {
       'E1120 13:21:53.692109   28155 server.go:951] "Failed to start healthz server" err="listen tcp 127.0.0.1:10248: bind: address already in use"\n';
     const error = await failureOf(wait());
     expect(error.message).toContain(
-      'after 4m0s: port 10248 is taken by another process. Stop that process (ss -ltnp shows it), then run the same command again.',
+      'after 4m0s: port 10248 is in use by another process. Find the process with ss -ltnp and stop it, then rerun the command.',
     );
     expect(error.detail).toBe(unit.journal);
     expect(host.performed).toEqual([]);
@@ -114,7 +114,7 @@ describe('waitForHealthyKubelet', () => {
     expect(asked).toEqual([expect.arrayContaining(['--unit=kubelet', '--since=-25s'])]);
   });
 
-  it('says no more than a few lines of what it found', async () => {
+  it('shortens a long cause', async () => {
     const it = world();
     crashLoop(it, SWAP.replace('running with swap', `${'x'.repeat(40_000)} running with swap`).replace('swap is not', 'swap is'), 30);
     expect((await failureOf(it.wait())).message.length).toBeLessThan(800);
@@ -124,10 +124,10 @@ describe('waitForHealthyKubelet', () => {
     const it = world();
     crashLoop(it, SWAP, 9);
     const error = await failureOf(it.wait());
-    expect(error.message).toContain('after 20s: swap is on. Switch it off');
+    expect(error.message).toContain('after 20s: swap is on. Disable swap');
   });
 
-  it('goes on waiting when what it dies of may heal, and asks for the journal once a crash', async () => {
+  it('keeps waiting for a temporary cause, and reads the journal once per crash', async () => {
     const it = world();
     crashLoop(it, NO_RUNTIME, 4);
     it.clock.at(45_000, () => {
@@ -149,7 +149,7 @@ describe('waitForHealthyKubelet', () => {
     const it = world();
     crashLoop(it, NO_RUNTIME, 40);
     expect((await failureOf(it.wait())).message).toContain(
-      'after 4m0s: no container runtime answers at unix:///run/containerd/containerd.sock',
+      'after 4m0s: no container runtime responds at unix:///run/containerd/containerd.sock',
     );
   });
 
@@ -161,7 +161,7 @@ describe('waitForHealthyKubelet', () => {
     expect(clock.elapsedMs).toBe(0);
   });
 
-  it('does not take the crashes from before its time for its own', async () => {
+  it('ignores crashes from before the wait', async () => {
     // Before a join the unit of the packages dies every ten seconds, and `systemctl restart` does not reset systemd's counter.
     const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
     it.unit.journal = `${`Started kubelet.service - kubelet: The Kubernetes Node Agent.\n${MISSING_CONFIG}\n`.repeat(5)}Started kubelet.service - kubelet: The Kubernetes Node Agent.\n`;
@@ -179,10 +179,10 @@ describe('waitForHealthyKubelet', () => {
   it('does not blame an earlier run for a kubelet that lives and does not answer', async () => {
     const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
     it.unit.journal = `Started kubelet.service - kubelet.\n${MISSING_CONFIG}\nStarted kubelet.service - kubelet.\nI1120 13:21:54.0   28155 server.go:545] "Kubelet version"\n`;
-    expect((await failureOf(it.wait())).message).toContain('the unit is active (running)');
+    expect((await failureOf(it.wait())).message).toContain('unit active (running)');
   });
 
-  it('counts anew when the counter was reset meanwhile', async () => {
+  it('restarts counting after a reset of the counter', async () => {
     const it = world(fakeUnit({ activeState: 'activating', subState: 'auto-restart', restarts: 9 }));
     it.clock.at(1_000, () => {
       it.unit.state = { ...it.unit.state, restarts: 0 };
@@ -194,20 +194,20 @@ describe('waitForHealthyKubelet', () => {
 
   it.each([
     ['masked', { loadState: 'masked', unitFileState: 'masked' }, 'kubelet.service is masked'],
-    ['not there', { loadState: 'not-found', unitFileState: '' }, 'there is no kubelet.service'],
+    ['not there', { loadState: 'not-found', unitFileState: '' }, 'kubelet.service does not exist'],
     ['without its binary', { activeState: 'activating', subState: 'auto-restart', execMainStatus: 203 }, '203/EXEC'],
-  ])('says that the unit is %s', async (_, state, cause) => {
+  ])('reports a unit that is %s', async (_, state, cause) => {
     const { wait } = world(fakeUnit(state));
     expect((await failureOf(wait({ url: URL, timeoutMs: 5_000 }))).message).toContain(cause);
   });
 
-  it('says so where systemd does not answer', async () => {
+  it('reports an unknown unit state', async () => {
     const host = fakeHost({ units: null });
     const wait = waitForHealthyKubelet({ host, cluster: null, clock: fakeClock(), reporter: recordingReporter() }, 'p', {
       url: URL,
       timeoutMs: 1_000,
     });
-    expect((await failureOf(wait)).message).toContain('its unit is not known');
+    expect((await failureOf(wait)).message).toContain('unit state unknown');
   });
 
   describe('with healthzPort 0', () => {

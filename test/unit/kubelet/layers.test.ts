@@ -74,7 +74,7 @@ describe('addLayer', () => {
     ['cgroupDriver', 'clusterDNS', 'maxPods'],
   );
 
-  it('remembers who said what, and who said it last', () => {
+  it('records the history of each value', () => {
     expect(originTexts(cluster)).toEqual({
       cgroupDriver: 'cluster: init.yaml:12:3',
       clusterDNS: 'cluster: init.yaml:12:3',
@@ -86,12 +86,12 @@ describe('addLayer', () => {
     ]);
   });
 
-  it('does not name a layer that repeats a value without having said it', () => {
+  it('does not record a layer that repeats a value without setting it', () => {
     const patched = addLayer(defaults, { ...defaults.config }, from('patch'));
     expect(originTexts(patched)).toEqual(originTexts(defaults));
   });
 
-  it('remembers what was taken out, and does not list it', () => {
+  it('records removed fields without listing them', () => {
     const taken = addLayer(cluster, { cgroupDriver: 'systemd', clusterDNS: ['10.1.0.10'] }, from('patch', 'p.yaml'));
     expect(taken.history.get('maxPods')?.at(-1)).toEqual({ origin: { layer: 'patch', source: 'p.yaml' }, value: undefined });
     expect(originTexts(taken)).not.toHaveProperty('maxPods');

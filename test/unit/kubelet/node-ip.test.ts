@@ -15,9 +15,13 @@ describe('the IP of a node', () => {
   });
 
   it.each([
-    ['10.9.0.0/16', ADDRESSES, 'node IP 10.9.0.0/16: the host has none in it (it has 10.0.2.15, 192.168.56.11, 172.17.0.1, fd00:5::b)'],
-    ['0.0.0.0/0', ADDRESSES, 'node IP 0.0.0.0/0: the host has several addresses in it, 10.0.2.15, 192.168.56.11, 172.17.0.1'],
-    ['10.0.0.0/8', null, 'node IP 10.0.0.0/8: the addresses of this host are not known'],
+    [
+      '10.9.0.0/16',
+      ADDRESSES,
+      'node IP 10.9.0.0/16: the host has no address in the subnet (its addresses: 10.0.2.15, 192.168.56.11, 172.17.0.1, fd00:5::b)',
+    ],
+    ['0.0.0.0/0', ADDRESSES, 'node IP 0.0.0.0/0: the host has several addresses in the subnet, 10.0.2.15, 192.168.56.11, 172.17.0.1'],
+    ['10.0.0.0/8', null, 'node IP 10.0.0.0/8: the addresses of the host are unknown'],
   ])('%s on a host with %j is refused', (written, addresses, message) => {
     expect(() => nodeIpOn(written, addresses)).toThrow(`${message}. `);
   });

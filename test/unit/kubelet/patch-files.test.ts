@@ -83,7 +83,7 @@ describe('planPatches', () => {
     expect(plan({ 'etcd.yaml': '# nothing\n' }).patches.map(({ patch }) => patch)).toEqual([null]);
   });
 
-  it('tells what it ignores', () => {
+  it('reports ignored files', () => {
     const { patches, used, ignored, problems } = plan({
       'etcd.yaml': '',
       'notes.txt': 'x',
@@ -94,13 +94,13 @@ describe('planPatches', () => {
     expect(used).toEqual(['kubeletconfiguration.yaml']);
     expect(problems).toEqual([]);
     expect(ignored).toEqual([
-      { path: 'etcd.yaml', reason: 'it is empty' },
+      { path: 'etcd.yaml', reason: 'empty file' },
       { path: 'foo.yaml', reason: TARGET.ignored },
       { path: 'notes.txt', reason: EXTENSION.ignored },
     ]);
   });
 
-  it('tells all that is wrong at once, with its place in the file', () => {
+  it('reports all errors at once, with their positions', () => {
     const { problems } = plan({
       'etcd+foo.yaml': 'a: 1',
       'kube-apiserver.yaml': 'a: 1\n--- b: 2\nc: 3\n---\nd: [\n',

@@ -22,7 +22,7 @@ describe('flags that win over a field of the file', () => {
     ['v', '5', { maxPods: 5 }, false],
   ])('--%s=%s over %j: %s', (flag, value, config, wins) => {
     const [message] = shadowed(flag, value, config);
-    if (wins) expect(message).toContain(`--${flag}=${value} on the kubelet's command line wins over ${Object.keys(config)[0]}`);
+    if (wins) expect(message).toContain(`--${flag}=${value} on the kubelet's command line overrides ${Object.keys(config)[0]}`);
     else expect(message).toBeUndefined();
   });
 });

@@ -53,7 +53,7 @@ describe('kubeadm-flags.env of a node that is upgraded', () => {
     expect({ kept: names(flags), dropped: names(dropped), changed }).toEqual(expected);
   });
 
-  it('tells the last socket', () => {
+  it('returns the last socket', () => {
     expect(upgrade(`--container-runtime-endpoint=unix:///a ${SOCKET}`, 36, true).criSocket).toBe('unix:///run/crio/crio.sock');
     expect(upgrade('', 36, true).criSocket).toBeNull();
     expect(upgradeFlags('', { minor: 36, catalogue, moveSocket: true })).toEqual({

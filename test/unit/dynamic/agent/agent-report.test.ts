@@ -117,7 +117,7 @@ describe('a host with an agent', () => {
     expect(repair(reading)).toEqual(fixed);
   });
 
-  it('says what checkpoints are for, and which nobody needs', () => {
+  it('lists the uses of checkpoints, and unused checkpoints', () => {
     expect(usesOf(WELL, hash('a'))).toEqual(['assigned', 'active', 'last known good']);
     expect(usesOf(WELL, hash('b'))).toEqual([]);
     expect(unneededCheckpoints(WELL, 3600)).toEqual([hash('b')]);

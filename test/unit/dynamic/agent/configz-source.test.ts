@@ -118,15 +118,15 @@ describe('configz', () => {
   });
 
   it.each<[string, World, ConfigzUnavailableError['credential'], RegExp]>([
-    ['it serves none', { yaml: 'enableServer: false\n' }, 'refused', /it serves no API \(enableServer: false\)/],
-    ['it does not know the CA any more', { reply: { status: 401, text: 'Unauthorized\n' } }, 'refused', /10250 answers 401: Unauthorized/],
-    ['it is older than 1.33', { reply: { status: 403, text: 'Forbidden (user=x)\n' } }, 'accepted', /answers 403: Forbidden \(user=x\)/],
-    ['it hangs', { reply: 'silence' }, 'refused', /no answer within 5 s/],
+    ['it serves none', { yaml: 'enableServer: false\n' }, 'refused', /the kubelet serves no API \(enableServer: false\)/],
+    ['it does not know the CA any more', { reply: { status: 401, text: 'Unauthorized\n' } }, 'refused', /10250 returned 401: Unauthorized/],
+    ['it is older than 1.33', { reply: { status: 403, text: 'Forbidden (user=x)\n' } }, 'accepted', /returned 403: Forbidden \(user=x\)/],
+    ['it hangs', { reply: 'silence' }, 'refused', /no response within 5 s/],
     ['it can not be reached', { url: 'https://127.0.0.1:1' }, 'refused', /connection refused/],
-    ['it talks nonsense', { reply: { text: '<html>' } }, 'refused', /something else than a configuration/],
-    ['another server is there', { certificate: 'other', kubeconfig: 'token' }, 'refused', /no token was sent to it/],
-    ['its certificate is elsewhere', { file: '/elsewhere' }, null, /kubelet\.crt can't be read/],
-    ['the client certificate is gone', { current: null }, null, /kubelet-client-current\.pem can't be read/],
+    ['it talks nonsense', { reply: { text: '<html>' } }, 'refused', /a response that is not a configuration/],
+    ['another server is there', { certificate: 'other', kubeconfig: 'token' }, 'refused', /no token was sent/],
+    ['its certificate is elsewhere', { file: '/elsewhere' }, null, /kubelet\.crt cannot be read/],
+    ['the client certificate is gone', { current: null }, null, /kubelet-client-current\.pem cannot be read/],
     ['it logs in by a plugin', { kubeconfig: 'plugin' }, null, /neither a client certificate nor a token/],
   ])('is not told where %s', async (_, how, credential, text) => {
     const { query, web } = world(how);

@@ -79,7 +79,7 @@ describe('followAssignment', () => {
     await follower.nodeIs(assigned(other));
     expect(followed.map(({ signal }) => signal.aborted)).toEqual([true, false]);
     expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
-    expect(await follower.handle({ kind: 'config-map-trouble', source: A, error: new Error('gone') })).toBeNull();
+    expect(await follower.handle({ kind: 'config-map-issue', source: A, error: new Error('gone') })).toBeNull();
     expect(await follower.nodeIs(node(null))).toEqual({ kind: 'unassigned' });
     expect(followed[1]?.signal.aborted).toBe(true);
     expect(prepared).toEqual([]);
@@ -102,7 +102,7 @@ describe('followAssignment', () => {
     const { follower, prepared } = world();
     await follower.nodeIs(assigned(A));
     await follower.handle({ kind: 'config-map', source: A, object: version('1') });
-    const lost = await follower.handle({ kind: 'config-map-trouble', source: A, error: new Error('forbidden') });
+    const lost = await follower.handle({ kind: 'config-map-issue', source: A, error: new Error('forbidden') });
     expect(lost).toMatchObject({ kind: 'unavailable', issue: { code: 'DOWNLOAD_FAILED', cause: expect.stringContaining('forbidden') } });
     expect(await follower.nodeIs(assigned(A))).toBeNull();
     expect(await follower.handle({ kind: 'config-map', source: A, object: null })).toMatchObject({ kind: 'unavailable' });
@@ -115,7 +115,7 @@ describe('followAssignment', () => {
     const { follower, clock, now } = world({ spreadMs: 10_000 });
     await follower.nodeIs(assigned(A));
     expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
-    await follower.handle({ kind: 'config-map-trouble', source: A, error: new Error('away') });
+    await follower.handle({ kind: 'config-map-issue', source: A, error: new Error('away') });
     expect(await follower.handle({ kind: 'config-map', source: A, object: version('2') })).toBeNull();
     expect(follower.wakeAt).toBe(now() + 5_000);
     expect(await follower.wake()).toBeNull();

@@ -224,8 +224,8 @@ function failAll(world: World): void {
   throw new Error('it never ends at the local configuration');
 }
 
-describe('the state machine, whatever happens', () => {
-  it('keeps what it promises, and ends at the local configuration', () => {
+describe('the state machine after any sequence of events', () => {
+  it('keeps its invariants, and ends with the local configuration', () => {
     fc.assert(
       fc.property(fc.commands(COMMANDS, { maxCommands: 60 }), (commands) => {
         const world = newWorld();
@@ -237,7 +237,7 @@ describe('the state machine, whatever happens', () => {
     );
   }, 60_000);
 
-  it('is local again when the assignment is taken away', () => {
+  it('is local again when the assignment is removed', () => {
     fc.assert(
       fc.property(fc.commands(COMMANDS, { maxCommands: 40 }), (commands) => {
         const world = newWorld();

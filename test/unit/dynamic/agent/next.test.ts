@@ -7,7 +7,7 @@ import { candidate, healthy, START, testAgent } from './support.ts';
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;
 
 describe('a trial', () => {
-  it('is told as one when the kubelet was seen healthy, and not before', () => {
+  it('is reported only after the kubelet was observed healthy', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     expect(conditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
@@ -38,15 +38,15 @@ describe('a trial', () => {
       'it came back by itself',
       { unit: { activeState: 'active', subState: 'running', restarts: 1 } },
       0,
-      'the kubelet exited: its unit is active (running), started again 1 times',
+      'the kubelet exited: unit active (running), 1 restarts',
     ],
     [
       'the unit failed',
       { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },
       0,
-      'the kubelet exited: its unit is failed (failed), started again 0 times',
+      'the kubelet exited: unit failed (failed), 0 restarts',
     ],
-    ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from what was wanted in maxPods, port'],
+    ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from the desired configuration in maxPods, port'],
     ['healthz fails', { healthz: { ok: false, why: '500' } }, 5, 'healthz: 500'],
     ['NotReady', { ready: { is: false, why: 'KubeletNotReady: no CNI' } }, 30, 'the Node is not Ready: KubeletNotReady: no CNI'],
     ['new pressure', { pressures: ['DiskPressure'] }, 20, 'the Node has DiskPressure'],
@@ -63,7 +63,7 @@ describe('a trial', () => {
     expect(conditionOf(agent.state)).toEqual({ status: 'False', reason: 'FallenBack', message: `${cause}; runs the local configuration` });
   });
 
-  it('gives a kubelet that somebody stops, or restarts, 45 s', () => {
+  it('allows 45 s for a kubelet that an administrator stops or restarts', () => {
     const stopped = () =>
       healthy('a', {
         unit: { activeState: 'inactive', subState: 'dead', restarts: 0 },
@@ -85,7 +85,7 @@ describe('a trial', () => {
     agent.run(47, stopped);
     expect(agent.state).toMatchObject({
       phase: 'fallen-back',
-      fault: { cause: 'the kubelet was stopped: its unit is inactive (dead), started again 0 times' },
+      fault: { cause: 'the kubelet was stopped: unit inactive (dead), 0 restarts' },
     });
   });
 
@@ -121,7 +121,7 @@ describe('a trial', () => {
     expect(agent.state.phase).toBe('good');
   });
 
-  it('begins anew after every break', () => {
+  it('restarts after every interruption', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS - 10);
@@ -177,7 +177,7 @@ describe('what was good', () => {
 });
 
 describe('a switch that fails', () => {
-  it('is tried again, later each time, and told', () => {
+  it('is retried with growing delays and reported', () => {
     const agent = testAgent();
     agent.state = { ...agent.state };
     const failing = { kind: 'switch-failed', id: 99, why: 'no space left on device', damaged: false } as const;
@@ -202,7 +202,7 @@ describe('a switch that fails', () => {
 });
 
 describe('what was rejected', () => {
-  it('is not run again until somebody says so, once a word', () => {
+  it('is retried only after a new value of the annotation', () => {
     const agent = testAgent();
     const crashing = () => healthy('a', { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } });
     agent.assign('A@1', 'a');
@@ -233,7 +233,7 @@ describe('what was rejected', () => {
 });
 
 describe('an agent that starts', () => {
-  it('goes on where it was, with a trial anew', () => {
+  it('continues, with a new trial', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS - 5);
@@ -261,7 +261,7 @@ describe('an agent that starts', () => {
     expect(agent.pointer).toBe('b');
   });
 
-  it('has nothing to look at while the local configuration runs', () => {
+  it('needs no checks while the local configuration runs', () => {
     const agent = testAgent();
     agent.reboot();
     expect(dueAt(agent.state)).toBeNull();

@@ -35,7 +35,7 @@ describe('readNodeReport', () => {
     expect(readNodeReport(object, AT).ready).toEqual(expected);
   });
 
-  it('names pressures, and no other troubles', () => {
+  it('names pressures, but no other conditions', () => {
     const pressure = (type: string, status: string): JsonObject => ({ type, status });
     const object = node(
       ready('True', '11'),
@@ -46,7 +46,7 @@ describe('readNodeReport', () => {
     expect(readNodeReport(object, AT).pressures).toEqual(['DiskPressure']);
   });
 
-  it('tells the minor, and the newest where there is none', () => {
+  it('returns the minor, or the newest without one', () => {
     expect(minorOfNode(node())).toBe(31);
     expect(minorOfNode(null)).toBe(36);
   });

@@ -58,8 +58,8 @@ describe('where the pointer is read', () => {
   });
 
   it.each([
-    ['a kubelet without a file', texts([], {}), 'started without --config'],
-    ['no unit', texts([], {}, { ...UNIT, text: '' }), 'there is no unit'],
+    ['a kubelet without a file', texts([], {}), 'runs without --config'],
+    ['no unit', texts([], {}, { ...UNIT, text: '' }), 'the unit kubelet.service does not exist'],
     [
       'a later drop-in with a command line of its own',
       texts([
@@ -69,7 +69,7 @@ describe('where the pointer is read', () => {
           text: '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config=/x\n',
         },
       ]),
-      '--config of /etc/systemd/system/kubelet.service.d/90-own.conf wins',
+      '--config of /etc/systemd/system/kubelet.service.d/90-own.conf overrides',
     ],
   ])('is nowhere with %s', (_, found, why) => {
     expect(placePointer(found, D)).toMatchObject({ kind: 'impossible', why: expect.stringContaining(why) });

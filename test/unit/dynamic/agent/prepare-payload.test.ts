@@ -117,11 +117,11 @@ describe('a payload is refused before the node is touched', () => {
 
   it('by the policy, unless the node is drained', () => {
     const data = { kubelet: `${OVERLAY}topologyManagerScope: pod\n` };
-    const policy = { allow: 'restart-pods', isCordoned: false } as const;
+    const policy = { allow: 'new-pods-only', isCordoned: false } as const;
     const { refusal } = prepare(data, {}, policy);
     expect(refusal?.code).toBe('NOT_ALLOWED');
     expect(refusal?.cause).toMatch(
-      /^the policy of this node allows changes up to restart-pods, or drain the node first: topologyManagerScope \(drain: /,
+      /^the policy of this node allows changes up to new-pods-only, or drain the node first: topologyManagerScope \(drain: /,
     );
     expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
     expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(

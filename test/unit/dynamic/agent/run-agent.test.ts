@@ -14,9 +14,9 @@ const reason = async (): Promise<string> => (await world.condition()).reason as 
 const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
 
 describe('an agent', () => {
-  it('tells that nothing is assigned, and then says and asks nothing more', async () => {
+  it('reports that nothing is assigned, then sends no further requests', async () => {
     begin();
-    await world.until('local is told', async () => (await reason()) === 'Local');
+    await world.until('local is reported', async () => (await reason()) === 'Local');
     const calls = world.asNode.calls.length;
     const trips = world.host.roundTrips;
     for (let i = 0; i < 500; i++) await new Promise((resolve) => setImmediate(resolve));
@@ -25,14 +25,14 @@ describe('an agent', () => {
     expect(world.starts()).toBe(0);
   });
 
-  it('takes what is assigned to good, with one restart', async () => {
+  it('brings an assignment to good with one restart', async () => {
     begin();
     await world.push('a', payload(50));
     await world.assign('a');
     await world.until('it is in trial', phase('trial'));
     expect(world.runs()).toBe(50);
     await world.until('it is good', phase('good'));
-    await world.until('that is told', async () => (await reason()) === 'Good');
+    await world.until('the state is reported', async () => (await reason()) === 'Good');
     expect(world.starts()).toBe(1);
     expect(world.clock.elapsedMs).toBeGreaterThan(600_000);
     const identity = expect.objectContaining({ configMap: expect.objectContaining({ name: 'a', namespace: 'kubeletadm-system' }) });
@@ -51,30 +51,35 @@ describe('an agent', () => {
       await world.push('a', payload(50));
       await world.assign('a');
       await world.until('it runs', phase('trial'));
-      await world.until('that is told', async () => (await reason()) === 'Trial');
+      await world.until('the state is reported', async () => (await reason()) === 'Trial');
       await world.until('it is good', phase('good'));
       for (const [name, pods, cause] of [
         ['crash', 60, 'the kubelet exited: '],
-        ['locked', 61, 'the kubelet refuses the credential of its own node, which it accepted before: '],
+        ['locked', 61, 'the kubelet refuses the credential of its own node, which the previous kubelet accepted: '],
       ] as const) {
         await world.push(name, payload(pods));
         await world.assign(name);
-        await world.until('it falls back', async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(name));
-        await world.until('that is told', async () => (await world.condition()).message?.toString().includes(cause) === true);
+        await world.until(
+          'the agent rolls back',
+          async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(name),
+        );
+        await world.until('the state is reported', async () => (await world.condition()).message?.toString().includes(cause) === true);
         expect(world.runs()).toBe(50);
       }
-      await world.until('what runs is told', async () => JSON.stringify((await world.status()).active).includes('"name":"a"'));
+      await world.until('the active configuration is reported', async () =>
+        JSON.stringify((await world.status()).active).includes('"name":"a"'),
+      );
       // It never asked for more than a kubelet may do.
       expect(world.asNode.calls.filter((call) => /proxy|token|Secret/.test(call))).toEqual([]);
     },
   );
 
-  it('tells of a configuration as active once the process was seen with it, and not before', async () => {
+  it('reports a configuration as active only after observing the process with it', async () => {
     begin();
     await world.push('a', payload(50));
     await world.assign('a');
     const seen: string[] = [];
-    await world.until('it is told', async () => {
+    await world.until('the state is reported', async () => {
       const { active } = await world.status();
       const { reason: reported } = await world.condition();
       seen.push(`${active === undefined ? 'local' : 'a'} ${String(reported)} ${world.runs()}`);
@@ -98,12 +103,12 @@ describe('an agent', () => {
     world.start();
     await world.until('time passes', () => world.clock.elapsedMs > at + 120_000);
     expect(world.state?.phase).toBe('trial');
-    await world.until('it is told why', async () =>
+    await world.until('the reason is reported', async () =>
       String((await world.condition()).message).includes('the configuration file of the kubelet was written after the kubelet was started'),
     );
   });
 
-  it('goes back to local when the assignment is taken away', async () => {
+  it('returns to local when the assignment is removed', async () => {
     begin();
     await world.push('a', payload(50));
     await world.assign('a');
@@ -111,7 +116,7 @@ describe('an agent', () => {
     await world.assign(null);
     await world.until('it is local', phase('local'));
     expect(world.runs()).toBe(110);
-    await world.until('that is told', async () => JSON.stringify(await world.status()) === '{}');
+    await world.until('the state is reported', async () => JSON.stringify(await world.status()) === '{}');
   });
 
   it.each([
@@ -124,11 +129,11 @@ describe('an agent', () => {
     ['it dies after 30 s', { crashesAfter: 30 }, 'the kubelet exited: '],
     ['it dies after 90 s', { crashesAfter: 90 }, 'the kubelet exited: '],
     ['it dies more slowly than anyone looks', { crashesAfter: 500 }, 'the kubelet exited: '],
-    ['healthz answers 500', { healthz: 500 }, 'healthz: answers 500'],
+    ['healthz returns 500', { healthz: 500 }, 'healthz: returned 500'],
     ['it is not Ready', { notReady: true }, 'the Node is not Ready: Ready is False: KubeletNotReady'],
     ['the disk fills', { pressure: 'DiskPressure' }, 'the Node has DiskPressure'],
     ['memory runs out', { pressure: 'MemoryPressure' }, 'the Node has MemoryPressure'],
-    ['configz differs', { configz: { maxPods: 7 } }, 'configz differs from what was wanted in maxPods'],
+    ['configz differs', { configz: { maxPods: 7 } }, 'configz differs from the desired configuration in maxPods'],
   ] as const)('falls back to the last known good when %s', async (_, behaviour, cause) => {
     begin();
     world.behaviours.set(60, behaviour);
@@ -137,11 +142,11 @@ describe('an agent', () => {
     await world.assign('a');
     await world.until('a is good', phase('good'));
     await world.assign('b');
-    await world.until('it falls back', phase('fallen-back'));
+    await world.until('the agent rolls back', phase('fallen-back'));
     expect(world.runs()).toBe(50);
     const [, started = 0, back = 0] = world.startTimes;
     expect(back - started).toBeLessThan(('crashesAfter' in behaviour ? behaviour.crashesAfter * 1000 : 0) + 60_000);
-    await world.until('that is told', async () => (await reason()) === 'FallenBack');
+    await world.until('the state is reported', async () => (await reason()) === 'FallenBack');
     const { message } = await world.condition();
     expect(message).toContain(cause);
     expect(message).toContain('runs the last known good configuration');
@@ -152,7 +157,7 @@ describe('an agent', () => {
     await world.stop();
     world.start();
     await world.until(
-      'the new version is told',
+      'the new version is reported',
       async () => JSON.stringify((await world.status()).assigned) !== '{}' && phase('fallen-back')(),
     );
     expect(world.starts()).toBe(starts);
@@ -185,7 +190,7 @@ describe('an agent', () => {
     const { metadata } = (await world.cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'a' })) as {
       readonly metadata: { readonly resourceVersion?: string };
     };
-    await world.until('the newest version is told', async () =>
+    await world.until('the newest version is reported', async () =>
       JSON.stringify(await world.status()).includes(`"resourceVersion":"${metadata.resourceVersion}"`),
     );
     expect(world.starts()).toBe(1);
@@ -194,15 +199,15 @@ describe('an agent', () => {
     expect(world.starts()).toBe(2);
   });
 
-  it('waits for a ConfigMap that is not there, keeps what runs when it goes, and takes the next', async () => {
+  it('waits for a missing ConfigMap, keeps the configuration when it is deleted, and applies the next', async () => {
     begin();
     await world.assign('a');
-    await world.until('it is told', async () => (await reason()) === 'Unavailable');
+    await world.until('the state is reported', async () => (await reason()) === 'Unavailable');
     expect(await world.status()).toEqual({ error: 'failed to sync: failed to download config, see Kubelet log for details' });
     await world.push('a', payload(50));
     await world.until('it runs', phase('trial'));
     await world.remove('a');
-    await world.until('it is told', async () => (await reason()) === 'Unavailable');
+    await world.until('the state is reported', async () => (await reason()) === 'Unavailable');
     expect(world.runs()).toBe(50);
     await world.push('a', payload(52));
     await world.until('the next runs', () => world.runs() === 52);
@@ -218,7 +223,7 @@ describe('an agent', () => {
     await world.stop();
     for (let i = 0; i < 50; i++) world.asNode.failNext('list Node', new Error('away'));
     world.start();
-    await world.until('it falls back', phase('fallen-back'));
+    await world.until('the agent rolls back', phase('fallen-back'));
     expect(world.runs()).toBe(110);
   });
 
@@ -238,12 +243,12 @@ describe('an agent', () => {
   it('delivers its status when the API server comes back', async () => {
     begin();
     for (let i = 0; i < 5; i++) world.asNode.failNext('patch Node node-1', new Error('away'));
-    await world.until('it is told', async () => (await reason()) === 'Local');
+    await world.until('the state is reported', async () => (await reason()) === 'Local');
   });
 
-  it('corrects what somebody does to its status', async () => {
+  it('corrects a modified status', async () => {
     begin();
-    await world.until('it is told', async () => (await reason()) === 'Local');
+    await world.until('the state is reported', async () => (await reason()) === 'Local');
     await world.annotate({ 'kubeletadm.dev/config-status': 'nonsense' });
     await world.until('it is corrected', async () => JSON.stringify(await world.status()) === '{}');
   });
@@ -265,7 +270,7 @@ describe('an agent', () => {
   });
 
   it('refuses what its policy does not allow, until the node is drained', async () => {
-    begin({ allow: 'restart-pods' });
+    begin({ allow: 'new-pods-only' });
     await world.push('a', payload(110, 'topologyManagerScope: pod\n'));
     await world.assign('a');
     await world.until('it is refused', async () => (await reason()) === 'Rejected');

@@ -33,7 +33,7 @@ it('says of a trial that does not get on what can not be seen, and no more once 
   const late = looks(early, UNSEEN, 700);
   expect(late).toMatchObject({ healthyMs: 0, signs: {} });
   expect(messageOf(late)).toBe(
-    'in trial, whose time does not count while not all can be seen (the start time of the kubelet is not known): maxPods: 1 to 2',
+    'in trial, paused because the configuration cannot be verified (the start time of the kubelet is not known): maxPods: 1 to 2',
   );
   const seen = looks(late, WELL, 5);
   expect(seen.healthyMs).toBe(5000);

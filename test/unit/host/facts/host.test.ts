@@ -133,13 +133,13 @@ describe('kubeletBinary', () => {
     [
       'one for another machine',
       { version: commandFailure(126, '/usr/bin/kubelet: Exec format error\n'), path },
-      { error: '/usr/bin/kubelet --version said: /usr/bin/kubelet: Exec format error' },
+      { error: '/usr/bin/kubelet --version printed: /usr/bin/kubelet: Exec format error' },
     ],
-    ['one that says nothing', { version: commandFailure(1, ''), path }, { error: '/usr/bin/kubelet --version left with exit code 1' }],
+    ['one that says nothing', { version: commandFailure(1, ''), path }, { error: '/usr/bin/kubelet --version exited with code 1' }],
     [
       'something else of that name',
       { version: commandOutput('hello\nworld\n'), path },
-      { error: '/usr/bin/kubelet --version said: hello; world' },
+      { error: '/usr/bin/kubelet --version printed: hello; world' },
     ],
   ])('%s', (_, given, expected) => {
     expect(parseFact(kubeletBinary, given)).toEqual(expected);

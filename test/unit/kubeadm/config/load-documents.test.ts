@@ -102,7 +102,7 @@ describe('what the documents of a file are', () => {
       ['f.yaml:1:13: unknown version "v1". Use kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
-      'a version that is not there yet',
+      'a version that does not exist yet',
       'apiVersion: kubeadm.k8s.io/v1\nkind: InitConfiguration\n',
       ['f.yaml:1:13: unknown version "kubeadm.k8s.io/v1". Use kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
     ],

@@ -83,14 +83,14 @@ describe('explain', () => {
 
 describe('rules of fields', () => {
   it.each<[string, string, readonly string[]]>([
-    ['healthzPort', '1.36', ['must be a port from 1 to 65535, or 0 for none']],
+    ['healthzPort', '1.36', ['must be a port from 1 to 65535, or 0 to disable it']],
     ['containerLogMaxFiles', '1.36', ['must be 2 or more']],
     ['containerLogMaxFiles', '1.32', ['must be 2 or more; otherwise the kubelet fails at startup']],
     ['systemReserved', '1.30', ['each name must be cpu, memory, ephemeral-storage or pid; otherwise the kubelet fails at startup']],
     ['cpuCFSQuotaPeriod', '1.36', ['must be from 1ms to 1s']],
     ['memorySwap.swapBehavior', '1.36', ['must be LimitedSwap or NoSwap']],
     ['cgroupDriver', '1.30', ['must be systemd or cgroupfs; otherwise the kubelet fails at startup']],
-    ['shutdownGracePeriodCriticalPods', '1.30', ['must be 0s or at least 1s', 'must be at most shutdownGracePeriod, which it is part of']],
+    ['shutdownGracePeriodCriticalPods', '1.30', ['must be 0s or at least 1s', 'must be at most shutdownGracePeriod, which includes it']],
     ['resolvConf', '1.36', []],
   ])('%s of %s', (name, version, rules) => {
     expect(explain(name, options(version))).toMatchObject({ rules });

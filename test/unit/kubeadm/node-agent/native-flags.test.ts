@@ -35,9 +35,9 @@ describe('how an old kubelet gets its directory', () => {
   });
 
   it('leaves alone what is started so by others', () => {
-    expect(nativeFlags(texts('/usr/bin/kubelet --dynamic-config-dir /other'), { directory: D, minor: 21 })).toEqual({ kind: 'there' });
+    expect(nativeFlags(texts('/usr/bin/kubelet --dynamic-config-dir /other'), { directory: D, minor: 21 })).toEqual({ kind: 'up-to-date' });
     const gated = texts('/usr/bin/kubelet --dynamic-config-dir=/other --feature-gates=A=false,DynamicKubeletConfig=true');
-    expect(nativeFlags(gated, { directory: D, minor: 23 })).toEqual({ kind: 'there' });
+    expect(nativeFlags(gated, { directory: D, minor: 23 })).toEqual({ kind: 'up-to-date' });
     expect(nativeFlags(texts('/usr/bin/kubelet --dynamic-config-dir=/other'), { directory: D, minor: 23 })).toMatchObject({
       kind: 'drop-in',
     });

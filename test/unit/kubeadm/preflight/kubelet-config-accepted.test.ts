@@ -19,8 +19,8 @@ it.each<[KubeletAcceptance, unknown]>([
   ],
   [{ ...refused, isHost: true }, []],
   [
-    { verdict: 'unknown', why: 'it said nothing within 20 s' },
-    [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not validate .*: it said nothing/) }],
+    { verdict: 'unknown', why: 'no output within 20 s' },
+    [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not validate .*: no output/) }],
   ],
 ])('makes findings of %j', (acceptance, findings) => {
   expect(kubeletConfigAccepted(acceptance, 'v1.36.2')).toEqual(findings);

@@ -23,7 +23,7 @@ describe('kubeletFlagFindings', () => {
     [
       'a flag it no longer has',
       host('--container-runtime=remote'),
-      [`${FILE}: a 1.36 kubelet has no flag --container-runtime: it was removed in 1.27`],
+      [`${FILE}: a 1.36 kubelet has no flag --container-runtime: removed in 1.27`],
     ],
     ['a word that is no flag', host('--v=4', 'loose'), [`${FILE}: "loose" is not a flag, and the kubelet takes no arguments`]],
     ['the name of the node', host('--hostname-override=w1'), []],
@@ -55,7 +55,7 @@ describe('kubeletFlagFindings', () => {
     expect(kubeletFlagFindings({ ...INPUT, ...labels(value) }).map((finding) => finding.hint)).toEqual([expect.stringMatching(hint)]);
   });
 
-  it('only warns when the kubelet is not there yet', () => {
+  it('only warns when the kubelet does not exist yet', () => {
     const severities = (assumed: boolean) =>
       kubeletFlagFindings({ ...INPUT, ...host('--nonsense'), assumed }).map(({ severity }) => severity);
     expect([severities(false), severities(true)]).toEqual([['error'], ['warning']]);

@@ -102,10 +102,10 @@ describe('explainHostKubelet', () => {
     edited.files.set(CONFIG, { ...config, modifiedAt: STARTED + 60 });
     const { disagreements, fields } = await explainHostKubelet(edited, { catalogue, cluster: null });
     expect(disagreements.map(({ message }) => message)).toEqual([
-      'the kubelet that runs is v1.36.2, the program on disk is v1.36.3: replaced, not restarted',
-      `${CONFIG} was edited after the kubelet was started: edited, not restarted`,
-      'the running kubelet has --max-pods=80, its unit gives --max-pods=90 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
-      'the running kubelet has no --v, its unit gives --v=4 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
+      'the running kubelet is v1.36.2, the program on disk is v1.36.3: replaced, not restarted',
+      `${CONFIG} was edited after the start of the kubelet: edited, not restarted`,
+      'the running kubelet has --max-pods=80, but its unit sets --max-pods=90 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
+      'the running kubelet has no --v, but its unit sets --v=4 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
     ]);
     expect(fields.find((field) => field.path === 'maxPods')).toMatchObject({ value: 80, source: '--max-pods, the running command line' });
   });
@@ -117,7 +117,7 @@ describe('explainHostKubelet', () => {
       code: 'CONFIGZ_DIFFERS',
       field: 'maxPods',
       liveChange: 'safe',
-      message: 'maxPods: the running kubelet has 70, its disk says 80',
+      message: 'maxPods: the running kubelet has 70, the files on disk set 80',
     });
     expect(explanation.disagreements.map(({ field }) => field).filter((field) => !field?.startsWith('evictionHard'))).toEqual(['maxPods']);
   });
@@ -131,7 +131,7 @@ describe('explainHostKubelet', () => {
     };
     expect(await found('unix:///a.sock')).toEqual([]);
     expect(await found('unix:///b.sock')).toEqual([
-      "containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml says unix:///b.sock, the configuration file unix:///a.sock: kubeadm's next upgrade writes unix:///b.sock",
+      "containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml sets unix:///b.sock, but the configuration file unix:///a.sock: kubeadm's next upgrade writes unix:///b.sock",
     ]);
   });
 

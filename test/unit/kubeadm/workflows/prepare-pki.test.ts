@@ -282,7 +282,7 @@ describe('what is there and not good is refused in one line', () => {
       ],
     ],
     [
-      'what is no kubeconfig',
+      'what is not a kubeconfig',
       () => ({ '/etc/kubernetes/scheduler.conf': 'kind: Pod\n' }),
       [
         '/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove the file; it is then generated again. [PKI_KUBECONFIG_UNUSABLE]',

@@ -66,7 +66,7 @@ describe('diffConfigs', () => {
       side({ resolvConf: '/run/systemd/resolve/resolv.conf', clusterDomain: 'a.b' }),
       catalogue,
     );
-    expect(worst).toBe('restart-pods');
+    expect(worst).toBe('new-pods-only');
     expect(
       differences.map(({ path: name, before, after, nodeSpecific }) => [name, before.isDefault, after.isDefault, nodeSpecific]),
     ).toEqual([
@@ -91,7 +91,7 @@ describe('a comparison', () => {
     await expect(document).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden', 'document.json'));
   });
 
-  it('says when there is none', () => {
+  it('reports that no field differs', () => {
     expect(renderDiff(diffConfigs(before, before, catalogue), before, before)).toBe(
       'old.yaml (kubelet 1.36) and old.yaml (kubelet 1.36): no difference in force\n',
     );

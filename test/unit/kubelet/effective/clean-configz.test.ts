@@ -60,7 +60,7 @@ function prepare(kubelet: string) {
       running: null,
       cgroupVersion: 2,
     },
-    { allow: 'restart-pods', isCordoned: false },
+    { allow: 'new-pods-only', isCordoned: false },
   );
 }
 

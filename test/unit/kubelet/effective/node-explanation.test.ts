@@ -24,12 +24,12 @@ describe('findDrift', () => {
     [
       'a file edited after the start',
       { files: [{ path: '/c', modifiedAt: 101 }] },
-      ['NOT_RESTARTED: /c was edited after the kubelet was started: edited, not restarted'],
+      ['NOT_RESTARTED: /c was edited after the start of the kubelet: edited, not restarted'],
     ],
     [
       'a flag changed on disk',
       { diskFlags: [{ name: 'v', value: '4', source: '/e' }] },
-      ['NOT_RESTARTED: the running kubelet has --v=2, its unit gives --v=4 (/e): edited, not restarted'],
+      ['NOT_RESTARTED: the running kubelet has --v=2, but its unit sets --v=4 (/e): edited, not restarted'],
     ],
     [
       'a flag added on disk',
@@ -39,22 +39,22 @@ describe('findDrift', () => {
           { name: 'v', value: '2', source: '/e' },
         ],
       },
-      ['NOT_RESTARTED: the running kubelet has no --max-pods, its unit gives --max-pods=4 (/e): edited, not restarted'],
+      ['NOT_RESTARTED: the running kubelet has no --max-pods, but its unit sets --max-pods=4 (/e): edited, not restarted'],
     ],
     [
       'a flag taken out on disk',
       { diskFlags: [] },
-      ['NOT_RESTARTED: the running kubelet has --v=2, its unit does not give it any more: edited, not restarted'],
+      ['NOT_RESTARTED: the running kubelet has --v=2, but its unit does not set it any more: edited, not restarted'],
     ],
     [
       'another program on disk',
       { diskVersion: 'v1.36.3' },
-      ['VERSION_REPLACED: the kubelet that runs is v1.36.2, the program on disk is v1.36.3: replaced, not restarted'],
+      ['VERSION_REPLACED: the running kubelet is v1.36.2, the program on disk is v1.36.3: replaced, not restarted'],
     ],
     [
       'unit files edited',
       { unit: { startedAt: 100, needsReload: true } },
-      ['NEEDS_RELOAD: its unit files were edited after systemd read them: systemctl daemon-reload was not run'],
+      ['NEEDS_RELOAD: the unit files of the kubelet were edited after systemd read them: run systemctl daemon-reload'],
     ],
   ])('finds %s', (_, change, messages) => {
     expect(findDrift({ ...CALM, ...change }).map(({ code, message }) => `${code}: ${message}`)).toEqual(messages);
@@ -73,11 +73,11 @@ describe('readConfigz', () => {
   });
 
   it.each([
-    ['no member', {}, "node/n: its configz can't be read: there is no member kubeletconfig [CONFIGZ_INVALID]"],
+    ['no member', {}, 'node/n: cannot read its configz: the member kubeletconfig is missing [CONFIGZ_INVALID]'],
     [
       'a wrong type',
       { kubeletconfig: { maxPods: 'x' } },
-      'node/n: its configz can\'t be read: maxPods: must be an integer, not the string "x" [CONFIGZ_INVALID]',
+      'node/n: cannot read its configz: maxPods: must be an integer, not the string "x" [CONFIGZ_INVALID]',
     ],
   ])('refuses %s', (_, answer, message) => {
     expect(() => readConfigz(answer, 'n', { minor: 36, catalogue })).toThrow(message);

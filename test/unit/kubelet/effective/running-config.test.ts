@@ -67,9 +67,7 @@ describe('layerRunningConfig', () => {
   it('fills in hard eviction thresholds after the file and before fragments', () => {
     const running = layer({ dropIns: [file('evictionHard: {memory.available: 1Gi}\n', '/d/a.conf')] });
     expect(why(running, 'evictionHard[memory.available]').map(([value]) => value)).toEqual(['1Gi', '100Mi']);
-    expect(why(running, 'evictionHard.nodefs.available')).toEqual([
-      ['10%', 'kubelet default', '/var/lib/kubelet/config.yaml leaves it out'],
-    ]);
+    expect(why(running, 'evictionHard.nodefs.available')).toEqual([['10%', 'kubelet default', 'not set in /var/lib/kubelet/config.yaml']]);
     const own = layer({ configFile: file('evictionHard: {memory.available: 1Gi}\n') });
     expect(own.layered.config.evictionHard).toEqual({ 'memory.available': '1Gi' });
   });
@@ -83,7 +81,7 @@ describe('layerRunningConfig', () => {
     expect(leavesOf(running.layered.config).has('clusterDomain')).toBe(false);
     expect(leavesOf(running.layered.config).has('kubeReserved.cpu')).toBe(false);
     expect(why(running, 'maxPods').slice(0, 2)).toEqual([
-      [110, 'kubelet default', 'unset after the fragments'],
+      [110, 'kubelet default', 'not set by the fragments'],
       [undefined, 'drop-in', '/d/a.conf'],
     ]);
     expect(why(running, 'kubeReserved.memory')[0]).toEqual(['1Gi', 'config file', '/var/lib/kubelet/config.yaml:3']);
@@ -140,7 +138,7 @@ describe('layerRunningConfig', () => {
     expect(running.layered.config.clusterDomain).toBeUndefined();
   });
 
-  it('tells what the kubelet passes over', () => {
+  it('reports fields that the kubelet ignores', () => {
     const { problems } = layer({
       configFile: file('maxPodz: 5\n'),
       flags: [{ name: 'max-pods', value: 'many', source: EXTRA }],

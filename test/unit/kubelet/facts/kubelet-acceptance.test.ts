@@ -48,7 +48,7 @@ describe('kubeletAcceptance', () => {
       'panic: unable to parse feature gates: unrecognized feature gate: Nope\n\ngoroutine 1 [running]:\n',
       { verdict: 'refused', cause: 'this kubelet does not know the feature gate Nope' },
     ],
-    ['silent', '', { verdict: 'unknown', why: 'it said nothing within 20 s' }],
+    ['silent', '', { verdict: 'unknown', why: 'no output within 20 s' }],
     ['not to be started', 'timeout: kubelet: Permission denied\n', { verdict: 'unknown', why: 'timeout: kubelet: Permission denied' }],
   ])('%s', (_, output, expected) => {
     expect(parseFact(fact, { reported: commandOutput(output) })).toMatchObject(expected as object);

@@ -4,7 +4,7 @@ import { kubeletCommandLine } from '../../../../src/kubelet/facts/kubelet-comman
 const parse = (stdout: string, exitCode = 0) => kubeletCommandLine.parse({ found: { exitCode, stdout, stderr: '' } });
 
 describe('kubeletCommandLine', () => {
-  it('tells process, words and age', () => {
+  it('returns process, words and age', () => {
     expect(parse('812 5000 5123\n/usr/bin/kubelet\0--config=/a b\n\0')).toEqual({
       pid: 812,
       argv: ['/usr/bin/kubelet', '--config=/a b\n'],
@@ -17,7 +17,7 @@ describe('kubeletCommandLine', () => {
     expect(parse('812 5000 \nkubelet\0')?.ageMs).toBeNull();
   });
 
-  it('says that none runs', () => {
+  it('returns null without a running kubelet', () => {
     expect(parse('', 3)).toBeNull();
     expect(parse('812 1 2\n')).toBeNull();
   });

@@ -16,7 +16,7 @@ const CAUSES: Readonly<Record<string, readonly [cause: string, fatal: boolean]>>
   'kubelet-1.36/cgroup-root': ['refuses its configuration: cgroup ["nope"] has some missing paths', true],
   'kubelet-1.36/cgroup-v1': ['the host uses cgroup v1', true],
   'kubelet-1.36/cipher': ['tlsCipherSuites: TLS_NOPE', true],
-  'kubelet-1.36/cri-disabled': ['CRI plugin switched off', false],
+  'kubelet-1.36/cri-disabled': ['the CRI plugin of the container runtime is disabled', false],
   'kubelet-1.36/driver-systemd': ['cannot set up its cgroups: systemd not running on this host', false],
   'kubelet-1.36/duplicate-key': ['the host uses cgroup v1', true],
   'kubelet-1.36/eviction': ['cannot read a quantity of its configuration: quantities must match', true],
@@ -29,18 +29,18 @@ const CAUSES: Readonly<Record<string, readonly [cause: string, fatal: boolean]>>
   'kubelet-1.36/json-format': ['refuses its configuration: cgroup ["nope"] has some missing paths', true],
   'kubelet-1.36/kubeconfig-missing-only': ['no usable kubeconfig: stat /etc/kubernetes/kubelet.conf: no such file or directory', true],
   'kubelet-1.36/locked-gate': ['feature gate NodeSwap is locked to true', true],
-  'kubelet-1.36/missing-config': ['/var/lib/kubelet/config.yaml is missing', true],
+  'kubelet-1.36/missing-config': ['/var/lib/kubelet/config.yaml does not exist', true],
   'kubelet-1.36/no-bootstrap': ['no credentials: stat /etc/kubernetes/bootstrap-kubelet.conf', true],
-  'kubelet-1.36/no-ca': ['/nope/ca.crt is missing', true],
-  'kubelet-1.36/no-cri': ['no container runtime answers at unix:///run/containerd/containerd.sock', false],
-  'kubelet-1.36/port-10248': ['port 10248 is taken', true],
-  'kubelet-1.36/port-10250': ['port 10250 is taken', true],
+  'kubelet-1.36/no-ca': ['/nope/ca.crt does not exist', true],
+  'kubelet-1.36/no-cri': ['no container runtime responds at unix:///run/containerd/containerd.sock', false],
+  'kubelet-1.36/port-10248': ['port 10248 is in use', true],
+  'kubelet-1.36/port-10250': ['port 10250 is in use', true],
   'kubelet-1.36/reserved': ['cannot read a quantity of its configuration: --system-reserved value failed to parse', true],
   'kubelet-1.36/swap': ['swap is on', true],
   'kubelet-1.36/systemd-cgroup': ['maxPods (--max-pods) -5 must not be a negative number', true],
   'kubelet-1.36/systemd-flag': ['does not know the flag --no-such-flag', true],
-  'kubelet-1.36/systemd-missing-config': ['/var/lib/kubelet/config.yaml is missing', true],
-  'kubelet-1.36/systemd-203': ['its unit is not known', false],
+  'kubelet-1.36/systemd-missing-config': ['/var/lib/kubelet/config.yaml does not exist', true],
+  'kubelet-1.36/systemd-203': ['unit state unknown', false],
   'kubelet-1.36/tlsmin': ['tlsMinVersion: VersionTLS99', true],
   'kubelet-1.36/unknown-field': ['the host uses cgroup v1', true],
   'kubelet-1.36/unknown-flag': ['does not know the flag --container-runtime', true],
@@ -58,8 +58,8 @@ const CAUSES: Readonly<Record<string, readonly [cause: string, fatal: boolean]>>
   'kubelet-1.36/yaml-syntax': ["cannot read its configuration: yaml: line 3: did not find expected ',' or ']'", true],
   'kubelet-1.21/cgroup-driver': ['the kubelet uses systemd, docker uses cgroupfs', true],
   'kubelet-1.21/config-decode-structured': ['cannot read its configuration: no kind "KubeletConfiguration"', true],
-  'kubelet-1.21/config-missing-fatal': ['/var/lib/kubelet/config.yaml is missing', true],
-  'kubelet-1.21/config-missing-structured': ['/var/lib/kubelet/config.yaml is missing', true],
+  'kubelet-1.21/config-missing-fatal': ['/var/lib/kubelet/config.yaml does not exist', true],
+  'kubelet-1.21/config-missing-structured': ['/var/lib/kubelet/config.yaml does not exist', true],
   'kubelet-1.21/docker-down': ['Cannot connect to the Docker daemon', false],
   'kubelet-1.21/eviction': ['cannot read a quantity of its configuration: quantities must match', true],
   'kubelet-1.21/feature-gate-fatal': ['does not know the feature gate NoSuchGate', true],
@@ -68,7 +68,7 @@ const CAUSES: Readonly<Record<string, readonly [cause: string, fatal: boolean]>>
     'MaxPods (--max-pods) -5 must not be a negative number; QOSReserved policies ["x"] bad',
     true,
   ],
-  'kubelet-1.21/serving-cert-missing': ['/no/such.crt is missing', true],
+  'kubelet-1.21/serving-cert-missing': ['/no/such.crt does not exist', true],
   'kubelet-1.21/swap': ['swap is on', true],
   'kubelet-1.21/unknown-flag': ['does not know the flag --no-such-flag', true],
 };
@@ -82,7 +82,7 @@ describe('explainKubeletFailure', () => {
     expect(failure.fatal).toBe(fatal);
   });
 
-  it('covers every journal there is', () => {
+  it('covers every journal fixture', () => {
     const folder = (version: string): string[] =>
       readdirSync(new URL(`../../host/facts/fixtures/${version}`, import.meta.url)).map((file) => `${version}/${file.replace('.txt', '')}`);
     expect(Object.keys(CAUSES).sort()).toEqual([...folder('kubelet-1.21'), ...folder('kubelet-1.36')].sort());
@@ -90,12 +90,12 @@ describe('explainKubeletFailure', () => {
 
   it.each([
     ['masked', 'kubelet.service is masked', true],
-    ['not-found', 'there is no kubelet.service', true],
+    ['not-found', 'kubelet.service does not exist', true],
     ['bad-setting', 'systemd cannot read kubelet.service', true],
     ['exec-203', '203/EXEC', true],
-    ['failed-signal', 'the unit is failed (failed), last exit code 9', false],
-    ['stopped-enabled', 'the unit is inactive (dead), last exit code 1', false],
-    ['active', 'the unit is active (running)', false],
+    ['failed-signal', 'unit failed (failed), last exit code 9', false],
+    ['stopped-enabled', 'unit inactive (dead), last exit code 1', false],
+    ['active', 'unit active (running)', false],
   ])('goes by the unit that is %s', (name, cause, fatal) => {
     expect(explainKubeletFailure(unit(name), null)).toMatchObject({ cause: expect.stringContaining(cause), fatal });
   });
@@ -110,7 +110,7 @@ describe('explainKubeletFailure', () => {
     ['a journal of information only', 'I1120 13:22:32.548275   28597 server.go:545] "Kubelet version" kubeletVersion="v1.36.2"\n'],
   ])('names the state of the unit with %s', (_, text) => {
     expect(explainKubeletFailure(null, text)).toEqual({
-      cause: 'its unit is not known',
+      cause: 'unit state unknown',
       hint: 'See journalctl -u kubelet on the host',
       fatal: false,
     });
@@ -125,11 +125,11 @@ describe('explainKubeletFailure', () => {
     });
 
     it('looks at the one before while the last has said nothing yet', () => {
-      expect(explainKubeletFailure(null, `${old}${started}`).cause).toContain('is missing');
+      expect(explainKubeletFailure(null, `${old}${started}`).cause).toContain('does not exist');
     });
 
     it('leaves earlier ones alone when the last one lives', () => {
-      expect(explainKubeletFailure(unit('active'), `${old}${started}`, { lastRunOnly: true }).cause).toBe('the unit is active (running)');
+      expect(explainKubeletFailure(unit('active'), `${old}${started}`, { lastRunOnly: true }).cause).toBe('unit active (running)');
     });
 
     it('tells runs apart by process id where systemd’s lines are missing', () => {
@@ -153,7 +153,7 @@ describe('explainKubeletFailure', () => {
     [
       'a feature gate that only warns',
       'W1120 13:18:48.144859   25578 feature_gate.go:420] unrecognized feature gate: NoSuchGate\n',
-      'its unit is not known',
+      'unit state unknown',
     ],
     [
       'an unknown last error',
@@ -161,9 +161,9 @@ describe('explainKubeletFailure', () => {
       'failed to run Kubelet: "x" is odd',
     ],
     ['an error over several lines', 'E1120 13:18:48.1   25578 run.go:72] "command failed" err=<\n\tfirst\n\tsecond\n >\n', 'first second'],
-    ['such an error that was cut off', 'E1120 13:18:48.1   25578 run.go:72] "command failed" err=<\n\tfirst\n', 'its unit is not known'],
+    ['such an error that was cut off', 'E1120 13:18:48.1   25578 run.go:72] "command failed" err=<\n\tfirst\n', 'unit state unknown'],
     ['a panic', 'panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n', 'runtime error: index out of range'],
-    ['broken JSON', '{"ts":1,"msg":"command failed","err":"x\n', 'its unit is not known'],
+    ['broken JSON', '{"ts":1,"msg":"command failed","err":"x\n', 'unit state unknown'],
     [
       'a full disk',
       'E1120 13:18:48.1   25578 x.go:1] "Failed to write" err="write /var/lib/kubelet/x: no space left on device"\n',

@@ -38,7 +38,7 @@ describe('clientIdentity', () => {
     [
       'kubelet.conf without its certificate',
       { conf: textFile(BY_KUBELET), date: NOW },
-      { state: 'unusable', why: `${PEM} is not there yet` },
+      { state: 'unusable', why: `${PEM} does not exist yet` },
     ],
     ['both', { conf: textFile(BY_KUBELET), pem: textFile(VALID), date: NOW }, { ...usable, source: PEM }],
     [
@@ -68,12 +68,12 @@ describe('clientIdentity', () => {
     [
       'a file that is no certificate',
       { conf: textFile(BY_KUBELET), pem: textFile('hello\n'), date: NOW },
-      { state: 'unusable', why: `${PEM} holds no certificate` },
+      { state: 'unusable', why: `${PEM} contains no certificate` },
     ],
     [
       'an empty certificate',
       { conf: textFile(BY_KUBELET), pem: textFile(''), date: NOW },
-      { state: 'unusable', why: `${PEM} holds no certificate` },
+      { state: 'unusable', why: `${PEM} contains no certificate` },
     ],
     [
       'a certificate elsewhere',
@@ -101,14 +101,14 @@ describe('clientIdentity', () => {
       { state: 'unusable', why: '/etc/kubernetes/kubelet.conf has no credentials' },
     ],
     [
-      'a file that is no kubeconfig',
+      'a file that is not a kubeconfig',
       { conf: textFile('a: [\n'), date: NOW },
-      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is no kubeconfig' },
+      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is not a kubeconfig' },
     ],
     [
       'an empty kubelet.conf',
       { conf: textFile(''), date: NOW },
-      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is no kubeconfig' },
+      { state: 'unusable', why: '/etc/kubernetes/kubelet.conf is not a kubeconfig' },
     ],
   ])('%s', (_, given, expected) => {
     expect(parseFact(clientIdentity, given)).toEqual(expected);

@@ -6,7 +6,7 @@ const JOURNAL = fixture(import.meta.url, '../../host/facts/fixtures/kubelet-trou
 const REFUSED = 'dial tcp 10.0.0.10:6443: connect: connection refused';
 
 describe('what a kubelet says keeps it from its certificate or its Node', () => {
-  it('the last it said', () => {
+  it('returns the last error', () => {
     expect(kubeletIssue(JOURNAL)).toBe(
       `cannot create certificate signing request: Post "https://10.0.0.10:6443/apis/certificates.k8s.io/v1/certificatesigningrequests": ${REFUSED}`,
     );

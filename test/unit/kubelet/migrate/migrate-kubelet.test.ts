@@ -86,28 +86,28 @@ describe('migrateKubelet', () => {
       'logging: {sanitization: false}\nmaxPods: 5\n',
       [22, 24],
       'maxPods: 5\n',
-      ['removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24'],
+      ['removed: logging.sanitization: unknown to a 1.24 kubelet, removed in 1.24'],
     ],
     [
       'a field that is gone',
       'logging:\n  sanitization: true\n  format: json\n',
       [22, 24],
       'logging:\n  format: json\n',
-      ["LOSSY removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24: true can't be kept"],
+      ['LOSSY removed: logging.sanitization: unknown to a 1.24 kubelet, removed in 1.24: true cannot be kept'],
     ],
     [
       'a field of newer kubelets that is null',
       'podLogsDir: null\nmaxPods: 5\n',
       [36, 28],
       'maxPods: 5\n',
-      ['removed: podLogsDir: a 1.28 kubelet does not have it'],
+      ['removed: podLogsDir: unknown to a 1.28 kubelet'],
     ],
     [
       'a field of newer kubelets, going back',
       'imageMaximumGCAge: 24h\n',
       [36, 28],
       '',
-      ["LOSSY removed: imageMaximumGCAge: a 1.28 kubelet does not have it, it came with 1.29: 24h0m0s can't be kept"],
+      ['LOSSY removed: imageMaximumGCAge: unknown to a 1.28 kubelet, added in 1.29: 24h0m0s cannot be kept'],
     ],
     [
       'a type that changed, going back',
@@ -128,14 +128,14 @@ describe('migrateKubelet', () => {
       'memorySwap:\n  swapBehavior: UnlimitedSwap\n',
       [29, 30],
       'memorySwap:\n  swapBehavior: UnlimitedSwap\n',
-      ['LOSSY kept: memorySwap.swapBehavior: a 1.30 kubelet does not take UnlimitedSwap: it takes LimitedSwap, NoSwap'],
+      ['LOSSY kept: memorySwap.swapBehavior: a 1.30 kubelet does not support UnlimitedSwap; supported values: LimitedSwap, NoSwap'],
     ],
     [
       'a field the old kubelet passed over',
       'seccompDefault: true\n',
       [21, 30],
       'seccompDefault: true\n',
-      ['kept: seccompDefault: not known to a 1.21 kubelet: it came with 1.22; a 1.30 kubelet will obey it'],
+      ['kept: seccompDefault: unknown to a 1.21 kubelet: added in 1.22; a 1.30 kubelet honours it'],
     ],
     [
       'a field nobody knows',
@@ -149,14 +149,14 @@ describe('migrateKubelet', () => {
       'evictionSoft: &e {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}\nlogging: {sanitization: false}\nevictionHard: *e\n',
       [23, 24],
       'evictionSoft: &e {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}\nevictionHard: *e\n',
-      ['removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24'],
+      ['removed: logging.sanitization: unknown to a 1.24 kubelet, removed in 1.24'],
     ],
     [
       'wide indents',
       'logging:\n    sanitization: false\n    format: json\nclusterDNS:\n    - 10.0.0.1\n',
       [22, 24],
       'logging:\n    format: json\nclusterDNS:\n    - 10.0.0.1\n',
-      ['removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24'],
+      ['removed: logging.sanitization: unknown to a 1.24 kubelet, removed in 1.24'],
     ],
   ])('%s', (_, text, minors, output, expected) => {
     const migration = migrate(`${HEADER}${text}`, minors);
@@ -165,19 +165,24 @@ describe('migrateKubelet', () => {
   });
 
   it.each<[string, boolean, readonly [number, number], string | null]>([
-    ['CSIMigration', true, [25, 36], 'removed: featureGates.CSIMigration: always on, the gate went with 1.27'],
-    ['CSIMigration', false, [24, 36], "LOSSY removed: featureGates.CSIMigration: always on, the gate went with 1.27: false can't be kept"],
+    ['CSIMigration', true, [25, 36], 'removed: featureGates.CSIMigration: always on, the gate was removed in 1.27'],
+    [
+      'CSIMigration',
+      false,
+      [24, 36],
+      'LOSSY removed: featureGates.CSIMigration: always on, the gate was removed in 1.27: false cannot be kept',
+    ],
     [
       'DynamicKubeletConfig',
       true,
       [22, 36],
-      "LOSSY removed: featureGates.DynamicKubeletConfig: the feature is gone, the gate went with 1.26: true can't be kept",
+      'LOSSY removed: featureGates.DynamicKubeletConfig: the feature was removed, the gate was removed in 1.26: true cannot be kept',
     ],
     ['NodeSwap', true, [28, 36], 'removed: featureGates.NodeSwap: always on, locked since 1.34'],
-    ['NodeSwap', false, [28, 36], 'LOSSY removed: featureGates.NodeSwap: always on, locked since 1.34: false is refused'],
+    ['NodeSwap', false, [28, 36], 'LOSSY removed: featureGates.NodeSwap: always on, locked since 1.34: false is rejected'],
     ['NodeSwap', false, [28, 30], null],
-    ['NodeSwap', true, [30, 21], 'LOSSY removed: featureGates.NodeSwap: a 1.21 kubelet does not have it: it came with 1.22'],
-    ['NodeSwap', false, [30, 21], 'removed: featureGates.NodeSwap: a 1.21 kubelet does not have it: it came with 1.22'],
+    ['NodeSwap', true, [30, 21], 'LOSSY removed: featureGates.NodeSwap: unknown to a 1.21 kubelet: added in 1.22'],
+    ['NodeSwap', false, [30, 21], 'removed: featureGates.NodeSwap: unknown to a 1.21 kubelet: added in 1.22'],
     ['AllAlpha', false, [28, 30], null],
     ['NoSuchGate', true, [28, 30], 'LOSSY removed: featureGates.NoSuchGate: no kubelet has this gate'],
   ])('gate %s: %s', (name, value, minors, step) => {
@@ -192,7 +197,7 @@ describe('migrateKubelet', () => {
       ['--max-pods=6'],
       [24, 36],
       [],
-      ['moved: --max-pods: to maxPods: 6, in place of 5: the flag won over the file'],
+      ['moved: --max-pods: to maxPods: 6 instead of 5: the flag overrode the file'],
     ],
     ['a flag that says what the file says', ['--max-pods=5'], [24, 36], [], ['moved: --max-pods: to maxPods: 5']],
     [
@@ -214,16 +219,14 @@ describe('migrateKubelet', () => {
       ['--max-pods=many'],
       [24, 36],
       ['max-pods=many'],
-      ['LOSSY kept: --max-pods: no kubelet takes its value: must be an integer, not the string "many"'],
+      ['LOSSY kept: --max-pods: no kubelet accepts its value: must be an integer, not the string "many"'],
     ],
     [
       'a flag that was renamed',
       ['--experimental-bootstrap-kubeconfig=/b'],
       [22, 23],
       ['bootstrap-kubeconfig=/b'],
-      [
-        'rewritten: --experimental-bootstrap-kubeconfig: a 1.23 kubelet does not have it, it was removed in 1.23: it was renamed, to --bootstrap-kubeconfig',
-      ],
+      ['rewritten: --experimental-bootstrap-kubeconfig: unknown to a 1.23 kubelet, removed in 1.23: renamed to --bootstrap-kubeconfig'],
     ],
     [
       'dockershim',
@@ -231,8 +234,8 @@ describe('migrateKubelet', () => {
       [23, 27],
       [],
       [
-        'LOSSY removed: --container-runtime: a 1.27 kubelet does not have it, it was removed in 1.27: all runtimes are remote since 1.24',
-        'LOSSY removed: --network-plugin: a 1.27 kubelet does not have it, it was removed in 1.24: only dockershim read it, which is gone since 1.24: networks and images are the container runtime’s',
+        'LOSSY removed: --container-runtime: unknown to a 1.27 kubelet, removed in 1.27: all runtimes are remote since 1.24',
+        'LOSSY removed: --network-plugin: unknown to a 1.27 kubelet, removed in 1.24: used only by dockershim, removed in 1.24: networks and images are configured in the container runtime',
       ],
     ],
     [
@@ -249,14 +252,14 @@ describe('migrateKubelet', () => {
       ['--nonsense=1'],
       [26, 27],
       ['nonsense=1'],
-      ['LOSSY kept: --nonsense: a 1.27 kubelet has no flag --nonsense. Check its spelling (kubelet --help lists them)'],
+      ['LOSSY kept: --nonsense: a 1.27 kubelet has no flag --nonsense. Check the spelling; kubelet --help lists the flags'],
     ],
     [
       'a flag of newer kubelets, going back',
       ['--config-dir=/d'],
       [30, 24],
       [],
-      ['LOSSY removed: --config-dir: a 1.24 kubelet does not have it: it came with 1.28'],
+      ['LOSSY removed: --config-dir: unknown to a 1.24 kubelet: added in 1.28'],
     ],
   ])('%s', (_, flags, minors, kept, expected) => {
     const migration = migrate(`${HEADER}maxPods: 5\n`, minors, flags);
@@ -264,23 +267,23 @@ describe('migrateKubelet', () => {
     expect(migration.flags.map(({ name, value }) => `${name}=${value}`)).toEqual(kept);
   });
 
-  it('says what follows from a flag that is a field now', () => {
+  it('reports the effect of a flag that became a field', () => {
     const { steps: reported } = migrate(HEADER, [36, 36], ['--node-status-update-frequency=20s', '--tls-cert-file=node.crt']);
     expect(reported.map(stepText)).toEqual([
       'moved: --node-status-update-frequency: to nodeStatusUpdateFrequency: 20s',
       'moved: --tls-cert-file: to tlsCertFile: node.crt',
-      "changes: tlsCertFile: node.crt is a relative path: the flag had it below the kubelet's working directory, in a file it is beside the file",
-      'changes: nodeStatusReportFrequency: in force is 5m0s in 1.36, 20s in 1.36 (live change: safe)',
+      "changes: tlsCertFile: node.crt is a relative path: relative to the kubelet's working directory as a flag, but to the directory of the file as a field",
+      'changes: nodeStatusReportFrequency: the effective value is 5m0s in 1.36, 20s in 1.36 (live change: safe)',
     ]);
   });
 
   it('refuses a flag the old kubelet did not start with', () => {
     expect(steps(migrate(HEADER, [25, 36], ['--network-plugin=cni']))).toEqual([
-      'LOSSY removed: --network-plugin: a 1.25 kubelet has no such flag: it did not start with it',
+      'LOSSY removed: --network-plugin: a 1.25 kubelet has no such flag and did not start with it',
     ]);
   });
 
-  it('says what each removed flag without a field became', () => {
+  it('explains each removed flag without a field', () => {
     const unsaid = [...catalogue.flags.values()].filter(
       ({ flag, removedIn, field }) => removedIn !== null && removedIn > 20 && field === null && !FLAG_ENDS.has(flag),
     );
@@ -288,7 +291,7 @@ describe('migrateKubelet', () => {
     expect([...FLAG_ENDS.keys()].filter((name) => !catalogue.flags.has(name))).toEqual([]);
   });
 
-  it('tells which defaults are others, and writes the old ones down when asked', () => {
+  it('reports changed defaults, and keeps the old values on request', () => {
     const text = `${HEADER}kubeAPIQPS: 20\n`;
     const outcome = migrate(text, [26, 27]).steps.map(({ did, what }) => `${did} ${what}`);
     expect(outcome).toEqual(['changes eventBurst', 'changes eventRecordQPS', 'changes kubeAPIBurst', 'changes memoryThrottlingFactor']);

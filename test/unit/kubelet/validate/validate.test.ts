@@ -68,19 +68,19 @@ describe('the rules', () => {
 });
 
 describe('validateKubeletConfiguration', () => {
-  it('says where, what and how to fix it, all at once and in order', () => {
+  it('reports position, error and hint of all problems in order', () => {
     const { problems } = validate('port: -1\nevictionHard:\n  memory.free: 1%\nfeatureGates:\n  NodeSwop: true\nmaxPods: ten');
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
         "k.yaml:3:1 port: must be a port from 1 to 65535, not -1 [KUBELET_OUT_OF_RANGE]",
         "k.yaml:5:3 evictionHard[memory.free]: must be memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available, allocatableMemory.available, containerfs.available or containerfs.inodesFree, not "memory.free"; the kubelet accepts the file but exits at startup [KUBELET_START_EVICTION_SIGNAL]",
-        "k.yaml:7:3 featureGates[NodeSwop]: a 1.36 kubelet has no feature gate "NodeSwop", and does not start with it. Did you mean NodeSwap? [KUBELET_UNKNOWN_GATE]",
+        "k.yaml:7:3 featureGates[NodeSwop]: a 1.36 kubelet has no feature gate "NodeSwop" and does not start. Did you mean NodeSwap? [KUBELET_UNKNOWN_GATE]",
         "k.yaml:8:10 maxPods: must be a whole number, not the text "ten" [CONFIG_WRONG_TYPE]",
       ]
     `);
   });
 
-  it('points at what is written when the fault lies in a default', () => {
+  it('reports the position of a given field when the error is in a default', () => {
     const { problems } = validate('maxPods: 5\nenforceNodeAllocatable:\n- pods\n- kube-reserved');
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
@@ -89,7 +89,7 @@ describe('validateKubeletConfiguration', () => {
     `);
   });
 
-  it('says nothing that rests on a value it could not read', () => {
+  it('drops findings that depend on an unreadable value', () => {
     expect(named(validate('imageGCHighThresholdPercent: high\nimageGCLowThresholdPercent: 90').problems)).toEqual([
       'imageGCHighThresholdPercent CONFIG_WRONG_TYPE',
     ]);
@@ -98,14 +98,14 @@ describe('validateKubeletConfiguration', () => {
     ]);
   });
 
-  it('goes on where only strictness fails', () => {
+  it('continues after errors of strict decoding', () => {
     const yaml = 'port: -1\nnonsense: 1';
     expect(named(validate(yaml).problems)).toEqual(['nonsense CONFIG_UNKNOWN_FIELD', 'port KUBELET_OUT_OF_RANGE']);
     expect(validate('nonsense: 1').ok).toBe(false);
     expect(validate('nonsense: 1', { lenient: true })).toMatchObject({ ok: true, problems: [{ severity: 'warning' }] });
   });
 
-  it('judges a kubelet newer than the catalogue by the newest it knows', () => {
+  it('validates a kubelet newer than the catalogue by the newest known minor', () => {
     expect(validate('nonsense: 1\nfeatureGates: {NewThing: true}', { minor: 37 })).toMatchObject({
       ok: true,
       problems: [
@@ -156,18 +156,18 @@ describe('validateKubeletConfiguration', () => {
     expect(ok).toBe(true);
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
-        "k.yaml:3:1 maxPods: --max-pods=50 on the kubelet's command line wins over it. Remove the flag or the field. [FLAG_SHADOWS_FIELD]",
+        "k.yaml:3:1 maxPods: --max-pods=50 on the kubelet's command line overrides this field. Remove the flag or the field. [FLAG_SHADOWS_FIELD]",
       ]
     `);
   });
 
-  it('warns of what is not safe to change on a running node', () => {
+  it('warns about changes that are unsafe on a running node', () => {
     const { ok, problems } = validate('maxPods: 50\ncgroupDriver: systemd\nkubeAPIQPS: 7', { running: { maxPods: 100 } });
     expect(ok).toBe(true);
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
-        "k.yaml:3:1 maxPods: the change from 100 to 50 restarts or evicts pods, or counts for new ones only: lowering it makes running pods fail admission at restart [KUBELET_UNSAFE_LIVE]",
-        "k.yaml:4:1 cgroupDriver: the change from "cgroupfs" to "systemd" can cut off or stop a running node: needs a drain and usually a reboot; must match the runtime [KUBELET_UNSAFE_LIVE]",
+        "k.yaml:3:1 maxPods: the change from 100 to 50 affects only new pods, or can evict pods: lowering it makes running pods fail admission at restart [KUBELET_UNSAFE_LIVE]",
+        "k.yaml:4:1 cgroupDriver: the change from "cgroupfs" to "systemd" can disconnect or stop a running node: needs a drain and usually a reboot; must match the runtime [KUBELET_UNSAFE_LIVE]",
       ]
     `);
   });
