@@ -225,7 +225,7 @@ export function invalidPort(port: number | string): Problem {
 
 /** Not `host` or `host:port`. */
 export function invalidEndpoint(text: string, needsPort: boolean): Problem {
-  const message = `${quoteValue(text)} is not ${needsPort ? 'HOST:PORT' : 'HOST or HOST:PORT'}`;
+  const message = `${quoteValue(text)} is not of the form ${needsPort ? 'HOST:PORT' : 'HOST or HOST:PORT'}`;
   const [, rest] = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/(.*)$/s.exec(text) ?? [];
   const hint =
     rest !== undefined

@@ -255,6 +255,9 @@ export function sshConfigInvalid(input: {
   );
 }
 
+/** The exit code of env(1) for a program that does not exist. */
+const ENV_NOT_FOUND = 127;
+
 /** A failed program on the local host; the first paragraph of its stderr is the reason. */
 export function localCommandFailed(
   argv: readonly string[],
@@ -263,5 +266,6 @@ export function localCommandFailed(
   const [why = ''] = stderr.trim().split(/\n\s*\n/);
   const end = exitCode === null ? 'was killed by a signal' : `exited with code ${exitCode}`;
   const message = `${argv.join(' ')} ${end}${why === '' ? '' : `: ${printable(why, 300)}`}`;
-  return new AppError({ code: 'LOCAL_COMMAND_FAILED', message }, { exitCode: 2, detail: stderr });
+  const isMissing = argv[0] === 'env' && exitCode === ENV_NOT_FOUND;
+  return new AppError({ code: isMissing ? 'HOST_COMMAND_NOT_FOUND' : 'LOCAL_COMMAND_FAILED', message }, { exitCode: 2, detail: stderr });
 }

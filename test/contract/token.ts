@@ -149,7 +149,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       [[`ABCDEF.${SECRET}`], '<bootstrap-token>: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
       [['--ttl', '-1h'], '--ttl: "-1h0m0s" is negative. For a token that never expires, use 0s. [CONFIG_OUT_OF_RANGE]'],
       [['--ttl', 'long'], '--ttl: "long" is not a duration such as 24h or 90s [CONFIG_INVALID_FLAG]'],
-      [['--usages', 'signing,foo'], '--usages: "foo" is not a valid token usage. Write signing or authentication. [CONFIG_INVALID_VALUE]'],
+      [['--usages', 'signing,foo'], '--usages: "foo" is not a valid token usage. Use signing or authentication. [CONFIG_INVALID_VALUE]'],
       [
         ['--groups', 'system:masters'],
         '--groups: "system:masters" is not a valid group of bootstrap tokens. A group is system:bootstrappers: followed by lower-case letters, digits, colons and dashes. [CONFIG_INVALID_VALUE]',
@@ -161,7 +161,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
       [
         ['--certificate-key', 'a'.repeat(63), '--print-join-command'],
-        '--certificate-key: not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
+        '--certificate-key: this is not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
       ],
     ])('create %j is rejected', async (args, message) => {
       expect(await token('create', ...args)).toEqual({ code: 2, stdout: '', stderr: `${message}\n` });

@@ -185,7 +185,7 @@ describe('TLS', () => {
     const other = await createAuthority();
     const ca = Buffer.from(other.certPem).toString('base64');
     expect(await failure(clusterOf(kubeconfig({ 'certificate-authority-data': ca }, { token: TOKEN })).version())).toMatch(
-      /^cannot reach the API server https:\/\/127\.0\.0\.1:\d+: its certificate is signed by (?:an unknown authority|another authority of the same name)\. The kubeconfig needs the cluster's own CA in certificate-authority-data .+ \[CLUSTER_UNREACHABLE\]$/,
+      /^cannot reach the API server https:\/\/127\.0\.0\.1:\d+: certificate signed by (?:an unknown CA|another CA with the same name)\. The kubeconfig needs the cluster's own CA in certificate-authority-data .+ \[CLUSTER_UNREACHABLE\]$/,
     );
   });
 
@@ -198,7 +198,7 @@ describe('TLS', () => {
     const named = keep(await startApiServer({ host: '127.0.0.2', serving: (ca) => ca.issueServer(['api.example.com', '10.0.0.1']) }));
     const cluster = clusterOf(named.adminKubeconfig());
     expect(await failure(cluster.version())).toBe(
-      `cannot reach the API server ${named.url}: its certificate is not for 127.0.0.2 but for api.example.com, 10.0.0.1. Use one of these names in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs). [CLUSTER_UNREACHABLE]`,
+      `cannot reach the API server ${named.url}: the server certificate is not valid for 127.0.0.2, only for api.example.com, 10.0.0.1. Use one of these names in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs). [CLUSTER_UNREACHABLE]`,
     );
   });
 
@@ -291,7 +291,7 @@ describe('credentials', () => {
   it('report a missing file', async () => {
     const text = kubeconfig({}, { 'client-certificate': 'none.crt', 'client-key': 'none.key' });
     expect(await failure(clusterOf(text).version())).toBe(
-      "test.conf: client-certificate names none.crt, which can't be read: it does not exist. Relative paths are relative to the folder of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]",
+      "test.conf: cannot read none.crt (client-certificate): it does not exist. Relative paths are relative to the folder of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]",
     );
   });
 
@@ -347,13 +347,13 @@ describe('credentials', () => {
       'fails',
       'sh',
       ['-c', 'echo secret-in-stderr >&2; exit 3'],
-      'the credential plugin "sh": it failed. Run it by hand: it must print an ExecCredential.',
+      'the credential plugin "sh": execution failed. Run it by hand: it must print an ExecCredential.',
     ],
     [
       'prints nonsense',
       'echo',
       ['secret-in-stdout'],
-      'the credential plugin "echo": it failed. Run it by hand: it must print an ExecCredential.',
+      'the credential plugin "echo": execution failed. Run it by hand: it must print an ExecCredential.',
     ],
     ['hangs', 'sleep', ['2'], 'the credential plugin "sleep": no response within 0.2 s. Run it by hand: it must print an ExecCredential.'],
   ])('come from a plugin that %s', async (_, command, args, reason) => {

@@ -249,12 +249,12 @@ describe('fleet init --from-vagrant', () => {
       expect(await init()).toEqual({
         code: 2,
         stdout: '',
-        stderr: 'vagrant ssh-config ended with exit code 1: The machine is not created. Run vagrant up. [LOCAL_COMMAND_FAILED]\n',
+        stderr: 'vagrant ssh-config exited with code 1: The machine is not created. Run vagrant up. [LOCAL_COMMAND_FAILED]\n',
       });
       process.env.PATH = write({ x: '' });
       expect(await init()).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/^this machine: cannot start vagrant: .*\[HOST_COMMAND_NOT_FOUND\]\n$/),
+        stderr: expect.stringMatching(/^local host: cannot start vagrant: .*\[HOST_COMMAND_NOT_FOUND\]\n$/),
       });
     } finally {
       process.env.PATH = PATH;
@@ -355,7 +355,7 @@ describe('an inventory that only Ansible reads', () => {
     const root = fleetWith('echo "ERROR! No inventory was parsed" >&2; exit 1');
     expect(await inventoryOf(root)).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/fleet\.yaml:3:\d+ .*--list ended with exit code 1: ERROR! No inventory was parsed/),
+      stderr: expect.stringMatching(/fleet\.yaml:3:\d+ .*--list exited with code 1: ERROR! No inventory was parsed/),
     });
   });
 
@@ -371,9 +371,9 @@ describe('an inventory that only Ansible reads', () => {
     rmSync(join(root, 'ansible-inventory'));
     for (const name of ['env', 'sh']) symlinkSync(`/usr/bin/${name}`, join(root, name));
     process.env.PATH = root;
-    const message = 'only Ansible can read this inventory, and there is no ansible-inventory on this machine';
+    const message = 'only Ansible can read this inventory, and ansible-inventory is not installed on the local host';
     const hint =
-      'Install Ansible (package ansible-core), or import what it prints on another machine: ansible-inventory -i FILE --list > inventory.json';
+      'Install Ansible (package ansible-core), or import its output from another host: ansible-inventory -i FILE --list > inventory.json';
     expect(await inventoryOf(root)).toEqual({
       code: 2,
       stdout: '',

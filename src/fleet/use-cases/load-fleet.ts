@@ -122,14 +122,11 @@ const INVENTORY_COMMAND = [
   'ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=True',
   'ansible-inventory',
 ];
-/** The exit code of env(1) where there is no such program. */
-const NOT_FOUND = /^env [^\n]* ended with exit code 127\b/;
-
 function withoutAnsible(error: unknown): never {
-  if (!isAppError(error) || !NOT_FOUND.test(error.message)) throw error;
+  if (!isAppError(error, 'HOST_COMMAND_NOT_FOUND')) throw error;
   const hint =
-    'Install Ansible (package ansible-core), or import what it prints on another machine: ansible-inventory -i FILE --list > inventory.json';
-  throw new AppError(importInvalid('only Ansible can read this inventory, and there is no ansible-inventory on this machine', hint), {
+    'Install Ansible (package ansible-core), or import its output from another host: ansible-inventory -i FILE --list > inventory.json';
+  throw new AppError(importInvalid('only Ansible can read this inventory, and ansible-inventory is not installed on the local host', hint), {
     exitCode: 2,
     cause: error,
   });

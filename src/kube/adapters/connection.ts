@@ -194,7 +194,7 @@ async function withinTime(
       const hint = 'Install it, or check users[].user.exec.command in the kubeconfig';
       throw clusterCredentials(target.cluster.server, `${source}: program not found`, hint, { cause: error });
     }
-    const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'failed';
+    const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'execution failed';
     const hint = exec
       ? 'Run it by hand: it must print an ExecCredential'
       : 'Authenticate again, or check users[].user.auth-provider in the kubeconfig';

@@ -342,7 +342,7 @@ describe('flags of join', () => {
       'an endpoint that is a URL',
       emptyConfig(),
       { ...FOUND, token: TOKEN, 'api-server-endpoint': 'https://a:1' },
-      ['<api-server-endpoint>: "https://a:1" is not HOST:PORT. Remove the scheme: a:1. [CONFIG_INVALID_ENDPOINT]'],
+      ['<api-server-endpoint>: "https://a:1" is not of the form HOST:PORT. Remove the scheme: a:1. [CONFIG_INVALID_ENDPOINT]'],
     ],
     [
       'a pin',

@@ -654,14 +654,14 @@ describe('messages', () => {
       'endpoint with a scheme',
       'cluster',
       'controlPlaneEndpoint: https://api.x',
-      ['f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not HOST or HOST:PORT. Remove the scheme: api.x. [CONFIG_INVALID_ENDPOINT]'],
+      ['f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not of the form HOST or HOST:PORT. Remove the scheme: api.x. [CONFIG_INVALID_ENDPOINT]'],
     ],
     [
       'endpoint',
       'cluster',
       'controlPlaneEndpoint: A',
       [
-        'f.yaml:3:23 controlPlaneEndpoint: "A" is not HOST or HOST:PORT. Use an endpoint such as api.example.com or 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
+        'f.yaml:3:23 controlPlaneEndpoint: "A" is not of the form HOST or HOST:PORT. Use an endpoint such as api.example.com or 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
       ],
     ],
     [
@@ -836,7 +836,7 @@ describe('messages', () => {
       'join',
       'discovery: {bootstrapToken: {token: abcdef.1234567890123456, unsafeSkipCAVerification: true, apiServerEndpoint: a}}',
       [
-        'f.yaml:3:113 discovery.bootstrapToken.apiServerEndpoint: "a" is not HOST:PORT. Use an endpoint such as 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
+        'f.yaml:3:113 discovery.bootstrapToken.apiServerEndpoint: "a" is not of the form HOST:PORT. Use an endpoint such as 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
       ],
     ],
     [
