@@ -59,7 +59,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
     const { code, stdout, stderr } = await run('apply');
     expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not begun.\n']);
-    expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has none in it \(it has .*\[NODE_IP_NOT_FOUND\]$/m);
+    expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has no address in the subnet .*\[NODE_IP_NOT_FOUND\]$/m);
     expect(stderr).toContain('2 hosts were not begun: the other hosts need node1, which failed.');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });

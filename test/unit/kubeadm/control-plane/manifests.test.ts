@@ -212,7 +212,7 @@ describe('patches', () => {
 
   it('that leave a value of another type are refused, with the file and the field', () => {
     expect(() => podOf('kube-scheduler', '', patch('[{op: replace, path: /spec/hostNetwork, value: "yes"}]', 'json'))).toThrow(
-      /^kube-scheduler, with the patches of file\.yaml: spec\.hostNetwork must be true or false, not the text "yes"/,
+      /^kube-scheduler, with the patches of file\.yaml: spec\.hostNetwork must be true or false, not the string "yes"/,
     );
   });
 });

@@ -72,7 +72,7 @@ describe('kubelet-wait-bootstrap', () => {
         {
           code: 'BOOTSTRAP_TIMEOUT',
           message: expect.stringMatching(
-            /after 60s \(\/var\/lib.*does not exist yet\): .* node-csr-1 of kubernetes-admin is pending: it was not approved/,
+            /after 60s \(\/var\/lib.*does not exist yet\): .* node-csr-1 of kubernetes-admin is pending\. /,
           ),
           hint: expect.stringContaining('kubectl certificate approve node-csr-1. Then rerun the command'),
         },

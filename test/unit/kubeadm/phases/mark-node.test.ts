@@ -98,7 +98,7 @@ describe('mark-node, where the API server refuses the credentials (403) after th
     expect(message).toContain('Node w1');
     expect(message).toContain('label pool=a, taint dedicated=gpu:NoSchedule');
     expect(message).toContain('changes of earlier phases are kept');
-    expect(hint).toMatch(/get and patch Nodes.*ConfigMaps.*kubeletadm-system.*run the same command again/);
+    expect(hint).toMatch(/get and patch Nodes.*ConfigMaps.*kubeletadm-system.*rerun/);
 
     await run(ALL);
     const node = await all.get(REF);
