@@ -1,6 +1,7 @@
 import type { Arg } from '../base/arg.ts';
-import { usageError } from '../base/errors.ts';
+import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
+import { unknownCheckName } from '../codec/document-problems.ts';
 import type { ConnectionRequest, HostsRequest } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
@@ -138,13 +139,15 @@ export function fleetRequest(options: CommandOptions): FleetRequest {
 
 /**
  * The checks of `--ignore-preflight-errors`.
- * @throws AppError USAGE (exit code 2) for a name that no check has
+ * @throws AppError CONFIG_UNKNOWN_CHECK (exit code 2) for an unknown check, as in a configuration file
  */
 export function ignoredChecks(options: CommandOptions): readonly string[] {
   const names = flagList(options, 'ignorePreflightErrors');
   for (const name of names) {
     const unknown = unknownCheck(name);
-    if (unknown !== null) throw usageError(`--ignore-preflight-errors: ${unknown.message}`, unknown.hint);
+    if (unknown === null) continue;
+    const message = `--ignore-preflight-errors: ${unknown.message}`;
+    throw new AppError(unknownCheckName({ ...unknown, message }), { exitCode: 2 });
   }
   return names;
 }
@@ -160,7 +163,7 @@ export function kubeadmFlags(options: CommandOptions): Flags {
 
 /**
  * What is declared for a node, besides what kubeadm's documents have.
- * @throws AppError USAGE (exit code 2)
+ * @throws AppError USAGE or CONFIG_UNKNOWN_CHECK (exit code 2)
  */
 export function nodeRequest(options: CommandOptions): NodeRequest {
   return {

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 
 const GROUP = z.object({ hosts: z.array(z.string()).default([]), children: z.array(z.string()).default([]) });
+/** Key of the host variables in Ansible's JSON; all other keys are groups. */
+const META = '_meta';
 const LIST = z
-  .object({ _meta: z.object({ hostvars: z.record(z.string(), z.record(z.string(), z.unknown())).default({}) }) })
+  .object({ [META]: z.object({ hostvars: z.record(z.string(), z.record(z.string(), z.unknown())).default({}) }) })
   .catchall(GROUP);
 
 /** What `ansible-inventory --list` prints. */
@@ -21,8 +23,8 @@ export interface InventoryList {
 export function readInventoryList(text: string): InventoryList | null {
   const read = LIST.safeParse(parseJson(text));
   if (!read.success) return null;
-  const { _meta, ...groups } = read.data;
-  return { groups: new Map(Object.entries(groups)), variables: new Map(Object.entries(_meta.hostvars)) };
+  const { [META]: meta, ...groups } = read.data;
+  return { groups: new Map(Object.entries(groups)), variables: new Map(Object.entries(meta.hostvars)) };
 }
 
 function parseJson(text: string): unknown {

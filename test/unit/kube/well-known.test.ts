@@ -8,7 +8,7 @@ const TABLE = path.join('kube', 'well-known.ts');
 /** Phases of kubeadm that have the names of ConfigMaps. */
 const PHASE_NAMES = new Set([
   "kubeadm/phases/kubelet-start.ts 'kubelet-config'",
-  "kubeadm/phases/remember-node.ts 'kubelet-config'",
+  "kubeadm/phases/save-node-settings.ts 'kubelet-config'",
   "kubeadm/workflows/phase-lists.ts 'kubelet-config'",
 ]);
 
