@@ -3,9 +3,9 @@ import { identityOf, Memo } from '../base/memo.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
-import { withBigIntegers } from './big-integers.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
 import { enclosingPaths } from './enclosing-paths.ts';
+import { withBigIntegers } from './encode.ts';
 import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
 import { isStartupRule, validateKubeletConfiguration } from './validate/validate.ts';
 

@@ -1,4 +1,6 @@
-import type { Problem } from '../base/errors.ts';
+import { AppError, type Position, type Problem } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { identityOf, Memo } from '../base/memo.ts';
 import { type DecodedDocument, decodeTyped } from '../codec/decode-typed.ts';
 import type { SourceDocument } from '../codec/source.ts';
 import { invalidJson } from '../codec/typed-problems.ts';
@@ -45,7 +47,34 @@ export function decodeKubeletConfiguration(document: SourceDocument, options: De
   return { value: decoded.value, fields: new Map(), problems: decoded.problems.map(withoutPosition) };
 }
 
-/** The same, but what it finds in a document of a value has positions, by which further findings can be sorted in. They are not for users. */
+/** A decoded KubeletConfiguration and the positions of its fields. */
+export interface ParsedConfig {
+  readonly value: JsonObject;
+  readonly fields: ReadonlyMap<string, Position>;
+  /** e.g. `ConfigMap kube-system/kubelet-config`, for fields without a position. */
+  readonly source: string;
+}
+
+/**
+ * Decodes a KubeletConfiguration document that must be valid.
+ * @throws AppError with all problems of the document, exit code 2
+ */
+export function readKubeletConfiguration(document: SourceDocument, options: Pick<DecodeOptions, 'minor' | 'catalogue'>): ParsedConfig {
+  return PARSED.get(document, `${options.minor} ${identityOf(options.catalogue)}`, () => {
+    const { value, fields, problems } = decodeKubeletConfiguration(document, options);
+    const errors = problems.filter(({ severity }) => severity !== 'warning');
+    if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+    return { value, fields, source: document.file };
+  });
+}
+
+/** Hosts of a group share its document. */
+const PARSED = new Memo<SourceDocument, ParsedConfig>();
+
+/**
+ * As `decodeKubeletConfiguration`, but problems of a document that was built from a value have positions too, for
+ * sorting them among other findings. Such positions must not be shown to users.
+ */
 export function decodeInOrder(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
   const { catalogue, minor, lenient = false, syntax = 'yaml' } = options;
   return decodeTyped(document, {

@@ -4,39 +4,33 @@ import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
 import { kubeletConfigurationType } from './type.ts';
 
 /** A field unknown to a kubelet. */
-export interface DroppedField {
+export interface UnknownField {
   readonly path: string;
   /** e.g. `unknown to a 1.30 kubelet (added in 1.32)`. */
   readonly why: string;
 }
 
 /**
- * Removes the fields that the kubelet of a minor does not know, because a cluster's configuration may be
- * newer than a node. Fields with an empty value (`{}`, `0s`, empty) are removed without a report.
+ * Lists the fields that the kubelet of a minor does not know, because a cluster's configuration may be newer
+ * than a node. `encodeKubeletConfiguration` omits them. Fields with an empty value (`{}`, `0s`, empty) are not
+ * listed.
  */
-export function dropUnknownFields(
-  config: JsonObject,
-  minor: Minor,
-  catalogue: Catalogue,
-): { readonly config: JsonObject; readonly dropped: readonly DroppedField[] } {
-  const dropped: DroppedField[] = [];
-  const visit = (value: Json, type: TypeNode, path: string): Json => {
-    if (type.kind === 'list' && Array.isArray(value)) return value.map((item: Json) => visit(item, type.items, `${path}[]`));
-    if (type.kind !== 'object' || !isJsonObject(value)) return value;
-    const entries = Object.entries(value).flatMap(([key, item]): [string, Json][] => {
+export function listUnknownFields(config: JsonObject, minor: Minor, catalogue: Catalogue): readonly UnknownField[] {
+  const visit = (value: Json, type: TypeNode, path: string): readonly UnknownField[] => {
+    if (type.kind === 'list' && Array.isArray(value)) return value.flatMap((item: Json) => visit(item, type.items, `${path}[]`));
+    if (type.kind !== 'object' || !isJsonObject(value)) return [];
+    return Object.entries(value).flatMap(([key, item]) => {
       const field = type.fields.get(key);
       const at = path === '' ? key : `${path}.${key}`;
-      if (field) return [[key, visit(item, field.type, at)]];
-      if (!isSilent(item)) dropped.push({ path: at, why: whyUnknown(at, minor, catalogue) });
-      return [];
+      if (field) return visit(item, field.type, at);
+      return isEmpty(item) ? [] : [{ path: at, why: whyUnknown(at, minor, catalogue) }];
     });
-    return Object.fromEntries(entries);
   };
-  return { config: visit(config, kubeletConfigurationType(catalogue, minor), '') as JsonObject, dropped };
+  return visit(config, kubeletConfigurationType(catalogue, minor), '');
 }
 
-function isSilent(value: Json): boolean {
-  if (isJsonObject(value)) return Object.values(value).every(isSilent);
+function isEmpty(value: Json): boolean {
+  if (isJsonObject(value)) return Object.values(value).every(isEmpty);
   return (
     value === null ||
     value === '' ||

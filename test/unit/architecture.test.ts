@@ -53,7 +53,7 @@ describe('the way of a value in docs/architecture.md', () => {
     const names = (init?.rows ?? []).map(({ name }) => name);
     const called = [
       'designFirstNode',
-      'readWritten',
+      'readKubeletConfiguration',
       'layerClusterConfig',
       'designObservedNode',
       'designNode',

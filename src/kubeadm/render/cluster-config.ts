@@ -1,20 +1,11 @@
-import type { Position } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { YamlValue } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { withBigIntegers } from '../../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
+import type { ParsedConfig } from '../../kubelet/decode.ts';
+import { encodeKubeletConfiguration, withBigIntegers } from '../../kubelet/encode.ts';
 import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, leavesOf, mergeConfig, NO_LAYERS } from '../../kubelet/layers.ts';
-
-/** A decoded KubeletConfiguration and the positions of its fields. */
-export interface ParsedConfig {
-  readonly value: JsonObject;
-  readonly fields: ReadonlyMap<string, Position>;
-  /** e.g. `ConfigMap kube-system/kubelet-config`, for fields without a position. */
-  readonly source: string;
-}
 
 /** Position of a field: `init.yaml:12:3`, or the source as a whole. */
 export function placeOf(written: ParsedConfig, path: string): string {
@@ -62,15 +53,8 @@ function withoutEmptyStrings(config: JsonObject, defaults: ReadonlyMap<string, u
  * written, although Go would omit it, so that the user's value is kept.
  */
 export function encodeClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): YamlValue {
-  const encoded = encodeKubeletConfiguration(layered.config, { minor, catalogue });
-  return withBigIntegers(keepRotationOff(layered.config, encoded), { minor, catalogue });
-}
-
-/**
- * Go omits a false that is not behind a pointer; kubeadm then treats the field as unset and enables rotation.
- */
-export function keepRotationOff(written: JsonObject, encoded: JsonObject): JsonObject {
-  return written.rotateCertificates === false ? { ...encoded, rotateCertificates: false } : encoded;
+  const encoded = encodeKubeletConfiguration(layered.config, { minor, catalogue, keepsRotationOff: true });
+  return withBigIntegers(encoded, { minor, catalogue });
 }
 
 /** Warnings about the configuration for all nodes. */

@@ -5,14 +5,15 @@ import { KUBELET_PATCH_SCHEMA } from '../../codec/patch-schema.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import type { ParsedConfig } from '../../kubelet/decode.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import type { RuntimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
 import { setAt } from '../../kubelet/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, leavesOf, mergeConfig, type Origin } from '../../kubelet/layers.ts';
 import { applyPatchFile, type KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
-import { dropUnknownFields } from '../../kubelet/unknown-fields.ts';
-import { keepRotationOff, type ParsedConfig, placeOf } from './cluster-config.ts';
+import { listUnknownFields } from '../../kubelet/unknown-fields.ts';
+import { placeOf } from './cluster-config.ts';
 
 const RESOLVED_FILE = '/run/systemd/resolve/resolv.conf';
 const DEFAULT_RESOLV_CONF = '/etc/resolv.conf';
@@ -81,8 +82,7 @@ function layer(input: NodeConfigInput): NodeConfig {
   const withHost = detected.settings.reduce(setField('host'), input.cluster);
   const withOverlays = input.overlays.reduce(addOverlay, withHost);
   const withDeclared = input.declared.reduce(setField('node'), withOverlays);
-  const known = dropUnknownFields(withDeclared.config, minor, catalogue);
-  const encoded = keepRotationOff(known.config, encodeKubeletConfiguration(known.config, { minor, catalogue }));
+  const encoded = encodeKubeletConfiguration(withDeclared.config, { minor, catalogue, keepsRotationOff: true });
   const withDefaults = addLayer(withDeclared, encoded, () => ({
     layer: 'kubelet default',
     source: 'unset: kubelet default',
@@ -90,10 +90,10 @@ function layer(input: NodeConfigInput): NodeConfig {
   const withPatches = input.patches.reduce(addPatch, withDefaults);
   const withInstance = input.instanceConfig ? addInstanceConfig(withPatches, input) : withPatches;
   const layered = input.settings.reduce(setField('set'), withInstance);
-  const dropped = known.dropped.map(
+  const omitted = listUnknownFields(withDeclared.config, minor, catalogue).map(
     ({ path, why }): Warning => ({ code: 'KUBELET_FIELD_UNKNOWN', field: path, message: `${path} is omitted on this node: ${why}` }),
   );
-  return { layered, warnings: [...detected.warnings, ...dropped] };
+  return { layered, warnings: [...detected.warnings, ...omitted] };
 }
 
 function setField(layer: Origin['layer']): (current: LayeredConfig, setting: FieldSetting) => LayeredConfig {

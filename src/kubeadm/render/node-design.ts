@@ -5,8 +5,8 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
-import { withBigIntegers } from '../../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { renderEncodedConfiguration } from '../../kubelet/encode.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { buildKubeletFlags, isSocketFlag } from '../../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
@@ -93,18 +93,12 @@ export function designNode(input: NodeDesignInput): NodeDesign {
 const ORIGINS = new Memo<LayeredConfig, Readonly<Record<string, string>>>();
 
 function renderConfigYaml(input: NodeDesignInput, config: JsonObject): DesiredFile {
-  const key = `${input.minor} ${identityOf(input.catalogue)} ${identityOf(input.templates)}`;
-  return CONFIGS.get(config, key, () => renderConfig(input, config));
+  const key = `${input.minor} ${identityOf(input.catalogue)}`;
+  return CONFIGS.get(config, key, () => desired(CONFIG_YAML, renderEncodedConfiguration(config, input)));
 }
 
 /** Hosts with the same configuration share the file. */
 const CONFIGS = new Memo<JsonObject, DesiredFile>();
-
-function renderConfig(input: NodeDesignInput, config: JsonObject): DesiredFile {
-  const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const content = String(renderTemplate(input.templates, CONFIG_YAML, { config: sorted }));
-  return desired(CONFIG_YAML, content);
-}
 
 function renderInstanceConfig({ templates, criSocket }: NodeDesignInput): DesiredFile {
   return desired(INSTANCE_CONFIG, String(renderTemplate(templates, INSTANCE_CONFIG, { criSocket })));

@@ -11,7 +11,7 @@ export type Templates = ReadonlyMap<string, string>;
 /**
  * Renders one file. Handlebars only prints: every value passes an encoder for the target syntax, and each
  * encoder throws on a missing value (Handlebars' own `strict` does not cover `#each` and helper arguments).
- * @param path on the host, e.g. `/var/lib/kubelet/config.yaml`
+ * @param path on the host, e.g. `/var/lib/kubelet/instance-config.yaml`
  * @returns a string, or SensitiveText when the context contained a Secret
  */
 export function renderTemplate(templates: Templates, path: string, context: Readonly<Record<string, unknown>>): string | SensitiveText {
@@ -36,13 +36,11 @@ function compiled(source: string): Handlebars.TemplateDelegate {
   return made;
 }
 
-const KNOWN_HELPERS = { yaml: true, yamlEntry: true, goQuote: true, flagsEnv: true, unitWord: true };
+const KNOWN_HELPERS = { yaml: true, goQuote: true, flagsEnv: true, unitWord: true };
 
 function encoders(secrets: Secret[]): Record<string, Handlebars.HelperDelegate> {
   return {
     yaml: (value: unknown) => encodeYaml(hideSecrets(value, secrets) as never).replace(/\n$/, ''),
-    yamlEntry: (key: unknown, value: unknown) =>
-      encodeYaml({ [requireText(key, 'yamlEntry')]: hideSecrets(value, secrets) } as never).replace(/\n$/, ''),
     goQuote: (value: unknown) => quoteGo(requireText(value, 'goQuote')),
     flagsEnv: (flags: unknown) => renderFlagsEnv(requireList(flags, 'flagsEnv') as readonly Arg[]).replace(/\n$/, ''),
     unitWord: (value: unknown) => encodeUnitWord(requireText(value, 'unitWord')),

@@ -4,14 +4,14 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM, KUBEADM_CONFIG_NAME } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
-import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
+import { decodeKubeletConfiguration, type ParsedConfig } from '../../kubelet/decode.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { applyClusterDefaults } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubelet-config-map.ts';
-import { adviseClusterConfig, layerClusterConfig, type ParsedConfig } from '../render/cluster-config.ts';
+import { adviseClusterConfig, layerClusterConfig } from '../render/cluster-config.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 
 /** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */

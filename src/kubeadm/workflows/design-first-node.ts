@@ -3,6 +3,7 @@ import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { readKubeletConfiguration } from '../../kubelet/decode.ts';
 import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
@@ -13,7 +14,6 @@ import { type DesignedNode, designObservedNode } from './design-observed-node.ts
 import { editedClusterConfig } from './init-settings.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
-import { readWritten } from './read-kubelet-document.ts';
 
 export interface FirstNodeOptions extends NodeOptions {
   /** The KubeletConfiguration for all nodes, when the user gave one. */
@@ -51,7 +51,7 @@ export async function designFirstNode(
     dnsDomain: cluster.networking.dnsDomain,
     certificatesDir: cluster.certificatesDir,
   };
-  const written = options.kubelet === null ? null : readWritten(options.kubelet, minor, options.catalogue);
+  const written = options.kubelet === null ? null : readKubeletConfiguration(options.kubelet, { minor, catalogue: options.catalogue });
   const baseline = written ?? (await editedClusterConfig({ ...context, cluster: running }, options, controlPlaneMinor));
   const layered = layerClusterConfig(defaults, baseline);
   // The kubelet on the host gets a warning of its own.

@@ -5,6 +5,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
 import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
+import { readKubeletConfiguration } from '../../kubelet/decode.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { parseSetting } from '../../kubelet/setting.ts';
 import type { Finding } from '../preflight/check.ts';
@@ -12,7 +13,6 @@ import { designNode, type NodeDesign } from '../render/node-design.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
 import type { ObservedNode } from './observe-node.ts';
-import { readWritten } from './read-kubelet-document.ts';
 import { catalogueMinor, versionWarnings } from './version-warnings.ts';
 
 export interface DesignOptions extends PreflightInput {
@@ -45,7 +45,7 @@ export async function designObservedNode(
   const { catalogue } = options;
   const { facts, registration } = node;
   const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
-  const overlays = options.overlays.map((document) => readWritten(document, minor, catalogue));
+  const overlays = options.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue }));
   const kubelet = { minor, assumed: node.kubeletMinor === null, catalogue };
   const flagWarnings = checkExtraArgs(registration, kubelet);
   const design = designNode({

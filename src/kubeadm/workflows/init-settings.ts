@@ -2,15 +2,14 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { type ParsedConfig, readKubeletConfiguration } from '../../kubelet/decode.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { mergeClusterConfiguration } from '../config/merge-cluster.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { isGenerated, KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubelet-config-map.ts';
-import type { ParsedConfig } from '../render/cluster-config.ts';
 import type { readClusterConfiguration } from './cluster-baseline.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 import type { ObservedNode } from './observe-node.ts';
-import { readWritten } from './read-kubelet-document.ts';
 
 /** What the API server says counts; then what the user wrote; then the kubelet on the host. */
 export async function controlPlaneVersion(
@@ -37,7 +36,7 @@ export async function editedClusterConfig(
   const name = kubeletConfigMapName(minor);
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });
   if (found === null || isGenerated(found)) return null;
-  return readWritten(readConfigMapDocument(found, KUBELET_CONFIG_KEY), Math.min(minor, NEWEST_MINOR), catalogue);
+  return readKubeletConfiguration(readConfigMapDocument(found, KUBELET_CONFIG_KEY), { minor: Math.min(minor, NEWEST_MINOR), catalogue });
 }
 
 /** Of a cluster that is not there. */

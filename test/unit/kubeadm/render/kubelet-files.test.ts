@@ -2,8 +2,11 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseSource, type SourceNode, sourceToExactJson } from '../../../../src/codec/source.ts';
 import { renderTemplate, type Templates } from '../../../../src/kubeadm/render/template.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { renderEncodedConfiguration } from '../../../../src/kubelet/encode.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
+const catalogue = await loadCatalogue();
 let templates: Templates;
 
 beforeAll(async () => {
@@ -11,8 +14,8 @@ beforeAll(async () => {
 });
 
 /** As kubelet and kubeadm read the file. */
-function read(path: string, context: Parameters<typeof renderTemplate>[2]): unknown {
-  const { documents, problems } = parseSource(String(renderTemplate(templates, path, context)), path);
+function read(content: string): unknown {
+  const { documents, problems } = parseSource(content, 'f.yaml');
   expect(problems).toEqual([]);
   expect(documents).toHaveLength(1);
   return sourceToExactJson(documents[0]?.root as SourceNode);
@@ -31,7 +34,7 @@ describe('rendered files of a kubelet', () => {
     const config = fc.dictionary(text, value, { minKeys: 1 }).map((json) => JSON.parse(JSON.stringify(json)) as Record<string, string>);
     fc.assert(
       fc.property(config, (desired) => {
-        expect(read('/var/lib/kubelet/config.yaml', { config: desired })).toEqual(desired);
+        expect(read(renderEncodedConfiguration(desired, { minor: 36, catalogue }))).toEqual(desired);
       }),
     );
   });
@@ -39,7 +42,9 @@ describe('rendered files of a kubelet', () => {
   it('instance-config.yaml reads back as the CRI socket', () => {
     fc.assert(
       fc.property(text, (criSocket) => {
-        expect(read('/var/lib/kubelet/instance-config.yaml', { criSocket })).toEqual({ containerRuntimeEndpoint: criSocket });
+        expect(read(String(renderTemplate(templates, '/var/lib/kubelet/instance-config.yaml', { criSocket })))).toEqual({
+          containerRuntimeEndpoint: criSocket,
+        });
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { withBigIntegers } from '../../../src/kubelet/big-integers.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { withBigIntegers } from '../../../src/kubelet/encode.ts';
 
 const catalogue = await loadCatalogue();
 
