@@ -9,6 +9,7 @@ import { workflowMember } from '../src/fleet/workflow-member.ts';
 import { queryKey } from '../src/host/facts/query.ts';
 import type { Host } from '../src/host/host.ts';
 import { foldPlans } from '../src/host/plan/fold.ts';
+import { planWorkflow } from '../src/host/run-workflow.ts';
 import { readClusterBaseline } from '../src/kubeadm/workflows/cluster-baseline.ts';
 import { joinWorkflow } from '../src/kubeadm/workflows/join.ts';
 import { loadCatalogue } from '../src/kubelet/catalogue.ts';
@@ -121,17 +122,16 @@ const run = async (count: number, connect: (name: string) => () => Promise<Host>
   if (problems.length > 0) throw new Error(JSON.stringify(problems));
   const hosts = fleet.hosts.slice(0, count);
   const resolvedMs = lap(started);
-  const members = hosts.map(({ name, nodeRegistration, declared, overlays }) =>
-    workflowMember({
+  const members = hosts.map(({ name, nodeRegistration, declared, overlays }) => {
+    const options = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
+    return workflowMember({
       name,
-      workflow: joinWorkflow,
-      options: { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) },
-      run: { dryRun: true, skipPhases: [] },
+      planHost: (context) => planWorkflow(joinWorkflow, context, options, { dryRun: true, skipPhases: [] }),
       connect: connect(name),
       cluster: offline,
       clock: systemClock,
-    }),
-  );
+    });
+  });
   const { outcomes } = await runFleet(members, rules, ports);
   const bad = outcomes.find(({ status }) => status !== 'pending');
   if (bad !== undefined) throw new Error(`${bad.host} ${bad.status}: ${bad.error?.message}`);

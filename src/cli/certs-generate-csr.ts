@@ -1,5 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import { KUBERNETES_DIR } from '../kube/well-known.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
@@ -25,16 +26,16 @@ export async function runCertsGenerateCsr(services: Services, request: GenerateC
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
   const { certificatesDir, plan } = request;
+  const options = {
+    issuer: await services.certificateIssuer(),
+    init: config.init ?? {},
+    cluster: { ...config.cluster, ...(certificatesDir === undefined ? {} : { certificatesDir }) },
+    kubernetesDir: request.kubeconfigDir ?? KUBERNETES_DIR,
+  };
   return runOnHosts(services, {
-    workflow: generateCsrWorkflow,
     targets: await readHostTargets(services, request.hosts),
     cluster: null,
-    workflowOptions: {
-      issuer: await services.certificateIssuer(),
-      init: config.init ?? {},
-      cluster: { ...config.cluster, ...(certificatesDir === undefined ? {} : { certificatesDir }) },
-      kubernetesDir: request.kubeconfigDir ?? KUBERNETES_DIR,
-    },
+    planHost: (context, run) => planWorkflow(generateCsrWorkflow, context, options, run),
     plan,
     writing: null,
     reporter: services.reporter({ verbosity: plan.verbosity, format: 'text' }),

@@ -1,6 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import { openPkiSettings, type PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import { renewCertsWorkflow } from '../kubeadm/workflows/renew-certs.ts';
 import { runOnHosts } from './run-on-hosts.ts';
@@ -23,12 +24,12 @@ export async function runCertsRenewControlPlane(services: Services, request: Ren
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const { settings, warnings, cluster, clusterOf } = await openPkiSettings(services, request, reporter);
   try {
+    const options = { ...settings, withinMs, issuer: await services.certificateIssuer() };
     return await runOnHosts(services, {
-      workflow: renewCertsWorkflow(names),
       targets: await readHostTargets(services, request.hosts),
       cluster,
       clusterOf,
-      workflowOptions: { ...settings, withinMs, issuer: await services.certificateIssuer() },
+      planHost: (context, run) => planWorkflow(renewCertsWorkflow(names), context, options, run),
       plan,
       writing: request.writing,
       reporter,

@@ -2,6 +2,7 @@ import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Secret } from '../base/text/secret.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import { type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import { renewKubeletWorkflow } from '../kubeadm/workflows/renew-kubelet.ts';
 import { runOnHosts } from './run-on-hosts.ts';
@@ -35,21 +36,21 @@ export async function runCertsRenew(services: Services, request: RenewKubeletReq
   const opened =
     token !== null && !named ? null : await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
   try {
+    const options = {
+      templates: await services.templates(),
+      token,
+      newToken: () => services.newToken(),
+      apiServer: opened?.apiServer ?? null,
+      force: request.force,
+      trust: opened === null ? null : trustOf(services, opened),
+      nodeName,
+      tlsBootstrapMs: request.timeoutMs,
+      kubeletHealthCheckMs: 240_000,
+    };
     return await runOnHosts(services, {
-      workflow: renewKubeletWorkflow,
       targets,
       cluster: opened?.cluster ?? null,
-      workflowOptions: {
-        templates: await services.templates(),
-        token,
-        newToken: () => services.newToken(),
-        apiServer: opened?.apiServer ?? null,
-        force: request.force,
-        trust: opened === null ? null : trustOf(services, opened),
-        nodeName,
-        tlsBootstrapMs: request.timeoutMs,
-        kubeletHealthCheckMs: 240_000,
-      },
+      planHost: (context, run) => planWorkflow(renewKubeletWorkflow, context, options, run),
       plan,
       writing: request.writing,
       reporter,

@@ -5,7 +5,7 @@ import { enableWorkflow } from '../dynamic/workflows/enable-config.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import { type ConnectionRequest, commandLimit, readSshOptions } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
-import type { Workflow } from '../host/run-workflow.ts';
+import { type PlanOnHost, planWorkflow } from '../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import { type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
@@ -48,9 +48,8 @@ export interface DynamicEnableRequest extends DynamicDisableRequest {
 /** `dynamic enable HOST...`. */
 export async function runDynamicEnable(services: Services, request: DynamicEnableRequest): Promise<ExitCode> {
   const { backend, agentOptions, agentAddress, nativeDirectory, node } = request;
-  return runOn(services, request, async ({ common }) => ({
-    workflow: enableWorkflow,
-    workflowOptions: {
+  return runOn(services, request, async ({ common }) => {
+    const options = {
       ...common,
       namespace: request.namespace ?? AGENT_NAMESPACE,
       backend,
@@ -62,17 +61,18 @@ export async function runDynamicEnable(services: Services, request: DynamicEnabl
       agentOptions,
       agentAddress,
       nativeDirectory,
-    },
-  }));
+    };
+    return (context, run) => planWorkflow(enableWorkflow, context, options, run);
+  });
 }
 
 /** `dynamic disable HOST...`. */
 export async function runDynamicDisable(services: Services, request: DynamicDisableRequest): Promise<ExitCode> {
   const { namespace, programDirectory } = request;
-  return runOn(services, request, async ({ common }) => ({
-    workflow: disableWorkflow,
-    workflowOptions: { ...common, namespace, programDirectory },
-  }));
+  return runOn(services, request, async ({ common }) => {
+    const options = { ...common, namespace, programDirectory };
+    return (context, run) => planWorkflow(disableWorkflow, context, options, run);
+  });
 }
 
 interface Given {
@@ -81,10 +81,10 @@ interface Given {
 }
 
 /** Runs a workflow on the hosts that are named, with the cluster they are nodes of. */
-async function runOn<O, I>(
+async function runOn(
   services: Services,
   { addresses, nodeName, cluster: named, connection, plan, writing }: DynamicDisableRequest,
-  what: (given: Given) => Promise<{ readonly workflow: Workflow<O, I>; readonly workflowOptions: O }>,
+  plannerOf: (given: Given) => Promise<PlanOnHost>,
 ): Promise<ExitCode> {
   const targets = await readTargets(services, addresses, connection);
   const catalogue = await loadCatalogue();
@@ -94,7 +94,7 @@ async function runOn<O, I>(
   try {
     const common = { catalogue, nodeName, trust: trustOf(services, opened) };
     return await runOnHosts(services, {
-      ...(await what({ common })),
+      planHost: await plannerOf({ common }),
       targets,
       cluster,
       plan,

@@ -5,6 +5,7 @@ import { planGarbage } from '../dynamic/workflows/collect-garbage.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { applyClusterChange } from '../host/apply.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
@@ -55,11 +56,11 @@ export async function runDynamicGc(services: Services, request: DynamicGcRequest
 
 async function collectOnHosts(services: Services, request: DynamicGcRequest, hosts: HostsRequest): Promise<ExitCode> {
   const { plan, writing, olderThan, checkpointDirectory } = request;
+  const options = { catalogue: await loadCatalogue(), directory: checkpointDirectory, olderThanSeconds: olderThan.seconds };
   return runOnHosts(services, {
-    workflow: collectWorkflow,
     targets: await readHostTargets(services, hosts),
     cluster: null,
-    workflowOptions: { catalogue: await loadCatalogue(), directory: checkpointDirectory, olderThanSeconds: olderThan.seconds },
+    planHost: (context, run) => planWorkflow(collectWorkflow, context, options, run),
     plan,
     writing,
     reporter: services.reporter({ verbosity: plan.verbosity, format: 'text' }),

@@ -9,6 +9,7 @@ import { repairWorkflow } from '../dynamic/workflows/repair-config.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import { type ConnectionRequest, readHostTarget } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
 import { isKubeconfigGiven, type KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { loadCatalogue } from '../kubelet/catalogue.ts';
@@ -71,11 +72,11 @@ async function repair(services: Services, target: HostTarget, request: DynamicIn
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const cluster = isKubeconfigGiven(request.cluster) ? clusterOnUse(services, request.cluster, { writes: reporter }) : null;
   try {
+    const options = { catalogue: await loadCatalogue(), directory };
     return await runOnHosts(services, {
-      workflow: repairWorkflow,
       targets: [target],
       cluster: (await cluster?.open()) ?? null,
-      workflowOptions: { catalogue: await loadCatalogue(), directory },
+      planHost: (context, run) => planWorkflow(repairWorkflow, context, options, run),
       plan,
       writing,
       reporter,

@@ -1,22 +1,16 @@
-import { AppError, type ExitCode } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
+import { AppError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import { isThisMachine } from '../fleet/host-target.ts';
-import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
+import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
-import type { Warning } from '../host/plan/change.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { countMissingTokens } from '../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../kubeadm/config/load.ts';
 import { caDirectoriesHere, connectOver, proxyEnvironment, releaseOf, routeHere } from '../kubeadm/use-cases/control-plane-inputs.ts';
-import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from '../kubeadm/use-cases/init-phases.ts';
+import { isLeftOut, phaseSelection } from '../kubeadm/use-cases/init-phases.ts';
 import type { ReadNodeOptions } from '../kubeadm/use-cases/node-options.ts';
+import { type OpenedCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
-import { printJoinCommands } from './print-join-commands.ts';
-import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
@@ -33,53 +27,40 @@ export interface ControlPlaneRequest {
   readonly forceUpload: boolean;
 }
 
-export interface InitControlPlaneRun {
+export interface ControlPlaneInput {
   readonly config: LoadedConfig;
   readonly request: ControlPlaneRequest;
   readonly node: ReadNodeOptions;
-  readonly reporter: Reporter;
-  readonly warnings: readonly Warning[];
-  /** Of `--kubeconfig`, for a phase alone. */
-  readonly given: Cluster | null;
-  readonly trust: NodeTrust | null;
+  readonly targets: readonly HostTarget[];
+  /** Phases left out by name, on the command line or in the file. */
+  readonly skipped: readonly string[];
+  /** The cluster of `--kubeconfig`, for a phase alone. */
+  readonly opened: OpenedCluster;
+  /** Receives each connection to the new API server, which the caller closes. */
+  readonly onAccess: (access: ApiAccess) => void;
 }
 
-/** `init` and `init phase NAME...` where no API server is given: it makes one. */
-export async function runInitControlPlane(services: Services, run: InitControlPlaneRun): Promise<ExitCode> {
-  const { config, request, node, reporter, given, trust } = run;
-  const { onlyPhase, plan } = request;
+/** The workflow of `init` and `init phase NAME...` without an API server, and the options that only it has. */
+export async function controlPlaneRun(services: Services, input: ControlPlaneInput) {
+  const { config, request, node, targets, skipped, opened } = input;
+  const given = opened.cluster;
   const init = config.init ?? {};
-  const targets = await readHostTargets(services, request.hosts);
   if (targets.length > 1) throw oneHost(targets);
-  const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   let certificateKey: Secret | null = null;
-  const accesses: ApiAccess[] = [];
-  const count = countMissingTokens(init);
-  const skipped = [...plan.skipPhases, ...(init.skipPhases ?? [])];
-  const selects = phaseSelection(skipped, onlyPhase);
-  const workflowOptions: InitControlPlaneOptions = {
-    ...node,
-    cluster: config.cluster ?? {},
-    kubelet: config.kubelet ?? null,
+  const options = {
     kubeProxy: config.kubeProxy ?? null,
     localAPIEndpoint: init.localAPIEndpoint ?? {},
     timeouts: init.timeouts ?? {},
     proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
-    selects,
+    selects: phaseSelection(skipped, request.onlyPhase),
     skips: isLeftOut(skipped),
     routeHere: node.staged ? await routeHere(services) : {},
     caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
     connect: connectOver(services),
     given,
-    trust,
+    trust: given === null ? null : trustOf(services, opened),
     releaseOf: (label, ci) => releaseOf(services, label, ci),
-    forceUpload: request.forceUpload,
-    bootstrapTokens: init.bootstrapTokens ?? [],
-    freshTokens: node.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-    makesTokens: selects('bootstrap-token'),
-    withholdToken: request.skipTokenPrint,
-    showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
     uploadCerts: request.uploadCerts,
     certificateKey: init.certificateKey ?? null,
     certsToken: node.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
@@ -87,28 +68,9 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
       certificateKey = key;
     },
     withholdCertificateKey: request.skipCertificateKeyPrint,
-    opened: (access) => accesses.push(access),
-  };
-  try {
-    const code = await runOnHosts(services, {
-      workflow: initControlPlaneWorkflow,
-      targets,
-      cluster: given,
-      workflowOptions,
-      plan,
-      writing: request.writing,
-      reporter,
-      warnings: run.warnings,
-      dryRun: node.dryRun,
-      skipPhases: init.skipPhases ?? [],
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
-    });
-    printJoinCommands(services, joinCommands, plan);
-    if (joinCommands.size === 0) printCertificateKey(services, request, certificateKey);
-    return code;
-  } finally {
-    for (const access of accesses) await access.close();
-  }
+    opened: input.onAccess,
+  } satisfies Partial<InitControlPlaneOptions>;
+  return { workflow: initControlPlaneWorkflow, options, printCertificateKey: () => printCertificateKey(services, request, certificateKey) };
 }
 
 /** Of the phase upload-certs alone: with a join command the key is in that. */

@@ -1,15 +1,17 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { readHostTargets } from '../fleet/use-cases/host-access.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import { countMissingTokens } from '../kubeadm/config/defaults.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../kubeadm/config/flags.ts';
 import { freshTokens, phaseSelection, placeholderTokens } from '../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../kubeadm/use-cases/node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../kubeadm/use-cases/open-cluster.ts';
+import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
 import { type InitOptions, initWorkflow } from '../kubeadm/workflows/init.ts';
-import type { ControlPlaneRequest } from './init-control-plane.ts';
+import type { ControlPlaneRequest, controlPlaneRun } from './init-control-plane.ts';
 import { printJoinCommands } from './print-join-commands.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
@@ -27,15 +29,13 @@ export interface InitRequest extends ControlPlaneRequest {
 /** `init` and `init phase NAME...`. Bootstraps a control plane; with `--kubeconfig` a first node of that existing cluster. */
 export async function runInit(services: Services, request: InitRequest): Promise<ExitCode> {
   const { onlyPhase, plan } = request;
-  const config = mergeInitFlags(
-    await loadConfigFile(services, request.config, [
-      'InitConfiguration',
-      'ClusterConfiguration',
-      'KubeletConfiguration',
-      'KubeProxyConfiguration',
-    ]),
-    request.flags,
-  );
+  const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, [
+    'InitConfiguration',
+    'ClusterConfiguration',
+    'KubeletConfiguration',
+    'KubeProxyConfiguration',
+  ]);
+  const config = mergeInitFlags(loaded, request.flags);
   const warnings = requireValid(config);
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const node = await readNodeOptions(services, {
@@ -54,43 +54,36 @@ export async function runInit(services: Services, request: InitRequest): Promise
   const opened = isGiven
     ? await openCluster(services, request.cluster, { dryRun, staged, writes: reporter })
     : { cluster: null, apiServer: null, warnings: [] };
+  const joinCommands = new Map<string, 'worker' | 'control-plane'>();
+  const accesses: ApiAccess[] = [];
+  const init = config.init ?? {};
+  const skipped = [...plan.skipPhases, ...(init.skipPhases ?? [])];
   try {
-    if (makes) {
-      const { runInitControlPlane } = await import('./init-control-plane.ts');
-      const given = opened.cluster;
-      const all = [...warnings, ...opened.warnings];
-      return await runInitControlPlane(services, {
-        config,
-        request,
-        node: { ...node, skipPreflight },
-        reporter,
-        warnings: all,
-        given,
-        trust: given === null ? null : trustOf(services, opened),
-      });
-    }
-    const init = config.init ?? {};
-    const joinCommands = new Map<string, 'worker' | 'control-plane'>();
+    const targets = await readHostTargets(services, request.hosts);
     const count = countMissingTokens(init);
-    const workflowOptions: InitOptions = {
+    const common = {
       ...node,
       skipPreflight,
       cluster: config.cluster ?? {},
-      kubelet: config.kubelet ?? null,
+      kubelet,
       bootstrapTokens: init.bootstrapTokens ?? [],
       freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-      makesTokens: phaseSelection([...plan.skipPhases, ...(init.skipPhases ?? [])], onlyPhase)('bootstrap-token'),
+      makesTokens: phaseSelection(skipped, onlyPhase)('bootstrap-token'),
       withholdToken: request.skipTokenPrint,
       showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
-      apiServer: opened.apiServer,
       forceUpload: request.forceUpload,
-      tlsBootstrapMs: durationMs(init.timeouts?.tlsBootstrap, 300_000),
-    };
+    } satisfies Partial<InitOptions>;
+    const made = makes
+      ? await newControlPlane(services, { config, request, node, targets, skipped, opened, onAccess: (one) => accesses.push(one) })
+      : null;
+    const tlsBootstrapMs = durationMs(init.timeouts?.tlsBootstrap, 300_000);
     const code = await runOnHosts(services, {
-      workflow: initWorkflow,
-      targets: await readHostTargets(services, request.hosts),
+      planHost: (context, run) =>
+        made === null
+          ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, run)
+          : planWorkflow(made.workflow, context, { ...common, ...made.options }, run),
+      targets,
       cluster: opened.cluster,
-      workflowOptions,
       plan,
       writing: request.writing,
       reporter,
@@ -100,10 +93,18 @@ export async function runInit(services: Services, request: InitRequest): Promise
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
     printJoinCommands(services, joinCommands, plan);
+    if (joinCommands.size === 0) made?.printCertificateKey();
     return code;
   } finally {
+    for (const access of accesses) await access.close();
     await opened.cluster?.close();
   }
+}
+
+/** Loads the code of new control planes only where it is needed. */
+async function newControlPlane(...args: Parameters<typeof controlPlaneRun>): ReturnType<typeof controlPlaneRun> {
+  const { controlPlaneRun } = await import('./init-control-plane.ts');
+  return controlPlaneRun(...args);
 }
 
 /** As in kubeadm, only the flag selects an existing cluster: the variable often names one that has nothing to do with the new node. */

@@ -1,5 +1,6 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import { isThisMachine } from '../fleet/host-target.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import type { JoinConfiguration } from '../kubeadm/config/model.ts';
 import { caDirectoriesHere, connectOver, proxyEnvironment, routeHere } from '../kubeadm/use-cases/control-plane-inputs.ts';
 import { phaseSelection } from '../kubeadm/use-cases/init-phases.ts';
@@ -10,7 +11,7 @@ import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../kubea
 import { type HostsRun, runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 
-export interface JoinControlPlaneRun extends Omit<HostsRun<never, never>, 'workflow' | 'workflowOptions' | 'onlyPhase'> {
+export interface JoinControlPlaneRun extends Omit<HostsRun, 'planHost' | 'onlyPhase'> {
   readonly onlyPhase: string | undefined;
   readonly node: ReadNodeOptions;
   readonly workflowOptions: JoinOptions;
@@ -49,8 +50,7 @@ export async function runJoinControlPlane(services: Services, run: JoinControlPl
       targets,
       plan,
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
-      workflow: joinControlPlaneWorkflow,
-      workflowOptions,
+      planHost: (context, hostRun) => planWorkflow(joinControlPlaneWorkflow, context, workflowOptions, hostRun),
     });
   } finally {
     for (const access of accesses) await access.close();

@@ -6,6 +6,7 @@ import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-acce
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { Host } from '../host/host.ts';
 import type { Warning } from '../host/plan/change.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../kubeadm/config/defaults.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
@@ -97,7 +98,12 @@ export async function runJoin(services: Services, request: JoinRequest): Promise
     ...(onlyPhase === undefined ? {} : { onlyPhase }),
   };
   try {
-    if (document.controlPlane === undefined) return await runOnHosts(services, { ...run, workflow: joinWorkflow, workflowOptions });
+    if (document.controlPlane === undefined) {
+      return await runOnHosts(services, {
+        ...run,
+        planHost: (context, hostRun) => planWorkflow(joinWorkflow, context, workflowOptions, hostRun),
+      });
+    }
     const { runJoinControlPlane } = await import('./join-control-plane.ts');
     return await runJoinControlPlane(services, { ...run, node, workflowOptions, document, onlyPhase });
   } finally {

@@ -3,13 +3,14 @@ import type { Reporter } from '../base/reporter.ts';
 import type { HostTarget } from '../fleet/host-target.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../kubeadm/config/flags.ts';
 import { connectOver } from '../kubeadm/use-cases/control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
 import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import { resetWorkflow } from '../kubeadm/workflows/reset.ts';
+import { type ResetOptions, resetWorkflow } from '../kubeadm/workflows/reset.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -58,20 +59,20 @@ export async function runReset(services: Services, request: ResetRequest): Promi
   const opened = await openForDeletion(services, { deletion: request.deleteNode, targets, reporter });
   const accesses: ApiAccess[] = [];
   try {
+    const options: ResetOptions = {
+      reset,
+      ignorePreflightErrors: request.ignorePreflightErrors,
+      skipPreflight: [...plan.skipPhases, ...skipPhases].includes('preflight'),
+      dryRun,
+      connect: connectOver(services),
+      connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+      opened: (access) => accesses.push(access),
+      ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
+    };
     return await runOnHosts(services, {
-      workflow: resetWorkflow,
       targets,
       cluster: opened?.cluster ?? null,
-      workflowOptions: {
-        reset,
-        ignorePreflightErrors: request.ignorePreflightErrors,
-        skipPreflight: [...plan.skipPhases, ...skipPhases].includes('preflight'),
-        dryRun,
-        connect: connectOver(services),
-        connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
-        opened: (access) => accesses.push(access),
-        ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
-      },
+      planHost: (context, run) => planWorkflow(resetWorkflow, context, options, run),
       plan,
       writing: request.writing,
       reporter,

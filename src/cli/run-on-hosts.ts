@@ -14,7 +14,7 @@ import type { Services } from './services.ts';
 import { type PlanRequest, renderPlan } from './show-plan.ts';
 
 /** A run of one command over hosts, and what is printed of it. */
-export interface HostsRun<Options, Input> extends HostsWorkflow<Options, Input> {
+export interface HostsRun extends HostsWorkflow {
   readonly plan: PlanRequest;
   readonly reporter: Reporter;
   readonly warnings: readonly Warning[];
@@ -24,7 +24,7 @@ export interface HostsRun<Options, Input> extends HostsWorkflow<Options, Input> 
  * Runs a workflow on the hosts, prints the plan (dry run) or what became of them, and gives the exit code. With several hosts what each says stays together, and
  * phases that have nothing to do are shown with `-v`.
  */
-export async function runOnHosts<Options, Input>(services: Services, run: HostsRun<Options, Input>): Promise<ExitCode> {
+export async function runOnHosts(services: Services, run: HostsRun): Promise<ExitCode> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const several = run.targets.length > 1;
   const blocks = hostBlocks(run.reporter, { applies: !run.dryRun });
@@ -63,7 +63,7 @@ interface InterruptionWatch extends Omit<InterruptionLog, 'lines'> {
 /** A first interruption is reported for several hosts: with one, the host itself does it. A second one reports the state of each host. */
 function watchInterruption(
   services: Services,
-  { dryRun, reporter }: Pick<HostsRun<never, never>, 'dryRun' | 'reporter'>,
+  { dryRun, reporter }: Pick<HostsRun, 'dryRun' | 'reporter'>,
   members: readonly FleetMember[],
 ): InterruptionWatch {
   const hosts = interruptionLog(
@@ -88,9 +88,9 @@ function watchInterruption(
   };
 }
 
-function finish<Options, Input>(
+function finish(
   services: Services,
-  run: HostsRun<Options, Input>,
+  run: HostsRun,
   { results, outcomes }: { readonly results: readonly WorkflowResult[]; readonly outcomes: readonly HostOutcome[] },
 ): ExitCode {
   const { dryRun } = run;

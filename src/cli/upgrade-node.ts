@@ -1,6 +1,7 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
@@ -65,12 +66,12 @@ export async function runUpgradeNode(services: Services, request: UpgradeNodeReq
     : null;
   try {
     const trust = admin === null ? null : trustOf(services, admin);
+    const options = { ...workflowOptions, trust, nodeName };
     return await runOnHosts(services, {
-      workflow: upgradeNodeWorkflow,
       targets,
       cluster: admin?.cluster ?? null,
       ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
-      workflowOptions: { ...workflowOptions, trust, nodeName },
+      planHost: (context, run) => planWorkflow(upgradeNodeWorkflow, context, options, run),
       plan,
       writing: request.writing,
       reporter,

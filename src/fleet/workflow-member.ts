@@ -3,21 +3,16 @@ import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
 import type { WriterOptions } from '../host/locked-host.ts';
 import { loggingHost } from '../host/logging-host.ts';
-import type { PhaseContext } from '../host/phase.ts';
 import type { HostPlan } from '../host/plan/document.ts';
-import { type PlanStep, planAfter } from '../host/plan-after.ts';
-import { type PlannedWorkflow, planWorkflow, type Workflow, type WorkflowRun } from '../host/run-workflow.ts';
+import type { PlanStep } from '../host/plan-after.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import type { FleetMember } from './fleet.ts';
 
-export interface WorkflowMember<Options, Input> {
+export interface WorkflowMember {
   readonly name: string;
-  readonly workflow: Workflow<Options, Input>;
-  readonly options: Options;
-  /** Steps before the workflow can be prepared. */
-  readonly first?: PlanStep;
-  readonly run: WorkflowRun;
+  /** Plans the workflow of the host. */
+  readonly planHost: PlanStep;
   /** Opens a new connection each time. */
   readonly connect: () => Promise<Host>;
   readonly cluster: Cluster | null;
@@ -37,7 +32,7 @@ export interface MemberWriting extends Omit<WriterOptions, 'confirm'> {
 }
 
 /** A host of a fleet run with its workflow. */
-export function workflowMember<Options, Input>(member: WorkflowMember<Options, Input>): FleetMember {
+export function workflowMember(member: WorkflowMember): FleetMember {
   const { name, clock } = member;
   return {
     name,
@@ -52,7 +47,7 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
         own = (await member.clusterOf?.(host)) ?? null;
         const ports = { clock, reporter, ...(member.claims === undefined ? {} : { claim: member.claims.of(name) }) };
         const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter) };
-        const { apply, ...planned } = await planMember(member, { ...context, signal });
+        const { apply, ...planned } = await member.planHost({ ...context, signal });
         return {
           planned,
           apply: (until): Promise<HostPlan> => apply(until === undefined ? context : { ...context, signal: until }),
@@ -66,18 +61,7 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
   };
 }
 
-function planMember<Options, Input>(
-  { workflow, options, run, first }: WorkflowMember<Options, Input>,
-  context: PhaseContext,
-): Promise<PlannedWorkflow> {
-  const then: PlanStep = (own) => planWorkflow(workflow, own, options, run);
-  return first === undefined ? then(context) : planAfter(context, { first, then, thenPhases: workflow.phases.map(({ name }) => name) });
-}
-
-function writingOf<Options, Input>(
-  { writing, connect }: WorkflowMember<Options, Input>,
-  reporter: Reporter,
-): { readonly writing?: WriterOptions } {
+function writingOf({ writing, connect }: WorkflowMember, reporter: Reporter): { readonly writing?: WriterOptions } {
   if (writing === undefined || writing === null) return {};
   const { confirmMs, ...lock } = writing;
   const reconnect = async (): Promise<Host> => loggingHost(await connect(), reporter);

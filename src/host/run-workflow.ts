@@ -399,6 +399,9 @@ export async function runWorkflow<Options, Input>(
   return run.dryRun ? planned : { ...planned, host: await apply(context) };
 }
 
+/** Plans a workflow with its options on one host: a call of `planWorkflow`. */
+export type PlanOnHost = (context: PhaseContext, run: WorkflowRun) => Promise<PlannedWorkflow>;
+
 /** A workflow that was planned on one host. */
 export interface PlannedWorkflow extends WorkflowResult {
   /**

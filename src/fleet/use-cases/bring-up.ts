@@ -23,7 +23,6 @@ import {
   fleetMembers,
   fleetTargets,
   OTHER_CONTROL_PLANES,
-  prepareFirst,
   WORKERS,
   waitingMember,
 } from './fleet-members.ts';
@@ -32,6 +31,7 @@ import { hostWriting } from './host-writing.ts';
 import { fleetInitOptions } from './init-options.ts';
 import { installSources } from './install-sources.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
+import { planAfterPreparation } from './plan-prepared.ts';
 
 export interface BringUpInput {
   readonly tasks: readonly FleetTask[];
@@ -94,10 +94,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   const run = { dryRun, skipPhases: [...LEFT_OUT, ...(config.init?.skipPhases ?? [])] };
   const member = workflowMember({
     name: first.name,
-    workflow: initControlPlaneWorkflow,
-    options: workflowOptions,
-    ...prepareFirst(first.preparation, installSources(services, directory), run),
-    run,
+    planHost: planAfterPreparation(first.preparation, installSources(services, directory), run)(initControlPlaneWorkflow, workflowOptions),
     connect,
     cluster: null,
     clock: services.clock,

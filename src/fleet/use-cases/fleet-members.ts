@@ -2,11 +2,9 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { FactQuery } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
-import { type HostPreparation, isUndeclared } from '../../host/install/model.ts';
-import type { PhaseContext } from '../../host/phase.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { planDifference } from '../../host/plan/plan-difference.ts';
-import { type PlannedWorkflow, planStale, planWorkflow, reportDifference, type WorkflowRun } from '../../host/run-workflow.ts';
+import { planStale, reportDifference } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../../kubeadm/node-claims.ts';
@@ -14,7 +12,6 @@ import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import { readClusterBaseline } from '../../kubeadm/workflows/cluster-baseline.ts';
 import { controlPlaneStateOver } from '../../kubeadm/workflows/control-plane/plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
-import { prepareHostWorkflow } from '../../kubeadm/workflows/prepare-host.ts';
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import type { FleetMember } from '../fleet.ts';
@@ -28,8 +25,9 @@ import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-con
 import type { FleetRunRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
 import { hostWriting } from './host-writing.ts';
-import { type InstallSources, installSources } from './install-sources.ts';
+import { installSources } from './install-sources.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
+import { planAfterPreparation } from './plan-prepared.ts';
 
 /** A host, and where a saved plan is applied what exactly is to be done on it. */
 export interface FleetTask {
@@ -115,25 +113,23 @@ export async function fleetMembers(
     const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan };
     const common = {
       name,
-      ...prepareFirst(preparation, sources, run),
-      run,
       connect,
       cluster: access.cluster,
       clock: services.clock,
       writing: dryRun ? null : await writing(target),
       claims: input.claims,
     };
-    const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, workflow: joinWorkflow, options: own }), stage: WORKERS });
+    const planOf = planAfterPreparation(preparation, sources, run);
+    const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, planHost: planOf(joinWorkflow, own) }), stage: WORKERS });
     const controlPlaneMemberOf = (settings: ControlPlaneSettings): FleetMember => {
       const patches = settings.patches?.filter(isForKubelet) ?? null;
       const present = workflowMember({
         ...common,
-        workflow: upgradeNodeWorkflow,
-        options: { ...own, patches, forget: false, nodeName: nodeRegistration.name ?? null },
+        planHost: planOf(upgradeNodeWorkflow, { ...own, patches, forget: false, nodeName: nodeRegistration.name ?? null }),
       });
       const joining = async (): Promise<FleetMember> => {
         const { joiningMember } = await import('./join-control-plane.ts');
-        return joiningMember(services, { common, join: own, settings, certificateKey: await certificateKey() });
+        return joiningMember(services, { common, planOf, join: own, settings, certificateKey: await certificateKey() });
       };
       return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
     };
@@ -155,17 +151,6 @@ function lazily<T>(query: () => Promise<T>): () => Promise<T> {
 export const FIRST_CONTROL_PLANE = 0;
 export const OTHER_CONTROL_PLANES = 1;
 export const WORKERS = 2;
-
-/** What is declared of the host itself comes before everything else. */
-export function prepareFirst(
-  preparation: HostPreparation,
-  sources: InstallSources,
-  run: WorkflowRun,
-): { readonly first?: (context: PhaseContext) => Promise<PlannedWorkflow> } {
-  if (isUndeclared(preparation)) return {};
-  const workflow = prepareHostWorkflow(preparation);
-  return { first: (context) => planWorkflow(workflow, context, { ...sources, preparation }, run) };
-}
 
 interface SavedForHost {
   readonly operations: Operations;

@@ -3,18 +3,16 @@ import { connectOver } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
-import {
-  type JoinControlPlaneInput,
-  type JoinControlPlaneOptions,
-  joinControlPlaneWorkflow,
-} from '../../kubeadm/workflows/join-control-plane.ts';
+import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
 import type { FleetMember } from '../fleet.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { type WorkflowMember, workflowMember } from '../workflow-member.ts';
 import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
+import type { PlanPrepared } from './plan-prepared.ts';
 
 export interface JoiningMemberInput {
-  readonly common: Omit<WorkflowMember<JoinControlPlaneOptions, JoinControlPlaneInput>, 'workflow' | 'options'>;
+  readonly common: Omit<WorkflowMember, 'planHost'>;
+  readonly planOf: PlanPrepared;
   readonly join: JoinOptions;
   /** What is declared for all control planes; what is declared for the host goes over it. */
   readonly settings: ControlPlaneSettings;
@@ -25,7 +23,7 @@ export interface JoiningMemberInput {
 /** A host of a fleet that joins as one more control plane. */
 export async function joiningMember(
   services: FleetRunPorts,
-  { common, join, settings, certificateKey }: JoiningMemberInput,
+  { common, planOf, join, settings, certificateKey }: JoiningMemberInput,
 ): Promise<FleetMember> {
   const accesses: ApiAccess[] = [];
   const { localAPIEndpoint: { bindPort } = {}, timeouts = {} } = settings.init;
@@ -51,7 +49,7 @@ export async function joiningMember(
     certificateKey,
     opened: (access) => accesses.push(access),
   };
-  const member = workflowMember({ ...common, workflow: joinControlPlaneWorkflow, options });
+  const member = workflowMember({ ...common, planHost: planOf(joinControlPlaneWorkflow, options) });
   return {
     ...member,
     open: async (ports) => {

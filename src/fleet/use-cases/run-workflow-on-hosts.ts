@@ -1,7 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import { type AppError, type ExitCode, interrupted, isAppError, type Problem } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
-import type { Workflow, WorkflowResult } from '../../host/run-workflow.ts';
+import type { PlanOnHost, WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
 import { type FleetMember, type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
@@ -11,13 +11,12 @@ import { type MemberWriting, workflowMember } from '../workflow-member.ts';
 import { hostWriting, type WritingRequest } from './host-writing.ts';
 
 /** A workflow, and the hosts that it runs on. */
-export interface HostsWorkflow<Options, Input> {
-  readonly workflow: Workflow<Options, Input>;
+export interface HostsWorkflow {
+  readonly planHost: PlanOnHost;
   readonly targets: readonly HostTarget[];
   readonly cluster: Cluster | null;
   /** In place of `cluster` where each host has its own way to the API server; closed when the host is done. */
   readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
-  readonly workflowOptions: Options;
   /** Null: only new files are written, which no other run changes. Then no rights are needed but those to the directories. */
   readonly writing: WritingRequest | null;
   readonly dryRun: boolean;
@@ -55,9 +54,9 @@ const DEFAULT_PARALLEL = 50;
  * @param watch makes what follows the run, by its members
  * @throws AppError the error of the host where there is only one
  */
-export async function runWorkflowOnHosts<Options, Input>(
+export async function runWorkflowOnHosts(
   ports: HostsPorts,
-  run: HostsWorkflow<Options, Input>,
+  run: HostsWorkflow,
   watch: (members: readonly FleetMember[]) => Pick<FleetPorts, 'reporterOf' | 'begins' | 'ended' | 'progress'>,
 ): Promise<HostsResult> {
   const writing = run.writing === null ? null : hostWriting(ports, run.writing);
@@ -97,21 +96,16 @@ function reasonOfInterruption({ signal }: Pick<RunTime, 'signal'>): AppError {
   return isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
 }
 
-function memberOf<Options, Input>(
+function memberOf(
   ports: HostsPorts,
-  run: HostsWorkflow<Options, Input>,
+  run: HostsWorkflow,
   { target, claims, writing }: { readonly target: HostTarget; readonly claims: NodeClaims; readonly writing: MemberWriting | null },
 ): FleetMember {
-  const { workflow, workflowOptions, cluster, clusterOf, onlyPhase } = run;
+  const { planHost, cluster, clusterOf, onlyPhase } = run;
+  const phases = { skipPhases: [...new Set(run.skipPhases)], ...(onlyPhase === undefined ? {} : { onlyPhase }) };
   return workflowMember({
     name: target.address ?? target.rootDir ?? 'localhost',
-    workflow,
-    options: workflowOptions,
-    run: {
-      dryRun: run.dryRun,
-      skipPhases: [...new Set(run.skipPhases)],
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
-    },
+    planHost: (context) => planHost(context, { dryRun: run.dryRun, ...phases }),
     connect: () => ports.connectHost(target),
     cluster,
     ...(clusterOf === undefined ? {} : { clusterOf }),

@@ -5,7 +5,7 @@ import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
 import type { Output, Services } from '../../../src/cli/services.ts';
 import type { FleetProgress } from '../../../src/fleet/fleet.ts';
 import { definePhase } from '../../../src/host/phase.ts';
-import type { Workflow } from '../../../src/host/run-workflow.ts';
+import { planWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
@@ -122,10 +122,9 @@ describe('a command for hosts without a terminal', () => {
       };
       const connecting = { ...services, connectHost: async () => host, newId: async () => 'id', self: { name: 'me', id: 1, machine: 'm' } };
       ended = runOnHosts(connecting as unknown as Services, {
-        workflow,
         targets: [{ address: 'n1' }],
         cluster: null,
-        workflowOptions: null,
+        planHost: (context, run) => planWorkflow(workflow, context, null, run),
         plan: { ...OUTPUT, dryRun: false, failsIfChanged: false, showOrigin: false, skipPhases: [] },
         writing: { breakLock: false, confirmMs: undefined },
         reporter,
