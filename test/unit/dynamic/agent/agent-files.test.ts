@@ -111,6 +111,13 @@ describe('the units', () => {
     expect(text).toContain('Restart=always\n');
   });
 
+  it('have the same text in each release', async () => {
+    const home = ['/root/.nvm/bin/node', '/opt/my tools/k.mjs', 'agent', '--node-name', '100%$x"\\'];
+    await expect(renderAgentUnit(['/usr/local/bin/kubeletadm', 'agent'], AGENT_DIRECTORY)).toMatchFileSnapshot('golden/agent.service');
+    await expect(renderAgentUnit(home, '/srv/my 100% data', true)).toMatchFileSnapshot('golden/agent-at-home.service');
+    await expect(renderPointerDropIn(AGENT_DIRECTORY)).toMatchFileSnapshot('golden/20-kubeletadm-agent.conf');
+  });
+
   it('let the agent write in its own directory only, without privileges', () => {
     const values = (name: string, command = ['/usr/bin/node']): readonly string[] =>
       unitValues(parseUnitFile(renderAgentUnit(command, AGENT_DIRECTORY)), 'Service', name);

@@ -45,6 +45,18 @@ describe('where the pointer is read', () => {
     expect(words(formatPointer(D, 'a'.repeat(64))).at(-1)).toBe(`--config=${D}/checkpoints/${'a'.repeat(64)}/kubelet.yaml`);
   });
 
+  it('is written the same in each release', () => {
+    const unit = { ...UNIT, text: '[Service]\nExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml\n' };
+    expect(placePointer(texts([], {}, unit), D)).toMatchObject({
+      text: `# Written by kubeletadm: which configuration the kubelet reads, where the agent says so.
+[Service]
+EnvironmentFile=-/var/lib/kubelet/kubeletadm-agent/active.env
+ExecStart=
+ExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml $KUBELET_CONFIG_ARGS
+`,
+    });
+  });
+
   it('counts a drop-in of an earlier run for nothing', () => {
     const first = placePointer(texts([KUBEADM]), D);
     const text = first.kind === 'drop-in' ? first.text : '';

@@ -34,6 +34,27 @@ describe('how an old kubelet gets its directory', () => {
     );
   });
 
+  it('writes the same text in each release', () => {
+    const restarted = nativeFlags(texts('/usr/bin/kubelet --config=/c $EXTRA', 'Restart=always\n'), { directory: D, minor: 21 });
+    expect(restarted).toEqual({
+      kind: 'drop-in',
+      text: `# Written by kubeletadm: where the kubelet keeps configurations from the cluster.
+[Service]
+ExecStart=
+ExecStart=/usr/bin/kubelet --config=/c $EXTRA --dynamic-config-dir=/var/lib/kubelet/dynamic-config
+`,
+    });
+    expect(nativeFlags(texts('/usr/bin/kubelet', ''), { directory: D, minor: 23 })).toEqual({
+      kind: 'drop-in',
+      text: `# Written by kubeletadm: where the kubelet keeps configurations from the cluster.
+[Service]
+Restart=always
+ExecStart=
+ExecStart=/usr/bin/kubelet --dynamic-config-dir=/var/lib/kubelet/dynamic-config --feature-gates=DynamicKubeletConfig=true
+`,
+    });
+  });
+
   it('leaves alone what is started so by others', () => {
     expect(nativeFlags(texts('/usr/bin/kubelet --dynamic-config-dir /other'), { directory: D, minor: 21 })).toEqual({ kind: 'up-to-date' });
     const gated = texts('/usr/bin/kubelet --dynamic-config-dir=/other --feature-gates=A=false,DynamicKubeletConfig=true');
