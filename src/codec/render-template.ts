@@ -1,12 +1,14 @@
-import Handlebars from 'handlebars';
-import type { Arg } from '../../base/arg.ts';
-import { quoteGo } from '../../base/text/go-quote.ts';
-import { Secret, SensitiveText } from '../../base/text/secret.ts';
-import { encodeYaml } from '../../codec/yaml-encode.ts';
-import { renderFlagsEnv } from '../../kubelet/flags-env.ts';
+import { quoteGo } from '../base/text/go-quote.ts';
+import { Secret, SensitiveText } from '../base/text/secret.ts';
+import { encodeYaml } from './yaml-encode.ts';
 
-/** Template texts by path below `templates/`, without `.hbs`: the path of the file on the host. */
-export type Templates = ReadonlyMap<string, string>;
+/** A compiled template of a text file. The helpers encode values; `src/template-options.json` lists them. */
+export type Template = (context: unknown, options: { readonly helpers: Encoders }) => string;
+
+/** Compiled templates by path below `templates/`, without `.hbs`: the path of the file on the host. */
+export type Templates = ReadonlyMap<string, Template>;
+
+type Encoders = Readonly<Record<string, (...values: readonly unknown[]) => string>>;
 
 /**
  * Renders one file. Handlebars only prints: every value passes an encoder for the target syntax, and each
@@ -15,37 +17,21 @@ export type Templates = ReadonlyMap<string, string>;
  * @returns a string, or SensitiveText when the context contained a Secret
  */
 export function renderTemplate(templates: Templates, path: string, context: Readonly<Record<string, unknown>>): string | SensitiveText {
-  const source = templates.get(path.replace(/^\//, ''));
-  if (source === undefined) throw new Error(`no template for ${path}`);
+  const template = templates.get(path.replace(/^\//, ''));
+  if (template === undefined) throw new Error(`no template for ${path}`);
   const secrets: Secret[] = [];
-  const text = compiled(source)(context, { helpers: encoders(secrets) });
+  const text = template(context, { helpers: encoders(secrets) });
   if (secrets.length === 0) return text;
   const parts = text.split(/⟦(\d+)⟧/u).map((part, i) => (i % 2 === 0 ? part : (secrets[Number(part)] as Secret)));
   return new SensitiveText(parts);
 }
 
-const HANDLEBARS = Handlebars.create();
-const COMPILED = new Map<string, Handlebars.TemplateDelegate>();
-
-/** Cached, since compiling is many times slower than rendering. */
-function compiled(source: string): Handlebars.TemplateDelegate {
-  const known = COMPILED.get(source);
-  if (known !== undefined) return known;
-  const made = HANDLEBARS.compile(source, { strict: true, noEscape: true, knownHelpersOnly: true, knownHelpers: KNOWN_HELPERS });
-  COMPILED.set(source, made);
-  return made;
-}
-
-const KNOWN_HELPERS = { yaml: true, yamlEntry: true, goQuote: true, flagsEnv: true, unitWord: true };
-
-function encoders(secrets: Secret[]): Record<string, Handlebars.HelperDelegate> {
+function encoders(secrets: Secret[]): Encoders {
   return {
-    yaml: (value: unknown) => encodeYaml(hideSecrets(value, secrets) as never).replace(/\n$/, ''),
-    yamlEntry: (key: unknown, value: unknown) =>
-      encodeYaml({ [requireText(key, 'yamlEntry')]: hideSecrets(value, secrets) } as never).replace(/\n$/, ''),
-    goQuote: (value: unknown) => quoteGo(requireText(value, 'goQuote')),
-    flagsEnv: (flags: unknown) => renderFlagsEnv(requireList(flags, 'flagsEnv') as readonly Arg[]).replace(/\n$/, ''),
-    unitWord: (value: unknown) => encodeUnitWord(requireText(value, 'unitWord')),
+    yaml: (value) => encodeYaml(hideSecrets(value, secrets) as never).replace(/\n$/, ''),
+    yamlEntry: (key, value) => encodeYaml({ [requireText(key, 'yamlEntry')]: hideSecrets(value, secrets) } as never).replace(/\n$/, ''),
+    goQuote: (value) => quoteGo(requireText(value, 'goQuote')),
+    unitWord: (value) => encodeUnitWord(requireText(value, 'unitWord')),
   };
 }
 
@@ -77,10 +63,5 @@ function encodeUnitWord(text: string): string {
 
 function requireText(value: unknown, helper: string): string {
   if (typeof value !== 'string') throw new Error(`${helper} got ${typeof value} instead of a string`);
-  return value;
-}
-
-function requireList(value: unknown, helper: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${helper} got ${typeof value} instead of a list`);
   return value;
 }
