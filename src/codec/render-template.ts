@@ -31,7 +31,11 @@ function encoders(secrets: Secret[]): Encoders {
     yaml: (value) => encodeYaml(hideSecrets(value, secrets) as never).replace(/\n$/, ''),
     yamlEntry: (key, value) => encodeYaml({ [requireText(key, 'yamlEntry')]: hideSecrets(value, secrets) } as never).replace(/\n$/, ''),
     goQuote: (value) => quoteGo(requireText(value, 'goQuote')),
+    line: (value) => requireMatch(value, /^[^\n\0]*$/, 'a line'),
+    word: (value) => requireMatch(value, /^[^\s\0]+$/, 'a word'),
     unitWord: (value) => encodeUnitWord(requireText(value, 'unitWord')),
+    unitPath: (value) => quoteUnitWord(requireText(value, 'unitPath')),
+    execWords: (words) => requireList(words, 'execWords').map(encodeExecWord).join(' '),
   };
 }
 
@@ -59,6 +63,29 @@ function encodeInLine(text: string): string {
 function encodeUnitWord(text: string): string {
   if (!/^[^\s"'\\;$]+$/.test(text)) throw new Error(`not a valid word of a unit file: ${text}`);
   return text.replaceAll('%', '%%');
+}
+
+/** An item of a list in a unit file: quotes around spaces, `%` doubled. @see systemd.syntax(7), systemd.unit(5) */
+function quoteUnitWord(text: string): string {
+  const plain = text.replaceAll('%', '%%');
+  return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/[\\"]/g, '\\$&')}"`;
+}
+
+/** A word of a command line in a unit file, in which `$` is doubled as well. */
+function encodeExecWord(word: unknown): string {
+  return quoteUnitWord(requireText(word, 'execWords').replaceAll('$', '$$$$'));
+}
+
+/** A value that is written as it is. */
+function requireMatch(value: unknown, pattern: RegExp, what: string): string {
+  const text = requireText(value, what);
+  if (!pattern.test(text)) throw new Error(`not ${what} of a text file: ${JSON.stringify(text)}`);
+  return text;
+}
+
+function requireList(value: unknown, helper: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Error(`${helper} got ${typeof value} instead of a list`);
+  return value;
 }
 
 function requireText(value: unknown, helper: string): string {
