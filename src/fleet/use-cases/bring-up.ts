@@ -96,7 +96,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
     name: first.name,
     workflow: initControlPlaneWorkflow,
     options: workflowOptions,
-    ...prepareFirst(first.preparation, installSources(services, directory), run),
+    ...prepareFirst(first.preparation, await installSources(services, directory), run),
     run,
     connect,
     cluster: null,
