@@ -10,13 +10,14 @@ import { isBuiltin } from 'node:module';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import Handlebars from 'handlebars';
 import { noticesComment, RULE, section, thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const chunks = join(dist, 'chunks');
 
-/** The texts of templates replace the module that reads them from disk. */
+/** The precompiled templates replace the module that reads and compiles them. */
 const templates = {
   name: 'templates',
   setup(context) {
@@ -31,8 +32,14 @@ const templates = {
           .split(sep)
           .join('/')
           .replace(/\.hbs$/, '');
-      const texts = await Promise.all(paths.sort().map(async (path) => [name(path), await readFile(path, 'utf8')]));
-      return { contents: `export const loadTemplates = async () => new Map(${JSON.stringify(texts)});`, loader: 'js' };
+      const options = JSON.parse(await readFile(join(root, 'src/template-options.json'), 'utf8'));
+      const compiled = async (path) =>
+        `[${JSON.stringify(name(path))}, Handlebars.template(${Handlebars.precompile(await readFile(path, 'utf8'), options)})]`;
+      const templatesByPath = await Promise.all(paths.sort().map(compiled));
+      const contents = `import Handlebars from 'handlebars/runtime.js';
+const templates = new Map([${templatesByPath.join(',\n')}]);
+export const loadTemplates = async () => templates;`;
+      return { contents, loader: 'js', resolveDir: root };
     });
   },
 };

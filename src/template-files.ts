@@ -1,14 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import Handlebars from 'handlebars';
+import options from './template-options.json' with { type: 'json' };
 
 const ROOT = fileURLToPath(new URL('../templates', import.meta.url));
 
 /**
- * The templates as text, by the path of their file on the host (without the leading slash). `npm run build`
- * replaces this module with their embedded texts.
+ * The compiled templates, by the path of their file on the host (without the leading slash). `npm run build`
+ * replaces this module with the templates precompiled, which need only the runtime of Handlebars.
  */
-export async function loadTemplates(): Promise<ReadonlyMap<string, string>> {
+export async function loadTemplates(): Promise<ReadonlyMap<string, Handlebars.TemplateDelegate>> {
   const entries = await readdir(ROOT, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.hbs')).map((entry) => join(entry.parentPath, entry.name));
   const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8')));
@@ -18,7 +20,7 @@ export async function loadTemplates(): Promise<ReadonlyMap<string, string>> {
         .split(sep)
         .join('/')
         .replace(/\.hbs$/, ''),
-      texts[i] as string,
+      Handlebars.compile(texts[i] as string, options),
     ]),
   );
 }

@@ -5,7 +5,6 @@ import type { Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
 import type { Host } from './host/host.ts';
 import type { Environment } from './run-process.ts';
-import { loadTemplates } from './template-files.ts';
 import { connectLocalHost, hostThrough, localServices } from './wiring-local.ts';
 import { type SshAccess, sshAccess } from './wiring-ssh.ts';
 
@@ -24,7 +23,7 @@ export function createServices(environment: Environment): Services {
     },
     certificateIssuer: async () => (await import('./x509/adapters/certificate-issuer.ts')).certificateIssuer,
     confirm: async (question) => (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
-    templates: loadTemplates,
+    templates: async () => (await import('./template-files.ts')).loadTemplates(),
     connectHost: (target) => connectHost(target, ssh),
     runJournals: async () => (await import('./fleet/adapters/run-journals.ts')).localRunJournals(env),
     openHostKeys: (options) => ssh.hostKeys(options),

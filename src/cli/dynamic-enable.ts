@@ -1,4 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
+import type { Templates } from '../codec/render-template.ts';
 import type { Backend } from '../dynamic/node-config.ts';
 import { disableWorkflow } from '../dynamic/workflows/disable-config.ts';
 import { enableWorkflow } from '../dynamic/workflows/enable-config.ts';
@@ -77,7 +78,12 @@ export async function runDynamicDisable(services: Services, request: DynamicDisa
 
 interface Given {
   /** What both are told. */
-  readonly common: { readonly catalogue: Catalogue; readonly nodeName: string | null; readonly trust: NodeTrust };
+  readonly common: {
+    readonly templates: Templates;
+    readonly catalogue: Catalogue;
+    readonly nodeName: string | null;
+    readonly trust: NodeTrust;
+  };
 }
 
 /** Runs a workflow on the hosts that are named, with the cluster they are nodes of. */
@@ -92,7 +98,7 @@ async function runOn(
   const opened = await openCluster(services, named, { dryRun: false, staged: false, writes: reporter });
   const { cluster, warnings } = opened;
   try {
-    const common = { catalogue, nodeName, trust: trustOf(services, opened) };
+    const common = { templates: await services.templates(), catalogue, nodeName, trust: trustOf(services, opened) };
     return await runOnHosts(services, {
       planHost: await plannerOf({ common }),
       targets,

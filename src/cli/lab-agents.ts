@@ -74,12 +74,13 @@ interface Joining {
 
 /** Leaves a host as `dynamic enable` does once it has joined, with the default policy. */
 async function install(joining: Joining): Promise<void> {
-  const { admin, host, nodeName } = joining;
+  const { admin, host, nodeName, services } = joining;
+  const templates = await services.templates();
   const file = (path: string, content: string) => ({ kind: 'write-file', path, mode: 0o644, owner: 'root:root', content }) as const;
   // In place before the kubelet is started, so that the file is older than its process.
   await host.perform([
     { kind: 'make-directory', path: POINTER_DROP_IN.replace(/\/[^/]*$/, ''), mode: 0o755, owner: 'root:root' },
-    file(POINTER_DROP_IN, renderPointerDropIn(AGENT_DIRECTORY)),
+    file(POINTER_DROP_IN, renderPointerDropIn(templates, AGENT_DIRECTORY)),
   ]);
   await enable(admin, await untilJoined(joining));
   const words = [
@@ -93,7 +94,7 @@ async function install(joining: Joining): Promise<void> {
     AGENT_NAMESPACE,
   ];
   await host.perform([
-    file(AGENT_UNIT, renderAgentUnit(words, AGENT_DIRECTORY)),
+    file(AGENT_UNIT, renderAgentUnit(templates, { command: words, directory: AGENT_DIRECTORY, keepsDropInDirectory: false })),
     { kind: 'run', argv: ['systemctl', 'enable', '--quiet', AGENT_SERVICE] },
     { kind: 'run', argv: ['systemctl', 'restart', AGENT_SERVICE] },
   ]);

@@ -1,4 +1,5 @@
 import type { Secret } from '../base/text/secret.ts';
+import type { Templates } from '../codec/render-template.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { EtcdCluster } from '../kube/etcd-cluster.ts';
 import type { Web } from '../kube/web.ts';
@@ -25,6 +26,6 @@ export interface SecretSource {
 
 /** The text files that are written on hosts. */
 export interface TemplateSource {
-  /** By their path below `templates/`, without `.hbs`. */
-  templates(): Promise<ReadonlyMap<string, string>>;
+  /** Compiled, by their path below `templates/`, without `.hbs`. */
+  templates(): Promise<Templates>;
 }

@@ -61,8 +61,16 @@ export function buildKubeletFlags(input: KubeletFlagsInput): readonly Arg[] {
  * @see kubeadm 1.36 phases/kubelet/flags.go (Go's %q around the joined line)
  */
 export function renderFlagsEnv(flags: readonly Arg[]): string {
+  return `KUBELET_KUBEADM_ARGS=${quoteGo(joinFlags(flags))}\n`;
+}
+
+/**
+ * The flags as the one line that is the value of `KUBELET_KUBEADM_ARGS`, before it is quoted.
+ * @throws AppError as `renderFlagsEnv`
+ */
+export function joinFlags(flags: readonly Arg[]): string {
   for (const flag of flags) requireEncodable(flag);
-  return `KUBELET_KUBEADM_ARGS=${quoteGo(flags.map(formatFlag).join(' '))}\n`;
+  return flags.map(formatFlag).join(' ');
 }
 
 function formatFlag(flag: Arg): string {

@@ -118,7 +118,10 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       const of = (request: string) => found.find(({ csr: each }) => each.name === request);
       expect(of('csr-good')?.verdict.refusals).toEqual([]);
       expect(of('csr-bad')?.verdict.refusals).toEqual([
-        { code: 'CSR_FOREIGN_NAME', message: 'IP:10.0.0.5 is not a name or address of Node w1; its known names and addresses are w1, 10.0.0.4' },
+        {
+          code: 'CSR_FOREIGN_NAME',
+          message: 'IP:10.0.0.5 is not a name or address of Node w1; its known names and addresses are w1, 10.0.0.4',
+        },
       ]);
       const validated = of('csr-good');
       if (validated === undefined) throw new Error('no request');

@@ -133,8 +133,16 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('requireme
         /^SSH_CONFIG_INVALID .*:2:1: KexAlgorithms allows no algorithm or method .*--ssh-transport openssh/,
       ],
       ['MACs', ['MACs umac-128-etm@openssh.com'], /^SSH_CONFIG_INVALID .*MACs allows no algorithm or method/],
-      ['a host key', ['HostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com'], /^SSH_CONFIG_INVALID .*HostKeyAlgorithms allows no algorithm or method/],
-      ['logins', ['PreferredAuthentications gssapi-with-mic'], /^SSH_CONFIG_INVALID .*PreferredAuthentications allows no algorithm or method/],
+      [
+        'a host key',
+        ['HostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com'],
+        /^SSH_CONFIG_INVALID .*HostKeyAlgorithms allows no algorithm or method/,
+      ],
+      [
+        'logins',
+        ['PreferredAuthentications gssapi-with-mic'],
+        /^SSH_CONFIG_INVALID .*PreferredAuthentications allows no algorithm or method/,
+      ],
     ])('or rejected, when the built-in client supports no required algorithm: %s', async (name, lines, expected) => {
       expect(
         await outcome(configFile(`refused-${name.replaceAll(' ', '-')}`, ['Host *', ...lines.map((line) => `  ${line}`)]), 'edge-1'),

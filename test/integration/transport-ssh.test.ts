@@ -256,9 +256,7 @@ describeSshd('SSH to OpenSSH', () => {
     it('reports that it has no credentials, and the methods that the host accepts', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: ['/nonexistent/id'] })));
       expect(problem).toMatchObject({ code: 'HOST_AUTH_FAILED' });
-      expect(problem.message).toContain(
-        `rejected user ${sshd.user}: no authentication method was available; the host accepts publickey`,
-      );
+      expect(problem.message).toContain(`rejected user ${sshd.user}: no authentication method was available; the host accepts publickey`);
     });
 
     it('names the keys that were tried', async () => {

@@ -14,6 +14,7 @@ import type { Catalogue } from '../../src/kubelet/catalogue.ts';
 import { createRootTree } from '../../src/lab/hosts/root-tree.ts';
 import { writeStandInCommands } from '../../src/lab/hosts/stand-in-commands.ts';
 import { StandInHost } from '../../src/lab/hosts/stand-in-host.ts';
+import { loadTemplates } from '../../src/template-files.ts';
 import { fakeClock } from './fake-clock.ts';
 import type { FakeCluster } from './fake-cluster.ts';
 import { fakeWeb } from './fake-web.ts';
@@ -90,7 +91,7 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
       'etc/systemd/system/kubelet.service.d/10-kubeadm.conf',
       '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n',
     );
-    put(POINTER_DROP_IN, renderPointerDropIn(AGENT_DIRECTORY));
+    put(POINTER_DROP_IN, renderPointerDropIn(await loadTemplates(), AGENT_DIRECTORY));
     put('var/lib/kubelet/config.yaml', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 110\n');
     put('etc/kubernetes/bootstrap-kubelet.conf', 'nothing that can be used\n');
   } else cpSync(from, root, { recursive: true });

@@ -17,15 +17,15 @@ const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
   'wiring-agent.ts': [...DOMAINS, 'run-process.ts', 'wiring-local.ts'],
   'wiring-local.ts': [...DOMAINS, 'run-process.ts'],
   'wiring-ssh.ts': [...DOMAINS],
-  'template-files.ts': [],
+  'template-files.ts': ['template-options.json'],
   'version.ts': [],
 };
 
-/** npm packages of a folder: the entry of the most specific folder applies. */
+/** npm packages of a folder or file: the most specific entry applies. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/codec': ['zod', 'yaml'],
   'src/kube': ['zod'],
-  'src/kubeadm': ['zod', 'handlebars'],
+  'src/kubeadm': ['zod'],
   'src/kubelet': ['zod', 'yaml'],
   'src/dynamic': ['zod'],
   'src/fleet': ['zod'],
@@ -37,6 +37,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/x509/adapters': ['@peculiar/x509', 'reflect-metadata'],
   'src/lab': ['@peculiar/x509', 'reflect-metadata', 'ssh2'],
   'src/cli': ['commander', 'yaml'],
+  'src/template-files.ts': ['handlebars'],
 };
 
 /** Functions of node: modules that compute without system access. */
@@ -117,7 +118,7 @@ function judgeNode(file: SourceFile, { specifier, clause }: SourceImport): strin
 function judgePackage(file: SourceFile, specifier: string): string | null {
   const name = packageOf(specifier);
   const folder = Object.keys(PACKAGES)
-    .filter((each) => file.path.startsWith(`${each}/`))
+    .filter((each) => file.path === each || file.path.startsWith(`${each}/`))
     .toSorted((a, b) => b.length - a.length)[0];
   const allowed = folder === undefined ? [] : (PACKAGES[folder] ?? []);
   return allowed.includes(name) ? null : `${name} is not a package of ${folder ?? 'this folder'}`;

@@ -1,4 +1,5 @@
 import { printable } from '../../base/text/printable.ts';
+import type { Templates } from '../../codec/render-template.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
@@ -23,6 +24,7 @@ import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts'
 import { healthzOf } from './read-agent.ts';
 
 export interface DisableOptions {
+  readonly templates: Templates;
   readonly catalogue: Catalogue;
   /** Named by the operator; null: the host must prove its Node. */
   readonly nodeName: string | null;
@@ -63,9 +65,9 @@ export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
 async function prepareDisable(context: PhaseContext, options: DisableOptions): Promise<Prepared<DisableInput>> {
   const unit = (await observe(context.host, fileFacts([AGENT_UNIT]), context.signal)).get(AGENT_UNIT)?.content ?? null;
   const installed = readInstalledAgent(unit);
-  const { catalogue, nodeName, trust } = options;
+  const { templates, catalogue, nodeName, trust } = options;
   const found = await observeDynamicHost(context, { catalogue, nodeName, trust, backend: null, needsNode: false });
-  const local = await localText(context, found);
+  const local = await localText(context, templates, found);
   const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
   const foreign = found.minor > LAST_DYNAMIC_MINOR || found.unitTexts === null ? null : foreignDirectory(found.unitTexts);
   return {
@@ -118,9 +120,10 @@ function hasDropIn({ unitTexts }: DynamicHost): boolean {
 /** The local configuration of the kubelet; null if unknown. */
 async function localText(
   { host, signal }: PhaseContext,
+  templates: Templates,
   { unitTexts }: DynamicHost,
 ): Promise<{ readonly path: string; readonly text: string } | null> {
-  const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
+  const place = unitTexts === null ? null : placePointer(templates, unitTexts, AGENT_DIRECTORY);
   if (place?.kind !== 'drop-in') return null;
   const text = (await observe(host, fileFacts([place.localConfig]), signal)).get(place.localConfig)?.content;
   return text === undefined ? null : { path: place.localConfig, text };

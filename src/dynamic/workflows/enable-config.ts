@@ -1,4 +1,5 @@
 import { AppError, type Problem } from '../../base/errors.ts';
+import type { Templates } from '../../codec/render-template.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
@@ -37,6 +38,7 @@ import { moveAssignment } from './move-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 
 export interface EnableOptions {
+  readonly templates: Templates;
   readonly catalogue: Catalogue;
   /** Null: chosen by the version of the kubelet. */
   readonly backend: Backend | null;
@@ -135,7 +137,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const refusals: Problem[] = [];
   const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host, code, message, hint });
   const program = await prepareProgram(context, options, found, refuse);
-  const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
+  const place = unitTexts === null ? null : placePointer(options.templates, unitTexts, AGENT_DIRECTORY);
   if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.hint);
   if (place?.kind === 'drop-in' && (await isMissing(context, place.localConfig)))
     refuse(
@@ -163,6 +165,11 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     ...(place.localConfig === CONFIG_YAML ? [] : ['--local-config', place.localConfig]),
     ...options.agentOptions,
   ];
+  const agentUnit = renderAgentUnit(options.templates, {
+    command: words,
+    directory: AGENT_DIRECTORY,
+    keepsDropInDirectory: await hasOwnDropInDirectory(context),
+  });
   const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });
   return {
     input: {
@@ -171,10 +178,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
       rights: { nodeName, namespace },
       directory: AGENT_DIRECTORY,
       agent: {
-        files: [
-          unitFile(AGENT_UNIT, renderAgentUnit(words, AGENT_DIRECTORY, await hasOwnDropInDirectory(context))),
-          unitFile(POINTER_DROP_IN, place.text),
-        ],
+        files: [unitFile(AGENT_UNIT, agentUnit), unitFile(POINTER_DROP_IN, place.text)],
         removed: [],
         running: AGENT_SERVICE,
         stopped: null,
@@ -252,7 +256,7 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
   const host = context.host.name;
   const refusals: Problem[] = [];
   const warnings: Warning[] = [];
-  const flags = unitTexts === null ? null : nativeFlags(unitTexts, { directory: options.nativeDirectory, minor });
+  const flags = unitTexts === null ? null : nativeFlags(options.templates, unitTexts, { directory: options.nativeDirectory, minor });
   if (flags?.kind === 'impossible') refusals.push({ host, code: 'KUBELET_UNIT_UNSUITABLE', message: flags.why, hint: flags.hint });
   if (nodeName !== null && context.cluster !== null && refusals.length + found.refusals.length === 0) {
     const { problem, warning } = await keepsConfigSource(context.cluster, nodeName);

@@ -94,7 +94,11 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   const run = { dryRun, skipPhases: [...LEFT_OUT, ...(config.init?.skipPhases ?? [])] };
   const member = workflowMember({
     name: first.name,
-    planHost: planAfterPreparation(first.preparation, installSources(services, directory), run)(initControlPlaneWorkflow, workflowOptions),
+    planHost: planAfterPreparation(
+      first.preparation,
+      await installSources(services, directory),
+      run,
+    )(initControlPlaneWorkflow, workflowOptions),
     connect,
     cluster: null,
     clock: services.clock,

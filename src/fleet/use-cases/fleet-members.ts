@@ -91,7 +91,7 @@ export async function fleetMembers(
     trust: access.trust,
   } satisfies Partial<JoinOptions>;
   const writing = hostWriting(services, request.writing);
-  const sources = installSources(services, input.directory);
+  const sources = await installSources(services, input.directory);
   const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./upload-certs.ts');
     return uploadFleetCerts(services, {

@@ -9,15 +9,16 @@ const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */
 const MAX_KEY_BYTES = 1024 * 1024;
 
-export type InstallSources = Pick<PrepareHostOptions, 'readKey' | 'readFile'>;
+export type InstallSources = Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile'>;
 
 /**
- * What hosts of a fleet are given from here: keys of repositories, and programs. Each is read when the first host needs it, and once.
+ * What hosts of a fleet are given from here: templates of files, keys of repositories, and programs. Keys and programs are read when the first host needs them, and once.
  * @param directory of the fleet file: relative paths count from there
  */
-export function installSources(services: FleetRunPorts, directory: string): InstallSources {
+export async function installSources(services: FleetRunPorts, directory: string): Promise<InstallSources> {
   const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
   return {
+    templates: await services.templates(),
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
     readFile: once((path) => readProgram(services, pathOf(path))),
   };

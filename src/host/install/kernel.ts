@@ -1,3 +1,4 @@
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import { defineFact, type Fact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
@@ -36,9 +37,9 @@ for m; do n=$(echo "$m" | tr - _)
 done; true`;
 
 /** Writes the file for the next boot, and loads modules that are not loaded. */
-export function planModules(modules: readonly string[], { file, loaded }: ModuleFacts): PhasePlan {
+export function planModules(templates: Templates, modules: readonly string[], { file, loaded }: ModuleFacts): PhasePlan {
   const changes: readonly HostChange[] = [
-    ...ownFile(file, MODULES_FILE, modules.map((name) => `${name}\n`).join('')),
+    ...ownFile(file, MODULES_FILE, String(renderTemplate(templates, MODULES_FILE, { modules }))),
     ...modules.flatMap((module): HostChange[] => (loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'not loaded' }])),
   ];
   return changes.length > 0
@@ -84,10 +85,10 @@ export function sysctlPath(name: string): string {
 }
 
 /** Writes the file for the next boot, and sets parameters with another value. */
-export function planSysctls(declared: Readonly<Record<string, string>>, { file, values }: SysctlFacts): PhasePlan {
+export function planSysctls(templates: Templates, declared: Readonly<Record<string, string>>, { file, values }: SysctlFacts): PhasePlan {
   const entries = Object.entries(declared);
   const changes: readonly HostChange[] = [
-    ...ownFile(file, SYSCTLS_FILE, entries.map(([name, value]) => `${name} = ${value}\n`).join('')),
+    ...ownFile(file, SYSCTLS_FILE, String(renderTemplate(templates, SYSCTLS_FILE, { sysctls: declared }))),
     ...entries.flatMap(([name, value]): HostChange[] => {
       const now = values.get(name) ?? null;
       if (now !== null && words(now) === words(value)) return [];

@@ -1,4 +1,5 @@
 import { AppError } from '../../base/errors.ts';
+import type { Templates } from '../../codec/render-template.ts';
 import type { FileFact } from '../facts/query.ts';
 import type { UnitState } from '../facts/unit.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
@@ -39,7 +40,7 @@ export function runtimeUnit(runtime: string): string {
  * the unit of the runtime. A running kubelet is restarted when its package changes.
  * @throws AppError (exit code 3) PACKAGE_MANAGER_UNKNOWN, INSTALL_DOWNGRADE
  */
-export function planPackages(install: PackageInstall, situation: PackageSituation): PhasePlan {
+export function planPackages(templates: Templates, install: PackageInstall, situation: PackageSituation): PhasePlan {
   const { packages, host } = situation;
   const { manager, installed } = packages;
   if (manager === null) {
@@ -57,7 +58,7 @@ export function planPackages(install: PackageInstall, situation: PackageSituatio
   };
   const missing = declaredPackages(install).filter((name) => !isDesired(name));
   const changes = [
-    ...repositoryChanges(install, manager, situation),
+    ...repositoryChanges(templates, { install, manager, situation }),
     ...(missing.length === 0 ? [] : [installChange(install, manager, { missing, before })]),
     ...holdChanges(manager, packages, missing),
     ...unitChanges(install, missing, situation),
@@ -72,14 +73,17 @@ function refused(host: string, code: string, message: string, hint: string): App
 }
 
 function repositoryChanges(
-  { repositories }: PackageInstall,
-  manager: PackageManager,
-  { files, keys }: PackageSituation,
+  templates: Templates,
+  {
+    install,
+    manager,
+    situation: { files, keys },
+  }: { readonly install: PackageInstall; readonly manager: PackageManager; readonly situation: PackageSituation },
 ): readonly HostChange[] {
-  return repositories.flatMap((repository, index) => {
+  return install.repositories.flatMap((repository, index) => {
     const { key, list } = repositoryPaths(manager, repository.name);
     const url = repositoryUrl(manager, repository, index === 0);
-    const content = repositoryFile(manager, repository, url, index === 0 ? [HELD_PACKAGE] : []);
+    const content = repositoryFile(templates, { manager, repository, url, held: index === 0 ? [HELD_PACKAGE] : [] });
     const desired = [
       { path: key, content: keys.get(repository.name) ?? '', mode: 0o644, owner: 'root:root' },
       { path: list, content, mode: 0o644, owner: 'root:root' },

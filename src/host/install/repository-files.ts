@@ -1,3 +1,4 @@
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import type { PackageRepository } from './model.ts';
 import type { PackageManager } from './package-facts.ts';
 
@@ -23,15 +24,24 @@ export function repositoryKeyUrl(manager: PackageManager, url: string): string {
   return manager === 'apt' ? `${url}Release.key` : `${url}repodata/repomd.xml.key`;
 }
 
+/** The template of the file of any repository. */
+const TEMPLATES = { apt: '/etc/apt/sources.list.d/repository.list', rpm: '/etc/yum.repos.d/repository.repo' } as const;
+
+export interface RepositoryFileInput {
+  readonly manager: PackageManager;
+  readonly repository: PackageRepository;
+  /** As `repositoryUrl` returns it. */
+  readonly url: string;
+  /** Packages that only kubeletadm upgrades. */
+  readonly held: readonly string[];
+}
+
 /**
  * The file that configures a repository. With dnf, packages are held with `exclude`, as in the Kubernetes
  * documentation.
- * @param held packages that only kubeletadm upgrades
  */
-export function repositoryFile(manager: PackageManager, repository: PackageRepository, url: string, held: readonly string[]): string {
+export function repositoryFile(templates: Templates, { manager, repository, url, held }: RepositoryFileInput): string {
   const { name, suite, components } = repository;
-  const { key } = repositoryPaths(manager, name);
-  if (manager === 'apt') return `deb [signed-by=${key}] ${[url, suite, ...components].join(' ')}\n`;
-  const lines = [`[${name}]`, `name=${name}`, `baseurl=${url}`, 'enabled=1', 'gpgcheck=1', `gpgkey=file://${key}`];
-  return `${[...lines, ...(held.length === 0 ? [] : [`exclude=${held.join(' ')}`])].join('\n')}\n`;
+  const context = { name, url, suite, components, held, key: repositoryPaths(manager, name).key };
+  return String(renderTemplate(templates, manager === 'apt' ? TEMPLATES.apt : TEMPLATES.rpm, context));
 }

@@ -1,3 +1,4 @@
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import { pointerFile } from './layout.ts';
 
 export const AGENT_SERVICE = 'kubeletadm-agent';
@@ -20,84 +21,35 @@ export const KEEPS_DROP_IN_DIRECTORY = `# ${DROP_IN_DIRECTORY} existed before.`;
 /**
  * The drop-in that makes the pointer override `KUBELET_CONFIG_ARGS` of kubeadm's drop-in. Without a pointer
  * file the kubelet starts with the local configuration, with or without an agent.
+ * @param command the command line of the unit as it is written there, when it does not read that variable
  */
-export function renderPointerDropIn(directory: string): string {
-  return `# Written by kubeletadm: which configuration the kubelet reads, where the agent says so.
-[Service]
-EnvironmentFile=-${pointerFile(directory)}
-`;
-}
-
-/**
- * Sandbox settings of the agent process, which runs `systemctl`, `journalctl`, `crictl` and the kubelet's
- * configuration check. MemoryDenyWriteExecute is not set because Node.js compiles at runtime. Chowning files
- * to root, their owner already, needs @chown but no capability. systemd ignores settings it does not know,
- * with a warning.
- * @see systemd.exec(5)
- */
-function sandbox(writable: string, isAtHome: boolean): string {
-  return `NoNewPrivileges=yes
-CapabilityBoundingSet=
-AmbientCapabilities=
-ProtectSystem=strict
-ReadWritePaths=${quoteWord(writable)}
-ProtectHome=${isAtHome ? 'read-only' : 'yes'}
-PrivateTmp=yes
-PrivateDevices=yes
-ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectKernelLogs=yes
-ProtectControlGroups=yes
-ProtectClock=yes
-ProtectHostname=yes
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-LockPersonality=yes
-KeyringMode=private
-UMask=0077
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallFilter=~@resources @privileged
-SystemCallFilter=@chown
-SystemCallErrorNumber=EPERM
-`;
+export function renderPointerDropIn(templates: Templates, directory: string, command: string | null = null): string {
+  return String(renderTemplate(templates, POINTER_DROP_IN, { pointerFile: pointerFile(directory), command }));
 }
 
 /** Directories hidden by ProtectHome. */
 const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
 
+export interface AgentUnitInput {
+  /** The program and its arguments as systemd words. */
+  readonly command: readonly string[];
+  /** The only writable directory. */
+  readonly directory: string;
+  /** Whether the directory of the drop-ins existed before. */
+  readonly keepsDropInDirectory: boolean;
+}
+
 /**
  * The unit of the agent. Agent and kubelet do not depend on each other, and the agent is always restarted.
  * The agent does not wait for the network: it must be able to roll back a configuration that keeps the
  * kubelet down or breaks the network.
- * @param command the program and its arguments as systemd words
- * @param directory the only writable directory
- * @param keepsDropInDirectory whether the directory of the drop-ins existed before
  */
-export function renderAgentUnit(command: readonly string[], directory: string, keepsDropInDirectory = false): string {
-  return `${keepsDropInDirectory ? `${KEEPS_DROP_IN_DIRECTORY}\n` : ''}[Unit]
-Description=kubeletadm agent: the kubelet's configuration from the cluster
-StartLimitIntervalSec=0
-
-[Service]
-ExecStart=${command.map(quoteWord).join(' ')}
-Restart=always
-RestartSec=2
-MemoryMax=200M
-OOMScoreAdjust=-500
-${sandbox(
-  directory,
-  command.some((word) => HOMES.test(word)),
-)}
-[Install]
-WantedBy=multi-user.target
-`;
-}
-
-/** Quotes a word for systemd: quotes around spaces, `%` and `$` doubled. */
-function quoteWord(word: string): string {
-  const plain = word.replace(/%/g, '%%').replace(/\$/g, '$$$$');
-  return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;
+export function renderAgentUnit(templates: Templates, { command, directory, keepsDropInDirectory }: AgentUnitInput): string {
+  const context = {
+    command,
+    directory,
+    comment: keepsDropInDirectory ? KEEPS_DROP_IN_DIRECTORY : null,
+    isAtHome: command.some((word) => HOMES.test(word)),
+  };
+  return String(renderTemplate(templates, AGENT_UNIT, context));
 }

@@ -1,3 +1,4 @@
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import { execStartWords, type UnitTexts } from '../../host/systemd/exec-start.ts';
 import { lastFlag, withoutDropIn, wordsWithDropIn, writtenCommand } from '../../host/systemd/try-drop-in.ts';
 import { parseUnitFile, unitValues } from '../../host/systemd/unit-file.ts';
@@ -30,7 +31,7 @@ export type NativeFlags =
  * restarted by systemd. Existing files are not changed. Whether the flags take effect is checked on the texts
  * before the host is changed.
  */
-export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsOptions): NativeFlags {
+export function nativeFlags(templates: Templates, texts: UnitTexts, { directory, minor }: NativeFlagsOptions): NativeFlags {
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
@@ -43,9 +44,9 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
     lastFlag(found, 'dynamic-config-dir')?.value === directory && (!gated || gateOf(found) === true);
   const hasDirectory = (lastFlag(words, 'dynamic-config-dir')?.value ?? '') !== '';
   if (hasDirectory && (!gated || gateOf(words) === true) && restarts) return { kind: 'up-to-date' };
-  const flags = [`--dynamic-config-dir=${directory}`, ...(gated ? [`--feature-gates=${GATE}=true`] : [])].join(' ');
-  const restart = restarts ? '' : 'Restart=always\n';
-  const text = `# Written by kubeletadm: where the kubelet keeps configurations from the cluster.\n[Service]\n${restart}ExecStart=\nExecStart=${command} ${flags}\n`;
+  if (directory.includes('\n'))
+    return { kind: 'impossible', why: '--dynamic-config-dir contains a line break', hint: 'Pass a path on one line' };
+  const text = String(renderTemplate(templates, NATIVE_DROP_IN, { command, directory, gated, restarts }));
   if (isSet(wordsWithDropIn(own, { path: NATIVE_DROP_IN, text }))) return { kind: 'drop-in', text };
   const found = wordsWithDropIn(own, { path: NATIVE_DROP_IN, text });
   const shadow = lastFlag(found, 'dynamic-config-dir')?.source ?? 'another drop-in';

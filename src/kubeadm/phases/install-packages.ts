@@ -1,4 +1,5 @@
 import { AppError } from '../../base/errors.ts';
+import type { Templates } from '../../codec/render-template.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
@@ -12,6 +13,7 @@ import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 
 export interface InstallPackagesInput {
+  readonly templates: Templates;
   readonly install: PackageInstall;
   /**
    * The content of a key file, by URL or path; read only when a host has no valid key.
@@ -25,7 +27,7 @@ export const installPackages = definePhase<InstallPackagesInput, PackageSituatio
   name: 'install-packages',
   short: 'Install the container runtime and the kubelet',
   observe: observePackages,
-  plan: (situation, { install }) => planPackages(install, situation),
+  plan: (situation, { templates, install }) => planPackages(templates, install, situation),
   verify: async ({ host, signal }, { install }) => {
     const why = validateInstalled(install, await observe(host, packageFacts(declaredPackages(install)), signal));
     if (why === null) return;

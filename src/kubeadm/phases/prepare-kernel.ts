@@ -1,3 +1,4 @@
+import type { Templates } from '../../codec/render-template.ts';
 import {
   type ModuleFacts,
   moduleFacts,
@@ -13,8 +14,13 @@ import type { HostPreparation } from '../../host/install/model.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 
+export interface PrepareKernelInput {
+  readonly templates: Templates;
+  readonly preparation: HostPreparation;
+}
+
 /** Disables swap now and at boot, if declared. */
-export const turnOffSwap = definePhase<HostPreparation, SwapFacts>({
+export const turnOffSwap = definePhase<PrepareKernelInput, SwapFacts>({
   name: 'swap',
   short: 'Disable swap',
   observe: ({ host, signal }) => observe(host, swapFacts, signal),
@@ -22,17 +28,17 @@ export const turnOffSwap = definePhase<HostPreparation, SwapFacts>({
 });
 
 /** Loads kernel modules now and at boot. */
-export const loadKernelModules = definePhase<HostPreparation, ModuleFacts>({
+export const loadKernelModules = definePhase<PrepareKernelInput, ModuleFacts>({
   name: 'kernel-modules',
   short: 'Load kernel modules',
-  observe: ({ host, signal }, { kernelModules }) => observe(host, moduleFacts(kernelModules ?? []), signal),
-  plan: (facts, { kernelModules }) => planModules(kernelModules ?? [], facts),
+  observe: ({ host, signal }, { preparation: { kernelModules } }) => observe(host, moduleFacts(kernelModules ?? []), signal),
+  plan: (facts, { templates, preparation: { kernelModules } }) => planModules(templates, kernelModules ?? [], facts),
 });
 
 /** Sets kernel parameters now and at boot. */
-export const setSysctls = definePhase<HostPreparation, SysctlFacts>({
+export const setSysctls = definePhase<PrepareKernelInput, SysctlFacts>({
   name: 'sysctls',
   short: 'Set kernel parameters',
-  observe: ({ host, signal }, { sysctls }) => observe(host, sysctlFacts(Object.keys(sysctls ?? {})), signal),
-  plan: (facts, { sysctls }) => planSysctls(sysctls ?? {}, facts),
+  observe: ({ host, signal }, { preparation: { sysctls } }) => observe(host, sysctlFacts(Object.keys(sysctls ?? {})), signal),
+  plan: (facts, { templates, preparation: { sysctls } }) => planSysctls(templates, sysctls ?? {}, facts),
 });

@@ -1,6 +1,7 @@
 import type { Arg } from '../../base/arg.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { identityOf, Memo } from '../../base/memo.ts';
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
@@ -8,12 +9,11 @@ import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_PROGRAM, KUBELET_UNIT_
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { renderEncodedConfiguration } from '../../kubelet/encode.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
-import { buildKubeletFlags, isSocketFlag } from '../../kubelet/flags-env.ts';
+import { buildKubeletFlags, isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { shadowedFields } from '../../kubelet/shadowed-fields.ts';
 import { checkFlagsEnv, checkUnitFile } from './check.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
-import { renderTemplate, type Templates } from './template.ts';
 import { designUnitFiles, type UnitFilesDesign } from './unit-files.ts';
 
 export interface NodeDesignInput
@@ -108,7 +108,7 @@ function renderFlags({ templates }: NodeDesignInput, flags: readonly Arg[]): Des
   const names = flags.map(({ name }) => name);
   return desired(
     FLAGS_ENV,
-    render(templates, FLAGS_ENV, { flags }, (text) => checkFlagsEnv(FLAGS_ENV, text, names)),
+    render(templates, FLAGS_ENV, { args: joinFlags(flags) }, (text) => checkFlagsEnv(FLAGS_ENV, text, names)),
   );
 }
 
@@ -117,12 +117,7 @@ function desired(path: string, content: string): DesiredFile {
 }
 
 /** A file whose context contains no secret, verified by `check`. */
-function render(
-  templates: Templates,
-  path: string,
-  context: Readonly<Record<string, Json | readonly Arg[]>>,
-  check: (text: string) => void,
-): string {
+function render(templates: Templates, path: string, context: Readonly<Record<string, Json>>, check: (text: string) => void): string {
   return RENDERED.get(templates, `${path} ${JSON.stringify(context)}`, () => {
     const text = String(renderTemplate(templates, path, context));
     check(text);

@@ -1,10 +1,10 @@
 import { Secret } from '../../base/text/secret.ts';
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { KubeconfigServer } from '../../kube/kubeconfig-render.ts';
 import { BOOTSTRAP_CONF } from '../../kube/well-known.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../config/bootstrap-credentials.ts';
-import { renderTemplate, type Templates } from '../render/template.ts';
 
 /** Where the API server is, and how it is verified. */
 export type ApiServerTarget = Omit<KubeconfigServer, 'clusterName'>;

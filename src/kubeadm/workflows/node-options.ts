@@ -1,9 +1,9 @@
+import type { Templates } from '../../codec/render-template.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
-import type { Templates } from '../render/template.ts';
 
 /** What is declared for a node, by file and by flag, and how strictly to take what is found. */
 export interface NodeOptions {

@@ -3,10 +3,10 @@ import type { Phase } from '../../host/phase.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
 import { type InstallBinariesInput, installBinaries } from '../phases/install-binaries.ts';
 import { type InstallPackagesInput, installPackages } from '../phases/install-packages.ts';
-import { loadKernelModules, setSysctls, turnOffSwap } from '../phases/prepare-kernel.ts';
+import { loadKernelModules, type PrepareKernelInput, setSysctls, turnOffSwap } from '../phases/prepare-kernel.ts';
 import { selectPhase } from './select-phase.ts';
 
-export interface PrepareHostOptions extends Pick<InstallPackagesInput, 'readKey'>, Pick<InstallBinariesInput, 'readFile'> {
+export interface PrepareHostOptions extends Pick<InstallPackagesInput, 'templates' | 'readKey'>, Pick<InstallBinariesInput, 'readFile'> {
   readonly preparation: HostPreparation;
 }
 
@@ -20,14 +20,16 @@ export function prepareHostWorkflow({
   sysctls,
   install,
 }: HostPreparation): Workflow<PrepareHostOptions, PrepareHostOptions> {
-  const kernel = (phase: Phase<HostPreparation>): Phase<PrepareHostOptions> => selectPhase(phase, ({ preparation }) => preparation);
+  const kernel = (phase: Phase<PrepareKernelInput>): Phase<PrepareHostOptions> => selectPhase(phase, (options) => options);
   return {
     name: 'prepare-host',
     phases: [
       ...(swap === null ? [] : [kernel(turnOffSwap)]),
       ...(kernelModules === null ? [] : [kernel(loadKernelModules)]),
       ...(sysctls === null ? [] : [kernel(setSysctls)]),
-      ...(install?.kind === 'packages' ? [selectPhase(installPackages, ({ readKey }: PrepareHostOptions) => ({ install, readKey }))] : []),
+      ...(install?.kind === 'packages'
+        ? [selectPhase(installPackages, ({ templates, readKey }: PrepareHostOptions) => ({ templates, install, readKey }))]
+        : []),
       ...(install?.kind === 'binaries'
         ? [selectPhase(installBinaries, ({ readFile }: PrepareHostOptions) => ({ install, readFile }))]
         : []),

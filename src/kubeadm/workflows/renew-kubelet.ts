@@ -1,6 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import type { Secret } from '../../base/text/secret.ts';
+import type { Templates } from '../../codec/render-template.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -15,7 +16,6 @@ import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/passing-token.ts';
 import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts';
 import { healthzUrl } from '../render/node-design.ts';
-import type { Templates } from '../render/template.ts';
 import { tokenSecret } from '../token/token-secret.ts';
 import { apiServerOfKubelet } from './api-server-of-kubelet.ts';
 import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';

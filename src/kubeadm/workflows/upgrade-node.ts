@@ -1,6 +1,7 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
+import { renderTemplate } from '../../codec/render-template.ts';
 import { parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -12,7 +13,7 @@ import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { describeSource, sourceInForce } from '../../kubelet/config-source.ts';
-import { isSocketFlag } from '../../kubelet/flags-env.ts';
+import { isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts';
@@ -24,7 +25,6 @@ import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
-import { renderTemplate } from '../render/template.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
@@ -224,7 +224,7 @@ function jsonOf(text: string): JsonObject | null {
 }
 
 function flagsFile({ templates }: NodeOptions, { flags }: UpgradedFlags): DesiredFile {
-  return { path: FLAGS_ENV, content: renderTemplate(templates, FLAGS_ENV, { flags }), mode: 0o644, owner: 'root:root' };
+  return { path: FLAGS_ENV, content: renderTemplate(templates, FLAGS_ENV, { args: joinFlags(flags) }), mode: 0o644, owner: 'root:root' };
 }
 
 /** The registration stays what init or join declared; an upgrade changes none of it. */

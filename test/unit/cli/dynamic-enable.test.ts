@@ -13,6 +13,7 @@ import { resetWorkflow } from '../../../src/kubeadm/workflows/reset.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { CONFIG_SOURCE_ANNOTATION, formatSourceAnnotation } from '../../../src/kubelet/config-source.ts';
 import { createAuthority } from '../../../src/lab/api-server/pki.ts';
+import { loadTemplates } from '../../../src/template-files.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
@@ -20,7 +21,7 @@ import { fakeUnit } from '../../support/fake-units.ts';
 import { isProof, kubeletCredentials, provesNode, testTrust } from '../../support/node-proof.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
-const catalogue = await loadCatalogue();
+const [catalogue, templates] = await Promise.all([loadCatalogue(), loadTemplates()]);
 const LOCAL = '/var/lib/kubelet/config.yaml';
 const KUBEADM = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -138,6 +139,7 @@ function world(options: WorldOptions = {}): World {
   const reporter = recordingReporter();
   const context = { host, cluster, clock, reporter };
   const workflowOptions: EnableOptions = {
+    templates,
     catalogue,
     backend: null,
     nodeName: null,
@@ -157,7 +159,7 @@ function world(options: WorldOptions = {}): World {
     runs: () => config,
     enable: (change = {}, dryRun = false) => runWorkflow(enableWorkflow, context, { ...workflowOptions, ...change }, run(dryRun)),
     disable: (dryRun = false, nodeName) => {
-      const given = { catalogue, nodeName: nodeName ?? null, trust: testTrust(), namespace: null, programDirectory: null };
+      const given = { templates, catalogue, nodeName: nodeName ?? null, trust: testTrust(), namespace: null, programDirectory: null };
       return runWorkflow(disableWorkflow, context, given, run(dryRun));
     },
     reset: (dryRun = false) => {

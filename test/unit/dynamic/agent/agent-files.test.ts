@@ -4,10 +4,15 @@ import { parseUnitFile, unitValues } from '../../../../src/host/systemd/unit-fil
 import { AGENT_NAMESPACE, agentNamespaceProblem } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
-import { renderAgentUnit, renderPointerDropIn } from '../../../../src/kubeadm/node-agent/agent-units.ts';
+import { renderAgentUnit as render, renderPointerDropIn } from '../../../../src/kubeadm/node-agent/agent-units.ts';
 import { AGENT_DIRECTORY, formatPointer, hashInPath } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { testAgent } from './support.ts';
+
+const templates = await loadTemplates();
+const renderAgentUnit = (command: readonly string[], directory: string, keepsDropInDirectory = false): string =>
+  render(templates, { command, directory, keepsDropInDirectory });
 
 describe('the rights of an agent', () => {
   const named = (kind: string, name: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name } });
@@ -99,7 +104,7 @@ describe('the rights of an agent', () => {
 
 describe('the units', () => {
   it('let the pointer win, and do without it', () => {
-    const unit = parseUnitFile(renderPointerDropIn(AGENT_DIRECTORY));
+    const unit = parseUnitFile(renderPointerDropIn(templates, AGENT_DIRECTORY));
     expect(unitValues(unit, 'Service', 'EnvironmentFile')).toEqual([`-${AGENT_DIRECTORY}/active.env`]);
     const hash = 'a'.repeat(64);
     expect(hashInPath(formatPointer(AGENT_DIRECTORY, hash))).toBe(hash);
@@ -109,6 +114,13 @@ describe('the units', () => {
     const text = renderAgentUnit(['/usr/bin/node', '/opt/my tools/k.mjs', 'agent', '--node-name', '100%$x"'], '/var/lib/x');
     expect(text).toContain('ExecStart=/usr/bin/node "/opt/my tools/k.mjs" agent --node-name "100%%$$x\\""\n');
     expect(text).toContain('Restart=always\n');
+  });
+
+  it('have the same text in each release', async () => {
+    const home = ['/root/.nvm/bin/node', '/opt/my tools/k.mjs', 'agent', '--node-name', '100%$x"\\'];
+    await expect(renderAgentUnit(['/usr/local/bin/kubeletadm', 'agent'], AGENT_DIRECTORY)).toMatchFileSnapshot('golden/agent.service');
+    await expect(renderAgentUnit(home, '/srv/my 100% data', true)).toMatchFileSnapshot('golden/agent-at-home.service');
+    await expect(renderPointerDropIn(templates, AGENT_DIRECTORY)).toMatchFileSnapshot('golden/20-kubeletadm-agent.conf');
   });
 
   it('let the agent write in its own directory only, without privileges', () => {

@@ -14,28 +14,30 @@ import {
 import { observe } from '../../../../src/host/observe.ts';
 import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
+const templates = await loadTemplates();
 const file = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner: 'root:root', content });
 const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeDone);
 
 describe('kernel modules', () => {
   it('are loaded now and at each boot', () => {
-    const { changes } = planModules(['overlay', 'br_netfilter'], { file: null, loaded: new Set(['overlay']) });
+    const { changes } = planModules(templates, ['overlay', 'br_netfilter'], { file: null, loaded: new Set(['overlay']) });
     expect(changes[0]).toMatchObject({ kind: 'write-file', path: MODULES_FILE, content: 'overlay\nbr_netfilter\n', mode: 0o644 });
     expect(shown(changes.slice(1))).toEqual(['loaded the kernel module br_netfilter']);
   });
 
   it('are left alone where they are there', () => {
-    expect(planModules(['overlay'], { file: file('overlay\n'), loaded: new Set(['overlay']) })).toEqual({
+    expect(planModules(templates, ['overlay'], { file: file('overlay\n'), loaded: new Set(['overlay']) })).toEqual({
       changes: [],
       noop: 'overlay: loaded',
     });
   });
 
   it('of an earlier declaration go from the file when none is declared any more', () => {
-    expect(shown(planModules([], { file: file('overlay\n'), loaded: new Set() }).changes)).toEqual([`removed ${MODULES_FILE}`]);
-    expect(planModules([], { file: null, loaded: new Set() })).toEqual({ changes: [], noop: 'no kernel modules are declared' });
+    expect(shown(planModules(templates, [], { file: file('overlay\n'), loaded: new Set() }).changes)).toEqual([`removed ${MODULES_FILE}`]);
+    expect(planModules(templates, [], { file: null, loaded: new Set() })).toEqual({ changes: [], noop: 'no kernel modules are declared' });
   });
 });
 
@@ -43,7 +45,7 @@ describe('kernel parameters', () => {
   const declared = { 'net.ipv4.ip_forward': '1', 'net.ipv4.ip_local_port_range': '1024 65000', 'net.bridge.bridge-nf-call-iptables': '1' };
 
   it('are set now and at each boot, also those that come with a module', () => {
-    const { changes } = planSysctls(declared, {
+    const { changes } = planSysctls(templates, declared, {
       file: null,
       values: new Map([
         ['net.ipv4.ip_forward', '0\n'],
@@ -118,12 +120,12 @@ describe('what is declared, asked of a host that has it', () => {
   });
 
   it('is there: modules', async () => {
-    expect(planModules(['overlay'], await observe(host, moduleFacts(['overlay']))).changes).toEqual([]);
+    expect(planModules(templates, ['overlay'], await observe(host, moduleFacts(['overlay']))).changes).toEqual([]);
   });
 
   it('is there: parameters', async () => {
     const declared = { 'vm.max_map_count': '262144' };
-    expect(planSysctls(declared, await observe(host, sysctlFacts(Object.keys(declared)))).changes).toEqual([]);
+    expect(planSysctls(templates, declared, await observe(host, sysctlFacts(Object.keys(declared)))).changes).toEqual([]);
   });
 
   it('is there: no swap', async () => {

@@ -9,7 +9,9 @@ import { type PackageSituation, planPackages, validateInstalled } from '../../..
 import { isVersion, packageArgument } from '../../../../src/host/install/versions.ts';
 import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
 
+const templates = await loadTemplates();
 const KEY = readFileSync(new URL('./fixtures/rsa-forever.asc', import.meta.url), 'utf8');
 
 function install(over: Partial<PackageInstall> = {}): PackageInstall {
@@ -56,7 +58,7 @@ const shown = (changes: readonly unknown[]): readonly string[] => (changes as re
 
 describe('planPackages', () => {
   it('sets up a Debian host: key, repository, packages, hold, runtime', () => {
-    const { changes } = planPackages(install(), situation('manager apt\n'));
+    const { changes } = planPackages(templates, install(), situation('manager apt\n'));
     expect(changes).toEqual([
       expect.objectContaining({ kind: 'write-file', path: '/etc/apt/keyrings/kubernetes-apt-keyring.asc', content: KEY, mode: 0o644 }),
       expect.objectContaining({ kind: 'write-file', path: '/etc/apt/sources.list.d/kubernetes.list', content: LIST }),
@@ -73,6 +75,19 @@ describe('planPackages', () => {
     ]);
   });
 
+  it('writes the release and the components of a Debian repository', () => {
+    const [kubernetes] = install().repositories;
+    const docker = { ...kubernetes, name: 'docker', url: 'https://example.com/debian/', suite: 'bookworm', components: ['stable', 'test'] };
+    const repositories = [kubernetes, docker] as PackageInstall['repositories'];
+    const { changes } = planPackages(templates, install({ repositories }), situation('manager apt\n'));
+    expect(changes).toContainEqual(
+      expect.objectContaining({
+        path: '/etc/apt/sources.list.d/docker.list',
+        content: 'deb [signed-by=/etc/apt/keyrings/docker-apt-keyring.asc] https://example.com/debian/ bookworm stable test\n',
+      }),
+    );
+  });
+
   it('sets up a Red Hat host with CRI-O from a repository of its own', () => {
     const crio = {
       name: 'cri-o',
@@ -83,6 +98,7 @@ describe('planPackages', () => {
       keyFingerprints: ['A'],
     };
     const { changes } = planPackages(
+      templates,
       install({ version: '1.36.2', runtime: 'cri-o', extra: ['socat'], repositories: [...install().repositories, crio] }),
       situation('manager dnf\n', {
         keys: new Map([
@@ -113,7 +129,7 @@ describe('planPackages', () => {
     'manager apt\ninstalled kubelet 1.36.2-1.1\ninstalled cri-tools 1.36.0-1.1\ninstalled containerd 1.6.20~ds1-1+b1\nheld kubelet\n';
 
   it('has nothing to do on a host that has it all', () => {
-    expect(planPackages(install(), situation(DONE, { files: FILES, runtime: unit('active') }))).toEqual({
+    expect(planPackages(templates, install(), situation(DONE, { files: FILES, runtime: unit('active') }))).toEqual({
       changes: [],
       noop: 'kubelet 1.36.2-1.1, cri-tools 1.36.0-1.1, containerd 1.6.20~ds1-1+b1: installed',
     });
@@ -146,9 +162,9 @@ describe('planPackages', () => {
       ['updated /etc/apt/sources.list.d/kubernetes.list'],
     ],
   ])('%s', (_, over, packages, more, expected) => {
-    expect(shown(planPackages(install(over), situation(packages, { files: FILES, runtime: unit('active'), ...more })).changes)).toEqual(
-      expected,
-    );
+    expect(
+      shown(planPackages(templates, install(over), situation(packages, { files: FILES, runtime: unit('active'), ...more })).changes),
+    ).toEqual(expected);
   });
 
   it.each([
@@ -161,7 +177,7 @@ describe('planPackages', () => {
       'n1: kubelet 1.37.0-1.1 is installed, but 1.36 is declared: a downgrade to an older minor version is not supported. Declare the installed version, or reset the host and remove the package. [INSTALL_DOWNGRADE]',
     ],
   ])('refuses a host that says %j', (packages, message) => {
-    expect(() => planPackages(install(), situation(packages))).toThrow(message);
+    expect(() => planPackages(templates, install(), situation(packages))).toThrow(message);
   });
 
   it('tells when what came is not what was declared', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { renderTemplate, type Templates } from '../../../../src/codec/render-template.ts';
 import { parseSource, type SourceNode, sourceToExactJson } from '../../../../src/codec/source.ts';
-import { renderTemplate, type Templates } from '../../../../src/kubeadm/render/template.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { renderEncodedConfiguration } from '../../../../src/kubelet/encode.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';

@@ -654,7 +654,9 @@ describe('messages', () => {
       'endpoint with a scheme',
       'cluster',
       'controlPlaneEndpoint: https://api.x',
-      ['f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not of the form HOST or HOST:PORT. Remove the scheme: api.x. [CONFIG_INVALID_ENDPOINT]'],
+      [
+        'f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not of the form HOST or HOST:PORT. Remove the scheme: api.x. [CONFIG_INVALID_ENDPOINT]',
+      ],
     ],
     [
       'endpoint',

@@ -1,0 +1,93 @@
+import { quoteGo } from '../base/text/go-quote.ts';
+import { Secret, SensitiveText } from '../base/text/secret.ts';
+import { encodeYaml } from './yaml-encode.ts';
+
+/** A compiled template of a text file. The helpers encode values; `src/template-options.json` lists them. */
+export type Template = (context: unknown, options: { readonly helpers: Encoders }) => string;
+
+/** Compiled templates by path below `templates/`, without `.hbs`: the path of the file on the host. */
+export type Templates = ReadonlyMap<string, Template>;
+
+type Encoders = Readonly<Record<string, (...values: readonly unknown[]) => string>>;
+
+/**
+ * Renders one file. Handlebars only prints: every value passes an encoder for the target syntax, and each
+ * encoder throws on a missing value (Handlebars' own `strict` does not cover `#each` and helper arguments).
+ * @param path on the host, e.g. `/var/lib/kubelet/instance-config.yaml`
+ * @returns a string, or SensitiveText when the context contained a Secret
+ */
+export function renderTemplate(templates: Templates, path: string, context: Readonly<Record<string, unknown>>): string | SensitiveText {
+  const template = templates.get(path.replace(/^\//, ''));
+  if (template === undefined) throw new Error(`no template for ${path}`);
+  const secrets: Secret[] = [];
+  const text = template(context, { helpers: encoders(secrets) });
+  if (secrets.length === 0) return text;
+  const parts = text.split(/⟦(\d+)⟧/u).map((part, i) => (i % 2 === 0 ? part : (secrets[Number(part)] as Secret)));
+  return new SensitiveText(parts);
+}
+
+function encoders(secrets: Secret[]): Encoders {
+  return {
+    yaml: (value) => encodeYaml(hideSecrets(value, secrets) as never).replace(/\n$/, ''),
+    goQuote: (value) => quoteGo(requireText(value, 'goQuote')),
+    line: (value) => requireMatch(value, /^[^\n\0]*$/, 'a line'),
+    word: (value) => requireMatch(value, /^[^\s\0]+$/, 'a word'),
+    unitWord: (value) => encodeUnitWord(requireText(value, 'unitWord')),
+    unitPath: (value) => quoteUnitWord(requireText(value, 'unitPath')),
+    execWords: (words) => requireList(words, 'execWords').map(encodeExecWord).join(' '),
+  };
+}
+
+/** Replaces each Secret by a marker; its value is already encoded as YAML. */
+function hideSecrets(value: unknown, secrets: Secret[]): unknown {
+  if (value instanceof Secret) {
+    secrets.push(new Secret(encodeInLine(value.reveal())));
+    return `⟦${secrets.length - 1}⟧`;
+  }
+  if (Array.isArray(value)) return value.map((item) => hideSecrets(item, secrets));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hideSecrets(item, secrets)]));
+  if (value === undefined) throw new Error('a template got an undefined value');
+  if (typeof value === 'string' && value.includes('⟦')) throw new Error('a value contains the marker reserved for secrets: ⟦');
+  return value;
+}
+
+/** Encodes a string as YAML that fits on one line: a block scalar would need its own indentation. */
+function encodeInLine(text: string): string {
+  const encoded = encodeYaml(text).replace(/\n$/, '');
+  return encoded.includes('\n') ? JSON.stringify(text) : encoded;
+}
+
+/** A path in a unit file: `%` doubled; characters that systemd would split at are rejected. */
+function encodeUnitWord(text: string): string {
+  if (!/^[^\s"'\\;$]+$/.test(text)) throw new Error(`not a valid word of a unit file: ${text}`);
+  return text.replaceAll('%', '%%');
+}
+
+/** An item of a list in a unit file: quotes around spaces, `%` doubled. @see systemd.syntax(7), systemd.unit(5) */
+function quoteUnitWord(text: string): string {
+  const plain = text.replaceAll('%', '%%');
+  return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/[\\"]/g, '\\$&')}"`;
+}
+
+/** A word of a command line in a unit file, in which `$` is doubled as well. */
+function encodeExecWord(word: unknown): string {
+  return quoteUnitWord(requireText(word, 'execWords').replaceAll('$', '$$$$'));
+}
+
+/** A value that is written as it is. */
+function requireMatch(value: unknown, pattern: RegExp, what: string): string {
+  const text = requireText(value, what);
+  if (!pattern.test(text)) throw new Error(`not ${what} of a text file: ${JSON.stringify(text)}`);
+  return text;
+}
+
+function requireList(value: unknown, helper: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Error(`${helper} got ${typeof value} instead of a list`);
+  return value;
+}
+
+function requireText(value: unknown, helper: string): string {
+  if (typeof value !== 'string') throw new Error(`${helper} got ${typeof value} instead of a string`);
+  return value;
+}
