@@ -127,19 +127,31 @@ export interface Phase<Input> {
   inspect(context: PhaseContext, input: Input): Promise<ObservedPhase>;
 }
 
+/** A phase with an input of its own, for any workflow. */
+export interface DefinedPhase<Input> extends Phase<Input> {
+  /** The phase as part of a workflow, whose input contains the phase's input. */
+  select<Whole>(inputOf: (whole: Whole) => Input): DefinedPhase<Whole>;
+}
+
 /** Creates a phase from its definition. The facts of an observation are passed to plan, verify and undo. */
-export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Facts>): Phase<Input> {
+export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Facts>): DefinedPhase<Input> {
+  return phaseWith(definition, (input: Input) => input);
+}
+
+function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts>, inputOf: (whole: Whole) => Input): DefinedPhase<Whole> {
   return {
+    select: (wholeOf) => phaseWith(definition, (outer) => inputOf(wholeOf(outer))),
     name: definition.name,
     short: definition.short,
     tidiesUp: definition.tidiesUp ?? false,
     writesFilesOnly: definition.writesFilesOnly ?? false,
-    contextFor: async (context, input) => {
-      const cluster = (await definition.cluster?.(input, context)) ?? null;
+    contextFor: async (context, whole) => {
+      const cluster = (await definition.cluster?.(inputOf(whole), context)) ?? null;
       return cluster === null ? context : { ...context, cluster };
     },
-    ready: async (context, input) => definition.ready?.(context, input),
-    inspect: async (context, input) => {
+    ready: async (context, whole) => definition.ready?.(context, inputOf(whole)),
+    inspect: async (context, whole) => {
+      const input = inputOf(whole);
       const facts = await definition.observe(context, input);
       return {
         plan: definition.plan(facts, input),

@@ -15,7 +15,6 @@ import { type AgentRemoveInput, agentRemove } from '../../kubeadm/phases/agent-r
 import { agentRightsRemoval } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
-import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { placePointer } from '../agent/place-pointer.ts';
@@ -54,10 +53,10 @@ const stopAgent = changeUnits('agent-stop', 'Stop the agent and let the kubelet 
 export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
   name: 'dynamic disable',
   phases: [
-    selectPhase(stopAgent, (input) => input.units),
-    selectPhase(removeAssignment, ({ nodeName, keepsReport }) => (nodeName === null ? null : { nodeName, keepsReport })),
-    selectPhase(agentRightsRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace, isOptional: false })),
-    selectPhase(agentRemove, (input) => input.remove),
+    stopAgent.select((input) => input.units),
+    removeAssignment.select(({ nodeName, keepsReport }) => (nodeName === null ? null : { nodeName, keepsReport })),
+    agentRightsRemoval.select(({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace, isOptional: false })),
+    agentRemove.select((input) => input.remove),
   ],
   prepare: prepareDisable,
 };

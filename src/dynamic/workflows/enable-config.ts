@@ -26,7 +26,6 @@ import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phase
 import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
-import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { placePointer } from '../agent/place-pointer.ts';
 import type { Backend } from '../node-config.ts';
@@ -85,14 +84,14 @@ const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with --dyna
 export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
   name: 'dynamic enable',
   phases: [
-    selectPhase(agentProgram, (input) => input.program),
-    selectPhase(agentRightsPhase, (input) => input.rights),
-    selectPhase(agentDirectory, (input) => input.directory),
-    selectPhase(startAgent, (input) => input.agent),
-    selectPhase(agentAssignment, (input) => input.assignment),
-    selectPhase(agentFormerAccount, (input) => input.formerAccount),
-    selectPhase(agentOldPrograms, (input) => input.oldPrograms),
-    selectPhase(startKubelet, (input) => input.kubelet),
+    agentProgram.select((input) => input.program),
+    agentRightsPhase.select((input) => input.rights),
+    agentDirectory.select((input) => input.directory),
+    startAgent.select((input) => input.agent),
+    agentAssignment.select((input) => input.assignment),
+    agentFormerAccount.select((input) => input.formerAccount),
+    agentOldPrograms.select((input) => input.oldPrograms),
+    startKubelet.select((input) => input.kubelet),
   ],
   prepare: prepareEnable,
 };

@@ -2,7 +2,6 @@ import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { PhasePlan, Warning } from '../../host/plan/change.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { type ConfigIdentity, describeIdentity, sameIdentity, sameSource } from '../../kubelet/config-source.ts';
 import type { KubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
@@ -105,7 +104,7 @@ const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
 /** `dynamic inspect --repair`, under the host lock like every workflow with changes. */
 export const repairWorkflow: Workflow<RepairOptions, RepairInput> = {
   name: 'dynamic inspect --repair',
-  phases: [selectPhase(repairStore, (input) => input.store), selectPhase(repairAgent, (input) => input.agent)],
+  phases: [repairStore.select((input) => input.store), repairAgent.select((input) => input.agent)],
   prepare: async (context, options) => {
     const byAgent = options.directory === null && (await hasAgent(context.host, context.signal));
     if (byAgent) return { input: { store: null, agent: options }, warnings: [], refusals: [] };

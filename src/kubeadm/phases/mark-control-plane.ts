@@ -1,4 +1,4 @@
-import { definePhase, type Phase } from '../../host/phase.ts';
+import { type DefinedPhase, definePhase } from '../../host/phase.ts';
 import { CONTROL_PLANE_LABEL, diffNodeMarks } from '../../kube/node-marks.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Taint } from '../../kube/taint.ts';
@@ -26,7 +26,7 @@ const LABELS = { [CONTROL_PLANE_LABEL]: '', 'node.kubernetes.io/exclude-from-ext
 /** `absent`: not registered yet; null: not known. */
 type Found = KubeObject | 'absent' | 'assumed-absent' | null;
 
-function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
+function markControlPlanePhase(name: string): DefinedPhase<MarkControlPlaneInput> {
   return definePhase<MarkControlPlaneInput, Found>({
     name,
     short: 'Set the control plane labels and taints of the Node',

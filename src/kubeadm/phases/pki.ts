@@ -1,4 +1,4 @@
-import type { Phase } from '../../host/phase.ts';
+import type { DefinedPhase } from '../../host/phase.ts';
 import { CERTIFICATES, SERVICE_ACCOUNT } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
@@ -14,7 +14,7 @@ const EXISTING_CERTIFICATE = 'the certificate and its key are valid';
 const EXISTING_KUBECONFIG = 'the kubeconfig is valid';
 
 /** init's phases `certs/ca` to `certs/sa`, in kubeadm's order. */
-export const certsPhases: readonly Phase<PkiInput>[] = [
+export const certsPhases: readonly DefinedPhase<PkiInput>[] = [
   ...CERTIFICATES.map(({ name, longName }) =>
     partOf('certificates', name, [`certs/${name}`, `Generate the ${longName}`, EXISTING_CERTIFICATE]),
   ),
@@ -26,12 +26,12 @@ export const certsPhases: readonly Phase<PkiInput>[] = [
 ];
 
 /** init's phases `kubeconfig/admin` to `kubeconfig/scheduler`, in kubeadm's order. */
-export const kubeconfigPhases: readonly Phase<PkiInput>[] = KUBECONFIGS.map(({ name, longName }) =>
+export const kubeconfigPhases: readonly DefinedPhase<PkiInput>[] = KUBECONFIGS.map(({ name, longName }) =>
   partOf('kubeconfigs', name, [`kubeconfig/${name}`, `Generate a ${longName}`, EXISTING_KUBECONFIG]),
 );
 
 /** join's phases `control-plane-prepare/certs` and `control-plane-prepare/kubeconfig`. */
-export const joinPkiPhases: readonly Phase<PkiInput>[] = [
+export const joinPkiPhases: readonly DefinedPhase<PkiInput>[] = [
   allOf('certificates', [
     'control-plane-prepare/certs',
     'Generate the certificates of the control plane',
@@ -45,7 +45,7 @@ export const joinPkiPhases: readonly Phase<PkiInput>[] = [
 ];
 
 /** join's phase `control-plane-prepare/download-certs`. */
-export const downloadCertsPhase: Phase<WriteFilesInput> = writeFilesPhase(
+export const downloadCertsPhase: DefinedPhase<WriteFilesInput> = writeFilesPhase(
   'control-plane-prepare/download-certs',
   'Download the certificates shared by control planes',
   'the shared certificates exist',
@@ -53,11 +53,11 @@ export const downloadCertsPhase: Phase<WriteFilesInput> = writeFilesPhase(
 
 type Texts = readonly [name: string, short: string, noop: string];
 
-function partOf(part: keyof PkiInput, name: string, texts: Texts): Phase<PkiInput> {
+function partOf(part: keyof PkiInput, name: string, texts: Texts): DefinedPhase<PkiInput> {
   return phaseOver(texts, (input) => input[part].get(name) ?? NOTHING);
 }
 
-function allOf(part: keyof PkiInput, texts: Texts): Phase<PkiInput> {
+function allOf(part: keyof PkiInput, texts: Texts): DefinedPhase<PkiInput> {
   return phaseOver(texts, (input) => {
     const each = [...input[part].values()];
     return {
@@ -70,12 +70,6 @@ function allOf(part: keyof PkiInput, texts: Texts): Phase<PkiInput> {
 
 const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'not used by this cluster' };
 
-function phaseOver(texts: Texts, select: (input: PkiInput) => WriteFilesInput): Phase<PkiInput> {
-  const phase = writeFilesPhase(...texts);
-  return {
-    ...phase,
-    contextFor: (context, input) => phase.contextFor(context, select(input)),
-    ready: (context, input) => phase.ready(context, select(input)),
-    inspect: (context, input) => phase.inspect(context, select(input)),
-  };
+function phaseOver(texts: Texts, select: (input: PkiInput) => WriteFilesInput): DefinedPhase<PkiInput> {
+  return writeFilesPhase(...texts).select(select);
 }

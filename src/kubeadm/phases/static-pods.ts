@@ -1,4 +1,4 @@
-import type { Phase } from '../../host/phase.ts';
+import type { DefinedPhase } from '../../host/phase.ts';
 import { ETCD_DATA_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { manifestFile } from '../control-plane/manifests.ts';
 import { type ControlPlaneNode, hasLocalEtcd } from '../control-plane/model.ts';
@@ -9,7 +9,7 @@ import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
  * Writes the manifest of a static Pod. The kubelet stops the Pod of the previous manifest and starts the new
  * one. kubeadm 1.36: the phase of this name.
  */
-function staticPodPhase(name: string, what: string): Phase<WriteFilesInput> {
+function staticPodPhase(name: string, what: string): DefinedPhase<WriteFilesInput> {
   return writeFilesPhase(name, `Write the static Pod manifest of ${what}`, 'the manifest is unchanged');
 }
 

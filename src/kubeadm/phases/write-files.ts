@@ -1,7 +1,7 @@
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
-import { definePhase, type Phase } from '../../host/phase.ts';
+import { type DefinedPhase, definePhase } from '../../host/phase.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 
 export interface WriteFilesInput {
@@ -19,7 +19,7 @@ export interface WriteFilesInput {
  * before from the state of the host, so identical files plan no changes.
  * @param noop reported when all files are unchanged, as a clause
  */
-export function writeFilesPhase(name: string, short: string, noop: string): Phase<WriteFilesInput> {
+export function writeFilesPhase(name: string, short: string, noop: string): DefinedPhase<WriteFilesInput> {
   return definePhase<WriteFilesInput, ReadonlyMap<string, FileFact | null>>({
     name,
     short,

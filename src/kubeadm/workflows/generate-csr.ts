@@ -21,7 +21,6 @@ import { CERTIFICATES, pkiPath, specOf, termsOf } from '../pki/certificate-list.
 import { clientSpecOf, KUBECONFIGS, type KubeconfigDefinition } from '../pki/kubeconfig-list.ts';
 import { pkiKubeconfigUnusable, pkiUnreadable } from '../pki/pki-problems.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
-import { selectPhase } from './select-phase.ts';
 
 export interface GenerateCsrOptions {
   readonly issuer: CertificateIssuer;
@@ -45,9 +44,8 @@ const EXISTING = 'keys and requests are there';
 export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput> = {
   name: 'certs generate-csr',
   phases: [
-    selectPhase(writeFilesPhase('certs', 'Generate keys and CSRs', EXISTING), (input: GenerateCsrInput) => input.certificates),
-    selectPhase(
-      writeFilesPhase('kubeconfig', 'Generate kubeconfig files and CSRs for their certificates', EXISTING),
+    writeFilesPhase('certs', 'Generate keys and CSRs', EXISTING).select((input: GenerateCsrInput) => input.certificates),
+    writeFilesPhase('kubeconfig', 'Generate kubeconfig files and CSRs for their certificates', EXISTING).select(
       (input) => input.kubeconfigs,
     ),
   ],

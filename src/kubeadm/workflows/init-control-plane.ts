@@ -55,7 +55,6 @@ import { type InitTokenOptions, type InitTokens, settleTokens } from './init-tok
 import { newNodeStartInput } from './kubelet-start-input.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
-import { selectPhase } from './select-phase.ts';
 import { type PreparedUpload, prepareUpload } from './shared-certs.ts';
 
 export interface InitControlPlaneOptions extends ControlPlaneOptions, WayOptions, Omit<InitTokenOptions, 'apiServer'> {
@@ -112,15 +111,15 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
   name: 'init',
   absentPhases: controlPlanePhases('init'),
   phases: [
-    selectPhase(pullImages, (input) => input.pull),
-    ...[...certsPhases, ...kubeconfigPhases].map((phase): InitPhase => selectPhase(phase, (input) => input.pki)),
-    selectPhase(etcdLocal, (input) => input.manifests.etcd),
-    selectPhase(controlPlaneApiserver, (input) => input.manifests['kube-apiserver']),
-    selectPhase(controlPlaneControllerManager, (input) => input.manifests['kube-controller-manager']),
-    selectPhase(controlPlaneScheduler, (input) => input.manifests['kube-scheduler']),
-    selectPhase(kubeletStart, (input) => input.kubeletStart),
-    selectPhase(saveStartedNodeSettings, (input) => input.save),
-    selectPhase(waitControlPlane, (input) => input.wait),
+    pullImages.select((input) => input.pull),
+    ...[...certsPhases, ...kubeconfigPhases].map((phase): InitPhase => phase.select((input) => input.pki)),
+    etcdLocal.select((input) => input.manifests.etcd),
+    controlPlaneApiserver.select((input) => input.manifests['kube-apiserver']),
+    controlPlaneControllerManager.select((input) => input.manifests['kube-controller-manager']),
+    controlPlaneScheduler.select((input) => input.manifests['kube-scheduler']),
+    kubeletStart.select((input) => input.kubeletStart),
+    saveStartedNodeSettings.select((input) => input.save),
+    waitControlPlane.select((input) => input.wait),
     atApiServer(
       bindClusterAdmins,
       (input) => input.admins,
@@ -131,7 +130,7 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     atApiServer(uploadCerts, (input) => input.uploadCerts),
     atApiServer(markControlPlane, (input) => input.mark),
     atApiServer(bootstrapToken, (input) => input.bootstrapToken),
-    selectPhase(kubeletFinalize, (input) => input.finalize),
+    kubeletFinalize.select((input) => input.finalize),
     atApiServer(addonCoredns, (input) => input.coredns),
     atApiServer(addonKubeProxy, (input) => input.kubeProxy),
     atApiServer(showJoinCommand, (input) => input.show),

@@ -26,7 +26,6 @@ import { newNodeStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { observeNode } from './observe-node.ts';
-import { selectPhase } from './select-phase.ts';
 
 export interface InitOptions extends NodeOptions, InitTokenOptions {
   readonly cluster: ClusterConfiguration;
@@ -58,13 +57,13 @@ export const initWorkflow: Workflow<InitOptions, InitInput> = {
   name: 'init',
   absentPhases: controlPlanePhases('init'),
   phases: [
-    selectPhase(bootstrapToken, (input) => input.bootstrapToken),
-    selectPhase(kubeletStart, (input) => input.kubeletStart),
-    selectPhase(saveStartedNodeSettings, (input) => input.save),
-    selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs, nodeName: input.nodeName })),
-    selectPhase(uploadConfigKubeadm, (input) => input.uploadKubeadm),
-    selectPhase(uploadConfigKubelet, (input) => input.upload),
-    selectPhase(showJoinCommand, (input) => input.show),
+    bootstrapToken.select((input) => input.bootstrapToken),
+    kubeletStart.select((input) => input.kubeletStart),
+    saveStartedNodeSettings.select((input) => input.save),
+    kubeletWaitBootstrap.select((input) => ({ timeoutMs: input.tlsBootstrapMs, nodeName: input.nodeName })),
+    uploadConfigKubeadm.select((input) => input.uploadKubeadm),
+    uploadConfigKubelet.select((input) => input.upload),
+    showJoinCommand.select((input) => input.show),
   ],
   prepare: prepareInit,
 };

@@ -30,7 +30,6 @@ import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_A
 import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type JoinInput, type JoinOptions, prepareJoin } from './join.ts';
 import { observeNode } from './observe-node.ts';
-import { selectPhase } from './select-phase.ts';
 import { downloadCerts } from './shared-certs.ts';
 
 export interface JoinControlPlaneOptions extends JoinOptions, ControlPlaneOptions {
@@ -60,20 +59,20 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
   name: 'join',
   absentPhases: controlPlanePhases('join'),
   phases: [
-    selectPhase(pullImages, (input) => input.pull),
-    selectPhase(downloadCertsPhase, (input) => input.download),
-    ...joinPkiPhases.map((phase) => selectPhase(phase, (input: JoinControlPlaneInput) => input.pki)),
-    selectPhase(controlPlanePrepare, (input) => input.manifests),
+    pullImages.select((input) => input.pull),
+    downloadCertsPhase.select((input) => input.download),
+    ...joinPkiPhases.map((phase) => phase.select((input: JoinControlPlaneInput) => input.pki)),
+    controlPlanePrepare.select((input) => input.manifests),
     atEtcd(checkEtcd, (input) => input.etcd, isSkipped),
-    selectPhase(kubeletStart, (input) => input.join.kubeletStart),
-    selectPhase(saveStartedNodeSettings, (input) => input.join.save),
+    kubeletStart.select((input) => input.join.kubeletStart),
+    saveStartedNodeSettings.select((input) => input.join.save),
     atEtcd(etcdJoin, (input) => input.etcd, isSkipped),
     atEtcd(etcdPromote, (input) => input.etcd, isSkipped),
-    selectPhase(kubeletWaitBootstrap, (input) => input.join.waitBootstrap),
-    selectPhase(waitNode, (input) => input.join.waitNode),
+    kubeletWaitBootstrap.select((input) => input.join.waitBootstrap),
+    waitNode.select((input) => input.join.waitNode),
     atApiServer(joinMarkControlPlane, (input) => input.mark),
-    selectPhase(markNode, (input) => input.join.markNode),
-    selectPhase(waitControlPlane, (input) => input.wait),
+    markNode.select((input) => input.join.markNode),
+    waitControlPlane.select((input) => input.wait),
   ],
   prepare: withCluster(prepareJoinControlPlane),
 };

@@ -35,7 +35,6 @@ import { newNodeStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
-import { selectPhase } from './select-phase.ts';
 
 export interface JoinOptions extends NodeOptions {
   /** The cluster the node joins, as discovered. */
@@ -72,11 +71,11 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   name: 'join',
   absentPhases: controlPlanePhases('join'),
   phases: [
-    selectPhase(kubeletStart, (input) => input.kubeletStart),
-    selectPhase(saveStartedNodeSettings, (input) => input.save),
-    selectPhase(kubeletWaitBootstrap, (input) => input.waitBootstrap),
-    selectPhase(waitNode, (input) => input.waitNode),
-    selectPhase(markNode, (input) => input.markNode),
+    kubeletStart.select((input) => input.kubeletStart),
+    saveStartedNodeSettings.select((input) => input.save),
+    kubeletWaitBootstrap.select((input) => input.waitBootstrap),
+    waitNode.select((input) => input.waitNode),
+    markNode.select((input) => input.markNode),
   ],
   queries: ({ nodeRegistration: { criSocket }, caCertPath }) => {
     const facts = hostFacts(criSocket === undefined ? null : withScheme(criSocket));

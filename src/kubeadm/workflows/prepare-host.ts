@@ -1,10 +1,9 @@
 import type { HostPreparation } from '../../host/install/model.ts';
-import type { Phase } from '../../host/phase.ts';
+import type { DefinedPhase, Phase } from '../../host/phase.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
 import { type InstallBinariesInput, installBinaries } from '../phases/install-binaries.ts';
 import { type InstallPackagesInput, installPackages } from '../phases/install-packages.ts';
 import { loadKernelModules, type PrepareKernelInput, setSysctls, turnOffSwap } from '../phases/prepare-kernel.ts';
-import { selectPhase } from './select-phase.ts';
 
 export interface PrepareHostOptions extends Pick<InstallPackagesInput, 'templates' | 'readKey'>, Pick<InstallBinariesInput, 'readFile'> {
   readonly preparation: HostPreparation;
@@ -20,7 +19,7 @@ export function prepareHostWorkflow({
   sysctls,
   install,
 }: HostPreparation): Workflow<PrepareHostOptions, PrepareHostOptions> {
-  const kernel = (phase: Phase<PrepareKernelInput>): Phase<PrepareHostOptions> => selectPhase(phase, (options) => options);
+  const kernel = (phase: DefinedPhase<PrepareKernelInput>): Phase<PrepareHostOptions> => phase.select((options) => options);
   return {
     name: 'prepare-host',
     phases: [
@@ -28,11 +27,9 @@ export function prepareHostWorkflow({
       ...(kernelModules === null ? [] : [kernel(loadKernelModules)]),
       ...(sysctls === null ? [] : [kernel(setSysctls)]),
       ...(install?.kind === 'packages'
-        ? [selectPhase(installPackages, ({ templates, readKey }: PrepareHostOptions) => ({ templates, install, readKey }))]
+        ? [installPackages.select(({ templates, readKey }: PrepareHostOptions) => ({ templates, install, readKey }))]
         : []),
-      ...(install?.kind === 'binaries'
-        ? [selectPhase(installBinaries, ({ readFile }: PrepareHostOptions) => ({ install, readFile }))]
-        : []),
+      ...(install?.kind === 'binaries' ? [installBinaries.select(({ readFile }: PrepareHostOptions) => ({ install, readFile }))] : []),
     ],
     prepare: async (_, options) => ({ input: options, warnings: [], refusals: [] }),
   };

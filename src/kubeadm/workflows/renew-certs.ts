@@ -17,7 +17,6 @@ import { readPrivateKey } from '../pki/private-key.ts';
 import { renewKubeconfig } from '../pki/renew-kubeconfig.ts';
 import { type FoundRenewable, RENEWABLE_NAMES } from '../pki/renewable.ts';
 import { inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
-import { selectPhase } from './select-phase.ts';
 
 export interface RenewCertsOptions extends PkiSettings {
   readonly issuer: CertificateIssuer;
@@ -36,7 +35,7 @@ export function renewCertsWorkflow(names: readonly string[]): Workflow<RenewCert
   return {
     name: 'certs renew',
     phases: RENEWABLE_NAMES.filter((name) => names.includes(name)).map((name) =>
-      selectPhase(writeFilesPhase(name, `Renew ${name}`, 'it is as it should be'), (input: RenewCertsInput) => input.get(name) ?? NOTHING),
+      writeFilesPhase(name, `Renew ${name}`, 'it is as it should be').select((input: RenewCertsInput) => input.get(name) ?? NOTHING),
     ),
     prepare: (context, options) => prepareRenewal(context, options, names),
   };

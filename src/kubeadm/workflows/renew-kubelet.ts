@@ -21,7 +21,6 @@ import { apiServerOfKubelet } from './api-server-of-kubelet.ts';
 import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';
 import { challengeHost, identifyBy, type NodeTrust } from './identify-node.ts';
 import { nodeNameOf } from './node-name-of.ts';
-import { selectPhase } from './select-phase.ts';
 
 export interface RenewKubeletOptions {
   readonly templates: Templates;
@@ -59,10 +58,10 @@ const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
   name: 'certs renew-kubelet',
   phases: [
-    selectPhase(createPassingToken, (input) => input.token),
-    selectPhase(renewKubelet, (input) => input.renew),
-    selectPhase(kubeletWaitBootstrap, (input) => input.renew.wait),
-    selectPhase(deletePassingToken, (input) => input.token),
+    createPassingToken.select((input) => input.token),
+    renewKubelet.select((input) => input.renew),
+    kubeletWaitBootstrap.select((input) => input.renew.wait),
+    deletePassingToken.select((input) => input.token),
   ],
   prepare: prepareRenewal,
 };

@@ -37,7 +37,6 @@ import { atEtcd, type UsesEtcd } from './control-plane/at-etcd.ts';
 import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_ACCESS } from './control-plane/etcd-access.ts';
 import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
 import { nodeNameOf } from './node-name-of.ts';
-import { selectPhase } from './select-phase.ts';
 
 export interface ResetOptions {
   readonly reset: ResetConfiguration;
@@ -66,16 +65,16 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
   absentPhases: controlPlanePhases('reset'),
   phases: [
-    selectPhase(resetAgent, (input) => input.agent),
-    selectPhase(deleteNode, (input) => input.deleteNode),
-    selectPhase(agentRightsRemoval, (input) => input.agentRights),
+    resetAgent.select((input) => input.agent),
+    deleteNode.select((input) => input.deleteNode),
+    agentRightsRemoval.select((input) => input.agentRights),
     atEtcd(
       removeEtcdMember,
       (input) => input.removeMember,
       ({ peerURL }) => peerURL === null,
     ),
-    selectPhase(cleanupNode, (input) => input.cleanup),
-    selectPhase(listLeftovers, () => null),
+    cleanupNode.select((input) => input.cleanup),
+    listLeftovers.select(() => null),
   ],
   prepare: prepareReset,
 };

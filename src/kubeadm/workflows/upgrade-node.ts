@@ -32,7 +32,6 @@ import { kubeletStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
-import { selectPhase } from './select-phase.ts';
 
 /** What is declared anew takes the place of what the host remembers of that sort; what is not given is taken from there. */
 export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration' | 'overlays' | 'patches' | 'settings'> {
@@ -62,9 +61,9 @@ const API_SERVER_MANIFEST = manifestPath('kube-apiserver');
 export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput> = {
   name: 'upgrade node',
   phases: [
-    selectPhase(upgradeKubeletConfig, (input) => input.kubeletConfig),
-    selectPhase(saveUpgradedNodeSettings, (input) => input.save),
-    selectPhase(removeSocketAnnotation, (input) => input.annotation),
+    upgradeKubeletConfig.select((input) => input.kubeletConfig),
+    saveUpgradedNodeSettings.select((input) => input.save),
+    removeSocketAnnotation.select((input) => input.annotation),
   ],
   prepare: withCluster(prepareUpgrade),
 };

@@ -8,7 +8,6 @@ import type { Cluster } from '../../../src/kube/cluster.ts';
 import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
 import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../../../src/kubeadm/phases/save-node-settings.ts';
-import { selectPhase } from '../../../src/kubeadm/workflows/select-phase.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
@@ -42,7 +41,7 @@ interface Input {
 
 const workflow: Workflow<Input, Input> = {
   name: 'test',
-  phases: [selectPhase(kubeletStart, ({ start }: Input) => start), selectPhase(saveStartedNodeSettings, ({ save }: Input) => save)],
+  phases: [kubeletStart.select(({ start }: Input) => start), saveStartedNodeSettings.select(({ save }: Input) => save)],
   prepare: async (_, input) => ({ input, warnings: [], refusals: [] }),
 };
 

@@ -8,7 +8,6 @@ import type { Operation } from '../../../src/host/plan/operation.ts';
 import { planWorkflow, runWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
-import { selectPhase } from '../../../src/kubeadm/workflows/select-phase.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
@@ -32,7 +31,7 @@ function yaml(line: string): string {
 
 const workflow: Workflow<KubeletStartInput, KubeletStartInput> = {
   name: 'test',
-  phases: [selectPhase(kubeletStart, (input) => input)],
+  phases: [kubeletStart.select((input) => input)],
   prepare: async (_, input) => ({ input, warnings: [], refusals: [] }),
 };
 

@@ -1,6 +1,5 @@
 import { AppError } from '../../../base/errors.ts';
-import type { ObservedPhase, Phase } from '../../../host/phase.ts';
-import { selectPhase } from '../select-phase.ts';
+import type { DefinedPhase, ObservedPhase, Phase } from '../../../host/phase.ts';
 import type { ApiAccess } from './api-access.ts';
 
 /** What a workflow that makes its own API server tells the phases that need it. */
@@ -29,11 +28,11 @@ export const WAITING: ObservedPhase = {
  * @throws (ready) AppError API_SERVER_NOT_UP
  */
 export function atApiServer<Whole extends MakesApiServer, Part>(
-  phase: Phase<Part>,
+  phase: DefinedPhase<Part>,
   select: (input: Whole) => Part,
   accessOf: (input: Whole) => ApiAccess = ({ api }) => api,
 ): Phase<Whole> {
-  const selected = selectPhase(phase, select);
+  const selected = phase.select(select);
   return {
     ...selected,
     contextFor: async (context, input) => ({ ...context, cluster: await accessOf(input).reach(context) }),

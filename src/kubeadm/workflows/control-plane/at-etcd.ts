@@ -1,5 +1,4 @@
-import type { Phase } from '../../../host/phase.ts';
-import { selectPhase } from '../select-phase.ts';
+import type { DefinedPhase, Phase } from '../../../host/phase.ts';
 import { notUp, WAITING } from './at-api-server.ts';
 import type { EtcdAccess } from './etcd-access.ts';
 
@@ -16,11 +15,11 @@ export interface UsesEtcd {
  * @throws (ready) AppError API_SERVER_NOT_UP when etcd cannot be reached once the phase's turn has come
  */
 export function atEtcd<Whole extends UsesEtcd, Part>(
-  phase: Phase<Part>,
+  phase: DefinedPhase<Part>,
   select: (input: Whole) => Part,
   isSkipped: (part: Part) => boolean,
 ): Phase<Whole> {
-  const selected = selectPhase(phase, select);
+  const selected = phase.select(select);
   return {
     ...selected,
     contextFor: async (context, input) => (isSkipped(select(input)) ? context : { ...context, etcd: await input.etcdApi.reach(context) }),
