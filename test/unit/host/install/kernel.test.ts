@@ -20,20 +20,20 @@ const file = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner:
 const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeDone);
 
 describe('kernel modules', () => {
-  it('are loaded now and at each boot', () => {
+  it('are loaded immediately and at each boot', () => {
     const { changes } = planModules(['overlay', 'br_netfilter'], { file: null, loaded: new Set(['overlay']) });
     expect(changes[0]).toMatchObject({ kind: 'write-file', path: MODULES_FILE, content: 'overlay\nbr_netfilter\n', mode: 0o644 });
     expect(shown(changes.slice(1))).toEqual(['loaded the kernel module br_netfilter']);
   });
 
-  it('are left alone where they are there', () => {
+  it('are unchanged when they are loaded and configured', () => {
     expect(planModules(['overlay'], { file: file('overlay\n'), loaded: new Set(['overlay']) })).toEqual({
       changes: [],
       noop: 'overlay: loaded',
     });
   });
 
-  it('of an earlier declaration go from the file when none is declared any more', () => {
+  it('of an earlier declaration are removed from the file', () => {
     expect(shown(planModules([], { file: file('overlay\n'), loaded: new Set() }).changes)).toEqual([`removed ${MODULES_FILE}`]);
     expect(planModules([], { file: null, loaded: new Set() })).toEqual({ changes: [], noop: 'no kernel modules are declared' });
   });
@@ -42,7 +42,7 @@ describe('kernel modules', () => {
 describe('kernel parameters', () => {
   const declared = { 'net.ipv4.ip_forward': '1', 'net.ipv4.ip_local_port_range': '1024 65000', 'net.bridge.bridge-nf-call-iptables': '1' };
 
-  it('are set now and at each boot, also those that come with a module', () => {
+  it('are set immediately and at each boot, including parameters that a module provides', () => {
     const { changes } = planSysctls(declared, {
       file: null,
       values: new Map([
@@ -66,7 +66,7 @@ describe('kernel parameters', () => {
     ['net/ipv4/conf/eth0.100/forwarding', '/proc/sys/net/ipv4/conf/eth0.100/forwarding'],
     ['net.ipv4.conf.eth0/100.forwarding', '/proc/sys/net/ipv4/conf/eth0.100/forwarding'],
     ['vm.overcommit_memory', '/proc/sys/vm/overcommit_memory'],
-  ])('%s is at %s', (name, path) => {
+  ])('%s is stored at %s', (name, path) => {
     expect(sysctlPath(name)).toBe(path);
   });
 });
@@ -80,7 +80,7 @@ UUID=1 / ext4 defaults 0 1
 /dev/sdb1 /swap ext4 defaults 0 2
 `;
 
-  it('goes now, and from fstab', () => {
+  it('is turned off immediately and in fstab', () => {
     const { changes, warnings } = planSwapOff({ fstab: file(FSTAB), active: ['/swap.img'] });
     expect(changes).toEqual([
       expect.objectContaining({
@@ -92,7 +92,7 @@ UUID=1 / ext4 defaults 0 1
     expect(warnings).toBeUndefined();
   });
 
-  it('that comes from elsewhere is named', () => {
+  it('from another source is reported', () => {
     const { changes, warnings } = planSwapOff({ fstab: file('UUID /  ext4\n'), active: ['/dev/zram0'] });
     expect(shown(changes)).toEqual(['turned swap off']);
     expect(warnings).toEqual([
@@ -100,12 +100,12 @@ UUID=1 / ext4 defaults 0 1
     ]);
   });
 
-  it('that is not there is nothing to do', () => {
+  it('is unchanged when no swap is active', () => {
     expect(planSwapOff({ fstab: null, active: [] })).toEqual({ changes: [], noop: 'swap is off' });
   });
 });
 
-describe('what is declared, asked of a host that has it', () => {
+describe('declared kernel settings on a host that has them', () => {
   const host = fakeHost({
     files: {
       [MODULES_FILE]: 'overlay\n',
@@ -117,16 +117,16 @@ describe('what is declared, asked of a host that has it', () => {
     commands: { sh: { stdout: 'overlay\n' } },
   });
 
-  it('is there: modules', async () => {
+  it('are unchanged: modules', async () => {
     expect(planModules(['overlay'], await observe(host, moduleFacts(['overlay']))).changes).toEqual([]);
   });
 
-  it('is there: parameters', async () => {
+  it('are unchanged: parameters', async () => {
     const declared = { 'vm.max_map_count': '262144' };
     expect(planSysctls(declared, await observe(host, sysctlFacts(Object.keys(declared)))).changes).toEqual([]);
   });
 
-  it('is there: no swap', async () => {
+  it('are unchanged: no swap', async () => {
     expect(planSwapOff(await observe(host, swapFacts)).changes).toEqual([]);
   });
 });
