@@ -10,12 +10,12 @@ const texts = (command: string, more = 'Restart=always\n', dropIns: UnitTexts['u
 const wordsWith = (found: UnitTexts, text: string): readonly string[] =>
   (execStartWords([...found.unitFiles, { path: NATIVE_DROP_IN, text }], []) ?? []).map(({ word }) => word);
 
-describe('how an old kubelet gets its directory', () => {
+describe('native flags of an old kubelet for its directory', () => {
   it.each([
     [21, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config']],
     [22, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config', '--feature-gates=DynamicKubeletConfig=true']],
     [23, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config', '--feature-gates=DynamicKubeletConfig=true']],
-  ])('1.%d: by flags', (minor, flags) => {
+  ])('1.%d: set by a drop-in', (minor, flags) => {
     const found = texts('/usr/bin/kubelet --config=/c --feature-gates=A=true');
     const given = nativeFlags(found, { directory: D, minor });
     const text = given.kind === 'drop-in' ? given.text : '';
@@ -23,18 +23,18 @@ describe('how an old kubelet gets its directory', () => {
     expect(text).not.toContain('Restart=');
   });
 
-  it.each(['', 'Restart=on-failure\n'])('has it started again after exit code 0 (%j)', (restart) => {
+  it.each(['', 'Restart=on-failure\n'])('restarts the kubelet after exit code 0 (%j)', (restart) => {
     const found = texts('/usr/bin/kubelet --config=/c', restart);
     const given = nativeFlags(found, { directory: D, minor: 21 });
     const text = given.kind === 'drop-in' ? given.text : '';
     expect(text).toContain('\nRestart=always\n');
-    // The second run sees its own drop-in, and wants the same.
+    // The second run reads its own drop-in and plans the same text.
     expect(nativeFlags({ ...found, unitFiles: [...found.unitFiles, { path: NATIVE_DROP_IN, text }] }, { directory: D, minor: 21 })).toEqual(
       given,
     );
   });
 
-  it('leaves alone what is started so by others', () => {
+  it('keeps an existing --dynamic-config-dir unchanged', () => {
     expect(nativeFlags(texts('/usr/bin/kubelet --dynamic-config-dir /other'), { directory: D, minor: 21 })).toEqual({ kind: 'up-to-date' });
     const gated = texts('/usr/bin/kubelet --dynamic-config-dir=/other --feature-gates=A=false,DynamicKubeletConfig=true');
     expect(nativeFlags(gated, { directory: D, minor: 23 })).toEqual({ kind: 'up-to-date' });
@@ -43,7 +43,7 @@ describe('how an old kubelet gets its directory', () => {
     });
   });
 
-  it('is impossible where a later drop-in has the last word', () => {
+  it('is impossible when a later drop-in overrides ExecStart', () => {
     const late = {
       path: '/etc/systemd/system/kubelet.service.d/90-own.conf',
       text: '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --dynamic-config-dir=/x\n',
