@@ -34,7 +34,7 @@ function setUp(files: Record<string, string> = { [CONFIG.path]: 'old\n' }) {
   return { host, reporter, context: { reporter, phase: 'p' } };
 }
 
-/** What is on a host, whenever it was written. */
+/** All files of a host without their modification times. */
 function withoutTimes(host: FakeHost): Readonly<Record<string, FileFact>> {
   return Object.fromEntries([...host.files].map(([path, { modifiedAt: _, ...file }]) => [path, file]));
 }
@@ -68,7 +68,7 @@ describe('operations', () => {
     expect(commandOf(operation)).toEqual({ kind: 'run', argv });
   });
 
-  it('hand the socket to the shell as an argument, and are named in messages by what they do', () => {
+  it('pass the socket to the shell as an argument, and name it in messages', () => {
     const operation = { kind: 'remove-pods', criSocket: 'unix:///x; reboot' } as const;
     expect(commandOf(operation)).toMatchObject({
       kind: 'run',
@@ -80,7 +80,7 @@ describe('operations', () => {
 });
 
 describe('applyHostChanges', () => {
-  it('does all in one round trip and says each change as it is done', async () => {
+  it('applies all changes in one round trip and reports each of them', async () => {
     const { host, reporter, context } = setUp();
     await applyHostChanges(host, [CONFIG, FLAGS, RELOAD, RESTART], context);
     expect(host.roundTrips).toBe(1);
@@ -94,7 +94,7 @@ describe('applyHostChanges', () => {
     expect(reporter.events.every(({ host: name, phase }) => name === 'node1' && phase === 'p')).toBe(true);
   });
 
-  it('gives a restart, and the pods of a node, the time they may take', async () => {
+  it('allows longer timeouts for a restart and for the removal of Pods', async () => {
     const { host, context } = setUp();
     const times: (number | undefined)[] = [];
     const perform: typeof host.perform = async (_, options) => void times.push(options?.timeoutMs);
@@ -103,7 +103,7 @@ describe('applyHostChanges', () => {
     expect(times).toEqual([120_000, 300_000, 1_320_000]);
   });
 
-  it.each([0, 1, 2])('puts files back when operation %i fails', async (n) => {
+  it.each([0, 1, 2])('restores the files when operation %i fails', async (n) => {
     const { host, reporter, context } = setUp();
     const before = withoutTimes(host);
     host.failAt(n);
@@ -113,7 +113,7 @@ describe('applyHostChanges', () => {
     expect(host.units.get('kubelet')?.starts).toBe(n === 2 ? 1 : 0);
   });
 
-  it('does not restart a unit all of whose files were new', async () => {
+  it('does not restart a unit whose files were all new', async () => {
     const { host, context } = setUp();
     host.failAt(1);
     await expect(applyHostChanges(host, [FLAGS, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
@@ -121,7 +121,7 @@ describe('applyHostChanges', () => {
     expect(host.units.get('kubelet')?.starts).toBe(0);
   });
 
-  it('restarts what was running with the files from before, when the restart with new ones failed', async () => {
+  it('restarts a running unit with the previous files when the restart with the new files fails', async () => {
     const { host, context } = setUp();
     host.failAt(2);
     await expect(applyHostChanges(host, [CONFIG, RELOAD, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
@@ -132,7 +132,7 @@ describe('applyHostChanges', () => {
     expect(host.units.get('kubelet')?.starts).toBe(1);
   });
 
-  it('leaves everything when the connection is lost: nobody knows how far it came', async () => {
+  it('reverts nothing when the connection is lost, because the progress is unknown', async () => {
     const { host, reporter, context } = setUp();
     host.loseConnectionAfter(0);
     await expect(applyHostChanges(host, [CONFIG, FLAGS], context)).rejects.toMatchObject({ code: 'HOST_CONNECTION_LOST' });
@@ -141,7 +141,7 @@ describe('applyHostChanges', () => {
     expect(reporter.codes()).toEqual([]);
   });
 
-  it('says both when the way back fails too', async () => {
+  it('reports both errors when the rollback fails too', async () => {
     const { host, context } = setUp();
     host.failAt(1, new AppError({ host: 'node1', code: 'HOST_NO_SPACE', message: 'cannot write: the disk is full' }));
     host.failAt(2);
@@ -149,14 +149,14 @@ describe('applyHostChanges', () => {
     await expect(failure).rejects.toMatchObject({ problems: [{ code: 'HOST_NO_SPACE' }, { code: 'HOST_REVERT_FAILED', host: 'node1' }] });
   });
 
-  it('puts nothing back after an error that is not the host’s', async () => {
+  it('restores nothing after an error that is not caused by the host', async () => {
     const { host, context } = setUp();
     host.failAt(1, new Error('a bug') as AppError);
     await expect(applyHostChanges(host, [CONFIG, FLAGS], context)).rejects.toThrow('a bug');
     expect(host.text(CONFIG.path)).toBe('new\n');
   });
 
-  it('stops before anything when it is aborted', async () => {
+  it('changes nothing when it is aborted before the start', async () => {
     const { host, context } = setUp();
     await expect(applyHostChanges(host, [CONFIG], { ...context, signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow('stop');
     expect(host.performed).toEqual([]);
@@ -164,14 +164,14 @@ describe('applyHostChanges', () => {
 });
 
 describe('applyRevert', () => {
-  it('undoes nothing of itself when it fails: what is back stays back', async () => {
+  it('does not undo its own changes when it fails: restored files stay restored', async () => {
     const { host, context } = setUp({ [CONFIG.path]: 'new\n', [FLAGS.path]: 'new\n' });
     host.failAt(1);
-    const back: readonly HostChange[] = [
+    const restored: readonly HostChange[] = [
       { ...CONFIG, ...OLD, before: null },
       { kind: 'remove-file', path: FLAGS.path, before: null, reason },
     ];
-    await expect(applyRevert(host, back, context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    await expect(applyRevert(host, restored, context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
     expect(host.text(CONFIG.path)).toBe('old\n');
     expect(host.text(FLAGS.path)).toBe('new\n');
   });
@@ -191,20 +191,20 @@ describe('applyClusterChange', () => {
     expect(await cluster.get(ref)).toMatchObject({ data: { a: '2', b: '3' } });
   });
 
-  it('refuses to overwrite an object that appeared', async () => {
+  it('refuses to overwrite an object that was created in the meantime', async () => {
     const cluster = fakeCluster({ objects: [object] });
     await expect(applyClusterChange(cluster, { kind: 'create-object', object, reason })).rejects.toMatchObject({
       code: 'CLUSTER_ALREADY_EXISTS',
     });
   });
 
-  it('refuses to overwrite an object somebody changed since it was read', async () => {
+  it('refuses to overwrite an object that changed since it was read', async () => {
     const cluster = fakeCluster({ objects: [object] });
     const before = await cluster.get(ref);
     if (before === null) expect.unreachable();
-    await cluster.patch(ref, 'merge', { data: { theirs: 'x' } });
+    await cluster.patch(ref, 'merge', { data: { concurrent: 'x' } });
     const change: ClusterChange = { kind: 'update-object', object: { ...object, data: { a: '2' } }, before, reason };
     await expect(applyClusterChange(cluster, change)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
-    expect(await cluster.get(ref)).toMatchObject({ data: { a: '1', theirs: 'x' } });
+    expect(await cluster.get(ref)).toMatchObject({ data: { a: '1', concurrent: 'x' } });
   });
 });

@@ -17,7 +17,7 @@ interface Answer {
   readonly stderr?: string;
 }
 
-/** Answers by what the command line begins with, and keeps account. A command nobody expects fails the test. */
+/** Answers by the prefix of the command line and records it. An unexpected command fails the test. */
 function fakeTransport(
   answers: Readonly<Record<string, Answer | Error>>,
 ): Transport & { readonly ran: { line: string; stdin: string | undefined }[] } {
@@ -26,11 +26,11 @@ function fakeTransport(
     name: 'n1',
     ran,
     run: async (argv: readonly string[], options: RunOptions = {}) => {
-      // The program in front of the first command is a matter of the shell: below it runs in real ones.
+      // Only the shell can interpret the script of the first command: the tests below run it in real shells.
       const line = argv[2]?.includes('kubeletadm way:') ? ['first', ...argv.slice(4)].join(' ') : argv.join(' ');
       ran.push({ line, stdin: options.stdin });
       const key = Object.keys(answers).find((each) => line.startsWith(each));
-      const answer = key === undefined ? new Error(`nobody expects ${line}`) : answers[key];
+      const answer = key === undefined ? new Error(`unexpected command: ${line}`) : answers[key];
       if (answer instanceof Error) throw answer;
       const { exitCode = 0, stdout = '', stderr = '' } = answer ?? {};
       return { exitCode, signal: null, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) };
@@ -45,7 +45,7 @@ const linesOf = (transport: { readonly ran: readonly { line: string }[] }): stri
 const password = new Secret('s3cret');
 
 describe('asRoot', () => {
-  it('finds out with the first command, and once', async () => {
+  it('detects the escalation method once, with the first command', async () => {
     const transport = fakeTransport({
       'first auto': { stdout: 'hi', stderr: 'kubeletadm way: directly\nwarning\n' },
       echo: { stdout: 'hi' },
@@ -59,7 +59,7 @@ describe('asRoot', () => {
     ]);
   });
 
-  it('puts sudo -n in front for others', async () => {
+  it('prefixes commands of other users with sudo -n', async () => {
     const transport = fakeTransport({ 'first auto': { stderr: 'kubeletadm way: sudo\n' }, 'sudo -n -- echo': { stdout: 'hi' } });
     const root = asRoot(transport, { become: 'auto' });
     await root.run(['echo', '1']);
@@ -71,7 +71,7 @@ describe('asRoot', () => {
   it.each<[Become, string[]]>([
     ['none', ['echo', 'echo']],
     ['sudo', ['first sudo echo', 'sudo -n -- echo']],
-  ])('become %s does not ask who we are', async (become, expected) => {
+  ])('become %s does not query the remote user', async (become, expected) => {
     const transport = fakeTransport({ echo: {}, 'first sudo': { stderr: 'kubeletadm way: sudo\n' }, 'sudo -n -- echo': {} });
     const root = asRoot(transport, { become });
     await root.run(['echo']);
@@ -79,7 +79,7 @@ describe('asRoot', () => {
     expect(linesOf(transport)).toEqual(expected);
   });
 
-  it('gives the password on stdin, before what belongs to the command', async () => {
+  it('writes the password to stdin, before the input of the command', async () => {
     const transport = fakeTransport({
       'first auto': REFUSED,
       'env LC_ALL=C sudo -n -- true': NEEDS_PASSWORD,
@@ -96,7 +96,7 @@ describe('asRoot', () => {
     expect(linesOf(transport).join()).not.toContain('s3cret');
   });
 
-  it('never has the password in a command', async () => {
+  it('never passes the password in a command line', async () => {
     const shown: string[] = [];
     const transport = fakeTransport({
       'first sudo': REFUSED,
@@ -105,20 +105,20 @@ describe('asRoot', () => {
       env: {},
       sudo: {},
     });
-    const watched: Transport = {
+    const recording: Transport = {
       ...transport,
       run: (argv, options = {}) => {
         shown.push(argv.join(' '));
         return transport.run(argv, options);
       },
     };
-    const root = asRoot(watched, { become: 'sudo', sudoPassword: password });
+    const root = asRoot(recording, { become: 'sudo', sudoPassword: password });
     for (let i = 0; i < 2; i++) await root.run(['cat'], { stdin: 'question\n' });
     expect(transport.ran.at(-1)?.stdin).toContain('s3cret');
     expect(shown.join('')).not.toContain('s3cret');
   });
 
-  it('does not use a password where sudo asks for none', async () => {
+  it('does not send a password when sudo requires none', async () => {
     const transport = fakeTransport({ 'first sudo': { stderr: 'kubeletadm way: sudo\n' } });
     await asRoot(transport, { become: 'sudo', sudoPassword: password }).run(['echo']);
     expect(transport.ran.map(({ stdin }) => stdin)).toEqual([undefined]);
@@ -148,7 +148,7 @@ describe('asRoot', () => {
     await expect(root.run(['echo'])).rejects.toSatisfy((error) => isAppError(error, code) && error.message.includes(text));
   });
 
-  it('tries a wrong password once only', async () => {
+  it('tries a wrong password only once', async () => {
     const transport = fakeTransport({
       first: REFUSED,
       'env LC_ALL=C sudo -n': NEEDS_PASSWORD,
@@ -160,7 +160,7 @@ describe('asRoot', () => {
     expect(transport.ran).toHaveLength(3);
   });
 
-  it('asks again after the host could not be reached', async () => {
+  it('retries the detection after the host was unreachable', async () => {
     const transport = fakeTransport({ first: hostUnreachable({ host: 'n1', address: 'n1:22', why: 'connection refused' }) });
     const root = asRoot(transport, { become: 'auto' });
     await expect(root.run(['echo'])).rejects.toThrow('connection refused');
@@ -170,11 +170,11 @@ describe('asRoot', () => {
 
   it.each<[string, Answer, string | null]>([
     ['a missing command', refused('sudo: kubelet: command not found\n'), 'HOST_COMMAND_NOT_FOUND'],
-    ['a command that says so of another', refused('sudo: other: command not found\n'), null],
-    ['a rule for this command', NEEDS_PASSWORD, 'HOST_SUDO_PASSWORD'],
-    ['output before it failed', { ...NEEDS_PASSWORD, stdout: 'x' }, null],
+    ['a message about another command', refused('sudo: other: command not found\n'), null],
+    ['sudo requires a password for this command', NEEDS_PASSWORD, 'HOST_SUDO_PASSWORD'],
+    ['output before the failure', { ...NEEDS_PASSWORD, stdout: 'x' }, null],
     ['another exit code', { ...NEEDS_PASSWORD, exitCode: 2 }, null],
-  ])('reads a failure: %s', async (_, answer, code) => {
+  ])('classifies a failure: %s', async (_, answer, code) => {
     const found = { stderr: 'kubeletadm way: sudo\n' };
     const root = asRoot(fakeTransport({ first: found, 'sudo -n -- kubelet': answer }), { become: 'sudo' });
     await root.run(['true']);
@@ -185,18 +185,18 @@ describe('asRoot', () => {
     expect(outcome).toBe(code);
   });
 
-  it('does not guess who we are', async () => {
-    const unknown: Answer = { exitCode: 127, stderr: 'kubeletadm way: unknown nobody\u001b[2J knows\n' };
+  it('fails when the remote user is unknown', async () => {
+    const unknown: Answer = { exitCode: 127, stderr: 'kubeletadm way: unknown no\u001b[2J user\n' };
     const root = asRoot(fakeTransport({ first: unknown }), { become: 'auto' });
-    await expect(root.run(['echo'])).rejects.toThrow('cannot determine the remote user: id -u printed "nobody [2J knows"');
+    await expect(root.run(['echo'])).rejects.toThrow('cannot determine the remote user: id -u printed "no [2J user"');
   });
 
-  it('ends the wait of who aborts', async () => {
+  it('stops waiting when the caller aborts', async () => {
     const transport: Transport = { name: 'n1', run: () => new Promise(() => undefined), close: async () => undefined };
     await expect(asRoot(transport, { become: 'auto' }).run(['echo'], { signal: AbortSignal.abort('enough') })).rejects.toBe('enough');
   });
 
-  it('does not give up for others when who found out aborts', async () => {
+  it('completes for other callers when the first caller aborts', async () => {
     const transport = fakeTransport({});
     const aborting = new AbortController();
     const runs: string[] = [];
@@ -224,42 +224,42 @@ describe.each(SHELLS)('the first command in $name', ({ name, missing, options })
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-as-root-'));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  /** A transport to a shell that finds these programs first. */
+  /** A transport to a shell whose PATH begins with these programs. */
   function shellWith(programs: Readonly<Record<string, string>>): Transport {
     const bin = mkdtempSync(join(directory, 'bin-'));
     for (const [program, script] of Object.entries(programs)) writeFileSync(join(bin, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     for (const path of [directory, bin]) chmodSync(path, 0o755);
     const shell = options(directory);
-    // Where the tests run as root, who is not has to be someone else indeed: root is known without asking.
+    // As root, run the shell as another user: asRoot detects real root without calling id.
     const user = programs.id === OTHER && process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
     return shellTransport({ ...shell, ...user, env: { ...shell.env, PATH: `${bin}:${shell.env?.PATH ?? process.env.PATH}` } });
   }
   const ROOT = 'echo 0';
   const OTHER = 'echo 1000';
   const SUDO = '[ "$1 $2" = "-n --" ]||exit 9;shift 2;BECAME=root exec "$@"';
-  const REPORT = ['/bin/sh', '-c', 'echo "${BECAME-nobody} $*";cat;echo problem >&2;exit 3', 'sh', 'a  b', "it's\nnew"];
+  const REPORT = ['/bin/sh', '-c', 'echo "${BECAME-unchanged} $*";cat;echo problem >&2;exit 3', 'sh', 'a  b', "it's\nnew"];
 
   it.skipIf(skipped).each<[string, Record<string, string>, Become, string]>([
-    ['root', { id: ROOT, sudo: 'exit 1' }, 'auto', 'nobody'],
-    ['another who may', { id: OTHER, sudo: SUDO }, 'auto', 'root'],
-    ['root who wants sudo', { id: ROOT, sudo: SUDO }, 'sudo', 'root'],
-  ])('runs as %s, with its arguments, its stdin and its streams', async (_, programs, become, who) => {
+    ['root', { id: ROOT, sudo: 'exit 1' }, 'auto', 'unchanged'],
+    ['another user with sudo rights', { id: OTHER, sudo: SUDO }, 'auto', 'root'],
+    ['root with become: sudo', { id: ROOT, sudo: SUDO }, 'sudo', 'root'],
+  ])('runs as %s, with its arguments, its stdin and its output streams', async (_, programs, become, user) => {
     const root = asRoot(shellWith(programs), { become });
     const { exitCode, stdout, stderr } = await root.run(REPORT, { stdin: 'in\n' });
-    expect([exitCode, String(stdout), String(stderr)]).toEqual([3, `${who} a  b it's\nnew\nin\n`, 'problem\n']);
+    expect([exitCode, String(stdout), String(stderr)]).toEqual([3, `${user} a  b it's\nnew\nin\n`, 'problem\n']);
   });
 
   it.skipIf(skipped).each([
     ['a program', 'nosuchprogram'],
     ['a path', '/nonexistent/program'],
     ['a directory', '/etc'],
-  ])('tells that there is no such program: %s', async (_, program) => {
+  ])('reports a program that does not exist: %s', async (_, program) => {
     await expect(asRoot(shellWith({ id: ROOT }), { become: 'auto' }).run([program])).rejects.toSatisfy((error) =>
       isAppError(error, 'HOST_COMMAND_NOT_FOUND'),
     );
   });
 
-  it.skipIf(skipped)('runs nothing where sudo refuses', async () => {
+  it.skipIf(skipped)('runs nothing when sudo refuses', async () => {
     const ran = join(directory, 'ran');
     const transport = shellWith({ id: OTHER, sudo: 'echo "sudo: a password is required" >&2;exit 1' });
     const env: Transport = {

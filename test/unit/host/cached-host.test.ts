@@ -9,15 +9,15 @@ import { fakeHost } from '../../support/fake-host.ts';
 function world(expected: readonly string[] = []) {
   const host = fakeHost({ files: { '/a': 'a', '/b': 'b', '/c': 'c' } });
   const clock = fakeClock();
-  const held = cacheFacts(host, clock, Object.values(fileFacts(expected).queries));
-  const read = async (...paths: string[]) => [...(await observe(held, fileFacts(paths))).values()].map((file) => file?.content ?? null);
-  return { host, clock, held, read };
+  const cached = cacheFacts(host, clock, Object.values(fileFacts(expected).queries));
+  const read = async (...paths: string[]) => [...(await observe(cached, fileFacts(paths))).values()].map((file) => file?.content ?? null);
+  return { host, clock, cached, read };
 }
 
 const write = (path: string, content: string) => ({ kind: 'write-file', path, mode: 0o644, owner: 'root:root', content }) as const;
 
-describe('a host whose answers are held', () => {
-  it('is asked once for what several want to know', async () => {
+describe('a host whose facts are cached', () => {
+  it('is queried once for facts that several callers need', async () => {
     const { host, read } = world();
     expect(await read('/a', '/b')).toEqual(['a', 'b']);
     expect(await read('/b', '/a')).toEqual(['b', 'a']);
@@ -25,92 +25,92 @@ describe('a host whose answers are held', () => {
     expect(host.roundTrips).toBe(2);
   });
 
-  it('is asked with the first question for what is known to come', async () => {
+  it('includes the expected facts in its first query', async () => {
     const { host, read } = world(['/b', '/c', '/nothing']);
     expect(await read('/a')).toEqual(['a']);
     expect(await read('/b', '/nothing')).toEqual(['b', null]);
     expect(host.roundTrips).toBe(1);
   });
 
-  it('is queried again by a wait, and by the phase inspected after it', async () => {
-    const { host, held, read } = world();
+  it('is queried again by a wait, and by the phase inspected after the wait', async () => {
+    const { host, cached, read } = world();
     await read('/a');
-    held.release();
+    cached.release();
     await host.perform([write('/a', 'later')]);
     expect(await read('/a')).toEqual(['later']);
     await host.perform([write('/a', 'last')]);
-    held.hold('p');
+    cached.hold('p');
     expect(await read('/a')).toEqual(['last']);
   });
 
-  it('keeps facts while a run is planned, however long that takes', async () => {
-    const { host, clock, held, read } = world();
-    held.hold('p');
+  it('keeps facts while a run is planned, regardless of the duration', async () => {
+    const { host, clock, cached, read } = world();
+    cached.hold('p');
     await read('/a');
     clock.advance(60_000);
-    held.hold('q');
+    cached.hold('q');
     await read('/a', '/b');
-    expect(host.queries.map((question) => 'path' in question && question.path)).toEqual(['/a', '/b']);
+    expect(host.queries.map((query) => 'path' in query && query.path)).toEqual(['/a', '/b']);
   });
 
-  it('is queried again after an operation for what the phase queried before, in one round trip', async () => {
-    const { host, held, read } = world(['/expected']);
+  it('is queried again after an operation for the facts that the phase queried before, in one round trip', async () => {
+    const { host, cached, read } = world(['/expected']);
     await read('/c');
-    held.hold('p');
+    cached.hold('p');
     await read('/a');
     await read('/b');
-    held.hold('q');
+    cached.hold('q');
     await read('/c');
-    await held.perform([write('/a', 'new')]);
-    held.release();
+    await cached.perform([write('/a', 'new')]);
+    cached.release();
     const [trips, queries] = [host.roundTrips, host.queries.length];
-    held.hold('p');
+    cached.hold('p');
     expect(await read('/a')).toEqual(['new']);
     expect(await read('/b')).toEqual(['b']);
     expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
   });
 
   it('is queried in one round trip for a group of phases', async () => {
-    const { host, held, read } = world();
+    const { host, cached, read } = world();
     for (const [phase, path] of [
       ['p', '/a'],
       ['q', '/b'],
       ['r', '/c'],
     ] as const) {
-      held.hold(phase);
+      cached.hold(phase);
       await read(path);
     }
-    await held.perform([write('/a', 'new'), write('/b', 'newer')]);
-    held.release();
+    await cached.perform([write('/a', 'new'), write('/b', 'newer')]);
+    cached.release();
     const [trips, queries] = [host.roundTrips, host.queries.length];
-    held.hold('p', ['p', 'q']);
+    cached.hold('p', ['p', 'q']);
     expect(await read('/a')).toEqual(['new']);
-    held.release();
-    held.hold('q', ['p', 'q']);
+    cached.release();
+    cached.hold('q', ['p', 'q']);
     expect(await read('/b')).toEqual(['newer']);
     expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
   });
 
-  it('is queried again two seconds later, once the run is applied', async () => {
-    const { host, clock, held, read } = world();
+  it('is queried again two seconds later while the run is applied', async () => {
+    const { host, clock, cached, read } = world();
     await read('/a');
-    held.release();
+    cached.release();
     await host.perform([write('/a', 'by hand')]);
-    held.hold('p');
+    cached.hold('p');
     expect(await read('/a')).toEqual(['a']);
-    held.release();
+    cached.release();
     clock.advance(2_001);
-    held.hold('p');
+    cached.hold('p');
     expect(await read('/a')).toEqual(['by hand']);
   });
 
-  it('holds nothing of a question that could not be answered', async () => {
+  it('caches nothing of a query that failed', async () => {
     const host = fakeHost({ files: { '/a': 'a' } });
     let fails = true;
     const flaky: Host = { ...host, query: (queries) => (fails ? Promise.reject(new Error('gone')) : host.query(queries)) };
-    const held = cacheFacts(flaky, fakeClock());
-    await expect(observe(held, fileFacts(['/a']))).rejects.toThrow('gone');
+    const cached = cacheFacts(flaky, fakeClock());
+    await expect(observe(cached, fileFacts(['/a']))).rejects.toThrow('gone');
     fails = false;
-    expect((await observe(held, fileFacts(['/a']))).get('/a')?.content).toBe('a');
+    expect((await observe(cached, fileFacts(['/a']))).get('/a')?.content).toBe('a');
   });
 });

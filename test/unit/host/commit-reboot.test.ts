@@ -58,23 +58,28 @@ const INPUT: Input = {
 };
 
 /**
- * What interrupts the run: `reboot`: the host is started again, which reverts an armed change; `lost`: the connection breaks and the program on the
- * host ends with it; `orphaned`: the connection breaks and the program runs on; `cut`: the host cannot be reached until its timer has fired;
- * `operator`: somebody reverts the change by hand, and the connection stays. A host lets no revert begin while a program writes: it comes after that.
+ * The event that interrupts the run:
+ * - `reboot`: the host reboots, which reverts an armed change
+ * - `lost`: the connection breaks and the program on the host exits
+ * - `orphaned`: the connection breaks and the program continues
+ * - `cut`: the host is unreachable until its timer has fired
+ * - `operator`: an operator reverts the change by hand while the connection stays
+ *
+ * A host starts no revert while a program writes: the revert follows afterwards.
  */
 const FAULTS = ['reboot', 'lost', 'orphaned', 'cut', 'operator'] as const;
 type Fault = (typeof FAULTS)[number];
 
-interface Machine {
+interface FlakyHost {
   readonly host: FakeHost;
   readonly clock: FakeClock;
-  /** Questions, operations and ends of programs so far: the points at which the fault may come. */
+  /** Queries, operations and program exits so far: the points at which the fault can occur. */
   readonly points: () => readonly string[];
   connect(): Promise<Host>;
 }
 
-/** A host whose connections can break. The fault comes at these points. */
-function machine(fault: Fault, faultsAt: readonly number[]): Machine {
+/** A host whose connections can break. The fault occurs at these points. */
+function flakyHost(fault: Fault, faultsAt: readonly number[]): FlakyHost {
   const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
   const http = (): HttpFact => (unit.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' });
   const host = fakeHost({ files: OLD, units: { kubelet: unit }, http });
@@ -83,7 +88,7 @@ function machine(fault: Fault, faultsAt: readonly number[]): Machine {
   let boots = 0;
   let isUp = true;
   let isWriting = false;
-  let isDue = false;
+  let isRevertPending = false;
   const revert = (why: string): void => {
     if (host.files.has(RECORD)) host.commits.fire(why);
   };
@@ -104,7 +109,7 @@ function machine(fault: Fault, faultsAt: readonly number[]): Machine {
   const point = (what: string): boolean => {
     points.push(what);
     if (!faultsAt.includes(points.length)) return false;
-    if (fault === 'operator' && isWriting) isDue = true;
+    if (fault === 'operator' && isWriting) isRevertPending = true;
     else strike();
     return true;
   };
@@ -119,10 +124,10 @@ function machine(fault: Fault, faultsAt: readonly number[]): Machine {
       name: 'node1',
       query: async (queries, options) => {
         check();
-        point('before a question');
+        point('before a query');
         check();
         const answers = await host.query(queries, options);
-        point('after a question');
+        point('after a query');
         check();
         return answers;
       },
@@ -137,8 +142,8 @@ function machine(fault: Fault, faultsAt: readonly number[]): Machine {
           options.onDone?.(index);
         }
         isWriting = false;
-        if (isDue) strike();
-        isDue = false;
+        if (isRevertPending) strike();
+        isRevertPending = false;
         point(`after ${operations.map(({ kind }) => kind).join(', ')}`);
         check();
       },
@@ -148,8 +153,8 @@ function machine(fault: Fault, faultsAt: readonly number[]): Machine {
   return { host, clock, points: () => points, connect };
 }
 
-/** The Node as its kubelet reports it: a heartbeat every ten seconds, and the configuration that is on the host. */
-function clusterOf({ host, clock }: Machine): Cluster {
+/** The Node as its kubelet reports it: a heartbeat every ten seconds, and the configuration of the host. */
+function clusterOf({ host, clock }: FlakyHost): Cluster {
   const node = (): never =>
     ({
       apiVersion: 'v1',
@@ -170,7 +175,7 @@ function clusterOf({ host, clock }: Machine): Cluster {
 
 type State = 'old' | 'new' | 'mixed';
 
-function stateOf({ host }: Machine): State {
+function stateOf({ host }: FlakyHost): State {
   const files = Object.keys(OLD).map((path) => host.text(path));
   const isSame = (set: Readonly<Record<string, string>>): boolean => Object.values(set).every((text, i) => text === files[i]);
   return isSame(OLD) ? 'old' : isSame(NEW) ? 'new' : 'mixed';
@@ -184,7 +189,7 @@ interface Outcome {
 }
 
 async function run(fault: Fault, ...faultsAt: readonly number[]): Promise<Outcome & { readonly points: readonly string[] }> {
-  const it = machine(fault, faultsAt);
+  const it = flakyHost(fault, faultsAt);
   const host = await it.connect();
   const context: PhaseContext = {
     host,
@@ -206,38 +211,38 @@ async function run(fault: Fault, ...faultsAt: readonly number[]): Promise<Outcom
     error = cause;
   }
   const { elapsedMs } = it.clock;
-  // The tool has ended: what still waits for a confirmation is reverted by the host.
+  // The tool has exited: the host reverts an unconfirmed change.
   it.clock.advance(2 * TIMEOUT_MS);
   if (it.host.files.has(RECORD)) it.host.commits.fire('the change was not confirmed within 300 s');
   return { state: stateOf(it), error, elapsedMs, at: faultsAt.map((at) => it.points()[at - 1]).join(', then '), points: it.points() };
 }
 
-/** What the tool reported: the set of files that the host has. */
-function reported({ error }: Outcome): State | 'not planned' | 'nothing said' {
+/** The file set that the reported result implies. */
+function reported({ error }: Outcome): State | 'not planned' | 'nothing reported' {
   if (error === null) return 'new';
   const codes = error.problems.map(({ code }) => code);
   if (codes.some((code) => ['ROLLED_BACK', 'COMMIT_REVERTED', 'COMMIT_UNCONFIRMED', 'COMMIT_NOT_ARMED'].includes(code))) return 'old';
-  return 'nothing said';
+  return 'nothing reported';
 }
 
 const { points: POINTS } = await run('lost');
 
-describe.each(FAULTS)('a change during which something happens to the host: %s', (fault) => {
+describe.each(FAULTS)('a change interrupted by the fault %s', (fault) => {
   const first = POINTS.indexOf('before take-lock') + 1;
 
   it.each(POINTS.map((what, i) => [i + 1, what] as const).slice(first - 1))(
-    'leaves it wholly old or wholly new at point %i, %s',
+    'leaves the files completely old or completely new at point %i, %s',
     async (at) => {
       expectWhole(fault, await run(fault, at));
     },
   );
 
-  it('leaves it wholly old or wholly new when it happens again while the tool recovers', async () => {
+  it('leaves the files completely old or completely new when the fault occurs again during recovery', async () => {
     for (let at = first; at <= POINTS.length; at++)
       for (let next = at + 1; next <= at + 6; next++) expectWhole(fault, await run(fault, at, next));
   });
 
-  it('ends as soon as the host is reachable again, not when the proof times out', async () => {
+  it('returns as soon as the host is reachable again, not when the verification times out', async () => {
     for (const at of POINTS.keys()) {
       if (at + 1 < first || fault === 'cut') continue;
       const { elapsedMs, error } = await run(fault, at + 1);

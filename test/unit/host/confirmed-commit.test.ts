@@ -40,7 +40,7 @@ interface World {
   readonly clock: FakeClock;
   readonly reporter: ReturnType<typeof recordingReporter>;
   readonly unit: FakeUnit;
-  /** Errors that connections made anew meet, first come first met. */
+  /** Errors for new connections, used in this order. */
   readonly reconnectErrors: AppError[];
   readonly reconnects: () => number;
   readonly input: KubeletStartInput;
@@ -91,8 +91,8 @@ const kinds = ({ host }: World): readonly string[] =>
   host.performed.map((operation) => (operation.kind === 'run' ? operation.argv.slice(0, 2).join(' ') : operation.kind));
 const unreachable = (): AppError => new AppError({ host: 'node1', code: 'HOST_UNREACHABLE', message: 'cannot reach node1' });
 
-describe('a change that has to be confirmed', () => {
-  it('is armed with the lock in the program that makes it, and confirmed over a new connection', async () => {
+describe('a change that requires confirmation', () => {
+  it('is armed together with the lock by the program that applies it, and confirmed over a new connection', async () => {
     const it = world();
     await apply(it, it.context());
     expect(kinds(it)).toEqual([
@@ -120,23 +120,23 @@ describe('a change that has to be confirmed', () => {
   });
 
   it.each<[string, World, Partial<WriterOptions>]>([
-    ['on a host whose kubelet was not healthy: there is nothing good to go back to', world({ [CONFIG]: OLD }, 'inactive'), {}],
+    ['on a host whose kubelet was unhealthy: no valid state to return to', world({ [CONFIG]: OLD }, 'inactive'), {}],
     ['on a bare host', world({}, 'inactive'), {}],
     ['with --no-confirm', world(), { confirm: null }],
-  ])('is none %s', async (_, it, writing) => {
+  ])('is not armed %s', async (_, it, writing) => {
     await apply(it, it.context({}, writing));
     expect(kinds(it)).toEqual(expect.arrayContaining(['take-lock', 'write-file', 'systemctl restart', 'release-lock']));
     expect(kinds(it)).not.toContain('arm-revert');
     expect([it.reconnects(), it.host.commits.lock]).toEqual([0, null]);
   });
 
-  it('locks and arms nothing where nothing is to be done', async () => {
+  it('locks and arms nothing when nothing changes', async () => {
     const it = world({ [CONFIG]: NEW });
     await apply(it, it.context());
     expect([kinds(it), it.reconnects()]).toEqual([[], 0]);
   });
 
-  it('goes back on the host when the kubelet dies of it: exit code 5', async () => {
+  it('is rolled back on the host when the kubelet crashes: exit code 5', async () => {
     const it = world();
     it.unit.onStart = (unit) => (it.host.text(CONFIG) === NEW ? crashes(unit, BAD) : runs(unit));
     await expect(apply(it, it.context())).rejects.toMatchObject({
@@ -148,14 +148,14 @@ describe('a change that has to be confirmed', () => {
     expect(it.host.text(REVERTED)).toMatch(/^why .*not healthy/m);
   });
 
-  it('is an ordinary failure, put back, where it could not be made whole: exit code 1', async () => {
+  it('is reverted as an ordinary failure when it was applied only in part: exit code 1', async () => {
     const it = world();
     it.host.failAt(3, new AppError({ host: 'node1', code: 'HOST_NO_SPACE', message: 'the disk is full' }));
     await expect(apply(it, it.context())).rejects.toMatchObject({ code: 'HOST_NO_SPACE', exitCode: 1 });
     expect([it.host.text(CONFIG), it.host.files.has(RECORD), it.host.commits.lock]).toEqual([OLD, false, null]);
   });
 
-  it('is not begun where it cannot be armed', async () => {
+  it('is not started when it cannot be armed', async () => {
     const it = world();
     it.host.failAt(1, new AppError({ host: 'node1', code: 'HOST_READ_ONLY', message: 'cannot arm' }));
     await expect(apply(it, it.context())).rejects.toMatchObject({ code: 'HOST_READ_ONLY', exitCode: 1 });
@@ -163,7 +163,7 @@ describe('a change that has to be confirmed', () => {
     expect(kinds(it)).not.toContain('write-file');
   });
 
-  it('goes back when the connection breaks while it is made, over another', async () => {
+  it('is rolled back over a new connection when the connection breaks while it is applied', async () => {
     const it = world();
     it.host.loseConnectionAfter(2);
     it.reconnectErrors.push(unreachable(), unreachable());
@@ -171,7 +171,7 @@ describe('a change that has to be confirmed', () => {
     expect([it.host.text(CONFIG), it.reconnects()]).toEqual([OLD, 3]);
   });
 
-  it('is no success when the host took it back meanwhile', async () => {
+  it('fails when the host has already rolled back', async () => {
     const it = world();
     it.host.loseConnectionAfter(3);
     it.reconnectErrors.push(...Array.from({ length: 500 }, unreachable));
@@ -186,7 +186,7 @@ describe('a change that has to be confirmed', () => {
     expect(it.host.text(CONFIG)).toBe(OLD);
   });
 
-  it('says that it was taken back, and why, when it comes to confirm it', async () => {
+  it('reports the rollback and its reason when the confirmation comes too late', async () => {
     const it = world();
     const context = it.context();
     const confirm = context.writing?.confirm;
@@ -203,7 +203,7 @@ describe('a change that has to be confirmed', () => {
     expect(it.reporter.codes()).not.toContain('COMMIT_CONFIRMED');
   });
 
-  it('says that it does not know when the host is not heard of again', async () => {
+  it('reports an unknown result when the host stays unreachable', async () => {
     const it = world();
     it.reconnectErrors.push(...Array.from({ length: 5_000 }, unreachable));
     it.host.loseConnectionAfter(3);
@@ -214,14 +214,14 @@ describe('a change that has to be confirmed', () => {
     expect(it.clock.elapsedMs).toBeLessThanOrEqual(TIMEOUT_MS + 62_000);
   });
 
-  it('is confirmed when only the answer to the confirmation was lost', async () => {
+  it('is confirmed when only the response to the confirmation was lost', async () => {
     const it = world();
     it.host.loseConnectionAfter(5);
     await apply(it, it.context());
     expect([it.reconnects(), it.host.text(CONFIG), it.host.files.has(RECORD)]).toEqual([2, NEW, false]);
   });
 
-  it('goes back when the user interrupts the wait', async () => {
+  it('is rolled back when the user interrupts the wait', async () => {
     const it = world();
     it.host.http = () => (it.host.files.has(RECORD) ? { error: 'connection refused' } : { status: 200, body: 'ok' });
     const controller = new AbortController();
@@ -232,7 +232,7 @@ describe('a change that has to be confirmed', () => {
   });
 });
 
-describe('a change is proven by the API server', () => {
+describe('verification of a change by the API server', () => {
   const node = (ready: boolean, lastHeartbeatTime: string | null): KubeObject => ({
     apiVersion: 'v1',
     kind: 'Node',
@@ -254,7 +254,7 @@ describe('a change is proven by the API server', () => {
     return cluster;
   };
 
-  it('waits until the Node is Ready again by a newer word of the kubelet', async () => {
+  it('waits until a newer heartbeat reports the Node Ready', async () => {
     const it = world();
     const cluster = await withNode(true);
     it.clock.at(20_000, () => void setReady(cluster, true, AFTER));
@@ -264,7 +264,7 @@ describe('a change is proven by the API server', () => {
     expect(it.reporter.messages('WAITING')[0]).toContain('has not reported Ready since its restart');
   });
 
-  it('goes back when the Node does not get Ready in time', async () => {
+  it('rolls back when the Node does not become Ready in time', async () => {
     const it = world();
     const cluster = await withNode(true);
     it.clock.at(100, () => void setReady(cluster, false, AFTER));
@@ -276,7 +276,7 @@ describe('a change is proven by the API server', () => {
     expect(it.host.text(CONFIG)).toBe(OLD);
   });
 
-  it('does not ask for what was not there before', async () => {
+  it('does not require a Node that was not Ready or registered before', async () => {
     for (const cluster of [await withNode(false), fakeCluster()]) {
       const it = world();
       await apply(it, it.context({ cluster }));
@@ -293,7 +293,7 @@ describe('a change is proven by the API server', () => {
       },
       'configz cannot be read, and whether the kubelet runs with the new maxPods was not observed',
     ],
-  ])('confirms no value that a ConfigMap overrides, where configz %s', async (_, getRaw, reported) => {
+  ])('does not confirm values that a ConfigMap overrides, when configz %s', async (_, getRaw, reported) => {
     const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
     const native = { status: { config: { active: { configMap: identity } }, nodeInfo: { kubeletVersion: 'v1.21.14' } } };
     const text = JSON.stringify({ active: { configMap: identity } });
@@ -316,7 +316,7 @@ describe('a change is proven by the API server', () => {
     }
   });
 
-  it('goes back when configz goes on showing the old values', async () => {
+  it('rolls back when configz keeps showing the old values', async () => {
     const it = world();
     const cluster = await withNode(true);
     it.clock.at(100, () => void setReady(cluster, true, AFTER));
@@ -332,7 +332,7 @@ describe('a change is proven by the API server', () => {
   });
 });
 
-describe('what an interrupted run left', () => {
+describe('an unconfirmed change of an interrupted run', () => {
   /** A run that was killed after its change. */
   async function killed(): Promise<World> {
     const it = world();
@@ -344,7 +344,7 @@ describe('what an interrupted run left', () => {
     return it;
   }
 
-  it('is planned to be confirmed, and joined by the run that does it', async () => {
+  it('is confirmed by the next run, and shown in its plan', async () => {
     const it = await killed();
     const { host } = await planWorkflow(workflow, it.context(), it.input, { dryRun: true, skipPhases: [] });
     expect(host.phases[0]?.plan.changes).toMatchObject([
@@ -360,13 +360,13 @@ describe('what an interrupted run left', () => {
     expect(it.host.files.has(RECORD)).toBe(false);
   });
 
-  it('is confirmed as it is with --no-confirm', async () => {
+  it('is confirmed with --no-confirm too', async () => {
     const it = await killed();
     await apply(it, it.context({}, { confirm: null }));
     expect([it.host.files.has(RECORD), it.host.text(CONFIG)]).toEqual([false, NEW]);
   });
 
-  it('is told when the host took it back', async () => {
+  it('is reported as a warning when the host rolled it back', async () => {
     const it = await killed();
     it.host.commits.fire('the change was not confirmed within 300 s');
     const { host } = await planWorkflow(workflow, it.context(), it.input, { dryRun: true, skipPhases: [] });
@@ -379,7 +379,7 @@ describe('what an interrupted run left', () => {
 describe('the lock of a host', () => {
   const holder = { id: 'bbbb', name: 'bob@desk', processId: 9, machine: 'desk/2', since: 1_893_456_000, secondsLeft: 200 };
 
-  it('keeps out who comes while another run works there, and says how long', async () => {
+  it('rejects a second run while another run holds it, and reports how long', async () => {
     const it = world();
     it.host.commits.lock = holder;
     await expect(apply(it, it.context())).rejects.toMatchObject({
@@ -392,8 +392,8 @@ describe('the lock of a host', () => {
 
   it.each<[string, Partial<WriterOptions>]>([
     ['with --break-lock', { breakLock: true }],
-    ['from a run of this machine that has ended', { isGone: ({ processId }) => processId === 9 }],
-  ])('is taken %s', async (_, writing) => {
+    ['from a local run that has exited', { isGone: ({ processId }) => processId === 9 }],
+  ])('is acquired %s', async (_, writing) => {
     const it = world();
     it.host.commits.lock = holder;
     await apply(it, it.context({}, writing));

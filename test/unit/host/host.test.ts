@@ -6,7 +6,7 @@ import type { RunOptions, Transport } from '../../../src/host/transport.ts';
 
 const NONCE = 'c0ffee';
 
-/** A transport whose host has done everything it was asked to do. */
+/** A transport whose host has completed every command. */
 function doneTransport(frames: number): { readonly transport: Transport; readonly runs: RunOptions[] } {
   const runs: RunOptions[] = [];
   const marks = Array.from({ length: frames }, (_, i) => `\n${NONCE} ${i} 0\n`).join('');
@@ -24,15 +24,15 @@ function doneTransport(frames: number): { readonly transport: Transport; readonl
   };
 }
 
-describe('the time a host has for one command', () => {
+describe('the timeout of one command on a host', () => {
   const command = { it: { kind: 'command', argv: ['true'] } } as const;
   const operation: Operation = { kind: 'run', argv: ['true'] };
 
   it.each([
-    ['nothing is said', undefined, {}, [undefined, 120_000]],
+    ['no timeout is set', undefined, {}, [undefined, 120_000]],
     ['more than the default', 300_000, {}, [300_000, 300_000]],
-    ['less than the default, which changes do not get', 5_000, {}, [5_000, 120_000]],
-    ['the caller knows better', 300_000, { timeoutMs: 1_000_000 }, [1_000_000, 1_000_000]],
+    ['less than the default, which operations ignore', 5_000, {}, [5_000, 120_000]],
+    ['the caller overrides it', 300_000, { timeoutMs: 1_000_000 }, [1_000_000, 1_000_000]],
   ])('%s', async (_, commandTimeoutMs, options, expected) => {
     const { transport, runs } = doneTransport(1);
     const host = hostOver(transport, { nonce: () => NONCE, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) });
@@ -43,7 +43,7 @@ describe('the time a host has for one command', () => {
 });
 
 describe('a change with a large file', () => {
-  it('checks that it is still open before what comes after the file was sent', async () => {
+  it('checks that the change is still unconfirmed after the file was sent and before it is installed', async () => {
     const { transport, runs } = doneTransport(4);
     const content = { sha256: '', size: 1, head: '', pieces: () => [gzipSync('x').toString('base64')] };
     await hostOver(transport, { nonce: () => NONCE }).perform([

@@ -37,12 +37,12 @@ function world(files: Record<string, string> = {}) {
   return { host, cluster, reporter, context };
 }
 
-/** A phase whose plan is the same whatever is there. */
+/** A phase whose plan never depends on the state. */
 function phase(name: string, plan: PhasePlan, more: Partial<PhaseDefinition<null, null>> = {}): Phase<null> {
   return definePhase<null, null>({ name, short: `Do ${name}`, observe: async () => null, plan: () => plan, ...more });
 }
 
-/** A phase that wants a file to have this text. */
+/** A phase that requires a file with this text. */
 function filePhase(path: string, text: string, more: Partial<PhaseDefinition<null, string | null>> = {}): Phase<null> {
   return definePhase<null, string | null>({
     name: `write ${path}`,
@@ -63,7 +63,7 @@ const failVerify = async (): Promise<void> => {
 };
 
 describe('planPhases', () => {
-  it('gives the plan of each phase in order and changes nothing', async () => {
+  it('returns the plans of the phases in order and changes nothing', async () => {
     const { host, context } = world({ '/b': 'as wanted' });
     const plans = await planPhases(
       [filePhase('/a', '1'), filePhase('/b', 'as wanted'), phase('c', { changes: [], deferred: 'later' })],
@@ -78,7 +78,7 @@ describe('planPhases', () => {
     expect(host.performed).toEqual([]);
   });
 
-  it('does not wait for what a phase needs from those before it', async () => {
+  it('does not wait for the results of earlier phases', async () => {
     const { context } = world();
     const waits = phase('a', { changes: [] }, { ready: () => expect.unreachable() });
     await expect(planPhases([waits], context, null)).resolves.toHaveLength(1);
@@ -86,7 +86,7 @@ describe('planPhases', () => {
 });
 
 describe('applyPhases', () => {
-  it('applies the phases in order and says what it does', async () => {
+  it('applies the phases in order and reports progress', async () => {
     const { host, reporter, context } = world();
     const applied = await run([filePhase('/a', '1'), filePhase('/b', '2')], context);
     expect(host.texts()).toEqual({ '/a': '1', '/b': '2' });
@@ -94,7 +94,7 @@ describe('applyPhases', () => {
     expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'PHASE_STARTED', 'CHANGE_DONE']);
   });
 
-  it('plans nothing the second time, and says why', async () => {
+  it('plans no change on the second run, and reports the reason', async () => {
     const { host, reporter, context } = world();
     const phases = [filePhase('/a', '1')];
     await run(phases, context);
@@ -105,7 +105,7 @@ describe('applyPhases', () => {
     expect(reporter.messages('PHASE_NOOP')).toEqual(['/a is current']);
   });
 
-  it('lets a phase see what the one before it did', async () => {
+  it('lets a phase observe the changes of the previous phase', async () => {
     const { context, host } = world();
     const copy = definePhase<null, string | null>({
       name: 'copy',
@@ -117,7 +117,7 @@ describe('applyPhases', () => {
     expect(host.text('/copy')).toBe('1');
   });
 
-  it('verifies what it applied, and what it found as wanted', async () => {
+  it('verifies both applied changes and an unchanged state', async () => {
     const { context } = world({ '/b': '2' });
     const seen: (readonly [string, readonly Change[]])[] = [];
     const verify = (name: string) => ({
@@ -132,14 +132,14 @@ describe('applyPhases', () => {
     ]);
   });
 
-  it('does not verify what is deferred, though its files are staged', async () => {
+  it('does not verify a deferred phase whose files are staged', async () => {
     const { host, reporter, context } = world();
     await run([phase('p', { changes: [write('/a', '1')], deferred: 'at boot' }, { verify: () => expect.unreachable() })], context);
     expect(host.text('/a')).toBe('1');
     expect(reporter.messages('PHASE_DEFERRED')).toEqual(['deferred: at boot']);
   });
 
-  it('passes warnings on', async () => {
+  it('reports warnings', async () => {
     const { reporter, context } = world();
     await run([phase('p', { changes: [], warnings: [{ code: 'DROPIN_DIFFERS', message: 'mind' }] })], context);
     expect(reporter.events).toContainEqual({ level: 'warning', code: 'DROPIN_DIFFERS', host: 'node1', phase: 'p', message: 'mind' });
@@ -171,31 +171,31 @@ describe('applyPhases', () => {
     expect(cluster.calls.map((call) => call.split(' ')[0])).toEqual(['create', 'patch']);
   });
 
-  it('says that the plan changed since it was shown, and does the new one', async () => {
+  it('reports that the plan changed since it was shown, and applies the new plan', async () => {
     const { host, reporter, context } = world({ '/a': 'old' });
     const phases = [filePhase('/a', 'new')];
     const planned = await planPhases(phases, context, null);
-    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'edited by hand' });
     await applyPhases(phases, context, null, planned);
     expect(reporter.codes()).toEqual(['PHASE_STARTED', 'PLAN_CHANGED', 'PLAN_DIFFERENCE', 'CHANGE_DONE']);
     const [difference] = reporter.messages('PLAN_DIFFERENCE');
     expect(difference).toMatch(/^difference between the plan and what is applied now:\n--- planned\n\+\+\+ now\n/);
     expect(difference).toMatch(/^-\s+-old$/m);
-    expect(difference).toMatch(/^\+\s+-somebody was here$/m);
+    expect(difference).toMatch(/^\+\s+-edited by hand$/m);
     expect(host.text('/a')).toBe('new');
   });
 
-  it('shows the difference when nothing but the plan may be applied, and applies nothing', async () => {
+  it('reports the difference and applies nothing when only the shown plan may be applied', async () => {
     const { host, reporter, context } = world({ '/a': 'old' });
     const phases = [filePhase('/a', 'new')];
     const planned = await planPhases(phases, context, null);
-    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'edited by hand' });
     await expect(applyPhases(phases, context, null, planned, { exact: true })).rejects.toMatchObject({ code: 'PLAN_STALE' });
-    expect(reporter.messages('PLAN_DIFFERENCE').join()).toMatch(/^\+\s+-somebody was here$/m);
-    expect(host.text('/a')).toBe('somebody was here');
+    expect(reporter.messages('PLAN_DIFFERENCE').join()).toMatch(/^\+\s+-edited by hand$/m);
+    expect(host.text('/a')).toBe('edited by hand');
   });
 
-  describe('where phases before it changed what it is about', () => {
+  describe('when an earlier phase changed the same object', () => {
     const stop: HostChange = { kind: 'stop-unit', unit: 'kubelet', reason };
     const unitPhase = (name: string): Phase<null> =>
       definePhase<null, boolean>({
@@ -219,25 +219,25 @@ describe('applyPhases', () => {
         [filePhase('/a', 'mine'), filePhase('/a', 'mine', { name: 'again' }), filePhase('/a', 'other', { name: 'third' })],
       ],
       ['a unit was stopped', [unitPhase('one'), unitPhase('two')]],
-      ['an object was made', [objectPhase('one'), objectPhase('two')]],
-    ])('says nothing: %s', async (_, phases) => {
+      ['an object was created', [objectPhase('one'), objectPhase('two')]],
+    ])('does not report a changed plan: %s', async (_, phases) => {
       const { reporter, context } = world({ '/a': 'old' });
       await run(phases, context);
       expect(reporter.codes()).toContain('CHANGE_DONE');
       expect(reporter.codes()).not.toContain('PLAN_CHANGED');
     });
 
-    it('tells what somebody else did meanwhile to something else', async () => {
+    it('reports a concurrent change of another file', async () => {
       const { host, reporter, context } = world({ '/b': 'old' });
       const interfere = async (): Promise<void> => {
-        host.files.set('/b', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+        host.files.set('/b', { type: 'file', mode: 0o644, owner: 'root:root', content: 'edited by hand' });
       };
       await run([filePhase('/a', '1', { verify: interfere }), filePhase('/b', '2')], context);
       expect(reporter.events.filter(({ code }) => code === 'PLAN_CHANGED').map(({ phase: name }) => name)).toEqual(['write /b']);
     });
   });
 
-  it('does not call it a change that it gives another reason, or that a controller wrote the status of an object', async () => {
+  it('does not report a changed plan when only a reason or the status of an object differs', async () => {
     const { reporter, context } = world();
     const made = (await context.cluster?.create(CONFIG_MAP)) as KubeObject;
     const update = (found: KubeObject, why: string): Change => ({
@@ -253,7 +253,7 @@ describe('applyPhases', () => {
     expect(reporter.codes()).not.toContain('PLAN_CHANGED');
   });
 
-  it('does not call it a change when a deferred phase knows at last what to do', async () => {
+  it('does not report a changed plan when a deferred phase gets its changes', async () => {
     const { reporter, context } = world();
     const phases = [phase('p', { changes: [write('/a', '1')] })];
     await applyPhases(phases, context, null, [{ phase: 'p', plan: { changes: [], deferred: 'later' } }]);
@@ -270,7 +270,7 @@ describe('applyPhases', () => {
     expect(host.texts()).toEqual({ '/a': '1' });
   });
 
-  it('puts files back when a phase fails half-way', async () => {
+  it('restores files when a phase fails partway', async () => {
     const { host, reporter, context } = world({ '/a': 'old' });
     host.failAt(2);
     const changes = [write('/a', 'new', 'old'), write('/b', 'new'), write('/c', 'new')];
@@ -279,14 +279,14 @@ describe('applyPhases', () => {
     expect(reporter.codes()).toContain('CHANGES_REVERTED');
   });
 
-  describe('when what was applied does not work', () => {
+  describe('when the applied configuration does not work', () => {
     const good = 'the good configuration';
     const undo = (_: string | null, applied: readonly HostChange[]): readonly HostChange[] =>
       applied.flatMap((change) =>
         change.kind === 'write-file' && change.before !== null ? [{ ...change, ...change.before, before: null }, RESTART] : [],
       );
 
-    it('goes back and exits with 5', async () => {
+    it('rolls back and exits with code 5', async () => {
       const { host, reporter, context } = world({ '/a': good });
       let undone = 0;
       const verifyUndone = async (): Promise<void> => {
@@ -303,7 +303,7 @@ describe('applyPhases', () => {
       expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'ROLLBACK_STARTED', 'CHANGE_DONE', 'CHANGE_DONE']);
     });
 
-    it('says both when the old configuration does not work either', async () => {
+    it('reports both errors when the old configuration does not work either', async () => {
       const { host, context } = world({ '/a': good });
       const verifyUndone = async (): Promise<void> => {
         throw new AppError({ code: 'KUBELET_UNHEALTHY', message: 'still not' });
@@ -316,7 +316,7 @@ describe('applyPhases', () => {
       expect(host.text('/a')).toBe(good);
     });
 
-    it('leaves in place what it put back when the way back fails', async () => {
+    it('keeps the restored files when the rollback fails', async () => {
       const { host, context } = world({ '/a': good });
       host.failAt(2);
       const failure = run([filePhase('/a', 'bad', { verify: failVerify, undo })], context);
@@ -325,16 +325,16 @@ describe('applyPhases', () => {
     });
 
     it.each<[string, Partial<PhaseDefinition<null, string | null>>]>([
-      ['the phase knows no way back', {}],
-      ['there is nothing good to go back to', { undo: () => null }],
-      ['there is nothing to undo', { undo: () => [] }],
-    ])('leaves it when %s', async (_, more) => {
+      ['the phase defines no rollback', {}],
+      ['no valid previous state exists', { undo: () => null }],
+      ['nothing was changed', { undo: () => [] }],
+    ])('does not roll back when %s', async (_, more) => {
       const { host, context } = world({ '/a': good });
       await expect(run([filePhase('/a', 'bad', { verify: failVerify, ...more })], context)).rejects.toBe(unhealthy);
       expect(host.text('/a')).toBe('bad');
     });
 
-    it('does not go back because of a bug', async () => {
+    it('does not roll back because of a bug', async () => {
       const { host, context } = world({ '/a': good });
       const verify = async (): Promise<void> => {
         throw new TypeError('a bug');
@@ -352,7 +352,7 @@ describe('applyPhases', () => {
       return { ...made, interrupt, context: { ...made.context, signal: stop.signal } satisfies PhaseContext };
     };
 
-    it('finishes the changes under way, and begins no more', async () => {
+    it('finishes the changes in progress, and starts no further change', async () => {
       const { host, context, interrupt, reporter } = interruptible();
       const two = phase('two', { changes: [write('/a', '1'), write('/b', '2')] });
       const report: PhaseContext['reporter']['report'] = (event) => {
@@ -367,7 +367,7 @@ describe('applyPhases', () => {
       expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'INTERRUPTED', 'CHANGE_DONE']);
     });
 
-    it('goes back from what was not proven yet, and proves that uninterrupted', async () => {
+    it('rolls back unverified changes, and verifies the rollback without interruption', async () => {
       const { host, context, interrupt } = interruptible({ '/a': 'good' });
       let proven = false;
       const verify = async ({ signal }: PhaseContext): Promise<void> => {
@@ -387,13 +387,13 @@ describe('applyPhases', () => {
     });
   });
 
-  describe('with a phase that has to wait', () => {
+  describe('with a phase that waits for a condition', () => {
     const late = new AppError({ code: 'BOOTSTRAP_TIMEOUT', message: 'too late' });
     const notReady = async (): Promise<void> => {
       throw late;
     };
 
-    it('waits before it looks', async () => {
+    it('waits before it observes the host', async () => {
       const { host, context } = world();
       const ready = async (): Promise<void> => {
         host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: '1' });
@@ -402,13 +402,13 @@ describe('applyPhases', () => {
       expect(applied?.plan.noop).toBe('/a is current');
     });
 
-    it('does nothing when it waits in vain', async () => {
+    it('applies nothing when the wait fails', async () => {
       const { host, context } = world();
       await expect(run([filePhase('/a', '1', { ready: notReady })], context)).rejects.toBe(late);
       expect(host.performed).toEqual([]);
     });
 
-    it('tidies up before it fails, where that is its task', async () => {
+    it('applies a cleanup phase even when the wait fails', async () => {
       const { host, context } = world();
       await expect(run([filePhase('/a', '1', { ready: notReady, tidiesUp: true })], context)).rejects.toBe(late);
       expect(host.text('/a')).toBe('1');
@@ -425,14 +425,14 @@ describe('runWorkflow', () => {
   const go = (phases: readonly Phase<null>[], context: PhaseContext, change: Partial<WorkflowRun> = {}) =>
     runWorkflow(warned(phases), context, null, { dryRun: false, skipPhases: [], ...change });
 
-  it('warns before it touches anything, also when it then fails', async () => {
+  it('reports warnings before any change, also when the run fails later', async () => {
     const { context, reporter } = world();
     await expect(go([filePhase('/a', '1', { verify: failVerify })], context)).rejects.toBe(unhealthy);
     expect(reporter.codes()).toEqual(['OLD', 'PHASE_STARTED', 'CHANGE_DONE']);
     expect(reporter.events[0]).toMatchObject({ level: 'warning', host: 'node1', message: 'it is old' });
   });
 
-  it('leaves phases out by name, of a control plane too where it has them; others of kubeadm are no mistake', async () => {
+  it('skips phases by name, including control-plane phases, and accepts the phase names of kubeadm', async () => {
     const names = ['etcd/local', 'control-plane/scheduler', 'kubelet-start'];
     const phases = names.map((name) => phase(name, { changes: [], noop: 'fine' }));
     const done = async (name: 'init' | 'join', skipPhases: readonly string[]): Promise<readonly string[]> => {
@@ -448,7 +448,7 @@ describe('runWorkflow', () => {
     await expect(done('join', ['addon'])).rejects.toThrow('join has no phase addon');
   });
 
-  it('warns when it is a dry run, of the plans too', async () => {
+  it('reports the warnings of a dry run, including those of the plans', async () => {
     const { context, reporter } = world();
     const plan = { changes: [], noop: 'fine', warnings: [{ code: 'EDITED', message: 'by hand' }] };
     await go([phase('one', plan)], context, { dryRun: true });

@@ -23,25 +23,25 @@ describe('kubeletConfigMapName', () => {
 });
 
 describe('configMapHash', () => {
-  it('is kubeadm’s', () => {
+  it('matches kubeadm', () => {
     expect(configMapHash({ foo: 'bar' })).toBe('sha256:fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9');
   });
 
   it.each([
-    ['values in the order of their keys, keys not counted', configMapHash({ b: 'ar', a: 'foob' }), configMapHash({ x: 'foobar' })],
+    ['values in the order of their keys, without the keys', configMapHash({ b: 'ar', a: 'foob' }), configMapHash({ x: 'foobar' })],
     [
-      'binary data behind text',
+      'binary data after string data',
       configMapHash({ z: 'a' }, { b: new Uint8Array([99]), a: new Uint8Array([98]) }),
       configMapHash({ x: 'abc' }),
     ],
     ['nothing', configMapHash({}), 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
-  ])('takes %s', (_, hash, expected) => {
+  ])('hashes %s', (_, hash, expected) => {
     expect(hash).toBe(expected);
   });
 });
 
 describe('kubeletConfigMap', () => {
-  it('carries kubeadm’s mark when nobody wrote it', () => {
+  it('has the hash annotation of kubeadm when it is generated', () => {
     const configMap = kubeletConfigMap('kubelet-config', 'kind: KubeletConfiguration\n', true);
     expect(configMap).toEqual({
       apiVersion: 'v1',
@@ -56,7 +56,7 @@ describe('kubeletConfigMap', () => {
     expect(isGenerated(configMap)).toBe(true);
   });
 
-  it('carries none when the user gave it', () => {
+  it('has no hash annotation when the user supplied it', () => {
     const configMap = kubeletConfigMap('kubelet-config', 'a', false);
     expect(configMap.metadata).toEqual({ name: 'kubelet-config', namespace: 'kube-system' });
     expect(isGenerated(configMap)).toBe(false);
@@ -67,9 +67,9 @@ describe('isGenerated', () => {
   const generated = kubeletConfigMap('kubelet-config', 'a', true);
 
   it.each<[string, KubeObject, boolean]>([
-    ['as it was made', generated, true],
+    ['unchanged', generated, true],
     ['edited by hand', { ...generated, data: { kubelet: 'b' } }, false],
-    ['with a key more', { ...generated, data: { kubelet: 'a', other: 'x' } }, false],
+    ['with an additional key', { ...generated, data: { kubelet: 'a', other: 'x' } }, false],
     ['without data', { apiVersion: 'v1', kind: 'ConfigMap', metadata: generated.metadata }, false],
     ['without annotations', { ...generated, metadata: { name: 'kubelet-config' } }, false],
   ])('%s: %s', (_, configMap, expected) => {
@@ -78,7 +78,7 @@ describe('isGenerated', () => {
 });
 
 describe('kubeletConfigRbac', () => {
-  it('lets nodes and joining nodes read that one ConfigMap', () => {
+  it('allows nodes and joining nodes to read only that ConfigMap', () => {
     const [role, binding] = kubeletConfigRbac('kubelet-config');
     expect(role).toMatchObject({
       kind: 'Role',
@@ -101,18 +101,18 @@ describe('diffRbac', () => {
   const [role, binding] = kubeletConfigRbac('kubelet-config');
   const stored: KubeObject = {
     ...binding,
-    metadata: { ...binding.metadata, uid: 'u', resourceVersion: '7', labels: { theirs: 'x' } },
+    metadata: { ...binding.metadata, uid: 'u', resourceVersion: '7', labels: { custom: 'x' } },
     subjects: [
       { kind: 'Group', name: 'system:nodes', apiGroup: 'rbac.authorization.k8s.io' },
       { kind: 'Group', name: 'system:bootstrappers:kubeadm:default-node-token', apiGroup: 'rbac.authorization.k8s.io' },
     ],
   };
 
-  it('creates what is missing', () => {
+  it('creates a missing object', () => {
     expect(diffRbac(null, role)).toEqual([{ kind: 'create-object', object: role, reason: 'does not exist' }]);
   });
 
-  it('leaves what the API server filled in and what others put on', () => {
+  it('keeps defaulted fields and labels of others', () => {
     expect(diffRbac(stored, binding)).toEqual([]);
   });
 
@@ -126,21 +126,21 @@ describe('diffRbac', () => {
 
   it.each<[string, KubeObject, KubeObject, string]>([
     ['rules', { ...role, rules: [] }, role, 'its rules differ'],
-    ['no rules at all', { apiVersion: role.apiVersion, kind: role.kind, metadata: role.metadata }, role, 'its rules differ'],
+    ['missing rules', { apiVersion: role.apiVersion, kind: role.kind, metadata: role.metadata }, role, 'its rules differ'],
     [
-      'the role',
+      'roleRef',
       { ...binding, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'other' } },
       binding,
       'its roleRef differs; a roleRef is immutable',
     ],
-    ['several', { ...binding, roleRef: null, subjects: [] }, binding, 'its roleRef and subjects differ; a roleRef is immutable'],
+    ['several fields', { ...binding, roleRef: null, subjects: [] }, binding, 'its roleRef and subjects differ; a roleRef is immutable'],
     [
-      'a subject of another API group',
+      'subjects of another API group',
       { ...binding, subjects: [{ kind: 'Group', name: 'system:nodes', apiGroup: 'example.com' }] },
       { ...binding, subjects: [{ kind: 'Group', name: 'system:nodes' }] },
       'its subjects differ',
     ],
-  ])('says that %s', (_, found, desired, reason) => {
+  ])('reports that %s differ', (_, found, desired, reason) => {
     expect(diffRbac(found, desired)[0]?.reason).toBe(reason);
   });
 });

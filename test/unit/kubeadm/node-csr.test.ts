@@ -38,11 +38,11 @@ const condition = (type: string, message: string) => ({ conditions: [{ type, sta
 const explain = async (...changes: readonly Csr[]) =>
   explainBootstrap(await Promise.all(changes.map(async (one) => readNodeCsr(await csr(one)))));
 
-describe('what a kubelet without a certificate waits for', () => {
+describe('a kubelet without a client certificate', () => {
   it.each<[string, readonly Csr[], RegExp, boolean]>([
-    ['nothing was asked', [], /^the kubelet has created no CSR/, false],
+    ['no CSR', [], /^the kubelet has created no CSR/, false],
     [
-      'nobody approved',
+      'no approval',
       [{}],
       /node-csr-1 of system:bootstrap:abcdef is pending\. .*the groups of this CSR are system:bootstrappers, system:auth/,
       false,
@@ -64,7 +64,7 @@ describe('what a kubelet without a certificate waits for', () => {
     ['no signer', [{ status: condition('Approved', '') }], /is approved but not signed$/, false],
     ['issued', [{ status: { ...condition('Approved', ''), certificate: 'eA==' } }], /is signed, but the kubelet has not stored/, false],
     [
-      'denied, and the kubelet has asked again',
+      'denied, and created again by the kubelet',
       [
         { created: '2026-01-01T00:00:00Z', status: condition('Denied', 'x') },
         { name: 'node-csr-2', created: '2026-01-03T00:00:00Z' },
@@ -80,7 +80,7 @@ describe('what a kubelet without a certificate waits for', () => {
   });
 });
 
-it('of requests that were refused before only the latest counts', async () => {
+it('uses the latest CSR when earlier ones were rejected before', async () => {
   const denied = readNodeCsr(await csr({ created: '2026-01-01T00:00:00Z', status: condition('Denied', 'x') }));
   const again = readNodeCsr(await csr({ name: 'node-csr-2', created: '2026-01-03T00:00:00Z' }));
   expect(explainBootstrap([denied, again], { refusedBefore: new Set(['node-csr-1']) }).why).toMatch(/node-csr-2 of .* is pending/);
@@ -90,7 +90,7 @@ it('of requests that were refused before only the latest counts', async () => {
 it.each([
   ['dial tcp 10.0.0.1:6443: connect: connection refused', 'Check from the host that the API server is reachable'],
   ['cannot create certificate signing request: Unauthorized', 'create one with kubeletadm token create'],
-])('gives the word of a kubelet that could not ask: %s', (reported, hint) => {
+])('prints the error of a kubelet that cannot create a CSR: %s', (reported, hint) => {
   const reason = explainBootstrap([], { reported });
   expect(reason).toMatchObject({ why: `the kubelet cannot request a certificate: ${reported}`, final: false });
   expect(reason.hint).toContain(hint);
@@ -116,7 +116,7 @@ describe('kubeletRequestFailure', () => {
     expect(nodeOfRequest(read)).toBe(change.commonName === 'admin' ? null : 'w1');
   });
 
-  it('of what is no request', () => {
+  it('rejects an invalid CSR', () => {
     const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'n' }, spec: { request: 'eA==' } };
     expect(kubeletRequestFailure(readNodeCsr(object))).toBe('it contains no readable request');
   });

@@ -45,17 +45,17 @@ function evidenceOf({ certPem, keyPem }: KeyPair, change: Partial<NodeEvidence> 
 
 const prove = (evidence: NodeEvidence, rules: Partial<ProofRules> = {}): NodeProof => proveNode(evidence, { ...RULES, ...rules });
 
-describe('a proof of the Node of a host', () => {
-  it('is a certificate of the cluster, and the key of it', () => {
+describe('proof of the Node of a host', () => {
+  it('requires a certificate of the cluster and its private key', () => {
     expect(prove(evidenceOf(own))).toEqual({ kind: 'proven', nodeName: 'n1' });
   });
 
-  it('may be by any CA of a bundle, as while a CA is replaced', () => {
+  it('accepts any CA of a bundle, as during a CA rotation', () => {
     const authorities = certificates(other.certPem, cluster.certPem);
     expect(prove(evidenceOf(own), { authorities })).toEqual({ kind: 'proven', nodeName: 'n1' });
   });
 
-  it('is nothing without the key of that certificate', async () => {
+  it('fails without the private key of the certificate', async () => {
     const another = await cluster.issueClient({ ...N1, commonName: 'system:node:n2' }, FROM);
     const copied = evidenceOf({ certPem: own.certPem, keyPem: another.keyPem });
     expect(prove(copied)).toMatchObject({ cause: 'no-key', claimed: 'n1', why: expect.stringContaining('does not hold its private key') });
@@ -66,11 +66,11 @@ describe('a proof of the Node of a host', () => {
     expect(prove(evidenceOf(own, { signature: Buffer.from('junk') }))).toMatchObject({ cause: 'no-key' });
   });
 
-  it('is nothing with the signature of another challenge: it cannot be recorded', () => {
+  it('fails with the signature of another challenge, which prevents replays', () => {
     expect(prove(evidenceOf(own, {}, challengeOf('fedcba9876543210fedcba9876543210')))).toMatchObject({ cause: 'no-key' });
   });
 
-  it('is nothing by the CA of another cluster that has the same name', async () => {
+  it('fails with the CA of another cluster of the same name', async () => {
     const foreign = await other.issueClient(N1, FROM);
     expect(prove(evidenceOf(foreign))).toMatchObject({
       cause: 'untrusted',
@@ -79,16 +79,16 @@ describe('a proof of the Node of a host', () => {
     });
   });
 
-  it('is nothing by a certificate that the cluster issued for something else than a CA', async () => {
-    const asAuthority = certificates(own.certPem);
-    expect(prove(evidenceOf(own), { authorities: asAuthority })).toMatchObject({ cause: 'untrusted' });
+  it('fails with a non-CA certificate of the cluster as the CA', async () => {
+    const notCa = certificates(own.certPem);
+    expect(prove(evidenceOf(own), { authorities: notCa })).toMatchObject({ cause: 'untrusted' });
   });
 
-  it('is nothing where no CA is known', () => {
+  it('fails without a known CA', () => {
     expect(prove(evidenceOf(own), { authorities: [] })).toMatchObject({ cause: 'no-ca' });
   });
 
-  it('has its time by our clock; to be renewed it may be over', async () => {
+  it('checks validity with the local clock; a renewal accepts an expired certificate', async () => {
     const late = { now: new Date('2028-01-01T00:00:01Z') };
     expect(prove(evidenceOf(own), late)).toMatchObject({
       cause: 'expired',
@@ -96,14 +96,14 @@ describe('a proof of the Node of a host', () => {
     });
     expect(prove(evidenceOf(own), { ...late, acceptsExpired: true })).toEqual({ kind: 'proven', nodeName: 'n1' });
     expect(prove(evidenceOf(own), { now: new Date('2026-12-01T00:00:00Z') })).toMatchObject({ cause: 'expired' });
-    // It was issued a moment ago, by a clock that is ahead of ours.
+    // Issued a moment ago by a host whose clock is ahead of the local clock.
     expect(prove(evidenceOf(own), { now: new Date('2026-12-31T23:30:00Z') })).toEqual({ kind: 'proven', nodeName: 'n1' });
     const short = await createAuthority('kubernetes', { notBefore: FROM.notBefore, notAfter: new Date('2027-03-01T00:00:00Z') });
     const outlives = await short.issueClient(N1, FROM);
     expect(prove(evidenceOf(outlives), { authorities: certificates(short.certPem) })).toMatchObject({ cause: 'untrusted' });
   });
 
-  it('is of a client: the certificate that a kubelet serves with is none', async () => {
+  it('requires a client certificate: a serving certificate is rejected', async () => {
     const { requestPem, keyPem } = await createCertificateRequest(N1, ['n1']);
     const request = parseCertificateRequest(requestPem);
     const certPem = await cluster.signRequest(request, ['digital signature', 'server auth'], FROM);
@@ -114,45 +114,45 @@ describe('a proof of the Node of a host', () => {
   });
 
   it.each<[string, Subject]>([
-    ['a user who is no node', { commonName: 'kubernetes-admin', organizations: ['system:nodes'] }],
+    ['a user that is not a node', { commonName: 'kubernetes-admin', organizations: ['system:nodes'] }],
     ['a node outside of its group', { commonName: 'system:node:n1', organizations: ['system:masters'] }],
-    ['a node in more groups', { commonName: 'system:node:n1', organizations: ['system:nodes', 'system:masters'] }],
+    ['a node with additional groups', { commonName: 'system:node:n1', organizations: ['system:nodes', 'system:masters'] }],
     ['a node without a name', { commonName: 'system:node:', organizations: ['system:nodes'] }],
-    ['a name that no Node can have', { commonName: 'system:node:N1/../n2', organizations: ['system:nodes'] }],
-  ])('is nothing for %s', async (_, subject) => {
+    ['an invalid Node name', { commonName: 'system:node:N1/../n2', organizations: ['system:nodes'] }],
+  ])('fails for %s', async (_, subject) => {
     expect(prove(evidenceOf(await cluster.issueClient(subject, FROM)))).toMatchObject({ cause: 'missing', claimed: null });
   });
 
   it.each([
-    ['none', null, 'the host has no kubelet client certificate in /pki/kubelet.pem'],
+    ['missing', null, 'the host has no kubelet client certificate in /pki/kubelet.pem'],
     [
-      'a damaged one',
+      'damaged',
       '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
       'the kubelet client certificate in /pki/kubelet.pem is damaged',
     ],
-  ])('says that the certificate is %s', (_, certificate, why) => {
+  ])('reports that the certificate is %s', (_, certificate, why) => {
     expect(prove(evidenceOf(own, { certificate }))).toEqual({ kind: 'unproven', cause: 'missing', claimed: null, why });
   });
 
-  it('says that openssl is missing, which is no fault of the certificate', () => {
+  it('reports a missing openssl, which is independent of the certificate', () => {
     const without = evidenceOf(own, { signature: null, errorOutput: 'openssl is not installed' });
     expect(prove(without)).toMatchObject({ cause: 'no-openssl', claimed: 'n1' });
   });
 });
 
-describe('the Node that a host stands for', () => {
+describe('the Node of a host', () => {
   const PROVEN: NodeProof = { kind: 'proven', nodeName: 'n1' };
   const MISSING: NodeProof = { kind: 'unproven', cause: 'missing', why: 'the host has no kubelet client certificate', claimed: null };
   const evidence = evidenceOf(own);
   const claim = (proof: NodeProof, named: string | null) => claimNode({ host: 'h', proof, named, evidence, nameHint: 'name it' });
 
-  it('is the one that it proved, or the one that the operator named', () => {
+  it('is the proven Node, or the Node configured by the operator', () => {
     expect(claim(PROVEN, null)).toEqual({ nodeName: 'n1', isProven: true, machineId: 'aaaa' });
     expect(claim(PROVEN, 'n1')).toEqual({ nodeName: 'n1', isProven: true, machineId: 'aaaa' });
     expect(claim(MISSING, 'n1')).toEqual({ nodeName: 'n1', isProven: false, machineId: 'aaaa' });
   });
 
-  it('is refused where there is neither, with what to do', () => {
+  it('is rejected without either, with a hint', () => {
     const hintOf = (cause: Extract<NodeProof, { kind: 'unproven' }>['cause']) =>
       (claim({ ...MISSING, cause }, null) as { readonly hint?: string }).hint;
     expect(claim(MISSING, null)).toEqual({
@@ -168,8 +168,8 @@ describe('the Node that a host stands for', () => {
 
   it.each([
     ['proven', PROVEN],
-    ['not even proven', { ...MISSING, claimed: 'n1' }],
-  ] as const)('is refused where the operator named another than the certificate does, %s', (_, proof) => {
+    ['unproven', { ...MISSING, claimed: 'n1' }],
+  ] as const)('is rejected when the configured name differs from the certificate, %s', (_, proof) => {
     expect(claim(proof, 'n2')).toMatchObject({
       code: 'NODE_NAME_CONFLICT',
       message: 'the kubelet has a client certificate for Node n1, but the configured Node name is n2',
@@ -199,29 +199,29 @@ describe('the Node that a host stands for', () => {
     ['proven, the host has none', true, node('aaaa'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
     ['proven, not registered', true, null, {}, []],
     ['proven, addresses of NAT', true, node('aaaa', '192.0.2.1'), {}, []],
-    ['named, same machine-id and address', false, node('aaaa', '10.0.0.1'), {}, []],
-    ['named, other machine-id', false, node('bbbb', '10.0.0.1'), {}, ['NodeOfAnotherHost']],
-    ['named, the Node reports none', false, node('', '10.0.0.1'), {}, ['MACHINE_ID_EMPTY']],
-    ['named, the host has none', false, node('aaaa', '10.0.0.1'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
-    ['named, neither has one', false, node('', '10.0.0.1'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
-    ['named, a clone with other addresses', false, node('aaaa', '10.0.0.2'), {}, ['NODE_ADDRESS_MISMATCH']],
-    ['named, one of several addresses', false, node('aaaa', '10.0.0.2', 'fd00:0::1'), { addresses: ['192.168.1.1', 'fd00::1'] }, []],
-    ['named, the Node has no addresses yet', false, node('aaaa'), {}, []],
-    ['named, addresses of the host unknown', false, node('aaaa', '10.0.0.2'), { addresses: null }, []],
-    ['named, not registered, without a machine-id', false, null, { machineId: '' }, []],
+    ['configured, same machine-id and address', false, node('aaaa', '10.0.0.1'), {}, []],
+    ['configured, other machine-id', false, node('bbbb', '10.0.0.1'), {}, ['NodeOfAnotherHost']],
+    ['configured, the Node reports none', false, node('', '10.0.0.1'), {}, ['MACHINE_ID_EMPTY']],
+    ['configured, the host has none', false, node('aaaa', '10.0.0.1'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
+    ['configured, neither has one', false, node('', '10.0.0.1'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
+    ['configured, a clone with other addresses', false, node('aaaa', '10.0.0.2'), {}, ['NODE_ADDRESS_MISMATCH']],
+    ['configured, one of several addresses', false, node('aaaa', '10.0.0.2', 'fd00:0::1'), { addresses: ['192.168.1.1', 'fd00::1'] }, []],
+    ['configured, the Node has no addresses yet', false, node('aaaa'), {}, []],
+    ['configured, addresses of the host unknown', false, node('aaaa', '10.0.0.2'), { addresses: null }, []],
+    ['configured, not registered, without a machine-id', false, null, { machineId: '' }, []],
   ])('%s', (_, isProven, found, change, codes) => {
     expect(validate(isProven, found, change)).toEqual(codes);
   });
 });
 
-describe('two hosts of a run', () => {
+describe('two hosts of one run', () => {
   const of = (nodeName: string, machineId: string | null, isProven: boolean): NodeClaim => ({ nodeName, machineId, isProven });
   it.each<[string, NodeClaim, NodeClaim, string | undefined]>([
     ['of different Nodes', of('n1', 'a', true), of('n2', 'b', true), undefined],
     ['of the same Node', of('n1', 'a', true), of('n1', 'b', true), 'NODE_CLAIMED_TWICE'],
-    ['of the same Node, by their hostname alone', of('n1', null, false), of('n1', null, false), 'NODE_CLAIMED_TWICE'],
-    ['that are clones, and proved different Nodes', of('n1', 'a', true), of('n2', 'a', true), undefined],
-    ['that are clones, one of which was only named', of('n1', 'a', true), of('n2', 'a', false), 'MACHINE_ID_SHARED'],
+    ['of the same Node, by hostname only', of('n1', null, false), of('n1', null, false), 'NODE_CLAIMED_TWICE'],
+    ['that are clones with proofs of different Nodes', of('n1', 'a', true), of('n2', 'a', true), undefined],
+    ['that are clones, one of them configured only', of('n1', 'a', true), of('n2', 'a', false), 'MACHINE_ID_SHARED'],
     ['without machine-ids', of('n1', '', false), of('n2', '', false), undefined],
   ])('%s', (_, one, another, code) => {
     expect(clashOf('h1', one, { host: 'h2', claim: another })?.code).toBe(code);

@@ -29,7 +29,7 @@ function node(name: string, statusAddresses: readonly string[], change: Partial<
   return { name, isControlPlane: false, statusAddresses, podCidrs: [], ...change };
 }
 
-/** Each Node claims what the tests ask for: the rules have to refuse it all the same. */
+/** Each Node reports the SANs that the tests request: the rules must reject them nevertheless. */
 const NODES: readonly ServingNode[] = [
   node('cp1', ['10.0.0.1', 'cp1', 'cp1.example.org'], { isControlPlane: true }),
   node('w1', ['10.0.0.4', 'fd00::4', 'w1', 'w1.example.org', 'w1.lb.example.org'], { podCidrs: [cidr('10.200.1.0/24')] }),
@@ -39,7 +39,7 @@ const NODES: readonly ServingNode[] = [
   node('10.0.0.8', ['10.0.0.8']),
 ];
 
-const GOOD: NodeCsr = {
+const VALID: NodeCsr = {
   name: 'csr-1',
   created: new Date(0),
   signerName: SERVING_SIGNER,
@@ -57,26 +57,26 @@ const GOOD: NodeCsr = {
     otherNames: [],
   },
 };
-const asking = (change: Partial<NonNullable<NodeCsr['request']>>): Partial<NodeCsr> => ({
-  request: { ...(GOOD.request as NonNullable<NodeCsr['request']>), ...change },
+const withRequest = (change: Partial<NonNullable<NodeCsr['request']>>): Partial<NodeCsr> => ({
+  request: { ...(VALID.request as NonNullable<NodeCsr['request']>), ...change },
 });
-const of = (name: string, change: Partial<NonNullable<NodeCsr['request']>>): Partial<NodeCsr> => ({
+const forNode = (name: string, change: Partial<NonNullable<NodeCsr['request']>>): Partial<NodeCsr> => ({
   username: `system:node:${name}`,
-  ...asking({ commonNames: [`system:node:${name}`], dnsNames: [], ipAddresses: [], ...change }),
+  ...withRequest({ commonNames: [`system:node:${name}`], dnsNames: [], ipAddresses: [], ...change }),
 });
 const validate = (change: Partial<NodeCsr>, known: readonly KnownNames[] = [], nodes = NODES) =>
-  validateServingCsr({ ...GOOD, ...change }, servingFacts(RESERVED, nodes, known));
+  validateServingCsr({ ...VALID, ...change }, servingFacts(RESERVED, nodes, known));
 const refusalsOf = (...args: Parameters<typeof validate>) => validate(...args).refusals.map(({ code, message }) => `${message} [${code}]`);
 
 describe('validateServingCsr', () => {
   it.each<[string, Partial<NodeCsr>]>([
     ['names and addresses of the Node', {}],
-    ['names in upper case', asking({ dnsNames: ['W1', 'w1.Example.ORG'] })],
-    ['addresses in another notation', asking({ ipAddresses: ['fd00:0:0::4'] })],
+    ['names in upper case', withRequest({ dnsNames: ['W1', 'w1.Example.ORG'] })],
+    ['addresses in another notation', withRequest({ ipAddresses: ['fd00:0:0::4'] })],
     ['key encipherment, for an RSA key', { usages: ['digital signature', 'key encipherment', 'server auth'] }],
-    ['the address of an API server for the control plane that has it', of('cp1', { dnsNames: ['cp1'], ipAddresses: ['10.0.0.1'] })],
-    ['the address of a Node named by it', of('10.0.0.8', { ipAddresses: ['10.0.0.8'] })],
-    ['the full name of a Node, part of which another Node is named', of('w1.example.net', { dnsNames: ['w1.example.net'] })],
+    ['an API server address for its own control plane', forNode('cp1', { dnsNames: ['cp1'], ipAddresses: ['10.0.0.1'] })],
+    ['the address of a Node with that name', forNode('10.0.0.8', { ipAddresses: ['10.0.0.8'] })],
+    ['the full name of a Node whose prefix is the name of another Node', forNode('w1.example.net', { dnsNames: ['w1.example.net'] })],
   ])('accepts %s', (_, change) => {
     expect(refusalsOf(change)).toEqual([]);
   });
@@ -88,7 +88,7 @@ describe('validateServingCsr', () => {
       ['the requester is system:node:w2, but the certificate is for system:node:w1 [CSR_REFUSED]'],
     ],
     [
-      'a user that is no node',
+      'a user that is not a node',
       { username: 'jane', groups: ['devs'] },
       [
         'the requester is jane, but the certificate is for system:node:w1 [CSR_REFUSED]',
@@ -96,22 +96,34 @@ describe('validateServingCsr', () => {
       ],
     ],
     ['another signer', { signerName: CLIENT_SIGNER }, [`the signer is ${CLIENT_SIGNER}, not ${SERVING_SIGNER} [CSR_REFUSED]`]],
-    ['a CSR that is denied', { state: { kind: 'denied', why: 'x' } }, ['the CSR is already denied [CSR_REFUSED]']],
+    ['a denied CSR', { state: { kind: 'denied', why: 'x' } }, ['the CSR is already denied [CSR_REFUSED]']],
     ['client auth', { usages: ['digital signature', 'client auth'] }, ['it requests the usage client auth [CSR_REFUSED]']],
-    ['another organization', asking({ organizations: ['system:masters'] }), [expect.stringContaining('organization is system:masters')]],
-    ['more in the subject', asking({ otherSubject: ['2.5.4.6'] }), [expect.stringContaining('an organization: 2.5.4.6 [CSR_REFUSED]')]],
-    ['a URI', asking({ otherNames: ['URI:spiffe://x'] }), [expect.stringContaining('URI:spiffe://x')]],
-    ['no SANs', asking({ dnsNames: [], ipAddresses: [] }), [expect.stringContaining('it requests no SANs')]],
-    ['an unreadable CSR', { request: null }, ['it contains no readable request [CSR_REFUSED]']],
-    ['a common name without a node', asking({ commonNames: ['system:node:'] }), ['the common name is not system:node:NAME [CSR_REFUSED]']],
-    ['a Node that does not exist', of('w9', { dnsNames: ['w9'] }), ['Node w9 does not exist [CSR_REFUSED]']],
     [
-      'more SANs than a kubelet has',
-      asking({ ipAddresses: Array.from({ length: 70 }, (_, i) => `10.1.0.${i}`) }),
+      'another organization',
+      withRequest({ organizations: ['system:masters'] }),
+      [expect.stringContaining('organization is system:masters')],
+    ],
+    [
+      'additional subject attributes',
+      withRequest({ otherSubject: ['2.5.4.6'] }),
+      [expect.stringContaining('an organization: 2.5.4.6 [CSR_REFUSED]')],
+    ],
+    ['a URI', withRequest({ otherNames: ['URI:spiffe://x'] }), [expect.stringContaining('URI:spiffe://x')]],
+    ['no SANs', withRequest({ dnsNames: [], ipAddresses: [] }), [expect.stringContaining('it requests no SANs')]],
+    ['an unreadable CSR', { request: null }, ['it contains no readable request [CSR_REFUSED]']],
+    [
+      'a common name without a node',
+      withRequest({ commonNames: ['system:node:'] }),
+      ['the common name is not system:node:NAME [CSR_REFUSED]'],
+    ],
+    ['a Node that does not exist', forNode('w9', { dnsNames: ['w9'] }), ['Node w9 does not exist [CSR_REFUSED]']],
+    [
+      'too many SANs',
+      withRequest({ ipAddresses: Array.from({ length: 70 }, (_, i) => `10.1.0.${i}`) }),
       ['the CSR has 71 SANs, more than 64 [CSR_REFUSED]'],
     ],
     ['escape sequences in the requester', { username: 'a\u001b[2J' }, [expect.stringContaining('the requester is "a\\x1b[2J", but')]],
-  ])('refuses %s', (_, change, expected) => {
+  ])('rejects %s', (_, change, expected) => {
     expect(refusalsOf(change)).toEqual(expected);
   });
 
@@ -141,89 +153,97 @@ describe('validateServingCsr', () => {
     ...['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '::', '169.254.169.254', 'fe80::1', '224.0.0.1', 'ff02::1', '255.255.255.255'].map(
       (address): [string, string] => [address, 'is a loopback, unspecified, link-local, multicast or broadcast address'],
     ),
-  ])('refuses the reserved SAN %s, although every source gives it to the node', (san, why) => {
+  ])('rejects the reserved SAN %s, although every source confirms it', (san, why) => {
     const nodes = NODES.map((one) => (one.name === 'w1' ? { ...one, statusAddresses: [...one.statusAddresses, san] } : one));
     const known = [{ node: 'w1', values: [san], source: 'fleet.yaml:3' }];
-    const change = /^[0-9.]+$|:/.test(san) ? asking({ ipAddresses: [san] }) : asking({ dnsNames: [san] });
+    const change = /^[0-9.]+$|:/.test(san) ? withRequest({ ipAddresses: [san] }) : withRequest({ dnsNames: [san] });
     expect(refusalsOf(change, known, nodes)).toEqual([expect.stringContaining(`${why} [CSR_RESERVED_NAME]`)]);
   });
 
-  it('accepts an address in the pod CIDR of the node itself', () => {
+  it('accepts an address in the pod CIDR of its own node', () => {
     const nodes = [node('w1', ['10.200.1.9'], { podCidrs: [cidr('10.200.1.0/24')] })];
-    expect(refusalsOf(asking({ dnsNames: [], ipAddresses: ['10.200.1.9'] }), [], nodes)).toEqual([]);
+    expect(refusalsOf(withRequest({ dnsNames: [], ipAddresses: ['10.200.1.9'] }), [], nodes)).toEqual([]);
   });
 
   it.each<[string, Partial<NodeCsr>, string]>([
-    ['the name of another Node', asking({ dnsNames: ['w2'] }), 'DNS:w2 also belongs to: name of Node w2'],
-    ['a name of the status of another Node', asking({ dnsNames: ['w2.internal'] }), 'DNS:w2.internal also belongs to: status of Node w2'],
-    ['a name below that of another Node', asking({ dnsNames: ['w2.example.org'] }), 'DNS:w2.example.org also belongs to: name of Node w2'],
+    ['the name of another Node', withRequest({ dnsNames: ['w2'] }), 'DNS:w2 also belongs to: name of Node w2'],
     [
-      'a name below its own that is below the longer name of another Node',
-      asking({ dnsNames: ['w1.example.net.corp'] }),
+      'a name in the status of another Node',
+      withRequest({ dnsNames: ['w2.internal'] }),
+      'DNS:w2.internal also belongs to: status of Node w2',
+    ],
+    [
+      'a name with the name of another Node as its first label',
+      withRequest({ dnsNames: ['w2.example.org'] }),
+      'DNS:w2.example.org also belongs to: name of Node w2',
+    ],
+    [
+      'a name with its own name as a prefix, but the longer name of another Node too',
+      withRequest({ dnsNames: ['w1.example.net.corp'] }),
       'DNS:w1.example.net.corp also belongs to: name of Node w1.example.net',
     ],
-    ['an address of another Node', asking({ ipAddresses: ['10.0.0.5'] }), 'IP:10.0.0.5 also belongs to: status of Node w2'],
+    ['an address of another Node', withRequest({ ipAddresses: ['10.0.0.5'] }), 'IP:10.0.0.5 also belongs to: status of Node w2'],
     [
-      'an own address that another Node has too',
-      of('w3', { ipAddresses: ['10.0.0.99'] }),
+      'its own address that another Node has too',
+      forNode('w3', { ipAddresses: ['10.0.0.99'] }),
       'IP:10.0.0.99 also belongs to: status of Node w2',
     ],
-  ])('refuses %s', (_, change, expected) => {
+  ])('rejects %s', (_, change, expected) => {
     expect(refusalsOf(change)).toEqual([`${expected} [CSR_NAME_OF_ANOTHER_NODE]`]);
   });
 
-  it('refuses the address of an API server for another control plane', () => {
+  it('rejects the address of an API server for another control plane', () => {
     const nodes = [...NODES, node('cp2', ['10.0.0.1'], { isControlPlane: true })];
-    expect(refusalsOf(of('cp2', { ipAddresses: ['10.0.0.1'] }), [], nodes)).toEqual([
+    expect(refusalsOf(forNode('cp2', { ipAddresses: ['10.0.0.1'] }), [], nodes)).toEqual([
       'IP:10.0.0.1 also belongs to: status of Node cp1 [CSR_NAME_OF_ANOTHER_NODE]',
     ]);
-    expect(refusalsOf(of('cp1', { ipAddresses: ['10.0.0.1'] }), [], nodes)).toEqual([
+    expect(refusalsOf(forNode('cp1', { ipAddresses: ['10.0.0.1'] }), [], nodes)).toEqual([
       'IP:10.0.0.1 also belongs to: status of Node cp2 [CSR_NAME_OF_ANOTHER_NODE]',
     ]);
   });
 
   it.each<[string, Partial<NodeCsr>, unknown]>([
     [
-      'a DNS name that does not begin with the name of the Node',
-      of('w2', { dnsNames: ['registry.example.org'] }),
+      'a DNS name without the name of the Node as a prefix',
+      forNode('w2', { dnsNames: ['registry.example.org'] }),
       'DNS:registry.example.org is neither the name of Node w2 nor that name followed by a domain [CSR_FOREIGN_NAME]',
     ],
     [
-      'a DNS name that begins with the name of the Node without a dot',
-      asking({ dnsNames: ['w1-mirror.example.org'] }),
+      'a DNS name with the name of the Node as a prefix but without a dot',
+      withRequest({ dnsNames: ['w1-mirror.example.org'] }),
       expect.stringContaining('[CSR_FOREIGN_NAME]'),
     ],
     [
-      'a name of the Node that no source gives',
-      asking({ dnsNames: ['w1.example.com'] }),
+      'a name of the Node without a source',
+      withRequest({ dnsNames: ['w1.example.com'] }),
       'DNS:w1.example.com is not a name or address of Node w1; its known names and addresses are w1, 10.0.0.4, fd00::4, w1.example.org, w1.lb.example.org [CSR_FOREIGN_NAME]',
     ],
     [
-      'an address that no source gives',
-      asking({ ipAddresses: ['10.0.0.6'] }),
+      'an address without a source',
+      withRequest({ ipAddresses: ['10.0.0.6'] }),
       expect.stringMatching(/^IP:10.0.0.6 is not .*FOREIGN_NAME\]$/),
     ],
-    ['a wildcard', asking({ dnsNames: ['*.example.org'] }), 'DNS:*.example.org is a wildcard [CSR_INVALID_NAME]'],
-    ['a final dot', asking({ dnsNames: ['w1.'] }), 'DNS:w1. is not a valid DNS name [CSR_INVALID_NAME]'],
+    ['a wildcard', withRequest({ dnsNames: ['*.example.org'] }), 'DNS:*.example.org is a wildcard [CSR_INVALID_NAME]'],
+    ['a final dot', withRequest({ dnsNames: ['w1.'] }), 'DNS:w1. is not a valid DNS name [CSR_INVALID_NAME]'],
     [
       'an address as a DNS name',
-      asking({ dnsNames: ['10.96.0.1'] }),
+      withRequest({ dnsNames: ['10.96.0.1'] }),
       expect.stringContaining('ends in a number like an IP address [CSR_INVALID'),
     ],
-    ['an empty name', asking({ dnsNames: [''] }), 'DNS:"" is not a valid DNS name [CSR_INVALID_NAME]'],
-    ['control characters', asking({ dnsNames: ['w1\u0000.x'] }), 'DNS:"w1\\x00.x" is not a valid DNS name [CSR_INVALID_NAME]'],
+    ['an empty name', withRequest({ dnsNames: [''] }), 'DNS:"" is not a valid DNS name [CSR_INVALID_NAME]'],
+    ['control characters', withRequest({ dnsNames: ['w1\u0000.x'] }), 'DNS:"w1\\x00.x" is not a valid DNS name [CSR_INVALID_NAME]'],
     [
       'escape sequences',
-      asking({ dnsNames: ['w1\u001b]0;x\u0007\n'] }),
+      withRequest({ dnsNames: ['w1\u001b]0;x\u0007\n'] }),
       'DNS:"w1\\x1b]0;x\\a\\n" is not a valid DNS name [CSR_INVALID_NAME]',
     ],
-    ['bidirectional text', asking({ dnsNames: ['w1.\u202egro'] }), 'DNS:"w1.\\u202egro" is not a valid DNS name [CSR_INVALID_NAME]'],
-    ['look-alike letters', asking({ dnsNames: ['w1.\u0430pi'] }), 'DNS:"w1.\\u{430}pi" is not a valid DNS name [CSR_INVALID_NAME]'],
-  ])('refuses %s', (_, change, expected) => {
+    ['bidirectional text', withRequest({ dnsNames: ['w1.\u202egro'] }), 'DNS:"w1.\\u202egro" is not a valid DNS name [CSR_INVALID_NAME]'],
+    ['look-alike letters', withRequest({ dnsNames: ['w1.\u0430pi'] }), 'DNS:"w1.\\u{430}pi" is not a valid DNS name [CSR_INVALID_NAME]'],
+  ])('rejects %s', (_, change, expected) => {
     expect(refusalsOf(change)).toEqual([expected]);
   });
 
-  it('gives each SAN its sources, and says whether one of them is not the status of the Node', () => {
+  it('returns the sources of each SAN, and whether one is independent of the Node status', () => {
     const known: readonly KnownNames[] = [
       { node: 'w1', values: ['w1', '10.0.0.4'], source: 'fleet.yaml:3' },
       { node: 'w9', values: ['fd00::4'], source: 'fleet.yaml:9' },
@@ -236,12 +256,12 @@ describe('validateServingCsr', () => {
         { san: 'IP:fd00::4', sources: ['status of Node w1'], independent: false },
       ],
     });
-    expect(validate(of('10.0.0.8', { ipAddresses: ['10.0.0.8'] })).sans).toMatchObject([{ san: 'IP:10.0.0.8', independent: false }]);
+    expect(validate(forNode('10.0.0.8', { ipAddresses: ['10.0.0.8'] })).sans).toMatchObject([{ san: 'IP:10.0.0.8', independent: false }]);
   });
 
-  it('refuses an address that two hosts report, such as that of a bridge', () => {
+  it('rejects an address that two hosts report, such as a bridge address', () => {
     const known = ['w1', 'w2'].map((name) => ({ node: name, values: ['172.17.0.1'], source: `host ${name}` }));
-    expect(refusalsOf(asking({ ipAddresses: ['172.17.0.1'] }), known)).toEqual([
+    expect(refusalsOf(withRequest({ ipAddresses: ['172.17.0.1'] }), known)).toEqual([
       'IP:172.17.0.1 also belongs to: host w2 [CSR_NAME_OF_ANOTHER_NODE]',
     ]);
   });
@@ -263,7 +283,7 @@ describe('servingNode', () => {
     expect(servingNode(object)).toEqual({ name: 'w1', isControlPlane: false, statusAddresses: [], podCidrs: [] });
   });
 
-  it('refuses a Node whose members have other types', () => {
+  it('rejects a Node with fields of another type', () => {
     expect(() => servingNode({ ...object, status: { addresses: [{ address: 4 }] } })).toThrow(
       /invalid Node w1: status\.addresses\[0\]\.address: expected string, received number.*\[CLUSTER_ANSWER_INVALID\]/,
     );
@@ -271,7 +291,7 @@ describe('servingNode', () => {
 });
 
 describe('csrProblems', () => {
-  it('makes each refusal a problem with its code', () => {
+  it('returns a problem with its code for each refusal', () => {
     const [problem] = csrProblems('csr-1', [{ code: 'CSR_RESERVED_NAME', message: 'DNS:kubernetes is a name of the API server' }]);
     expect(problem).toMatchObject({
       code: 'CSR_RESERVED_NAME',

@@ -12,7 +12,7 @@ const yaml = (...lines: readonly string[]): string =>
   ['apiVersion: kubelet.config.k8s.io/v1beta1', 'kind: KubeletConfiguration', ...lines, ''].join('\n');
 
 describe('checkpointOf', () => {
-  it('names what has to be kept, once', () => {
+  it('lists each path and unit to save once', () => {
     const file = { mode: 0o644, owner: 'root:root', reason };
     const changes: readonly HostChange[] = [
       { kind: 'make-directory', path: '/d', ...file },
@@ -32,15 +32,15 @@ describe('checkpointOf', () => {
     { kind: 'unmount-below', path: '/d', flags: [], reason },
     { kind: 'remove-pods', criSocket: 'unix:///x', reason },
     { kind: 'remove-file', path: '/a\n/b', before: null, reason },
-  ])('is none for %j', (change) => {
+  ])('is null for %j', (change) => {
     expect(checkpointOf([change])).toBeNull();
   });
 });
 
-describe('what a host tells', () => {
+describe('records printed by a host', () => {
   const RECORD = 'id 0a\nowner al\u001b[31mice\u0007\narmed 1893456000\ntimeout 300\nboot b\n';
 
-  it('is read without what a terminal obeys', () => {
+  it('are parsed without terminal control characters', () => {
     const record = parseRecord(`state commit\n${RECORD}`);
     expect(record).toEqual({
       state: 'armed',
@@ -71,12 +71,12 @@ describe('what a host tells', () => {
     });
   });
 
-  it.each(['', 'state none\n', 'state wild\nowner x\n', '\0\0', 'id\n'])('is nothing where it is no record: %j', (text) => {
+  it.each(['', 'state none\n', 'state wild\nowner x\n', '\0\0', 'id\n'])('are null for an invalid record: %j', (text) => {
     expect([parseRecord(text), parseLockHolder(text)]).toEqual([null, null]);
   });
 
   it.each(['armed 99999999999999999999\n', 'armed -1\n', 'armed x\n', 'armed 999999999999999\n'])(
-    'is no crash for a wild time: %j',
+    'do not crash on an invalid time: %j',
     (line) => {
       expect(describeCommit(parseRecord(`state commit\nid 1\n${line}`))).toContain('not confirmed');
       expect(new CommitGoneError('node1', parseRecord(`state reverted\nid 1\n${line}`), 'x').message).toContain('node1: x: ');
@@ -84,10 +84,10 @@ describe('what a host tells', () => {
   );
 });
 
-describe('the fields a kubelet has to show', () => {
+describe('the fields that configz has to show', () => {
   const OLD = yaml('maxPods: 110', 'syncFrequency: 60s', 'clusterDomain: a');
 
-  it('are those in which the file puts something else in force', () => {
+  it('are the fields whose effective value changes', () => {
     const desired = yaml(
       'maxPods: 50',
       'syncFrequency: 1m',
@@ -104,13 +104,13 @@ describe('the fields a kubelet has to show', () => {
     expect(fieldsNotInForce({ ...shown, maxPods: 110 }, desired, fields, reader)).toEqual(['maxPods']);
   });
 
-  it('are not those that a flag decides, and none where fragments may decide any', () => {
+  it('exclude fields set by a flag, and are empty when drop-ins can override any field', () => {
     const desired = yaml('maxPods: 50', 'clusterDomain: b');
     expect(fieldsToShow(OLD, desired, ['--max-pods=70', '--node-ip=10.0.0.1'], reader)).toEqual(['clusterDomain']);
     expect(fieldsToShow(OLD, desired, ['--config-dir=/etc/kubelet.d'], reader)).toEqual([]);
   });
 
-  it('are none where one of the files is not to be read', () => {
+  it('are empty when one of the files is unreadable', () => {
     expect(fieldsToShow('{', yaml('maxPods: 1'), [], reader)).toEqual([]);
     expect(fieldsToShow(null, yaml('maxPods: 1'), [], reader)).toEqual([]);
   });

@@ -25,8 +25,8 @@ const ARM: Operation = {
 const scratch = mkdtempSync(join(tmpdir(), 'revert-script-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-describe('what waits on a host for the confirmation of a change', () => {
-  it('is this script', async () => {
+describe('the revert of an unconfirmed change', () => {
+  it('runs this script', async () => {
     await expect(REVERT_SCRIPT).toMatchFileSnapshot('golden/revert.sh');
   });
 
@@ -37,7 +37,7 @@ describe('what waits on a host for the confirmation of a change', () => {
     expect(Object.keys(units)[0]).toBe('kubeletadm-revert-boot.service');
   });
 
-  it('is called with words that are quoted, and nothing a terminal obeys', () => {
+  it('quotes its arguments and removes terminal control characters', () => {
     const program = renderOperations([ARM, { kind: 'revert-commit', id: 'x', why: 'a\nb $(reboot)' }], {
       nonce: 'n',
       temporaryId: 't',
@@ -49,13 +49,13 @@ describe('what waits on a host for the confirmation of a change', () => {
     expect(program).toContain("g_revert x 'a b $(reboot)'\n");
   });
 
-  it('is part of no program that does not need it', () => {
+  it('is only included in programs that need it', () => {
     const plain = renderOperations([{ kind: 'remove-file', path: '/x' }], { nonce: 'n', temporaryId: 't', rootDir: null });
     expect(plain).not.toContain('g_arm');
   });
 
   describe.each(SHELLS)('in $name', (shell) => {
-    it.skipIf(requirement(`the revert script in ${shell.name}`, shell.missing))('has no errors of syntax', () => {
+    it.skipIf(requirement(`the revert script in ${shell.name}`, shell.missing))('has no syntax errors', () => {
       const [program, ...first] = shell.options(scratch).shell;
       for (const script of [
         REVERT_SCRIPT,
@@ -67,10 +67,11 @@ describe('what waits on a host for the confirmation of a change', () => {
   });
 
   const shellcheck = findProgram('shellcheck');
-  it.skipIf(requirement('shellcheck of the revert script', shellcheck === null ? 'there is no shellcheck' : null))(
-    'stands shellcheck as POSIX sh',
+  it.skipIf(requirement('shellcheck of the revert script', shellcheck === null ? 'shellcheck is not installed' : null))(
+    'passes shellcheck as POSIX sh',
     () => {
-      // SC2015: the last step of such a chain is meant for the failure of any before it. The others: $p and $R are of the functions every program starts with.
+      // SC2015: the last step of such a chain handles the failure of any step before it. The other codes:
+      // $p and $R are set by the functions at the start of every program.
       const check = (script: string, exclude: string): string =>
         execFileSync(shellcheck as string, ['--shell=sh', '--severity=info', `--exclude=${exclude}`, '-'], {
           input: script,

@@ -36,16 +36,16 @@ describe('the default route', () => {
     expect(routeOf({})).toEqual({ ipv4: '192.0.2.2', ipv6: 'fd00::2' });
   });
 
-  it('is known without ip(8) as well', () => {
+  it('is also detected without ip(8)', () => {
     expect(routeOf({ ip: null })).toEqual({ ipv4: '192.0.2.2', ipv6: 'fd00::2' });
   });
 
-  it('is none where no route leads out, or nothing is known', () => {
+  it('is null without a route to other networks, or without facts', () => {
     expect(routeOf({ route4: ROUTES.replace(/^eth0\t00000000.*\n/m, '') })).toEqual({ ipv6: 'fd00::2' });
     expect(routeOf({ route4: null })).toEqual({ ipv6: 'fd00::2' });
   });
 
-  it('is not the route of the loopback by which the kernel says that there is none', () => {
+  it('ignores the loopback route that marks a missing default route', () => {
     expect(defaultDevice4(ROUTES)).toBe('eth0');
     expect(defaultDevice6(ROUTES6)).toBe('eth0');
     expect(defaultDevice6(ROUTES6.split('\n').slice(2).join('\n'))).toBeNull();

@@ -35,7 +35,7 @@ describe('operatingSystem', () => {
     expect(parseFact(operatingSystem, { release: textFile(release(name)) })).toMatchObject({ packageFamily, prettyName });
   });
 
-  it('reads a whole host', () => {
+  it('parses all facts of a host', () => {
     const given = {
       id: commandOutput('1000\n'),
       machine: commandOutput('x86_64\n'),
@@ -52,11 +52,11 @@ describe('operatingSystem', () => {
   });
 
   it.each([
-    ['of the file when nothing runs there', { hostnameFile: textFile('# set by the installer\nEDGE-7\n') }, 'edge-7'],
-    ['of the running system before the file', { nodename: commandOutput('a\n'), hostnameFile: textFile('b\n') }, 'a'],
+    ['from the file when the system is not running', { hostnameFile: textFile('# set by the installer\nEDGE-7\n') }, 'edge-7'],
+    ['from the running system before the file', { nodename: commandOutput('a\n'), hostnameFile: textFile('b\n') }, 'a'],
     ['null without either', {}, null],
     ['null when the file is empty', { hostnameFile: textFile('\n') }, null],
-  ])('takes the host name %s', (_, given, hostname) => {
+  ])('reads the host name: %s', (_, given, hostname) => {
     expect(parseFact(operatingSystem, given)).toMatchObject({ hostname, uid: null, machine: null });
   });
 });
@@ -87,12 +87,12 @@ describe('listeningPorts', () => {
     expect(parseProcNetTcp(text)).toEqual(expected);
   });
 
-  it('leaves established connections out', () => {
+  it('ignores established connections', () => {
     expect(proc('net-tcp-6.18.txt')).toMatch(/ 01 /);
     expect(parseProcNetTcp(proc('net-tcp-6.18.txt'))).toHaveLength(1);
   });
 
-  it('puts both families together', () => {
+  it('combines both families', () => {
     const v6 = textFile(proc('net-tcp6-6.18.txt').replace(':0016 ', ':280A '));
     expect(parseFact(listeningPorts, { v4: textFile(proc('net-tcp-6.18.txt')), v6 })).toEqual(new Set([22, 10250]));
   });
@@ -125,19 +125,19 @@ describe('kubeletBinary', () => {
   it.each([
     ['a kubelet', { version: commandOutput('Kubernetes v1.36.2\n'), path }, { version: 'v1.36.2', path: '/usr/bin/kubelet' }],
     [
-      'a kubelet whose path is not told',
+      'a kubelet whose path is unknown',
       { version: commandOutput('Kubernetes v1.36.2\n') },
       { version: 'v1.36.2', path: '/usr/bin/kubelet' },
     ],
     ['none', {}, null],
     [
-      'one for another machine',
+      'a kubelet for another architecture',
       { version: commandFailure(126, '/usr/bin/kubelet: Exec format error\n'), path },
       { error: '/usr/bin/kubelet --version printed: /usr/bin/kubelet: Exec format error' },
     ],
-    ['one that says nothing', { version: commandFailure(1, ''), path }, { error: '/usr/bin/kubelet --version exited with code 1' }],
+    ['a kubelet that prints nothing', { version: commandFailure(1, ''), path }, { error: '/usr/bin/kubelet --version exited with code 1' }],
     [
-      'something else of that name',
+      'another program of that name',
       { version: commandOutput('hello\nworld\n'), path },
       { error: '/usr/bin/kubelet --version printed: hello; world' },
     ],
@@ -158,7 +158,7 @@ describe('initSystem', () => {
 });
 
 describe('nodeChecks', () => {
-  it('reads a host that is ready', () => {
+  it('parses the facts of a ready host', () => {
     const given = {
       swaps: textFile(proc('swaps-6.18-none.txt')),
       cgroup: commandOutput('cgroup2fs\n'),
@@ -177,12 +177,12 @@ describe('nodeChecks', () => {
     });
   });
 
-  it('tells cgroup v1 by its tmpfs and lists missing commands', () => {
+  it('recognizes cgroup v1 by its tmpfs and lists missing commands', () => {
     const given = { cgroup: commandOutput('tmpfs\n'), commands: commandOutput('losetup\nconntrack\n') };
     expect(parseFact(nodeChecks, given)).toMatchObject({ cgroupVersion: 1, missingCommands: ['losetup', 'conntrack'] });
   });
 
-  it('knows nothing of an image', () => {
+  it('is unknown for an image', () => {
     const nothing = { swaps: null, cgroupVersion: null, kernelRelease: null, ipv4Forward: null, ipv6Forward: null, missingCommands: null };
     expect(parseFact(nodeChecks, {})).toEqual(nothing);
   });
@@ -205,7 +205,7 @@ describe('criSockets', () => {
   it.each([
     ['none', {}, []],
     ['containerd', { [CONTAINERD]: socket }, [CONTAINERD]],
-    ['two, in kubeadm’s order', { [CRI_DOCKERD]: socket, [CRIO]: socket }, [CRIO, CRI_DOCKERD]],
+    ['two, in the order of kubeadm', { [CRI_DOCKERD]: socket, [CRIO]: socket }, [CRIO, CRI_DOCKERD]],
     ['a stale file in place of a socket', { [CONTAINERD]: textFile('') }, []],
   ])('%s', (_, given, expected) => {
     expect(parseFact(criSockets(null), given)).toEqual(expected);
@@ -214,7 +214,7 @@ describe('criSockets', () => {
   it.each([
     ['unix:///run/k3s/containerd.sock', '/run/k3s/containerd.sock'],
     ['unix:/run/k3s/containerd.sock', '/run/k3s/containerd.sock'],
-  ])('looks at the declared %s, too', (declared, path) => {
+  ])('includes the declared %s', (declared, path) => {
     expect(criSockets(declared).queries[declared]).toMatchObject({ kind: 'file', path });
     expect(parseFact(criSockets(declared), { [declared]: socket })).toEqual([declared]);
     expect(parseFact(criSockets(declared), {})).toEqual([]);
@@ -222,15 +222,15 @@ describe('criSockets', () => {
 });
 
 describe('combineFacts', () => {
-  const greeting = defineFact({ word: { kind: 'command', argv: ['echo', 'hi'] } }, ({ word }) => word.stdout);
+  const hello = defineFact({ word: { kind: 'command', argv: ['echo', 'hi'] } }, ({ word }) => word.stdout);
 
-  const parting = defineFact({ word: { kind: 'command', argv: ['echo', 'bye'] } }, ({ word }) => word.stdout);
+  const bye = defineFact({ word: { kind: 'command', argv: ['echo', 'bye'] } }, ({ word }) => word.stdout);
 
-  it('asks what several want to know once, and parses each for itself', () => {
-    const all = combineFacts({ a: greeting, b: combineFacts({ inner: greeting, other: parting }), c: parting });
-    const [hi, bye] = ['hi', 'bye'].map((word) => queryKey({ kind: 'command', argv: ['echo', word] })) as [string, string];
-    expect(Object.keys(all.queries)).toEqual([hi, bye]);
-    expect(parseFact(all, { [hi]: commandOutput('1'), [bye]: commandOutput('2') })).toEqual({
+  it('sends a query that several facts share once, and parses it for each fact', () => {
+    const all = combineFacts({ a: hello, b: combineFacts({ inner: hello, other: bye }), c: bye });
+    const [hiKey, byeKey] = ['hi', 'bye'].map((word) => queryKey({ kind: 'command', argv: ['echo', word] })) as [string, string];
+    expect(Object.keys(all.queries)).toEqual([hiKey, byeKey]);
+    expect(parseFact(all, { [hiKey]: commandOutput('1'), [byeKey]: commandOutput('2') })).toEqual({
       a: '1',
       b: { inner: '1', other: '2' },
       c: '2',
@@ -239,7 +239,7 @@ describe('combineFacts', () => {
 });
 
 describe('fileFacts', () => {
-  it('is a map by path, absent ones included', () => {
+  it('is a map by path that includes absent files', () => {
     const file = textFile('x');
     expect(parseFact(fileFacts(['/a', '/b']), { [queryKey({ kind: 'file', path: '/a' })]: file })).toEqual(
       new Map([
@@ -251,16 +251,16 @@ describe('fileFacts', () => {
 });
 
 describe('hostFacts', () => {
-  it('asks a declared socket besides those kubeadm knows', () => {
+  it('queries a declared socket in addition to the sockets that kubeadm knows', () => {
     const { cgroupDrivers } = parseFact(hostFacts('unix:///run/k3s/containerd/containerd.sock'), {});
     expect([...cgroupDrivers.keys()]).toEqual(['unix:///run/k3s/containerd/containerd.sock', ...KNOWN_CRI_SOCKETS]);
   });
 
-  it('asks a known socket once', () => {
+  it('queries a known socket once', () => {
     expect([...parseFact(hostFacts(KNOWN_CRI_SOCKETS[1]), {}).cgroupDrivers.keys()]).toHaveLength(3);
   });
 
-  it('of a host with nothing is nothing', () => {
+  it('of an empty host are empty', () => {
     expect(parseFact(hostFacts(null), {})).toMatchObject({
       init: null,
       kubelet: null,

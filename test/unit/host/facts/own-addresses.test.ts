@@ -30,12 +30,12 @@ const seen = (exitCode: number, stdout: string) =>
   ownAddresses.parse({ fib: file(FIB), v6: null, shown: { exitCode, stdout, stderr: '' } } as unknown as Answers<FactQueries>);
 
 describe('the addresses of a host', () => {
-  it('are those of interfaces by which others reach it', () => {
+  it('are the addresses of interfaces reachable from other hosts', () => {
     expect(parseOwnAddresses(IP + OTHERS)).toEqual(['192.0.2.2', '2001:db8::2', '198.51.100.7', '203.0.113.9', '10.200.0.4']);
     expect(parseOwnAddresses(OTHERS)).toEqual([]);
   });
 
-  it('are all that the kernel has where nobody tells the interfaces', () => {
+  it('are all addresses of the kernel when the interfaces are unknown', () => {
     expect([seen(0, IP + OTHERS)?.length, seen(127, '')]).toEqual([5, ['172.17.0.1', '192.0.2.2']]);
   });
 });

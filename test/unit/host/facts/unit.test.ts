@@ -49,7 +49,7 @@ describe('parseUnitState', () => {
     ['nothing', ''],
     ['an error message', "System has not been booted with systemd as init system (PID 1). Can't operate.\n"],
     ['properties of another kind', 'LoadState=loaded\n'],
-  ])('gives null for %s', (_, output) => {
+  ])('returns null for %s', (_, output) => {
     expect(parseUnitState(output)).toBeNull();
   });
 
@@ -59,11 +59,11 @@ describe('parseUnitState', () => {
     ['active', '', null],
     ['active', 'n/a', null],
     ['inactive', 'Fri 2026-11-20 14:16:47 UTC', null],
-  ])('of a unit that is %s and whose process was started at %j: %s', (state, time, startedAt) => {
+  ])('start time of a unit in state %s with ExecMainStartTimestamp %j: %s', (state, time, startedAt) => {
     expect(parseUnitState(`ActiveState=${state}\nExecMainStartTimestamp=${time}\n`)?.startedAt).toBe(startedAt);
   });
 
-  it('keeps what stands behind a second equals sign', () => {
+  it('keeps the text after a second equals sign', () => {
     expect(parseUnitState('ActiveState=active\nFragmentPath=/etc/a=b.service\n')?.fragmentPath).toBe('/etc/a=b.service');
   });
 
@@ -73,16 +73,16 @@ describe('parseUnitState', () => {
 });
 
 describe('unitState', () => {
-  it('asks for what it parses', () => {
-    const { show: question } = unitState('kubelet').queries;
-    expect(question).toMatchObject({ kind: 'command', argv: ['systemctl', 'show', 'kubelet', expect.stringContaining('NRestarts')] });
+  it('queries the properties that it parses', () => {
+    const { show: query } = unitState('kubelet').queries;
+    expect(query).toMatchObject({ kind: 'command', argv: ['systemctl', 'show', 'kubelet', expect.stringContaining('NRestarts')] });
   });
 
-  it('reads the answer', () => {
+  it('parses the output', () => {
     expect(parseFact(unitState('kubelet'), { show: commandOutput(show('active')) })?.activeState).toBe('active');
   });
 
-  it('is null where systemd does not run', () => {
+  it('is null when systemd does not run', () => {
     expect(parseFact(unitState('kubelet'), { show: commandFailure(1, 'System has not been booted with systemd') })).toBeNull();
   });
 });

@@ -68,7 +68,7 @@ describe('kernel parameters', () => {
     ['net/ipv4/conf/eth0.100/forwarding', '/proc/sys/net/ipv4/conf/eth0.100/forwarding'],
     ['net.ipv4.conf.eth0/100.forwarding', '/proc/sys/net/ipv4/conf/eth0.100/forwarding'],
     ['vm.overcommit_memory', '/proc/sys/vm/overcommit_memory'],
-  ])('%s is at %s', (name, path) => {
+  ])('%s is stored at %s', (name, path) => {
     expect(sysctlPath(name)).toBe(path);
   });
 });
@@ -82,7 +82,7 @@ UUID=1 / ext4 defaults 0 1
 /dev/sdb1 /swap ext4 defaults 0 2
 `;
 
-  it('goes now, and from fstab', () => {
+  it('is turned off immediately and in fstab', () => {
     const { changes, warnings } = planSwapOff({ fstab: file(FSTAB), active: ['/swap.img'] });
     expect(changes).toEqual([
       expect.objectContaining({
@@ -94,7 +94,7 @@ UUID=1 / ext4 defaults 0 1
     expect(warnings).toBeUndefined();
   });
 
-  it('that comes from elsewhere is named', () => {
+  it('from another source is reported', () => {
     const { changes, warnings } = planSwapOff({ fstab: file('UUID /  ext4\n'), active: ['/dev/zram0'] });
     expect(shown(changes)).toEqual(['turned swap off']);
     expect(warnings).toEqual([
@@ -102,12 +102,12 @@ UUID=1 / ext4 defaults 0 1
     ]);
   });
 
-  it('that is not there is nothing to do', () => {
+  it('is unchanged when no swap is active', () => {
     expect(planSwapOff({ fstab: null, active: [] })).toEqual({ changes: [], noop: 'swap is off' });
   });
 });
 
-describe('what is declared, asked of a host that has it', () => {
+describe('declared kernel settings on a host that has them', () => {
   const host = fakeHost({
     files: {
       [MODULES_FILE]: 'overlay\n',
@@ -123,12 +123,12 @@ describe('what is declared, asked of a host that has it', () => {
     expect(planModules(templates, ['overlay'], await observe(host, moduleFacts(['overlay']))).changes).toEqual([]);
   });
 
-  it('is there: parameters', async () => {
+  it('are unchanged: parameters', async () => {
     const declared = { 'vm.max_map_count': '262144' };
     expect(planSysctls(templates, declared, await observe(host, sysctlFacts(Object.keys(declared)))).changes).toEqual([]);
   });
 
-  it('is there: no swap', async () => {
+  it('are unchanged: no swap', async () => {
     expect(planSwapOff(await observe(host, swapFacts)).changes).toEqual([]);
   });
 });

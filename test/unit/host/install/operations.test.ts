@@ -10,7 +10,7 @@ import { findProgram } from '../../../support/shells.ts';
 
 const isRoot = process.getuid?.() === 0;
 
-describe.skipIf(requirement('fetching a file', !isRoot || findProgram('curl') === null ? 'it takes root and curl' : null))(
+describe.skipIf(requirement('fetching a file', !isRoot || findProgram('curl') === null ? 'requires root and curl' : null))(
   'downloadFile',
   () => {
     let top = '';
@@ -27,24 +27,24 @@ describe.skipIf(requirement('fetching a file', !isRoot || findProgram('curl') ==
     };
     const SHA256 = createHash('sha256').update('program\n').digest('hex');
 
-    it('puts the file in its place with its mode, and leaves nothing else', () => {
+    it('installs the file with its mode, and leaves no other file', () => {
       download(SHA256);
       expect(readFileSync(join(top, 'bin/kubelet'), 'utf8')).toBe('program\n');
       expect(lstatSync(join(top, 'bin/kubelet')).mode & 0o7777).toBe(0o755);
       expect(readdirSync(join(top, 'bin'))).toEqual(['kubelet']);
     });
 
-    it('leaves nothing of a file with another hash', () => {
+    it('leaves no file when the hash differs', () => {
       expect(() => download('0'.repeat(64))).toThrow(/its SHA-256 is/);
       expect(readdirSync(join(top, 'bin'))).toEqual([]);
     });
 
-    it('writes nothing through a link under a name that can be foretold', () => {
+    it('writes nothing through a link at a predictable name', () => {
       mkdirSync(join(top, 'bin'));
-      writeFileSync(join(top, 'victim'), 'theirs\n');
+      writeFileSync(join(top, 'victim'), 'original\n');
       symlinkSync(join(top, 'victim'), join(top, 'bin/kubelet.download'));
       download(SHA256);
-      expect(readFileSync(join(top, 'victim'), 'utf8')).toBe('theirs\n');
+      expect(readFileSync(join(top, 'victim'), 'utf8')).toBe('original\n');
       expect(lstatSync(join(top, 'bin/kubelet')).isFile()).toBe(true);
     });
   },

@@ -46,7 +46,7 @@ const EXISTING = facts({
 });
 
 describe('planBinaries', () => {
-  it('sends what is here, has the host fetch the rest, and starts the units', () => {
+  it('sends local files, lets the host download the rest, and starts the units', () => {
     expect(shown(planBinaries(INSTALL, facts(), { contents, host: 'n1' }).changes)).toEqual([
       'put /usr/bin/kubelet (0.0 MB)',
       'downloaded /usr/local/bin/crictl',
@@ -60,7 +60,7 @@ describe('planBinaries', () => {
     ]);
   });
 
-  it('has nothing to do when all is there', () => {
+  it('has no changes when everything is installed', () => {
     expect(filesToInstall(INSTALL, EXISTING)).toEqual([]);
     expect(planBinaries(INSTALL, EXISTING, { contents: new Map(), host: 'n1' })).toEqual({
       changes: [],
@@ -68,7 +68,7 @@ describe('planBinaries', () => {
     });
   });
 
-  it('replaces what differs, and restarts a kubelet that runs', () => {
+  it('replaces files that differ, and restarts a running kubelet', () => {
     const found = {
       ...EXISTING,
       sums: new Map([...EXISTING.sums, ['/usr/bin/kubelet', C]]),
@@ -91,7 +91,7 @@ describe('planBinaries', () => {
     ]);
   });
 
-  it('refuses a file of this machine that is not the one declared', () => {
+  it('rejects a local file with another hash than declared', () => {
     expect(() => planBinaries(INSTALL, facts(), { contents: new Map([['kubelet', large(B)]]), host: 'n1' })).toThrow(
       `n1: bin/kubelet has the SHA-256 ${B}, but ${A} is declared. Correct sha256, or provide the right file. [INSTALL_CHECKSUM]`,
     );

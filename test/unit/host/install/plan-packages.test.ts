@@ -137,25 +137,25 @@ describe('planPackages', () => {
 
   it.each<[string, Partial<PackageInstall>, string, Partial<PackageSituation>, readonly string[]]>([
     [
-      'a kubelet that runs gets another package',
+      'installs another package and restarts a running kubelet',
       { version: '1.36.3' },
       DONE,
       { kubelet: unit('active') },
       ['installed kubelet=1.36.3-*', 'holds kubelet at the installed version', 'restarted kubelet'],
     ],
     [
-      'a kubelet that does not run is not started',
+      'does not start a stopped kubelet',
       { version: '1.36.3' },
       DONE,
       { kubelet: unit('inactive') },
       ['installed kubelet=1.36.3-*', 'holds kubelet at the installed version'],
     ],
-    ['the hold was taken off', {}, DONE.replace('held kubelet\n', ''), {}, ['holds kubelet at the installed version']],
+    ['the hold was removed', {}, DONE.replace('held kubelet\n', ''), {}, ['holds kubelet at the installed version']],
     ['another package', { extra: ['socat'] }, DONE, {}, ['installed socat']],
     ['the runtime was stopped', {}, DONE, { runtime: unit('inactive', 'disabled') }, ['enabled containerd', 'started containerd']],
     ['no runtime is declared', { runtime: null }, DONE, { runtime: unit('inactive', 'disabled') }, []],
     [
-      'a list that somebody edited',
+      'an edited repository list',
       {},
       DONE,
       { files: new Map([...FILES, ['/etc/apt/sources.list.d/kubernetes.list', fact('deb http://x /\n')]]) },
@@ -180,7 +180,7 @@ describe('planPackages', () => {
     expect(() => planPackages(templates, install(), situation(packages))).toThrow(message);
   });
 
-  it('tells when what came is not what was declared', () => {
+  it('reports an installed version that differs from the declared version', () => {
     expect(validateInstalled(install(), parsePackages(DONE))).toBeNull();
     expect(validateInstalled(install(), parsePackages('manager apt\n'))).toBe('kubelet is not installed');
     expect(validateInstalled(install({ version: '1.35' }), parsePackages(DONE))).toBe(
@@ -189,7 +189,7 @@ describe('planPackages', () => {
   });
 });
 
-describe('versions of packages', () => {
+describe('package versions', () => {
   it.each([
     ['1.36.2-1.1', '1.36', true],
     ['1.36.2', '1.36', true],
@@ -198,7 +198,7 @@ describe('versions of packages', () => {
     ['1.36.20-1.1', '1.36.2', false],
     ['1.3.6-1.1', '1.36', false],
     ['1.36.2-1.10', '1.36.2-1.1', false],
-  ])('%s is %s: %s', (installed, desired, is) => {
+  ])('%s matches %s: %s', (installed, desired, is) => {
     expect(isVersion(installed, desired)).toBe(is);
   });
 
@@ -207,7 +207,7 @@ describe('versions of packages', () => {
     ['apt', '1.36.2-1.1', 'kubelet=1.36.2-1.1'],
     ['yum', '1.36.2', 'kubelet-1.36.2-*'],
     ['dnf', null, 'kubelet'],
-  ] as const)('%s takes %s as %s', (manager, version, argument) => {
+  ] as const)('%s gets %s as %s', (manager, version, argument) => {
     expect(packageArgument(manager, 'kubelet', version)).toBe(argument);
   });
 });

@@ -11,9 +11,9 @@ const reason = 'a test';
 
 describe('diffFile', () => {
   it.each<[string, FileFact | null, Partial<HostChange> | null]>([
-    ['is there already', textFile('maxPods: 5\n'), null],
+    ['exists', textFile('maxPods: 5\n'), null],
     [
-      'is missing',
+      'does not exist',
       null,
       { action: 'create', before: null, mode: 0o644, owner: 'root:root', reason: 'does not exist' } as Partial<HostChange>,
     ],
@@ -26,26 +26,26 @@ describe('diffFile', () => {
         before: { content: 'maxPods: 4\n', mode: 0o644, owner: 'root:root' },
       } as Partial<HostChange>,
     ],
-    ['is too open', textFile('maxPods: 5\n', { mode: 0o666 }), { mode: 0o644, reason: 'its mode is 0666' } as Partial<HostChange>],
-    ['is stricter than wanted', textFile('maxPods: 5\n', { mode: 0o600 }), null],
+    ['has too open a mode', textFile('maxPods: 5\n', { mode: 0o666 }), { mode: 0o644, reason: 'its mode is 0666' } as Partial<HostChange>],
+    ['has a stricter mode than desired', textFile('maxPods: 5\n', { mode: 0o600 }), null],
     [
-      'is stricter and differs: it stays strict',
+      'has a stricter mode and differs: the mode stays strict',
       textFile('x', { mode: 0o400 }),
       { mode: 0o400, reason: 'its content differs' } as Partial<HostChange>,
     ],
     ['is executable', textFile('maxPods: 5\n', { mode: 0o755 }), { mode: 0o644 } as Partial<HostChange>],
     [
-      'is strict in another way',
+      'has a mode that is neither stricter nor more open',
       textFile('maxPods: 5\n', { mode: 0o610 }),
       { mode: 0o644, reason: 'its mode is 0610' } as Partial<HostChange>,
     ],
     [
-      'belongs to somebody else',
+      'has another owner',
       textFile('maxPods: 5\n', { owner: 'kube:kube' }),
       { owner: 'root:root', reason: 'its owner is kube:kube' } as Partial<HostChange>,
     ],
     [
-      'differs in everything',
+      'differs in every respect',
       textFile('', { mode: 0o777, owner: '0:12' }),
       { reason: 'its content differs, its mode is 0777, its owner is 0:12' } as Partial<HostChange>,
     ],
@@ -56,7 +56,7 @@ describe('diffFile', () => {
     else expect(change).toMatchObject({ kind: 'write-file', path: CONFIG.path, content: CONFIG.content, ...expected });
   });
 
-  it.each(['directory', 'socket'] as const)('refuses what is a %s', (type) => {
+  it.each(['directory', 'socket'] as const)('rejects a %s', (type) => {
     for (const onlyIfAbsent of [true, false]) {
       expect(() => diffFile({ type, mode: 0o755, owner: 'root:root' }, { ...CONFIG, onlyIfAbsent })).toThrow(
         `${CONFIG.path} is a ${type}, but must be a file`,
@@ -64,12 +64,12 @@ describe('diffFile', () => {
     }
   });
 
-  it('keeps the owner where nobody may change it', () => {
+  it('keeps the owner when the user may not change it', () => {
     expect(diffFile(textFile('maxPods: 5\n', { owner: 'me:me' }), CONFIG, { mayChown: false })).toBeNull();
     expect(diffFile(textFile('x', { owner: 'me:me' }), CONFIG, { mayChown: false })).toMatchObject({ owner: 'me:me' });
   });
 
-  it('compares what a secret reveals and shows nothing of it', () => {
+  it('compares the value of a secret without showing it', () => {
     const desired = { ...CONFIG, content: new SensitiveText(['token: ', new Secret('hush'), '\n']) };
     expect(diffFile(textFile('token: hush\n'), desired)).toBeNull();
     expect(JSON.stringify(diffFile(null, desired))).not.toContain('hush');
@@ -77,7 +77,7 @@ describe('diffFile', () => {
 });
 
 describe('diffDirectory', () => {
-  it('makes what is missing and leaves what is there', () => {
+  it('creates a missing directory and keeps an existing one', () => {
     expect(diffDirectory(null, '/d', 0o700)).toEqual({
       kind: 'make-directory',
       path: '/d',
@@ -113,7 +113,7 @@ describe('revertChanges', () => {
   };
   const create: HostChange = { ...update, path: '/b', action: 'create', before: null };
 
-  it('undoes the last first', () => {
+  it('undoes the last change first', () => {
     expect(revertChanges([update, create])).toMatchObject([
       { kind: 'remove-file', path: '/b' },
       { kind: 'write-file', path: '/a', ...before, action: 'update' },

@@ -33,7 +33,7 @@ function one(plan: PhasePlan, origins?: Record<string, Record<string, string>>) 
 }
 
 describe('planDocument', () => {
-  it('has its stable frame, empty where nothing is to do', () => {
+  it('has a stable structure, and empty lists without changes', () => {
     expect(one({ changes: [], noop: 'all is well' })).toEqual({
       apiVersion: 'kubeletadm.dev/v1alpha1',
       kind: 'Plan',
@@ -86,13 +86,13 @@ describe('planDocument', () => {
     expect(one({ changes: [change] }).hosts[0]?.changes).toEqual([{ kind: change.kind, phase: 'p', reason, ...members }]);
   });
 
-  it('shows no secret, whichever side of a diff it is on', () => {
+  it('masks secrets on both sides of a diff', () => {
     const text = JSON.stringify(one({ changes: [KUBECONFIG, { kind: 'remove-file', path: '/k', before: KUBECONFIG.before, reason }] }));
     expect(text).toContain('[secret]');
     expect(text).not.toMatch(/hush|older-secret/);
   });
 
-  it('shows cluster changes apart from those of hosts, once though several hosts plan them', () => {
+  it('shows cluster changes separately, and once when several hosts plan them', () => {
     const plan: PhasePlan = {
       changes: [
         { kind: 'create-object', object: CONFIG_MAP, reason },
@@ -109,7 +109,7 @@ describe('planDocument', () => {
     expect(planIsEmpty(document)).toBe(false);
   });
 
-  it('shows what is deferred and each warning once', () => {
+  it('shows deferred phases, and each warning once', () => {
     const warning = { code: 'W', message: 'mind', field: 'maxPods' };
     const plan: PhasePlan = { changes: [], deferred: 'needs the API server', warnings: [warning] };
     const document = planDocument([{ name: 'a', phases: [{ phase: 'p', plan }] }], [warning, { code: 'V', message: 'other' }]);
@@ -130,7 +130,7 @@ describe('planIsEmpty', () => {
 });
 
 describe('fileDiff', () => {
-  it('of a new file starts from nothing', () => {
+  it('of a new file starts with /dev/null', () => {
     expect(fileDiff({ ...CONFIG, action: 'create', before: null })).toBe(`--- /dev/null\n+++ ${CONFIG.path}\n@@ -0,0 +1 @@\n+maxPods: 5\n`);
   });
 

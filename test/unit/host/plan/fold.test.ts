@@ -20,7 +20,7 @@ function plan(name: string, content: string, own: Record<string, string> = {}): 
 const groups = (...plans: HostPlan[]) => foldPlans(plans).map(({ hosts }) => hosts);
 
 describe('hosts with the same changes', () => {
-  it('are put together, their own names and addresses apart', () => {
+  it('are grouped, with placeholders for their own names and addresses', () => {
     const [group] = foldPlans([
       plan('a1', 'name: a1\nip: 10.0.0.1\n', { 'node-ip': '10.0.0.1' }),
       plan('a2', 'name: a2\nip: 10.0.0.2\n', { 'node-ip': '10.0.0.2' }),
@@ -29,7 +29,7 @@ describe('hosts with the same changes', () => {
     expect(group?.changes[0]?.content).toBe('name: <node>\nip: <node-ip>\n');
   });
 
-  it('that are alone keep their names', () => {
+  it('keep their names when the group has one host', () => {
     expect(foldPlans([plan('a1', 'name: a1\n')])[0]?.changes[0]?.content).toBe('name: a1\n');
   });
 
@@ -38,21 +38,21 @@ describe('hosts with the same changes', () => {
     ["another's name", plan('a1', 'name: a1\n'), plan('a2', 'name: a1\n')],
     ['a name inside another word', plan('a1', 'x: a1-b\n'), plan('a2', 'x: a2-b\n')],
     ['an address inside another', plan('a1', 'x: 10.0.0.11\n', { ip: '10.0.0.1' }), plan('a2', 'x: 10.0.0.21\n', { ip: '10.0.0.2' })],
-  ])('does not put together %s', (_, a, b) => {
+  ])('does not group %s', (_, a, b) => {
     expect(groups(a, b)).toEqual([['a1'], ['a2']]);
   });
 
-  it('finds each place of a name, beside others that only contain it', () => {
+  it('replaces each occurrence of a name, but not in longer words', () => {
     const [group] = foldPlans([plan('a1', 'a1 xa1 a1. a1.b -a1 a1,a1'), plan('a2', 'a2 xa1 a2. a1.b -a1 a2,a2')]);
     expect(group?.changes[0]?.content).toBe('<node> xa1 <node>. a1.b -a1 <node>,<node>');
   });
 
-  it('takes no word of a name for a pattern', () => {
+  it('treats no name as a pattern', () => {
     expect(groups(plan('a.1', 'a.1'), plan('b+2', 'b+2'), plan('(c', '(c'), plan('d1', 'ax1'))).toEqual([['a.1', 'b+2', '(c'], ['d1']]);
   });
 });
 
-describe('names in few words', () => {
+describe('name ranges', () => {
   it.each<[readonly string[], readonly string[]]>([
     [
       ['edge-001', 'edge-002', 'edge-003', 'edge-005'],
@@ -80,7 +80,7 @@ describe('names in few words', () => {
   });
 });
 
-describe('which hosts are worked on', () => {
+describe('selected hosts', () => {
   const hosts = [
     { name: 'edge-1', groups: ['edge'] },
     { name: 'edge-2', groups: ['edge', 'gpu'] },
@@ -102,13 +102,13 @@ describe('which hosts are worked on', () => {
 
   it.each([
     [['edge-9'], []],
-    [['!nobody'], []],
+    [['!unknown'], []],
     [['edge-[3:9]'], []],
     [['edge-[12]'], []],
     [['edge-['], []],
-    [[], ['nobody']],
+    [[], ['unknown']],
     [['core-1'], ['edge']],
-  ])('refuses what means nobody: %j %j', (limit, groupNames) => {
+  ])('rejects a selection that matches no host: %j %j', (limit, groupNames) => {
     expect(() => selectHosts(hosts, { limit, groups: groupNames })).toThrow(/USAGE/);
   });
 });

@@ -8,15 +8,15 @@ const diff = (before: string, after: string): string => unifiedDiff(before, afte
 const numbered = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, i) => `${from + i}\n`).join('');
 
 describe('unifiedDiff', () => {
-  /** As GNU diff 3.8 prints them. */
+  /** Expected texts as printed by GNU diff 3.8. */
   it.each([
     ['equal texts', 'a\n', 'a\n', ''],
     ['a new file', '', 'a\nb\n', '--- a\n+++ b\n@@ -0,0 +1,2 @@\n+a\n+b\n'],
     ['a file that becomes empty', 'a\nb\n', '', '--- a\n+++ b\n@@ -1,2 +0,0 @@\n-a\n-b\n'],
-    ['one line of one', 'a\n', 'b\n', '--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n'],
+    ['one changed line of one', 'a\n', 'b\n', '--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n'],
     ['a line in the middle', 'a\nb\nc\n', 'a\nx\nc\n', '--- a\n+++ b\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n'],
-    ['a newline that is lost', 'a\nb\n', 'a\nb', '--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n'],
-    ['a newline that is gained', 'a', 'a\n', '--- a\n+++ b\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n'],
+    ['a removed trailing newline', 'a\nb\n', 'a\nb', '--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n'],
+    ['an added trailing newline', 'a', 'a\n', '--- a\n+++ b\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n'],
     ['no newline on both sides', 'a\nz', 'b\nz', '--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\n+b\n z\n\\ No newline at end of file\n'],
     ['an empty line', 'a\n\nb\n', 'a\nb\n', '--- a\n+++ b\n@@ -1,3 +1,2 @@\n a\n-\n b\n'],
     ['only a newline', '', '\n', '--- a\n+++ b\n@@ -0,0 +1 @@\n+\n'],
@@ -33,7 +33,7 @@ describe('unifiedDiff', () => {
       '--- a\n+++ b\n@@ -1,8 +1,8 @@\n-1\n+x\n 2\n 3\n 4\n 5\n 6\n 7\n-8\n+y\n',
     ],
     [
-      'changes seven lines apart, which do not',
+      'changes seven lines apart, in separate hunks',
       numbered(1, 9),
       `x\n${numbered(2, 8)}y\n`,
       '--- a\n+++ b\n@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n 4\n@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-9\n+y\n',
@@ -43,7 +43,7 @@ describe('unifiedDiff', () => {
     expect(applyDiff(before, expected)).toBe(after);
   });
 
-  it('puts the names into the heading', () => {
+  it('prints the names in the header', () => {
     expect(unifiedDiff('', 'x\n', { before: '/dev/null', after: '/etc/x' })).toMatch(/^--- \/dev\/null\n\+\+\+ \/etc\/x\n/);
   });
 
@@ -51,7 +51,7 @@ describe('unifiedDiff', () => {
     .tuple(fc.array(fc.constantFrom('a', 'b', 'c', '', '\\', '@@ -1 +1 @@', '--- a'), { maxLength: 25 }), fc.boolean())
     .map(([lines, newline]) => lines.join('\n') + (newline ? '\n' : ''));
 
-  it('is what leads from the old text to the new one', () => {
+  it('turns the old text into the new text', () => {
     fc.assert(
       fc.property(text, text, (before, after) => {
         expect(applyDiff(before, diff(before, after))).toBe(after);
@@ -60,7 +60,7 @@ describe('unifiedDiff', () => {
     );
   });
 
-  it('touches no line that both texts begin or end with', () => {
+  it('changes no line of a common prefix or suffix', () => {
     fc.assert(
       fc.property(text, fc.constantFrom('x', 'y'), fc.constantFrom('p', 'q'), (around, x, p) => {
         const changed = diff(`${around}\n${x}\n${around}\n`, `${around}\n${p}\n${around}\n`)
@@ -71,7 +71,7 @@ describe('unifiedDiff', () => {
     );
   });
 
-  it('takes out and puts in no more than the longest common part allows', () => {
+  it('removes and adds only lines outside a longest common subsequence', () => {
     const word = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 10 });
     fc.assert(
       fc.property(word, word, (a, b) => {
@@ -84,7 +84,7 @@ describe('unifiedDiff', () => {
     );
   });
 
-  it('stays quick and right on texts too big to compare line by line', () => {
+  it('is fast and correct for texts that are too large for a line comparison', () => {
     const before = Array.from({ length: 3000 }, (_, i) => `a${i}\n`).join('');
     const after = Array.from({ length: 3000 }, (_, i) => `b${i}\n`).join('');
     expect(applyDiff(`x\n${before}y\n`, diff(`x\n${before}y\n`, `x\n${after}y\n`))).toBe(`x\n${after}y\n`);

@@ -6,14 +6,14 @@ import { fixture } from '../../../support/fixture.ts';
 interface Recorded {
   /** A file that sets V. */
   readonly file: string;
-  /** What a unit with that EnvironmentFile had in its environment. */
+  /** The value in the environment of a unit with that EnvironmentFile. */
   readonly value: string | null;
-  /** What its `ExecStart=program $V` was called with. */
+  /** The arguments that its `ExecStart=program $V` received. */
   readonly argv: readonly string[];
 }
 const RECORDED = JSON.parse(fixture(import.meta.url, 'fixtures/environment-file-252.json')) as readonly Recorded[];
 
-describe('as systemd 252 did', () => {
+describe('matches systemd 252', () => {
   it.each(RECORDED.map((one) => [JSON.stringify(one.file), one] as const))('%s', (_, { file, value, argv }) => {
     const read = parseEnvironmentFile(file).get('V') ?? null;
     expect(read).toBe(value);
@@ -24,16 +24,16 @@ describe('as systemd 252 did', () => {
 describe('parseEnvironmentFile', () => {
   it.each([
     ['a package’s file', '# flags for the kubelet\nKUBELET_EXTRA_ARGS=\n', { KUBELET_EXTRA_ARGS: '' }],
-    ['several variables, the last one counts', 'A=1\n\n;c\nB="2 3"\nA=4\n', { A: '4', B: '2 3' }],
+    ['several variables, the last one wins', 'A=1\n\n;c\nB="2 3"\nA=4\n', { A: '4', B: '2 3' }],
     ['a quoted value over two lines', 'A="1\n2"\nB=3\n', { A: '1\n2', B: '3' }],
     ['no equals sign', 'A\nB=1\n', { B: '1' }],
     ['nothing', '', {}],
-    ['names that are none', '1A=1\nA-B=1\n=1\nexport C=1\nD=1\n', { D: '1' }],
+    ['invalid names', '1A=1\nA-B=1\n=1\nexport C=1\nD=1\n', { D: '1' }],
   ])('%s', (_, text, expected) => {
     expect(Object.fromEntries(parseEnvironmentFile(text))).toEqual(expected);
   });
 
-  it('ends, whatever it is given', () => {
+  it('terminates for any input', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'A=\\"\'# \n\ra'.split('')) }), (text) => parseEnvironmentFile(text).size >= 0),
     );
@@ -57,7 +57,7 @@ describe('splitCommandWords', () => {
     expect(splitCommandWords(text)).toEqual(expected);
   });
 
-  it('gives back words that were joined by blanks', () => {
+  it('returns the words of a space-separated list', () => {
     const word = fc.stringMatching(/^[^\s"'\\]+$/);
     fc.assert(
       fc.property(fc.array(word), (words) => {

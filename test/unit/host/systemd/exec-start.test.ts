@@ -16,7 +16,7 @@ const FLAGS: FoundText = { path: '/var/lib/kubelet/kubeadm-flags.env', text: 'KU
 const EXTRA: FoundText = { path: '/etc/default/kubelet', text: 'KUBELET_EXTRA_ARGS=--node-labels="a=b c"\n' };
 
 describe('execStartWords', () => {
-  it('expands what the unit, its drop-in and the environment files say, each word with its place', () => {
+  it('expands the command from the unit, its drop-in and environment files, each word with its source', () => {
     expect(execStartWords([UNIT, DROP_IN], [FLAGS, EXTRA])).toEqual([
       { word: '/usr/bin/kubelet', source: '/lib/kubelet.service.d/10-kubeadm.conf' },
       { word: '--config=/var/lib/kubelet/config.yaml', source: '/lib/kubelet.service.d/10-kubeadm.conf' },
@@ -28,12 +28,12 @@ describe('execStartWords', () => {
 
   it.each<[string, string, readonly FoundText[], readonly string[] | null]>([
     ['no variable set', 'ExecStart=/k $NONE --a', [], ['/k', '--a']],
-    ['braces keep a word whole', 'Environment="A=x y"\nExecStart=/k --b=${A} ${A}', [], ['/k', '--b=x y', 'x y']],
-    ['a doubled dollar', 'ExecStart=/k --b=$$A', [], ['/k', '--b=$A']],
+    ['braces keep the value as one word', 'Environment="A=x y"\nExecStart=/k --b=${A} ${A}', [], ['/k', '--b=x y', 'x y']],
+    ['an escaped dollar sign', 'ExecStart=/k --b=$$A', [], ['/k', '--b=$A']],
     ['prefixes of the program', 'ExecStart=-+/k --a', [], ['/k', '--a']],
     ['files win over Environment=', 'Environment=A=1\nExecStart=/k $A', [{ path: '/e', text: 'A=2' }], ['/k', '2']],
-    ['a file that is not there', 'ExecStart=/k $A', [{ path: '/e', text: null }], ['/k']],
-    ['a reset list', 'Environment=A=1\nEnvironment=\nExecStart=/k $A', [], ['/k']],
+    ['a file that does not exist', 'ExecStart=/k $A', [{ path: '/e', text: null }], ['/k']],
+    ['a list reset by an empty assignment', 'Environment=A=1\nEnvironment=\nExecStart=/k $A', [], ['/k']],
     ['no command', 'Restart=always', [], null],
   ])('%s', (_, text, files, words) => {
     const found = execStartWords([{ path: '/u', text: `[Service]\n${text}\n` }], files);
@@ -42,7 +42,7 @@ describe('execStartWords', () => {
 });
 
 describe('environmentFilesOf', () => {
-  it('are named in order, the dash left out; an empty line forgets those before', () => {
+  it('lists the files in order without the dash; an empty assignment resets the list', () => {
     expect(environmentFilesOf([UNIT, DROP_IN])).toEqual(['/var/lib/kubelet/kubeadm-flags.env', '/etc/default/kubelet']);
     expect(environmentFilesOf([DROP_IN, { path: '/z', text: '[Service]\nEnvironmentFile=\nEnvironmentFile=/only\n' }])).toEqual(['/only']);
   });

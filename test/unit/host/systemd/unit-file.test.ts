@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseUnitFile, sameUnitFile, unitValues } from '../../../../src/host/systemd/unit-file.ts';
 import { fixture } from '../../../support/fixture.ts';
 
-/** What `systemctl show -p Description` of systemd 252 said; blanks inside are not compared. */
+/** Output of `systemctl show -p Description` of systemd 252; repeated spaces are not compared. */
 const AS_SYSTEMD_252: readonly (readonly [text: string, description: string | undefined])[] = [
   ['Description=a \\\n   b\n', 'a b'],
   ['Description=a \\ \nb\n', 'a \\'],
@@ -27,12 +27,12 @@ const AS_SYSTEMD_252: readonly (readonly [text: string, description: string | un
 ];
 
 describe('parseUnitFile', () => {
-  it.each(AS_SYSTEMD_252)('reads %j as systemd 252 did', (text, description) => {
+  it.each(AS_SYSTEMD_252)('reads %j like systemd 252', (text, description) => {
     const value = unitValues(parseUnitFile(`[Unit]\n${text}`), 'Unit', 'Description').at(-1);
     expect(value?.replace(/ +/g, ' ')).toBe(description);
   });
 
-  it('reads a unit of a distribution', () => {
+  it('reads a unit file of a distribution', () => {
     const directives = parseUnitFile(fixture(import.meta.url, '../facts/fixtures/systemd-252/cat-ssh.txt'));
     expect(unitValues(directives, 'Service', 'EnvironmentFile')).toEqual(['-/etc/default/ssh']);
     expect(unitValues(directives, 'Service', 'ExecReload')).toEqual(['/usr/sbin/sshd -t', '/bin/kill -HUP $MAINPID']);
@@ -49,14 +49,14 @@ describe('parseUnitFile', () => {
 });
 
 describe('unitValues', () => {
-  it('forgets what stood before an empty assignment', () => {
+  it('drops values before an empty assignment', () => {
     expect(unitValues(parseUnitFile('[Service]\nExecStart=/a\nExecStart=\nExecStart=/b\nExecStart=/c\n'), 'Service', 'ExecStart')).toEqual([
       '/b',
       '/c',
     ]);
   });
 
-  it('does not look into other sections', () => {
+  it('ignores other sections', () => {
     expect(unitValues(parseUnitFile('[Unit]\nX=1\n[Service]\nX=2\n'), 'Service', 'X')).toEqual(['2']);
   });
 });
@@ -66,11 +66,11 @@ describe('sameUnitFile', () => {
 
   it.each([
     ['comments and blank lines', `# ours\n\n${file}; end\n`, true],
-    ['blanks around the equals sign', file.replace('ExecStart=/', 'ExecStart = /'), true],
+    ['spaces around the equals sign', file.replace('ExecStart=/', 'ExecStart = /'), true],
     ['CRLF', file.replaceAll('\n', '\r\n'), true],
     ['another binary', file.replace('/usr/bin', '/usr/local/bin'), false],
     ['another order', '[Service]\nExecStart=/usr/bin/kubelet $A\nExecStart=\n', false],
-    ['one directive more', `${file}Restart=always\n`, false],
+    ['an additional directive', `${file}Restart=always\n`, false],
     ['another section', file.replace('Service', 'Unit'), false],
   ])('%s', (_, other, same) => {
     expect(sameUnitFile(file, other)).toBe(same);

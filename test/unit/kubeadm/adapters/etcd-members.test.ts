@@ -20,19 +20,15 @@ interface Material {
 }
 
 describe('etcdMembers', () => {
-  let authority: CertificateAuthority;
+  let ca: CertificateAuthority;
   let other: CertificateAuthority;
-  let expiredAuthority: CertificateAuthority;
-  let good: Material;
+  let expiredCa: CertificateAuthority;
+  let valid: Material;
   const servers: Server[] = [];
   beforeAll(async () => {
-    [authority, other, expiredAuthority] = await Promise.all([
-      createAuthority('etcd-ca'),
-      createAuthority('etcd-ca'),
-      createAuthority('etcd-ca', PAST),
-    ]);
-    const [server, client] = await Promise.all([authority.issueServer(['127.0.0.1']), authority.issueClient({ commonName: 'hc' })]);
-    good = { server, client, caPem: authority.certPem };
+    [ca, other, expiredCa] = await Promise.all([createAuthority('etcd-ca'), createAuthority('etcd-ca'), createAuthority('etcd-ca', PAST)]);
+    const [server, client] = await Promise.all([ca.issueServer(['127.0.0.1']), ca.issueClient({ commonName: 'hc' })]);
+    valid = { server, client, caPem: ca.certPem };
   });
   afterEach(() => {
     for (const server of servers.splice(0)) {
@@ -41,9 +37,9 @@ describe('etcdMembers', () => {
     }
   });
 
-  /** Asks a server that wants client certificates of the authority; over connections that somebody else opens too. */
+  /** Queries a server that requires client certificates of the CA, directly and over a custom dialer. */
   async function query({ server, caPem, client }: Material): Promise<readonly [string, unknown, unknown]> {
-    const options = { cert: server.certPem, key: server.keyPem, ca: authority.certPem, requestCert: true, rejectUnauthorized: true };
+    const options = { cert: server.certPem, key: server.keyPem, ca: ca.certPem, requestCert: true, rejectUnauthorized: true };
     const etcd = createServer(options, (_, response) => void response.end('{"members":[{"ID":"1","name":"cp-1"}]}'));
     servers.push(etcd);
     const port = await listenOnLoopback(etcd);
@@ -62,85 +58,80 @@ describe('etcdMembers', () => {
   }
 
   it('lists members', async () => {
-    const [, here, elsewhere] = await query(good);
-    expect([here, elsewhere]).toEqual([['cp-1'], ['cp-1']]);
+    const [, direct, dialed] = await query(valid);
+    expect([direct, dialed]).toEqual([['cp-1'], ['cp-1']]);
   });
 
   it.each<readonly [string, string, string, () => Promise<Partial<Material>>]>([
     [
-      'the authority is another one of the same name',
+      'the CA is another one of the same name',
       `the server certificate is not signed by the CA in ${FILES.ca}`,
       'Put the CA of the etcd cluster into /pki/etcd/ca.crt',
       async () => ({ caPem: other.certPem, client: await other.issueClient({ commonName: 'hc' }) }),
     ],
     [
-      'the authority is another one, and the client certificate is not of it',
+      'the CA is another one that did not sign the client certificate',
       `${FILES.certificate} is not signed by the CA in ${FILES.ca}`,
       'certs renew etcd-healthcheck-client',
       async () => ({ caPem: other.certPem }),
     ],
-    [
-      'the authority expired',
-      `${FILES.ca} expired on 2021-01-01T00:00:00.000Z`,
-      'Put the CA',
-      async () => ({ caPem: expiredAuthority.certPem }),
-    ],
-    ['the authority is none', `${FILES.ca} contains no certificate`, 'Put the CA', async () => ({ caPem: 'pem\n' })],
+    ['the CA expired', `${FILES.ca} expired on 2021-01-01T00:00:00.000Z`, 'Put the CA', async () => ({ caPem: expiredCa.certPem })],
+    ['the CA file contains no certificate', `${FILES.ca} contains no certificate`, 'Put the CA', async () => ({ caPem: 'pem\n' })],
     [
       'the certificate of the member expired',
       'the server certificate has expired',
       'certs renew etcd-server',
-      async () => ({ server: await authority.issueServer(['127.0.0.1'], PAST) }),
+      async () => ({ server: await ca.issueServer(['127.0.0.1'], PAST) }),
     ],
     [
       'the certificate of the member is for another address',
       'the server certificate is not valid for 127.0.0.1, only for 10.0.0.1',
       'certs renew etcd-server',
-      async () => ({ server: await authority.issueServer(['10.0.0.1']) }),
+      async () => ({ server: await ca.issueServer(['10.0.0.1']) }),
     ],
     [
       'the client certificate expired',
       `etcd rejects the client certificate: ${FILES.certificate} expired on 2021-01-01T00:00:00.000Z`,
       'certs renew etcd-healthcheck-client',
-      async () => ({ client: await authority.issueClient({ commonName: 'hc' }, PAST) }),
+      async () => ({ client: await ca.issueClient({ commonName: 'hc' }, PAST) }),
     ],
     [
-      'the client certificate is of another authority',
+      'the client certificate is signed by another CA',
       `etcd rejects the client certificate: ${FILES.certificate} is not signed by the CA in ${FILES.ca}`,
       'certs renew etcd-healthcheck-client',
       async () => ({ client: await other.issueClient({ commonName: 'hc' }) }),
     ],
     [
-      'the client certificate is none',
+      'the client certificate file contains no certificate',
       `${FILES.certificate} contains no certificate`,
       'certs renew',
-      async () => ({ client: { ...good.client, certPem: 'pem\n' } }),
+      async () => ({ client: { ...valid.client, certPem: 'pem\n' } }),
     ],
     [
-      'the key is none',
+      'the key file contains no key',
       `${FILES.key} contains no private key`,
       'certs renew',
-      async () => ({ client: { ...good.client, keyPem: 'pem\n' } }),
+      async () => ({ client: { ...valid.client, keyPem: 'pem\n' } }),
     ],
     [
-      'the key is another one',
+      'the key does not match the certificate',
       `${FILES.key} does not match ${FILES.certificate}`,
       'certs renew',
-      async () => ({ client: { ...good.client, keyPem: good.server.keyPem } }),
+      async () => ({ client: { ...valid.client, keyPem: valid.server.keyPem } }),
     ],
-  ])('says which file is to blame where %s', async (_, why, hint, broken) => {
-    const [endpoint, ...errors] = await query({ ...good, ...(await broken()) });
+  ])('reports the faulty file when %s', async (_, why, hint, broken) => {
+    const [endpoint, ...errors] = await query({ ...valid, ...(await broken()) });
     for (const error of errors) {
       expect(error).toMatchObject({ code: 'ETCD_TLS_FAILED', problems: [{ message: `cannot query etcd: ${endpoint}: ${why}` }] });
       expect(error).toMatchObject({ problems: [{ hint: expect.stringContaining(hint) }] });
     }
   });
 
-  // Node's own servers end connections without a word.
+  // Node's own servers close connections without a TLS alert.
   it.each(['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE', 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'EPROTO'])(
-    'knows the %s of etcd that trusts another authority',
+    'recognizes the %s of an etcd that trusts another CA',
     (code) => {
-      const { caPem, client } = good;
+      const { caPem, client } = valid;
       const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
       expect(explainEtcdError(Object.assign(new Error('SSL alert number 42'), { code }), credentials, new Date())).toEqual({
         why: `etcd rejects the client certificate ${FILES.certificate}`,
@@ -155,15 +146,15 @@ describe('etcdMembers', () => {
     ['EPROTO', 'the TLS handshake failed (EPROTO)'],
     ['ECONNRESET', 'the connection was closed before a response arrived'],
   ])('blames no certificate for %s', (code, why) => {
-    const { caPem, client } = good;
+    const { caPem, client } = valid;
     const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
     expect(explainEtcdError(Object.assign(new Error(''), { code }), credentials, new Date())).toMatchObject({ why, isTls: false });
   });
 
-  it('says of each member why it does not answer, in words', async () => {
+  it('reports a readable reason for each unreachable member', async () => {
     const ports = [await freePort(), await freePort()];
     const endpoints = ports.map((port) => `https://127.0.0.1:${port}`);
-    const { caPem, client } = good;
+    const { caPem, client } = valid;
     const options = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES, clock: fakeClock() };
     const message = `etcd does not answer: ${endpoints.map((each) => `${each}: connection refused`).join('; ')}`;
     await expect(etcdMembers({ ...options, endpoints }).members()).rejects.toMatchObject({

@@ -41,7 +41,7 @@ describe('the configuration of kube-proxy', () => {
   const textOf = (document: string): string =>
     (proxyOf(document).objects.configMap.data as Readonly<Record<string, string>>)['config.conf'] ?? '';
 
-  it('is what the user wrote over the values of kubeadm, and not signed then', () => {
+  it("merges the user's values over the defaults of kubeadm, and is not signed in that case", () => {
     const document =
       'mode: nftables\nconntrack: {maxPerCore: 0, tcpEstablishedTimeout: 90m}\nfeatureGates: {A: true}\nlogging: {flushFrequency: 5s}';
     const lines = textOf(document).split('\n');
@@ -58,7 +58,7 @@ describe('the configuration of kube-proxy', () => {
     expect(isGenerated(proxyOf(document).objects.configMap)).toBe(false);
   });
 
-  it('keeps other values than kubeadm recommends, and says so', () => {
+  it('keeps values that differ from the recommendation of kubeadm, and warns', () => {
     const { warnings } = proxyOf('bindAddress: 10.0.0.1\nclusterCIDR: 10.99.0.0/16');
     expect(warnings.map(({ field, message }) => `${field}: ${message}`)).toEqual([
       'bindAddress: The recommended value for "bindAddress" in "KubeProxyConfiguration" is: 0.0.0.0; the provided value is: 10.0.0.1',
@@ -70,7 +70,7 @@ describe('the configuration of kube-proxy', () => {
     ['moed: ipvs', /^input\.yaml:\d+:1 moed: unknown field\. Did you mean mode\?/],
     ['oomScoreAdj: high', /^input\.yaml:\d+:14 oomScoreAdj: must be an integer/],
     ['configSyncPeriod: 5', /^input\.yaml:\d+:19 configSyncPeriod: must be a duration/],
-  ])('is refused when it is wrong: %s', (document, message) => {
+  ])('is rejected when it is invalid: %s', (document, message) => {
     expect(() => proxyOf(document)).toThrow(message);
   });
 });

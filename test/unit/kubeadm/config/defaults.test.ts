@@ -27,7 +27,7 @@ const GROUP = 'system:bootstrappers:kubeadm:default-node-token';
 const TAINT = { key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' } as const;
 
 describe('applyInitDefaults', () => {
-  it('fills in everything', () => {
+  it('sets all default values', () => {
     expect(applyInitDefaults({}, HOST, [FRESH])).toEqual({
       bootstrapTokens: [
         {
@@ -52,7 +52,7 @@ describe('applyInitDefaults', () => {
     });
   });
 
-  it('changes nothing that was written', () => {
+  it('changes no configured value', () => {
     const written = {
       bootstrapTokens: [{ token: TOKEN, ttl: '0s', usages: ['authentication'], groups: ['system:bootstrappers:a'] }],
       nodeRegistration: {
@@ -74,17 +74,17 @@ describe('applyInitDefaults', () => {
   });
 
   it.each([
-    ['no taints wanted', { taints: [] }, []],
-    ['none written', {}, [TAINT]],
-    ['others written', { taints: [{ key: 'a', effect: 'NoExecute' as const }] }, [{ key: 'a', effect: 'NoExecute' }]],
+    ['none', { taints: [] }, []],
+    ['not configured', {}, [TAINT]],
+    ['configured', { taints: [{ key: 'a', effect: 'NoExecute' as const }] }, [{ key: 'a', effect: 'NoExecute' }]],
   ])('taints: %s', (_, nodeRegistration, expected) => {
     expect(applyInitDefaults({ nodeRegistration }, HOST, [FRESH]).nodeRegistration.taints).toEqual(expected);
   });
 
   it.each([
-    ['written', { name: ' W-2 ' }, 'w-2'],
+    ['configured', { name: ' W-2 ' }, 'w-2'],
     [
-      'as the kubelet will register',
+      'as the kubelet registers the node',
       {
         kubeletExtraArgs: [
           { name: 'hostname-override', value: 'b' },
@@ -93,12 +93,12 @@ describe('applyInitDefaults', () => {
       },
       'c',
     ],
-    ['of the host', {}, 'host-1'],
+    ['from the host', {}, 'host-1'],
   ])('name: %s', (_, nodeRegistration, expected) => {
     expect(applyInitDefaults({ nodeRegistration }, HOST, [FRESH]).nodeRegistration.name).toBe(expected);
   });
 
-  it('refuses a host without name', () => {
+  it('rejects a host without a name', () => {
     expect(() => applyInitDefaults({}, { ...HOST, hostname: ' \n' }, [FRESH])).toThrow(
       'the host has no name. Set nodeRegistration.name or --node-name. [CONFIG_INVALID_NAME]',
     );
@@ -107,12 +107,12 @@ describe('applyInitDefaults', () => {
   it.each([
     ['one found', { criSockets: ['unix:///var/run/crio/crio.sock'] }, {}, 'unix:///var/run/crio/crio.sock'],
     ['none found', { criSockets: [] }, {}, 'unix:///var/run/containerd/containerd.sock'],
-    ['written among several', { criSockets: ['a', 'b'] }, { criSocket: '/run/x.sock' }, 'unix:///run/x.sock'],
+    ['configured, several found', { criSockets: ['a', 'b'] }, { criSocket: '/run/x.sock' }, 'unix:///run/x.sock'],
   ])('criSocket: %s', (_, facts, nodeRegistration, expected) => {
     expect(applyInitDefaults({ nodeRegistration }, { ...HOST, ...facts }, [FRESH]).nodeRegistration.criSocket).toBe(expected);
   });
 
-  it('does not choose between runtimes', () => {
+  it('does not choose between several runtimes', () => {
     const host = { ...HOST, criSockets: ['unix:///var/run/containerd/containerd.sock', 'unix:///var/run/crio/crio.sock'] };
     expect(() => applyInitDefaults({}, host, [FRESH])).toThrow(
       'the host has several container runtimes: unix:///var/run/containerd/containerd.sock, unix:///var/run/crio/crio.sock. Choose one with criSocket or --cri-socket. [CONFIG_SEVERAL_RUNTIMES]',
@@ -120,12 +120,12 @@ describe('applyInitDefaults', () => {
   });
 
   it.each([
-    ['written', '192.168.0.1', HOST, '192.168.0.1'],
-    ['written in long form', 'fd00:0:0::1', HOST, 'fd00::1'],
+    ['configured', '192.168.0.1', HOST, '192.168.0.1'],
+    ['configured in long form', 'fd00:0:0::1', HOST, 'fd00::1'],
     ['unspecified', '0.0.0.0', HOST, '10.0.0.5'],
     ['unspecified IPv6', '::', HOST, 'fd00::5'],
     ['unspecified IPv6, IPv4 only', '::', { ...HOST, defaultRoute: { ipv4: '10.0.0.5' } }, '10.0.0.5'],
-    ['nothing, IPv6 only', undefined, { ...HOST, defaultRoute: { ipv6: 'fd00::5' } }, 'fd00::5'],
+    ['not configured, IPv6 only', undefined, { ...HOST, defaultRoute: { ipv6: 'fd00::5' } }, 'fd00::5'],
     ['loopback', '127.0.0.1', { ...HOST, loopbackAddress: '10.9.9.9' }, '10.9.9.9'],
   ])('advertiseAddress: %s', (_, advertiseAddress, host, expected) => {
     const localAPIEndpoint = advertiseAddress === undefined ? {} : { advertiseAddress };
@@ -141,7 +141,7 @@ describe('applyInitDefaults', () => {
       '127.0.0.1',
       'the loopback interface has no global address to advertise. Set localAPIEndpoint.advertiseAddress or --apiserver-advertise-address. [CONFIG_NO_ADDRESS]',
     ],
-  ])('advertiseAddress can not be known: %s', (advertiseAddress, message) => {
+  ])('advertiseAddress cannot be determined: %s', (advertiseAddress, message) => {
     const localAPIEndpoint = advertiseAddress === undefined ? {} : { advertiseAddress };
     expect(() => applyInitDefaults({ localAPIEndpoint }, { ...HOST, defaultRoute: {} }, [FRESH])).toThrow(message);
   });
@@ -153,11 +153,11 @@ describe('bootstrap tokens', () => {
     [[], 1],
     [[{ token: TOKEN }], 0],
     [[{ token: TOKEN }, {}, { ttl: '1h' }], 2],
-  ])('counts those to make: %j', (bootstrapTokens, expected) => {
+  ])('counts the tokens to generate: %j', (bootstrapTokens, expected) => {
     expect(countMissingTokens(bootstrapTokens ? { bootstrapTokens } : {})).toBe(expected);
   });
 
-  it('gives fresh ones to those without value, in order', () => {
+  it('assigns generated values to tokens without a value, in order', () => {
     const { bootstrapTokens } = applyInitDefaults({ bootstrapTokens: [{ ttl: '1h' }, { token: TOKEN }, {}] }, HOST, [
       FRESH,
       new Secret('second.0123456789abcdef'),
@@ -169,14 +169,14 @@ describe('bootstrap tokens', () => {
     ]);
   });
 
-  it('adds no ttl to one that expires', () => {
+  it('adds no ttl to a token with an expiration time', () => {
     const [token] = applyInitDefaults({ bootstrapTokens: [{ token: TOKEN, expires: '2030-01-02T03:04:05Z' }] }, HOST, []).bootstrapTokens;
     expect(token).not.toHaveProperty('ttl');
   });
 });
 
 describe('applyClusterDefaults', () => {
-  it('fills in everything', () => {
+  it('sets all default values', () => {
     expect(applyClusterDefaults({})).toEqual({
       etcd: { local: { dataDir: '/var/lib/etcd' } },
       networking: { serviceSubnet: '10.96.0.0/12', dnsDomain: 'cluster.local' },
@@ -225,11 +225,11 @@ describe('applyClusterDefaults', () => {
       ['xn--7gq663byk9a.xn--fiqz9s', 'ANOTHEREXAMPLE.k8s.io'],
       ['xn--7gq663byk9a.xn--fiqz9s', 'anotherexample.k8s.io'],
     ],
-  ])('names in the certificate: %j', (certSANs, expected) => {
+  ])('SANs: %j', (certSANs, expected) => {
     expect(applyClusterDefaults({ apiServer: { certSANs } }).apiServer.certSANs).toEqual(expected);
   });
 
-  it('gives an external etcd its endpoints for HTTP', () => {
+  it('copies the endpoints of an external etcd to httpEndpoints', () => {
     expect(applyClusterDefaults({ etcd: { external: { endpoints: ['https://a:1'] } } }).etcd).toEqual({
       external: { endpoints: ['https://a:1'], httpEndpoints: ['https://a:1'] },
     });
@@ -242,7 +242,7 @@ describe('applyClusterDefaults', () => {
     [{ encryptionAlgorithm: 'ECDSA-P384' as const }, 'ECDSA-P384'],
     [{ featureGates: { PublicKeysECDSA: true } }, 'ECDSA-P256'],
     [{ featureGates: { PublicKeysECDSA: false }, encryptionAlgorithm: 'RSA-4096' as const }, 'RSA-2048'],
-  ])('algorithm of keys: %j', (cluster, expected) => {
+  ])('key algorithm: %j', (cluster, expected) => {
     expect(keyAlgorithm(cluster)).toBe(expected);
   });
 });
@@ -250,7 +250,7 @@ describe('applyClusterDefaults', () => {
 describe('applyJoinDefaults', () => {
   const discovery = { bootstrapToken: { token: TOKEN, apiServerEndpoint: 'a:1' } };
 
-  it('fills in everything of a worker', () => {
+  it('sets all default values of a worker', () => {
     expect(applyJoinDefaults({ discovery }, HOST)).toEqual({
       nodeRegistration: {
         name: 'host-1',
@@ -266,13 +266,13 @@ describe('applyJoinDefaults', () => {
     });
   });
 
-  it('fills in a control plane', () => {
+  it('sets the default values of a control plane', () => {
     const { nodeRegistration, controlPlane } = applyJoinDefaults({ discovery, controlPlane: {} }, HOST);
     expect(nodeRegistration.taints).toEqual([TAINT]);
     expect(controlPlane).toEqual({ localAPIEndpoint: { advertiseAddress: '10.0.0.5', bindPort: 6443 } });
   });
 
-  it('keeps another token for the TLS bootstrap', () => {
+  it('keeps a different TLS bootstrap token', () => {
     expect(applyJoinDefaults({ discovery: { ...discovery, tlsBootstrapToken: FRESH } }, HOST).discovery.tlsBootstrapToken).toBe(FRESH);
   });
 

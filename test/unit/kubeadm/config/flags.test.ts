@@ -19,7 +19,7 @@ const initFile = (body: string, cluster = '') =>
   structure(`${documentOf('init', body)}---\n${documentOf('cluster', cluster)}`, 'InitConfiguration', 'ClusterConfiguration');
 const joinFile = (body: string) => structure(documentOf('join', body), 'JoinConfiguration');
 
-/** Models with their secrets in clear, to compare. */
+/** Models with their secrets revealed, for comparison. */
 function clear(value: unknown): unknown {
   if (value instanceof Secret) return value.reveal();
   if (Array.isArray(value)) return value.map(clear);
@@ -30,7 +30,7 @@ function clear(value: unknown): unknown {
 describe('flags of init', () => {
   it.each<readonly [string, Flags, unknown]>([
     ['nothing', {}, { init: {}, cluster: {} }],
-    ['empty ones', { 'node-name': '', 'apiserver-cert-extra-sans': [], token: undefined }, { init: {}, cluster: {} }],
+    ['empty flags', { 'node-name': '', 'apiserver-cert-extra-sans': [], token: undefined }, { init: {}, cluster: {} }],
     ['other flags', { config: 'x', v: 5 }, { init: {}, cluster: {} }],
     ['node-name', { 'node-name': 'a' }, { init: { nodeRegistration: { name: 'a' } }, cluster: {} }],
     ['cri-socket', { 'cri-socket': 'unix:///x' }, { init: { nodeRegistration: { criSocket: 'unix:///x' } }, cluster: {} }],
@@ -38,7 +38,11 @@ describe('flags of init', () => {
     ['token as a secret', { token: new Secret(TOKEN) }, { init: { bootstrapTokens: [{ token: TOKEN }] }, cluster: {} }],
     ['token-ttl', { 'token-ttl': '2h' }, { init: { bootstrapTokens: [{ ttl: '2h0m0s' }] }, cluster: {} }],
     ['token-ttl 0', { 'token-ttl': '0' }, { init: { bootstrapTokens: [{ ttl: '0s' }] }, cluster: {} }],
-    ['both', { 'token-ttl': '2h', token: TOKEN }, { init: { bootstrapTokens: [{ token: TOKEN, ttl: '2h0m0s' }] }, cluster: {} }],
+    [
+      'token and token-ttl',
+      { 'token-ttl': '2h', token: TOKEN },
+      { init: { bootstrapTokens: [{ token: TOKEN, ttl: '2h0m0s' }] }, cluster: {} },
+    ],
     ['pod-network-cidr', { 'pod-network-cidr': '10.244.0.0/16' }, { init: {}, cluster: { networking: { podSubnet: '10.244.0.0/16' } } }],
     [
       'service-cidr and domain',
@@ -47,14 +51,14 @@ describe('flags of init', () => {
     ],
     ['kubernetes-version', { 'kubernetes-version': 'stable-1' }, { init: {}, cluster: { kubernetesVersion: 'stable-1' } }],
     [
-      'API server',
+      'API server address and port',
       { 'apiserver-advertise-address': '10.0.0.1', 'apiserver-bind-port': '8443' },
       { init: { localAPIEndpoint: { advertiseAddress: '10.0.0.1', bindPort: 8443 } }, cluster: {} },
     ],
-    ['API server, port as number', { 'apiserver-bind-port': 8443 }, { init: { localAPIEndpoint: { bindPort: 8443 } }, cluster: {} }],
+    ['API server port as a number', { 'apiserver-bind-port': 8443 }, { init: { localAPIEndpoint: { bindPort: 8443 } }, cluster: {} }],
     ['control-plane-endpoint', { 'control-plane-endpoint': 'a:1' }, { init: {}, cluster: { controlPlaneEndpoint: 'a:1' } }],
     [
-      'names in the certificate',
+      'SANs',
       { 'apiserver-cert-extra-sans': ['a.b,c.d', '10.0.0.1'] },
       { init: {}, cluster: { apiServer: { certSANs: ['a.b', 'c.d', '10.0.0.1'] } } },
     ],
@@ -80,7 +84,7 @@ describe('flags of init', () => {
     expect(clear({ init, cluster })).toEqual(expected);
   });
 
-  it('win over the file, and leave the rest', () => {
+  it('take precedence over the file, and keep other fields', () => {
     const config = initFile(
       `nodeRegistration: {name: file, criSocket: "unix:///f", ignorePreflightErrors: [Swap]}\nlocalAPIEndpoint: {bindPort: 1}\nskipPhases: [a]\nbootstrapTokens: [{token: ${OTHER}, expires: 2030-01-02T03:04:05Z}, {usages: [authentication]}]`,
       'networking: {podSubnet: 10.1.0.0/16, dnsDomain: f.x}\nfeatureGates: {RootlessControlPlane: true}\napiServer: {certSANs: [f], extraArgs: [{name: v, value: "1"}]}',
@@ -114,7 +118,7 @@ describe('flags of init', () => {
     });
   });
 
-  it('replace all tokens of the file by one', () => {
+  it('replace all tokens of the file with one token', () => {
     const { init } = mergeInitFlags(initFile(`bootstrapTokens: [{token: ${OTHER}, ttl: 1h}, {ttl: 2h}]`), { token: TOKEN });
     expect(clear(init?.bootstrapTokens)).toEqual([{ token: TOKEN }]);
   });
@@ -142,7 +146,7 @@ describe('flags of init', () => {
       ['--apiserver-bind-port: 70000 is not a valid port. Use a port from 1 to 65535. [CONFIG_OUT_OF_RANGE]'],
     ],
     [
-      'feature-gates without value',
+      'feature-gates without a value',
       { 'feature-gates': 'RootlessControlPlane' },
       ['--feature-gates: "RootlessControlPlane" is not Name=true or Name=false [CONFIG_INVALID_FLAG]'],
     ],
@@ -164,37 +168,37 @@ describe('flags of init', () => {
       ],
     ],
     [
-      'one of several names',
+      'one invalid name of several',
       { 'apiserver-cert-extra-sans': 'a,b b' },
       [
         '--apiserver-cert-extra-sans: "b b" is neither an IP address nor a DNS name. Use an IP address, a lower-case DNS name, or a wildcard such as *.example.com. [CONFIG_INVALID_SAN]',
       ],
     ],
     [
-      'all beside others',
+      'all together with other checks',
       { 'ignore-preflight-errors': 'all,Swap' },
       [
         "--ignore-preflight-errors: 'all' cannot be combined with other checks. Use 'all' alone, or list the checks without it. [CONFIG_CONFLICT]",
       ],
     ],
-  ])('are named when they are wrong: %s', (_, flags, expected) => {
+  ])('are reported when they are invalid: %s', (_, flags, expected) => {
     expect(linesOf(mergeInitFlags(emptyConfig(), flags))).toEqual(expected);
   });
 
-  it('fix what is wrong in the file', () => {
+  it('replace an invalid value of the file', () => {
     const config = initFile('nodeRegistration: {name: a_b}');
     expect(errorCodes(mergeInitFlags(config, {}))).toEqual(['CONFIG_INVALID_NAME']);
     expect(errorCodes(mergeInitFlags(config, { 'node-name': 'a' }))).toEqual([]);
   });
 
-  it('contradict the file together with it', () => {
+  it('report a conflict with the file', () => {
     const config = initFile('nodeRegistration: {ignorePreflightErrors: [Swap]}');
     expect(linesOf(mergeInitFlags(config, { 'ignore-preflight-errors': 'all' }))).toEqual([
       "--ignore-preflight-errors: 'all' cannot be combined with other checks. Use 'all' alone, or list the checks without it. [CONFIG_CONFLICT]",
     ]);
   });
 
-  it('leave the problems of the file in place', () => {
+  it('keep the errors of the file', () => {
     expect(linesOf(mergeInitFlags(initFile('foo: 1\ndryRun: x'), { 'node-name': 'a_' }))).toEqual([
       'f.yaml:3:1 foo: unknown field [CONFIG_UNKNOWN_FIELD]',
       'f.yaml:4:9 dryRun: expected true or false, found the string "x" [CONFIG_WRONG_TYPE]',
@@ -204,30 +208,30 @@ describe('flags of init', () => {
 });
 
 describe('flags of join', () => {
-  const FOUND = { 'api-server-endpoint': '10.0.0.1:6443', 'discovery-token-ca-cert-hash': [PIN] };
+  const DISCOVERY = { 'api-server-endpoint': '10.0.0.1:6443', 'discovery-token-ca-cert-hash': [PIN] };
 
   it.each<readonly [string, Flags, unknown]>([
     [
-      'token for both',
-      { ...FOUND, token: TOKEN },
+      'one token for both purposes',
+      { ...DISCOVERY, token: TOKEN },
       {
         discovery: { bootstrapToken: { apiServerEndpoint: '10.0.0.1:6443', caCertHashes: [PIN], token: TOKEN }, tlsBootstrapToken: TOKEN },
       },
     ],
     [
-      'token for discovery alone',
-      { ...FOUND, 'discovery-token': TOKEN },
+      'token for discovery only',
+      { ...DISCOVERY, 'discovery-token': TOKEN },
       { discovery: { bootstrapToken: { apiServerEndpoint: '10.0.0.1:6443', caCertHashes: [PIN], token: TOKEN } } },
     ],
     [
       'two tokens',
-      { ...FOUND, token: TOKEN, 'tls-bootstrap-token': OTHER },
+      { ...DISCOVERY, token: TOKEN, 'tls-bootstrap-token': OTHER },
       {
         discovery: { bootstrapToken: { apiServerEndpoint: '10.0.0.1:6443', caCertHashes: [PIN], token: TOKEN }, tlsBootstrapToken: OTHER },
       },
     ],
     [
-      'no pin wanted',
+      'no CA pin',
       { 'api-server-endpoint': 'a:1', token: TOKEN, 'discovery-token-unsafe-skip-ca-verification': true },
       {
         discovery: { bootstrapToken: { apiServerEndpoint: 'a:1', token: TOKEN, unsafeSkipCAVerification: true }, tlsBootstrapToken: TOKEN },
@@ -290,7 +294,7 @@ describe('flags of join', () => {
     });
   });
 
-  it('win over the token of the file', () => {
+  it('take precedence over the token of the file', () => {
     const file = joinFile(
       `discovery: {bootstrapToken: {token: ${OTHER}, apiServerEndpoint: "a:1", caCertHashes: ["${PIN}"]}, tlsBootstrapToken: ${OTHER}}`,
     );
@@ -300,18 +304,18 @@ describe('flags of join', () => {
     });
   });
 
-  it('give the token to the kubelet when the file finds the cluster', () => {
+  it('use the token for the TLS bootstrap when the file configures discovery', () => {
     const { join, problems } = mergeJoinFlags(joinFile('discovery: {file: {kubeConfigPath: /x}}'), { token: TOKEN });
     expect(linesOf({ problems })).toEqual([]);
     expect(clear(join?.discovery)).toEqual({ file: { kubeConfigPath: '/x' }, tlsBootstrapToken: TOKEN });
   });
 
-  it('turn a control plane of the file into a worker', () => {
+  it('turn the control plane of the file into a worker', () => {
     const { join } = mergeJoinFlags(joinFile('controlPlane: {}\ndiscovery: {file: {kubeConfigPath: /x}}'), { 'control-plane': false });
     expect(join).not.toHaveProperty('controlPlane');
   });
 
-  it('set members of a control plane of the file', () => {
+  it('set fields of the control plane in the file', () => {
     const { join, problems } = mergeJoinFlags(
       joinFile('controlPlane: {localAPIEndpoint: {bindPort: 1}}\ndiscovery: {file: {kubeConfigPath: /x}}'),
       { 'apiserver-advertise-address': '10.0.0.2' },
@@ -330,7 +334,7 @@ describe('flags of join', () => {
       ],
     ],
     [
-      'a token alone',
+      'only a token',
       emptyConfig(),
       { token: TOKEN },
       [
@@ -339,15 +343,15 @@ describe('flags of join', () => {
       ],
     ],
     [
-      'an endpoint that is a URL',
+      'an endpoint with a scheme',
       emptyConfig(),
-      { ...FOUND, token: TOKEN, 'api-server-endpoint': 'https://a:1' },
+      { ...DISCOVERY, token: TOKEN, 'api-server-endpoint': 'https://a:1' },
       ['<api-server-endpoint>: "https://a:1" is not of the form HOST:PORT. Remove the scheme: a:1. [CONFIG_INVALID_ENDPOINT]'],
     ],
     [
-      'a pin',
+      'an invalid CA pin',
       emptyConfig(),
-      { ...FOUND, token: TOKEN, 'discovery-token-ca-cert-hash': 'x' },
+      { ...DISCOVERY, token: TOKEN, 'discovery-token-ca-cert-hash': 'x' },
       [
         '--discovery-token-ca-cert-hash: "x" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
       ],
@@ -355,13 +359,13 @@ describe('flags of join', () => {
     [
       'file and token',
       emptyConfig(),
-      { ...FOUND, token: TOKEN, 'discovery-file': '/x' },
+      { ...DISCOVERY, token: TOKEN, 'discovery-file': '/x' },
       [
         '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
       ],
     ],
     [
-      'file in the flags, token in the file',
+      'file discovery in the flags, token discovery in the file',
       joinFile(`discovery:\n  bootstrapToken: {token: ${TOKEN}, apiServerEndpoint: "a:1"}`),
       { 'discovery-file': '/x' },
       [
@@ -369,15 +373,15 @@ describe('flags of join', () => {
       ],
     ],
     [
-      'token in the flags, file in the file',
+      'token discovery in the flags, file discovery in the file',
       joinFile('discovery:\n  file: {kubeConfigPath: /x}'),
-      { ...FOUND, token: TOKEN },
+      { ...DISCOVERY, token: TOKEN },
       [
         'f.yaml:4:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
       ],
     ],
     [
-      'flags of a control plane for a worker',
+      'control plane flags for a worker',
       emptyConfig(),
       { 'discovery-file': '/x', 'certificate-key': KEY, 'apiserver-bind-port': 1 },
       [
@@ -386,26 +390,26 @@ describe('flags of join', () => {
       ],
     ],
     [
-      'a token that is none',
+      'an invalid token',
       emptyConfig(),
-      { ...FOUND, token: 'x' },
+      { ...DISCOVERY, token: 'x' },
       ['--token: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
     ],
     [
-      'an address',
+      'an invalid address',
       emptyConfig(),
       { 'discovery-file': '/x', 'control-plane': true, 'apiserver-advertise-address': 'x' },
       [
         '--apiserver-advertise-address: "x" is not a valid IP address. Use an address such as 192.168.0.10 or fd00::10. [CONFIG_INVALID_ADDRESS]',
       ],
     ],
-  ])('are named when they are wrong: %s', (_, config, flags, expected) => {
+  ])('are reported when they are invalid: %s', (_, config, flags, expected) => {
     expect(linesOf(mergeJoinFlags(config, flags))).toEqual(expected);
   });
 });
 
 describe('positions', () => {
-  it('are those of the file where no flag took over', () => {
+  it('refer to the file for values that no flag replaces', () => {
     const { positions } = mergeJoinFlags(
       joinFile('nodeRegistration: {name: a, criSocket: "unix:///x"}\ncontrolPlane: {localAPIEndpoint: {bindPort: 1}}'),
       {
@@ -421,7 +425,7 @@ describe('positions', () => {
 });
 
 describe('flags of reset', () => {
-  it('are all known', () => {
+  it('are all merged', () => {
     const flags = {
       'cert-dir': '/x',
       'cri-socket': 'unix:///x',
@@ -447,7 +451,7 @@ describe('flags of reset', () => {
     });
   });
 
-  it('are judged', () => {
+  it('are validated', () => {
     expect(linesOf(mergeResetFlags(emptyConfig(), { 'cert-dir': 'x' }))).toEqual([
       '--cert-dir: "x" is not an absolute path. Use a path that begins with a slash. [CONFIG_INVALID_PATH]',
     ]);
@@ -455,7 +459,7 @@ describe('flags of reset', () => {
 });
 
 describe('flags of upgrade', () => {
-  it('may name patches relative to the working directory, as a file may not', () => {
+  it('accept a patches path relative to the working directory, unlike a file', () => {
     const file = structure(documentOf('upgrade', 'node: {patches: {directory: p}}'), 'UpgradeConfiguration');
     expect(errorCodes(mergeUpgradeFlags(file, 'node', {}))).toEqual(['CONFIG_INVALID_PATH']);
     expect(errorCodes(mergeUpgradeFlags(file, 'node', { patches: './p' }))).toEqual([]);
@@ -504,7 +508,7 @@ describe('flags of upgrade', () => {
     expect(upgrade?.[command]).toEqual(expected);
   });
 
-  it('are judged', () => {
+  it('are validated', () => {
     expect(linesOf(mergeUpgradeFlags(emptyConfig(), 'apply', { version: 'new' }))).toEqual([
       '<version>: "new" is not a valid Kubernetes version. Use a version such as v1.36.2, or a label such as stable-1.36. [CONFIG_INVALID_VERSION]',
     ]);

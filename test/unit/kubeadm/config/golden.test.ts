@@ -9,7 +9,7 @@ const GOLDEN = new URL('golden/', import.meta.url);
 const golden = (name: string) => readFileSync(new URL(name, GOLDEN), 'utf8');
 const HOST = { hostname: 'other', criSockets: [], defaultRoute: { ipv4: '10.0.0.1' } };
 
-/** Each folder: a configuration, and what kubeadm 1.36.2 stored of it in kube-system/kubeadm-config. */
+/** Each folder contains a configuration and the ClusterConfiguration that kubeadm 1.36.2 stored. */
 describe.each(readdirSync(GOLDEN).filter((name) => /^\d/.test(name)))('%s', (name) => {
   const loaded = load(golden(`${name}/input.yaml`));
 
@@ -17,25 +17,25 @@ describe.each(readdirSync(GOLDEN).filter((name) => /^\d/.test(name)))('%s', (nam
     expect(linesOf(loaded)).toEqual([]);
   });
 
-  it('is stored as kubeadm stores it', () => {
+  it('is stored like kubeadm stores it', () => {
     const { localAPIEndpoint } = applyInitDefaults(loaded.init ?? {}, HOST, []);
     const cluster = applyClusterDefaults(loaded.cluster ?? {}, localAPIEndpoint.bindPort);
     expect(renderConfig([encodeClusterConfiguration(cluster)]).reveal()).toBe(golden(`${name}/cluster-configuration.yaml`));
   });
 
-  it('is read again as the same', () => {
+  it('is unchanged after a round trip', () => {
     const stored = load(golden(`${name}/cluster-configuration.yaml`));
     expect(linesOf(stored)).toEqual([]);
     expect(applyClusterDefaults(stored.cluster ?? {})).toEqual(stripEmpty(applyClusterDefaults(loaded.cluster ?? {})));
   });
 });
 
-/** What Go leaves out when it is false. */
+/** Removes fields that Go omits when they are false. */
 function stripEmpty<T>(value: T): T {
   return JSON.parse(JSON.stringify(value, (key, member: unknown) => (key === 'readOnly' && member === false ? undefined : member))) as T;
 }
 
-/** `kubeadm config print …` of 1.36.2, on a host named host-1. */
+/** Output of `kubeadm config print …` 1.36.2 on a host named host-1. */
 describe('config print', () => {
   const options = { hostname: 'host-1', kubernetesVersion: '1.36.0' };
 
@@ -51,7 +51,7 @@ describe('config print', () => {
     expect(printDefaults('init', withKubelet)).toBe(`${golden('print/init-defaults.yaml')}---\nkind: KubeletConfiguration\n`);
   });
 
-  it('refuses components it does not know, and those of other actions', () => {
+  it('rejects unknown components, and components of other actions', () => {
     expect(() => printDefaults('init', { ...options, componentConfigs: ['Foo'] })).toThrow(
       '--component-configs: unknown kind "Foo". Supported kinds: KubeProxyConfiguration, KubeletConfiguration. [USAGE]',
     );
@@ -60,7 +60,7 @@ describe('config print', () => {
     );
   });
 
-  it.each(['init', 'join', 'reset', 'upgrade'] as const)('prints %s-defaults that load again', (action) => {
+  it.each(['init', 'join', 'reset', 'upgrade'] as const)('prints %s-defaults that can be loaded again', (action) => {
     expect(linesOf(load(printDefaults(action, options)))).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ const TOKEN = 'abcdef.0123456789abcdef';
 const KEY = `${'1234567890'.repeat(6)}1234`;
 
 describe('hostile files', () => {
-  it('takes a file just below the limit in time', () => {
+  it('loads a file just below the size limit in time', () => {
     const items = Array.from({ length: 1_700 }, (_, i) => `- {name: a${i}, value: "${i}"}`).join('\n');
     const started = performance.now();
     const loaded = load(documentOf('init', `nodeRegistration:\n  kubeletExtraArgs:\n${items.replaceAll(/^/gm, '  ')}`));
@@ -19,18 +19,18 @@ describe('hostile files', () => {
     expect(performance.now() - started).toBeLessThan(8_000);
   }, 20_000);
 
-  it('refuses more than a megabyte', () => {
+  it('rejects more than one megabyte', () => {
     expect(errorCodes(load(documentOf('init', `# ${'x'.repeat(1024 * 1024)}`)))).toEqual(['CONFIG_TOO_LARGE']);
   });
 
-  it('takes thousands of wrong fields in time', () => {
+  it('reports thousands of unknown fields in time', () => {
     const body = Array.from({ length: 2_000 }, (_, i) => `nodeRegistratio${i}: 1`).join('\n');
     const started = performance.now();
     expect(errorCodes(load(documentOf('init', body)))).toHaveLength(2_000);
     expect(performance.now() - started).toBeLessThan(8_000);
   }, 20_000);
 
-  it('takes thousands of wrong items in time', () => {
+  it('reports thousands of invalid items in time', () => {
     const body = `skipPhases: [${'1,'.repeat(2_500)}]\nbootstrapTokens: [${'{ttl: 1},'.repeat(2_500)}]`;
     const started = performance.now();
     expect(errorCodes(load(documentOf('init', body)))).toHaveLength(5_000);
@@ -44,7 +44,7 @@ describe('hostile files', () => {
     expect(({} as { readonly polluted?: number }).polluted).toBeUndefined();
   });
 
-  it('keeps names of JavaScript that the user chose', () => {
+  it('keeps user-defined names that JavaScript objects have too', () => {
     const { cluster } = load(documentOf('cluster3', 'apiServer: {extraArgs: {constructor: a, toString: b}}'));
     expect(cluster?.apiServer?.extraArgs).toEqual([
       { name: 'constructor', value: 'a' },
@@ -52,12 +52,12 @@ describe('hostile files', () => {
     ]);
   });
 
-  it('shows no control characters', () => {
+  it('prints no control characters', () => {
     const [line] = linesOf(load(documentOf('init', 'nodeRegistration: {name: "a\\u001b[31m\\u202eb"}')));
     expect(line).toContain('"a\\u001b[31m\\u{202e}b" is not a valid node name');
   });
 
-  it('cuts long values and names', () => {
+  it('truncates long values and names', () => {
     const long = 'x'.repeat(500);
     expect(linesOf(load(documentOf('init', `nodeRegistration: {name: _${long}}`)))[0]).toContain(
       `"_${long.slice(0, 79)}…" is not a valid node name`,
@@ -67,17 +67,17 @@ describe('hostile files', () => {
     );
   });
 
-  it('shows no token that stands in the place of a name', () => {
+  it('masks a token used as a field name', () => {
     expect(linesOf(load(documentOf('init', `${TOKEN}: 1`)))).toEqual(['f.yaml:3:1 ["[secret]"]: unknown field [CONFIG_UNKNOWN_FIELD]']);
   });
 
-  it('tells names of fields in quotes when they are no words', () => {
+  it('quotes field names with special characters', () => {
     expect(linesOf(load(documentOf('init', '"a\\nb: 1": x')))[0]).toBe('f.yaml:3:1 ["a\\nb: 1"]: unknown field [CONFIG_UNKNOWN_FIELD]');
   });
 });
 
 describe('secrets', () => {
-  it('prints no token of a good file', () => {
+  it('prints no token of a valid file', () => {
     const loaded = load(
       documentOf(
         'join',
@@ -98,7 +98,7 @@ describe('secrets', () => {
     ['token as a number', 'init', 'bootstrapTokens: [{token: 1234567890}]'],
     ['token as a lifetime', 'init', `bootstrapTokens: [{ttl: ${TOKEN}}]`],
     ['token as a name', 'init', `nodeRegistration: {name: "${TOKEN} "}`],
-  ] as const)('prints no secret of a wrong one: %s', (_, document, body) => {
+  ] as const)('prints no secret of an invalid file: %s', (_, document, body) => {
     const text = linesOf(load(documentOf(document, body)))
       .join('\n')
       .toLowerCase();
@@ -106,7 +106,7 @@ describe('secrets', () => {
     expect(text).not.toMatch(/1234567890/);
   });
 
-  it('prints no token wherever it stands', () => {
+  it('prints no token, in whichever field it is', () => {
     const path = fc.array(
       fc.constantFrom('nodeRegistration', 'name', 'discovery', 'bootstrapToken', 'token', 'ttl', 'taints', 'timeouts', 'patches', 'x', '0'),
       {
@@ -199,7 +199,7 @@ describe('any document', () => {
     'UpgradeConfiguration',
   );
 
-  it('is judged, and never breaks the reader', () => {
+  it('is validated without an exception', () => {
     fc.assert(
       fc.property(kind, fc.constantFrom('v1beta4', 'v1beta3'), fc.dictionary(field, tree, { maxKeys: 6 }), (kindName, version, body) => {
         const text = stringify({ apiVersion: `kubeadm.k8s.io/${version}`, kind: kindName, ...body });

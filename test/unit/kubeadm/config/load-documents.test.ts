@@ -8,7 +8,7 @@ const KINDS =
   'InitConfiguration, ClusterConfiguration, JoinConfiguration, ResetConfiguration, UpgradeConfiguration, KubeletConfiguration and KubeProxyConfiguration';
 const ALLOWED = KINDS.replace(' and ', ' or ');
 
-describe('what the documents of a file are', () => {
+describe('the documents of a file', () => {
   it.each([
     ['one document', documentOf('init'), ['init']],
     [
@@ -28,13 +28,13 @@ describe('what the documents of a file are', () => {
     expect(['init', 'cluster', 'join', 'reset', 'upgrade', 'kubelet', 'kubeProxy'].filter((part) => part in loaded)).toEqual(expected);
   });
 
-  it('hands KubeletConfiguration on with its places', () => {
+  it('returns KubeletConfiguration with its positions', () => {
     const { kubelet } = load(`${documentOf('init')}---\n${KUBELET}`);
     expect(kubelet?.index).toBe(1);
     expect(kubelet?.positionAt(kubelet.root?.offset ?? 0)).toEqual({ file: 'f.yaml', line: 4, column: 1 });
   });
 
-  it('tells which version each document was written in', () => {
+  it('returns the version of each document', () => {
     expect([...load(`${documentOf('init')}---\n${documentOf('cluster3')}`).versions]).toEqual([
       ['InitConfiguration', 'v1beta4'],
       ['ClusterConfiguration', 'v1beta3'],
@@ -54,7 +54,7 @@ describe('what the documents of a file are', () => {
     ],
     ['a list', '- a\n', ['f.yaml:1:1: a configuration document must be an object. Start it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
     [
-      'an empty mapping',
+      'an empty object',
       '{}\n',
       [
         'f.yaml:1:1 apiVersion: the document has no apiVersion. Start it with apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
@@ -77,12 +77,12 @@ describe('what the documents of a file are', () => {
       ['f.yaml:1:13 apiVersion: expected a string [CONFIG_WRONG_TYPE]'],
     ],
     [
-      'a kind that does not exist',
+      'an unknown kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: Foo\n',
       [`f.yaml:2:7: unknown kind "Foo" of "kubeadm.k8s.io/v1beta4". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
     ],
     [
-      'a kind misspelt',
+      'a misspelled kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfigration\n',
       ['f.yaml:2:7: unknown kind "JoinConfigration" of "kubeadm.k8s.io/v1beta4". Did you mean JoinConfiguration? [CONFIG_UNKNOWN_KIND]'],
     ],
@@ -92,7 +92,7 @@ describe('what the documents of a file are', () => {
       ['f.yaml:2:7: unknown kind "initconfiguration" of "kubeadm.k8s.io/v1beta4". Did you mean InitConfiguration? [CONFIG_UNKNOWN_KIND]'],
     ],
     [
-      'a group that is not known',
+      'an unknown group',
       'apiVersion: foo/bar\nkind: zzz\n',
       [`f.yaml:2:7: unknown kind "zzz" of "foo/bar". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
     ],
@@ -102,33 +102,33 @@ describe('what the documents of a file are', () => {
       ['f.yaml:1:13: unknown version "v1". Use kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
-      'a version that does not exist yet',
+      'an unknown version',
       'apiVersion: kubeadm.k8s.io/v1\nkind: InitConfiguration\n',
       ['f.yaml:1:13: unknown version "kubeadm.k8s.io/v1". Use kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
-      'a version of the kubelet that is not read',
+      'an unsupported version of the kubelet configuration',
       'apiVersion: kubelet.config.k8s.io/v1alpha1\nkind: KubeletConfiguration\n',
       ['f.yaml:1:13: unknown version "kubelet.config.k8s.io/v1alpha1". Use kubelet.config.k8s.io/v1beta1. [CONFIG_UNKNOWN_VERSION]'],
     ],
     [
-      'a kind that v1beta3 did not have',
+      'a kind that does not exist in v1beta3',
       'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ResetConfiguration\n',
       [
         'f.yaml:1:13: kubeadm.k8s.io/v1beta3 has no kind ResetConfiguration, which v1beta4 introduced. Use apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
       ],
     ],
     [
-      'one kind twice, in two versions even',
+      'a kind declared twice, even in two versions',
       `${documentOf('init')}---\n${documentOf('init3')}`,
       ['f.yaml:5:7: duplicate InitConfiguration, first on line 2. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
     ],
     [
-      'broken YAML',
+      'invalid YAML',
       'apiVersion: [\n',
       ['f.yaml:2:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] [CONFIG_SYNTAX]'],
     ],
-  ])('refuses %s', (_, text, expected) => {
+  ])('rejects %s', (_, text, expected) => {
     expect(linesOf(load(text))).toEqual(expected);
   });
 
@@ -138,20 +138,20 @@ describe('what the documents of a file are', () => {
     ['v1alpha3', 'v1.14'],
     ['v1beta1', 'v1.15'],
     ['v1beta2', 'v1.22'],
-  ])('names the kubeadm that converts %s', (version, kubeadm) => {
+  ])('names the kubeadm version that converts %s', (version, kubeadm) => {
     expect(linesOf(load(`apiVersion: kubeadm.k8s.io/${version}\nkind: InitConfiguration\n`))).toEqual([
       `f.yaml:1:13: kubeadm.k8s.io/${version} is no longer supported. Convert the file with kubeadm ${kubeadm}: kubeadm config migrate --old-config FILE --new-config FILE. [CONFIG_OLD_VERSION]`,
     ]);
   });
 
-  it('warns of v1beta3 unless told not to', () => {
+  it('warns about v1beta3 unless deprecated versions are allowed', () => {
     const warning =
       'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated; Kubernetes 1.37 no longer supports it. Convert the file with kubeletadm config migrate. [CONFIG_DEPRECATED_VERSION]';
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'] }))).toEqual([warning]);
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'], allowDeprecated: true }))).toEqual([]);
   });
 
-  it('passes over documents of other commands, and does not look into them', () => {
+  it('ignores documents of other commands without validating them', () => {
     const text = `${documentOf('cluster', 'foo: bar')}---\n${documentOf('reset')}`;
     const loaded = load(text, ['ResetConfiguration']);
     expect(loaded.cluster).toBeUndefined();
@@ -160,14 +160,14 @@ describe('what the documents of a file are', () => {
     ]);
   });
 
-  it('refuses a file that has only documents of other commands', () => {
+  it('rejects a file that contains only documents of other commands', () => {
     expect(linesOf(load(KUBELET, ['JoinConfiguration']))).toEqual([
       'f.yaml:1:1: the file contains no configuration for this command. Add a document of kind JoinConfiguration. [CONFIG_EMPTY]',
       'warning: f.yaml:2:7: KubeletConfiguration is ignored: this command reads JoinConfiguration [CONFIG_IGNORED_DOCUMENT]',
     ]);
   });
 
-  it('finds the problems of all documents, in their order', () => {
+  it('reports the problems of all documents, in order', () => {
     const text = `${documentOf('cluster', 'clusterNam: a')}---\n${documentOf('init', 'dryRun: 1')}`;
     expect(linesOf(load(text))).toEqual([
       'f.yaml:3:1 clusterNam: unknown field. Did you mean clusterName? [CONFIG_UNKNOWN_FIELD]',

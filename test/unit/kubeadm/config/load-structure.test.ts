@@ -10,7 +10,7 @@ function expectLines([, document, body, expected]: Case): void {
 describe('unknown fields', () => {
   it.each<Case>([
     [
-      'misspelt',
+      'misspelled',
       'init',
       'nodeRegistration:\n  criSockt: x',
       ['f.yaml:4:3 nodeRegistration.criSockt: unknown field. Did you mean criSocket? [CONFIG_UNKNOWN_FIELD]'],
@@ -27,12 +27,17 @@ describe('unknown fields', () => {
       'ControlPlaneEndpoint: test1',
       ['f.yaml:3:1 ControlPlaneEndpoint: unknown field. Did you mean controlPlaneEndpoint? [CONFIG_UNKNOWN_FIELD]'],
     ],
-    ['nothing near', 'cluster', 'unknownField: test', ['f.yaml:3:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
-    ['nothing near in init', 'init', 'unknownField: test', ['f.yaml:3:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
-    ['nothing near in join', 'join', `${DISCOVERY}unknownField: test`, ['f.yaml:4:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
-    ['nothing near in reset', 'reset', 'foo: bar', ['f.yaml:3:1 foo: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    ['no similar field', 'cluster', 'unknownField: test', ['f.yaml:3:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    ['no similar field in init', 'init', 'unknownField: test', ['f.yaml:3:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
     [
-      'deeper in the same kind',
+      'no similar field in join',
+      'join',
+      `${DISCOVERY}unknownField: test`,
+      ['f.yaml:4:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    ['no similar field in reset', 'reset', 'foo: bar', ['f.yaml:3:1 foo: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    [
+      'nested in the same kind',
       'cluster',
       'podSubnet: 10.0.0.0/16',
       ['f.yaml:3:1 podSubnet: unknown field. Did you mean networking.podSubnet? [CONFIG_UNKNOWN_FIELD]'],
@@ -44,7 +49,7 @@ describe('unknown fields', () => {
       ['f.yaml:3:1 podSubnet: unknown field. The field belongs to ClusterConfiguration: networking.podSubnet [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
-      'in another kind, misplaced deep down',
+      'in another kind, nested',
       'join',
       `${DISCOVERY}nodeRegistration:\n  serviceSubnet: x`,
       [
@@ -100,7 +105,7 @@ describe('unknown fields', () => {
       ['f.yaml:3:1 metadata: unknown field. Configuration documents have no such field: remove it [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
-      'of every object in JavaScript',
+      'property of every JavaScript object',
       'reset',
       'constructor: 1\ntoString: 2\nhasOwnProperty: 3',
       [
@@ -111,26 +116,26 @@ describe('unknown fields', () => {
     ],
     ['__proto__', 'reset', '__proto__: {force: true}', ['f.yaml:3:1 __proto__: unknown field [CONFIG_UNKNOWN_FIELD]']],
     [
-      '__proto__ among names the user chooses',
+      '__proto__ among user-defined names',
       'cluster',
       'featureGates: {__proto__: true}',
       ['f.yaml:3:16 featureGates.__proto__: unknown field [CONFIG_UNKNOWN_FIELD]'],
     ],
-    ['a name that is no word', 'reset', '"a.b c": 1', ['f.yaml:3:1 ["a.b c"]: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    ['a name with special characters', 'reset', '"a.b c": 1', ['f.yaml:3:1 ["a.b c"]: unknown field [CONFIG_UNKNOWN_FIELD]']],
   ])('%s', (...args) => {
     const [name, document, body, expected] = args;
     expectLines([name, document, body, expected.map(withStop)]);
   });
 });
 
-/** Sentences get their stop when they are printed. */
+/** Adds the full stop that formatProblem prints after a sentence. */
 function withStop(line: string): string {
   return line.replace(/([^?.]) \[(\w+)\]$/, (whole, end: string, code: string) =>
     /unknown field\. /.test(line) ? `${end}. [${code}]` : whole,
   );
 }
 
-describe('fields given twice', () => {
+describe('duplicate fields', () => {
   it.each<Case>([
     [
       'in cluster',
@@ -166,14 +171,14 @@ describe('fields given twice', () => {
       ],
     ],
     [
-      'a name the user chooses',
+      'a user-defined name',
       'cluster3',
       'apiServer: {extraArgs: {a: b, a: c}}',
       ['f.yaml:3:31 apiServer.extraArgs.a: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
     ],
   ])('%s', (...args) => expectLines(args));
 
-  it('is no complaint of merged mappings', () => {
+  it('allows fields that override a merged YAML mapping', () => {
     const body = 'apiServer: &base\n  extraArgs: [{name: v, value: "4"}]\nscheduler:\n  <<: *base\n  extraArgs: []';
     expectLines(['', 'cluster', body, []]);
   });
@@ -195,7 +200,7 @@ describe('types', () => {
     ],
     ['list for a string', 'cluster', 'clusterName: [a]', ['f.yaml:3:1 clusterName: expected a string, found a list [CONFIG_WRONG_TYPE]']],
     [
-      'mapping for a string',
+      'object for a string',
       'cluster',
       'clusterName: {a: b}',
       ['f.yaml:3:1 clusterName: expected a string, found an object [CONFIG_WRONG_TYPE]'],
@@ -238,13 +243,13 @@ describe('types', () => {
       ['f.yaml:3:13 skipPhases: expected a list, found the string "preflight". Put a dash before each item. [CONFIG_WRONG_TYPE]'],
     ],
     [
-      'string for a mapping',
+      'string for an object',
       'init',
       'nodeRegistration: cp-1',
       ['f.yaml:3:19 nodeRegistration: expected an object, found the string "cp-1" [CONFIG_WRONG_TYPE]'],
     ],
     [
-      'list for a mapping',
+      'list for an object',
       'init',
       'nodeRegistration: [a]',
       ['f.yaml:3:1 nodeRegistration: expected an object, found a list [CONFIG_WRONG_TYPE]'],
@@ -256,13 +261,13 @@ describe('types', () => {
       ['f.yaml:3:17 skipPhases[1]: expected a string, found the number 1. Quote the value. [CONFIG_WRONG_TYPE]'],
     ],
     [
-      'string in a list of mappings',
+      'string in a list of objects',
       'init',
       'nodeRegistration: {taints: [a]}',
       ['f.yaml:3:29 nodeRegistration.taints[0]: expected an object, found the string "a" [CONFIG_WRONG_TYPE]'],
     ],
     [
-      'arguments of v1beta3 in v1beta4',
+      'v1beta3 arguments in v1beta4',
       'init',
       'nodeRegistration:\n  kubeletExtraArgs:\n    node-ip: 10.0.0.1',
       [
@@ -270,7 +275,7 @@ describe('types', () => {
       ],
     ],
     [
-      'arguments of v1beta4 in v1beta3',
+      'v1beta4 arguments in v1beta3',
       'init3',
       'nodeRegistration:\n  kubeletExtraArgs:\n  - {name: a, value: b}',
       [
@@ -300,7 +305,7 @@ describe('types', () => {
       ],
     ],
     [
-      'no duration',
+      'invalid duration',
       'init',
       'timeouts: {discovery: 1d}',
       [
@@ -316,7 +321,7 @@ describe('types', () => {
       ],
     ],
     [
-      'no time',
+      'invalid time',
       'init',
       'bootstrapTokens: [{expires: 2030-01-02}]',
       [
@@ -324,7 +329,7 @@ describe('types', () => {
       ],
     ],
     [
-      'no quantity',
+      'invalid quantity',
       'cluster',
       'apiServer: {extraEnvs: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: x}}}]}',
       [
@@ -332,13 +337,13 @@ describe('types', () => {
       ],
     ],
     [
-      'a wrong choice',
+      'invalid enum value',
       'init',
       'nodeRegistration: {imagePullPolicy: Sometimes}',
       ['f.yaml:3:37 nodeRegistration.imagePullPolicy: "Sometimes" is not one of Always, IfNotPresent and Never [CONFIG_INVALID_VALUE]'],
     ],
     [
-      'a choice in another case',
+      'enum value in another case',
       'init',
       'nodeRegistration: {imagePullPolicy: always}',
       [
@@ -346,7 +351,7 @@ describe('types', () => {
       ],
     ],
     [
-      'a choice misspelt',
+      'misspelled enum value',
       'cluster',
       'encryptionAlgorithm: RSA2048',
       [
@@ -354,13 +359,13 @@ describe('types', () => {
       ],
     ],
     [
-      'a number as choice',
+      'number as an enum value',
       'init',
       'nodeRegistration: {imagePullPolicy: 1}',
       ['f.yaml:3:37 nodeRegistration.imagePullPolicy: expected a string, found the number 1 [CONFIG_WRONG_TYPE]'],
     ],
     [
-      'an unmount flag that is none',
+      'an unknown unmount flag',
       'reset',
       'unmountFlags: [MNT_FORCE, foo]',
       ['f.yaml:3:27 unmountFlags[1]: "foo" is not one of MNT_FORCE, MNT_DETACH, MNT_EXPIRE and UMOUNT_NOFOLLOW [CONFIG_INVALID_VALUE]'],
@@ -398,13 +403,13 @@ describe('types', () => {
       ['f.yaml:5:2 skipPhases[1]: the list item is empty. Remove it, or add a value after the dash. [CONFIG_NULL_ITEM]'],
     ],
     [
-      'an empty item among mappings',
+      'an empty item among objects',
       'init',
       'bootstrapTokens: [null]',
       ['f.yaml:3:19 bootstrapTokens[0]: the list item is empty. Remove it, or add a value after the dash. [CONFIG_NULL_ITEM]'],
     ],
     [
-      'a token that is none',
+      'an invalid token',
       'init',
       'bootstrapTokens: [{token: abc}]',
       [
@@ -412,40 +417,40 @@ describe('types', () => {
       ],
     ],
     [
-      'a certificate key that is none',
+      'an invalid certificate key',
       'init',
       'certificateKey: e6a2',
       [
         'f.yaml:3:17 certificateKey: this is not a certificate key. It is an AES key of 32 bytes: 64 hexadecimal digits. kubeadm certs certificate-key prints one. [CONFIG_INVALID_CERTIFICATE_KEY]',
       ],
     ],
-  ])('refuses: %s', (...args) => expectLines(args));
+  ])('rejects: %s', (...args) => expectLines(args));
 
   it.each<readonly [string, DocumentName, string]>([
-    ['whole numbers with a point', 'init', 'localAPIEndpoint: {bindPort: 6443.0}'],
+    ['integers with a decimal point', 'init', 'localAPIEndpoint: {bindPort: 6443.0}'],
     ['hexadecimal', 'init', 'localAPIEndpoint: {bindPort: 0x192b}'],
     ['an exponent', 'init', 'localAPIEndpoint: {bindPort: 1e3}'],
     ['words for booleans', 'reset', 'force: yes\ndryRun: off'],
     ['dates for strings', 'cluster', 'clusterName: 2030-01-02'],
     [
-      'null everywhere',
+      'null for every field',
       'init',
       'bootstrapTokens: null\nnodeRegistration: ~\nskipPhases:\ndryRun: null\ntimeouts: {discovery: null}\npatches: null',
     ],
     ['null as taints', 'init', 'nodeRegistration: {taints: null}'],
-    ['empty text where it means nothing', 'init', 'nodeRegistration: {name: "", criSocket: "", imagePullPolicy: ""}\ncertificateKey: ""'],
+    ['empty optional strings', 'init', 'nodeRegistration: {name: "", criSocket: "", imagePullPolicy: ""}\ncertificateKey: ""'],
     ['zero as a port', 'init', 'localAPIEndpoint: {bindPort: 0}'],
     ['null among feature gates', 'cluster', 'featureGates: {RootlessControlPlane: null}'],
     ['null and empty values of arguments', 'cluster3', 'scheduler: {extraArgs: {a: null, b: ""}}'],
-    ['an argument without value', 'cluster', 'scheduler: {extraArgs: [{name: profiling}]}'],
+    ['an argument without a value', 'cluster', 'scheduler: {extraArgs: [{name: profiling}]}'],
     ['times with zone and fraction', 'init', 'bootstrapTokens: [{expires: "2030-02-28T03:04:05.5+02:00"}]'],
     [
-      'quantities as number and text',
+      'quantities as number and string',
       'cluster',
       'apiServer: {extraEnvs: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1}}}, {name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}]}',
     ],
     [
-      'every member of an upgrade',
+      'every field of an upgrade',
       'upgrade',
       'apply: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: true, allowRCUpgrades: true, certificateRenewal: false, dryRun: true, etcdUpgrade: false, forceUpgrade: true, ignorePreflightErrors: [Swap], patches: {directory: /p}, printConfig: true, skipPhases: [a], imagePullPolicy: Always, imagePullSerial: true}\ndiff: {kubernetesVersion: v1.36.2, contextLines: 3}\nnode: {certificateRenewal: true, dryRun: true, etcdUpgrade: true, ignorePreflightErrors: [], skipPhases: [], patches: {directory: /p}, imagePullPolicy: Never, imagePullSerial: false}\nplan: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: false, allowRCUpgrades: false, dryRun: false, etcdUpgrade: true, ignorePreflightErrors: [Mem], printConfig: false}\ntimeouts: {upgradeManifests: 5m}',
     ],
@@ -454,8 +459,8 @@ describe('types', () => {
   });
 });
 
-describe('what is left of a document with errors', () => {
-  it('is still judged, but nothing is missed from it', () => {
+describe('a document with errors', () => {
+  it('is validated without reporting missing required fields', () => {
     const lines = linesOf(load(documentOf('join', 'discvery: {}\ncaCertPath: relativepath')));
     expect(lines).toEqual([
       'f.yaml:3:1 discvery: unknown field. Did you mean discovery? [CONFIG_UNKNOWN_FIELD]',
@@ -463,7 +468,7 @@ describe('what is left of a document with errors', () => {
     ]);
   });
 
-  it('keeps what is right beside what is wrong', () => {
+  it('keeps its valid fields', () => {
     const { init } = load(
       documentOf('init', 'nodeRegistration: {name: cp-1, taints: [{key: a}], imagePullSerial: "x"}\nskipPhases: [a, null]'),
     );

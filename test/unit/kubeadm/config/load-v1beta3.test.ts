@@ -10,7 +10,7 @@ function modelsOf(text: string): ModelSet {
   return { ...(init && { init }), ...(cluster && { cluster }), ...(join && { join }) };
 }
 
-describe('v1beta3 becomes the model', () => {
+describe('conversion of v1beta3', () => {
   it('sorts arguments by name', () => {
     const text = documentOf('init3', 'nodeRegistration: {name: node, kubeletExtraArgs: {zoo: "1", bar: baz, Bar: x}}');
     expect(modelsOf(text)).toEqual({
@@ -27,7 +27,7 @@ describe('v1beta3 becomes the model', () => {
     });
   });
 
-  it('does so for each component and etcd, and keeps the rest', () => {
+  it('sorts the arguments of each component and etcd, and keeps other fields', () => {
     const body = [
       'apiServer: {extraArgs: {a: b}, certSANs: [x], extraVolumes: [{name: vol, hostPath: /a, mountPath: /b}]}',
       'controllerManager: {extraArgs: {c: d}}',
@@ -66,34 +66,34 @@ describe('v1beta3 becomes the model', () => {
 
   it.each([
     [
-      'to init, which is there',
+      'to an existing InitConfiguration',
       `${documentOf('init3', 'skipPhases: [a]')}---\n${documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 2m32s}')}`,
       '2m32s',
     ],
-    ['to init, which is not there', documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 2m32s}'), '2m32s'],
+    ['to a new InitConfiguration', documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 2m32s}'), '2m32s'],
     [
-      'over another in init',
+      'over another value in InitConfiguration',
       `${documentOf('init', 'timeouts: {controlPlaneComponentHealthCheck: 1m}')}---\n${documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 2m}')}`,
       '2m0s',
     ],
     [
-      'but not when it is the default',
+      'but not the default value',
       `${documentOf('init', 'timeouts: {controlPlaneComponentHealthCheck: 1m}')}---\n${documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 4m}')}`,
       '1m0s',
     ],
-    ['but not when it is zero', documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 0s}'), undefined],
+    ['but not a zero value', documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 0s}'), undefined],
   ])('moves timeoutForControlPlane %s', (_, text, expected) => {
     const loaded = load(text);
     expect(loaded.init?.timeouts?.controlPlaneComponentHealthCheck).toBe(expected);
     expect(loaded.cluster?.apiServer ?? {}).not.toHaveProperty('timeoutForControlPlane');
   });
 
-  it('leaves timeoutForControlPlane away for commands that do not read InitConfiguration', () => {
+  it('drops timeoutForControlPlane for commands that do not read InitConfiguration', () => {
     expect(load(documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 2m}'), ['ClusterConfiguration']).init).toBeUndefined();
   });
 });
 
-describe('problems in v1beta3 stand where they were written', () => {
+describe('problems in v1beta3 refer to their original position', () => {
   it.each([
     [
       'argument',
@@ -117,7 +117,7 @@ describe('problems in v1beta3 stand where they were written', () => {
   });
 });
 
-describe('v1beta2, which kubeadm 1.15 to 1.21 keeps in their clusters', () => {
+describe('v1beta2, stored in clusters by kubeadm 1.15 to 1.21', () => {
   const IN_CLUSTER = [
     'apiServer:',
     '  extraArgs: {authorization-mode: "Node,RBAC"}',
@@ -136,7 +136,7 @@ describe('v1beta2, which kubeadm 1.15 to 1.21 keeps in their clusters', () => {
     'scheduler: {}',
   ].join('\n');
 
-  it('is read from a cluster, with a word on what is not known any more', () => {
+  it('is loaded from a cluster, with a warning about unknown values', () => {
     const { cluster, problems } = loadConfig(IN_CLUSTER, 'ConfigMap', {
       kinds: ['ClusterConfiguration'],
       allowDeprecated: true,
@@ -150,7 +150,7 @@ describe('v1beta2, which kubeadm 1.15 to 1.21 keeps in their clusters', () => {
     expect(problems.map(({ path, severity }) => [path, severity])).toEqual([['featureGates.IPv6DualStack', 'warning']]);
   });
 
-  it('is no longer read from a file', () => {
+  it('is rejected in a file', () => {
     expect(errorCodes(load(IN_CLUSTER))).toEqual(['CONFIG_OLD_VERSION']);
   });
 });

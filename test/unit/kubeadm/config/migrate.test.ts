@@ -10,7 +10,7 @@ import { migrateConfig } from '../../../../src/kubeadm/config/migrate.ts';
 import { DISCOVERY, documentOf, linesOf, load } from './support.ts';
 
 const JOIN = documentOf('join3', DISCOVERY);
-const KUBELET = '# how many\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 5 # five\n';
+const KUBELET = '# capacity\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 5 # five\n';
 const PROXY = 'kind: KubeProxyConfiguration\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nmode:   ipvs\n';
 
 function migrate(text: string): string {
@@ -46,30 +46,30 @@ describe('config migrate', () => {
     ['an unknown field', documentOf('init3', 'foo: bar'), 'CONFIG_UNKNOWN_FIELD'],
     ['a version too old', 'apiVersion: kubeadm.k8s.io/v1beta2\nkind: InitConfiguration\n', 'CONFIG_OLD_VERSION'],
     ['a wrong value', documentOf('cluster3', 'certificatesDir: x'), 'CONFIG_INVALID_PATH'],
-  ])('refuses %s', (_, text, code) => {
+  ])('rejects %s', (_, text, code) => {
     const { output, problems } = migrateConfig(text, 'f.yaml');
     expect(output).toBeNull();
     expect(problems.map((problem) => problem.code)).toEqual([code]);
   });
 
-  it('keeps the components to the letter, comments and all', () => {
+  it('keeps component configurations unchanged, including comments', () => {
     const text = `${documentOf('init3')}---\n${KUBELET}---\n${PROXY}`;
     expect(migrate(text)).toBe(`apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n---\n${KUBELET}---\n${PROXY}`);
   });
 
-  it('keeps documents that are new already', () => {
+  it('keeps documents that are already v1beta4', () => {
     const text = `# mine\n${documentOf('reset', 'force: yes # really')}`;
     expect(migrate(text)).toBe(text);
     expect(migrate(`---\n${text}...\n`)).toBe(text);
   });
 
-  it('adds no default and makes no token', () => {
+  it('adds no default and generates no token', () => {
     expect(migrate(documentOf('init3', 'nodeRegistration: {taints: []}'))).toBe(
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nnodeRegistration:\n  taints: []\n',
     );
   });
 
-  it('moves the timeout of the control plane to all who wait', () => {
+  it('moves the timeout of the control plane to InitConfiguration and JoinConfiguration', () => {
     const timeout = documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 2m}');
     const moved = 'timeouts:\n  controlPlaneComponentHealthCheck: 2m0s\n';
     expect(migrate(timeout)).toBe(
@@ -80,14 +80,14 @@ describe('config migrate', () => {
     ).toHaveLength(3);
   });
 
-  it('writes tokens into the file and shows none', () => {
+  it('writes tokens into the file and prints none', () => {
     const { output } = migrateConfig(`${JOIN}---\n${documentOf('init', 'bootstrapTokens: [{token: fedcba.fedcba9876543210}]')}`, 'f.yaml');
     expect(output?.reveal()).toContain('token: abcdef.0123456789abcdef');
     expect(output?.reveal()).toContain('token: fedcba.fedcba9876543210');
     expect(String(output)).not.toMatch(/0123456789abcdef|9876543210/);
   });
 
-  it('is done after one run', () => {
+  it('is idempotent', () => {
     const once = migrate(
       `${documentOf('init3', 'nodeRegistration: {kubeletExtraArgs: {b: "1", a: x}}')}---\n${documentOf('cluster3', 'apiServer: {timeoutForControlPlane: 2m}')}---\n${KUBELET}`,
     );
@@ -95,7 +95,7 @@ describe('config migrate', () => {
   });
 });
 
-describe('what changed between v1beta3 and v1beta4', () => {
+describe('the changes between v1beta3 and v1beta4', () => {
   const OLD = `apiVersion: kubeadm.k8s.io/v1beta3
 kind: InitConfiguration
 bootstrapTokens:
@@ -137,7 +137,7 @@ discovery:
   tlsBootstrap: 5m0s
   upgradeManifests: 5m0s
 `;
-  /** What kubeadm 1.36 makes of it, defaults included. */
+  /** Result of kubeadm 1.36, including defaults. */
   const EXPECTED = `apiVersion: kubeadm.k8s.io/v1beta4
 bootstrapTokens:
 - groups:
@@ -207,7 +207,7 @@ nodeRegistration:
   taints: null
 ${TIMEOUTS('2m10s')}`;
 
-  it('is migrated so that it means the same', () => {
+  it('keep the meaning of the file after migration', () => {
     const { init = {}, cluster = {}, join = {} } = load(migrate(OLD));
     const host = { hostname: 'x', criSockets: [], defaultRoute: {} };
     const documents = [

@@ -24,11 +24,11 @@ describe('field paths', () => {
     ['a["x[\\"]"].b', 'a["x[\\"]"]'],
     ['a', ''],
     ['', ''],
-  ])('above %s is %s', (path, expected) => {
+  ])('parent of %s is %s', (path, expected) => {
     expect(parentPath(path)).toBe(expected);
   });
 
-  it('shows no secret', () => {
+  it('masks secrets', () => {
     expect(showFieldPath('a["abcdef.0123456789abcdef"]')).toBe('a["[secret]"]');
   });
 });
@@ -67,7 +67,7 @@ describe('hosts and ports', () => {
     expect(splitHostPort(text)).toEqual(expected);
   });
 
-  it('puts IPv6 in brackets', () => {
+  it('adds brackets to IPv6 addresses', () => {
     expect([joinHostPort('fd00::1', 1), joinHostPort('a', '2')]).toEqual(['[fd00::1]:1', 'a:2']);
   });
 });
@@ -76,9 +76,9 @@ describe('documentTexts', () => {
   it.each([
     ['one', 'a: 1\n', ['a: 1\n']],
     ['comments', '# top\n---\n# c1\na: 1\n# after\n---\n# c2\nb: 2\n', ['# top\n# c1\na: 1\n# after\n', '# c2\nb: 2\n']],
-    ['dashes in text', '---\na: |\n  x\n  --- y\n...\n', ['a: |\n  x\n  --- y\n']],
-    ['text behind the marker', '--- # note\na: 1\n--- {b: 2}\n', ['# note\na: 1\n', '{b: 2}\n']],
-    ['empty ones', '---\n---\na: 1\n', ['', 'a: 1\n']],
+    ['dashes in a block scalar', '---\na: |\n  x\n  --- y\n...\n', ['a: |\n  x\n  --- y\n']],
+    ['text after the marker', '--- # note\na: 1\n--- {b: 2}\n', ['# note\na: 1\n', '{b: 2}\n']],
+    ['empty documents', '---\n---\na: 1\n', ['', 'a: 1\n']],
     ['a directive', '%YAML 1.1\n---\na: 1\n', ['a: 1\n']],
     ['nothing', '', []],
   ])('%s', (_, text, expected) => {
@@ -86,44 +86,44 @@ describe('documentTexts', () => {
   });
 });
 
-describe('taints with the flag register-with-taints', () => {
+describe('taints together with the flag register-with-taints', () => {
   const join = (body: string) => {
     const text = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\nnodeRegistration: ${body}\n`;
     return loadConfig(text, 'f.yaml', { kinds: ['JoinConfiguration'] }).problems.filter(({ code }) => code === 'CONFIG_TAINTS_REPLACED');
   };
   const flag = 'kubeletExtraArgs: [{name: register-with-taints, value: "b=c:NoSchedule"}]';
 
-  it('are reported as replaced by it, as a warning', () => {
+  it('are reported as replaced by the flag, as a warning', () => {
     expect(join(`{taints: [{key: a, effect: NoSchedule}], ${flag}}`)).toMatchObject([
       { severity: 'warning', message: 'the kubelet registers only with the taints of register-with-taints=b=c:NoSchedule' },
     ]);
   });
 
-  it('are not reported where there are none, or no flag', () => {
+  it('are not reported without taints or without the flag', () => {
     expect([...join(`{taints: [], ${flag}}`), ...join('{taints: [{key: a, effect: NoSchedule}]}')]).toEqual([]);
   });
 });
 
-describe('faults of one item of a list', () => {
+describe('errors of one list item', () => {
   const join = (body: string) => {
     const text = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n${body}\n`;
     const { problems } = loadConfig(text, 'f.yaml', { kinds: ['JoinConfiguration'] });
     return problems.flatMap(({ path, code }) => (/^nodeRegistration/.test(path ?? '') ? [`${path} ${code}`] : []));
   };
 
-  it('are all reported, each once', () => {
+  it('are all reported once', () => {
     expect(join('nodeRegistration: {taints: [{key: "a b", effect: Never}]}')).toEqual([
       'nodeRegistration.taints[0].key CONFIG_INVALID_TAINT',
       'nodeRegistration.taints[0].effect CONFIG_INVALID_VALUE',
     ]);
   });
 
-  it('do not make a double of another item', () => {
+  it('do not mark another item as a duplicate', () => {
     const taints = '[{key: a, effect: Never}, {key: a, effect: NoSchedule}, {key: a, effect: NoExecute}]';
     expect(join(`nodeRegistration: {taints: ${taints}}`)).toEqual(['nodeRegistration.taints[0].effect CONFIG_INVALID_VALUE']);
   });
 
-  it('are reported once where a required text has the wrong type', () => {
+  it('are reported once when a required string has the wrong type', () => {
     expect(join('nodeRegistration: {taints: [{key: 3, effect: NoSchedule}]}')).toEqual([
       'nodeRegistration.taints[0].key CONFIG_WRONG_TYPE',
     ]);
@@ -131,7 +131,7 @@ describe('faults of one item of a list', () => {
 });
 
 describe('a host and port with a scheme', () => {
-  it.each(['https://x', 'HTTPS://x:6443', 'tcp://10.0.0.1:6443'])('%s: the message is about the scheme', (text) => {
+  it.each(['https://x', 'HTTPS://x:6443', 'tcp://10.0.0.1:6443'])('%s: the message names the scheme', (text) => {
     for (const rule of [apiServerEndpoint, controlPlaneEndpoint])
       expect(rule(text)).toMatchObject({
         code: 'CONFIG_INVALID_ENDPOINT',
@@ -141,7 +141,7 @@ describe('a host and port with a scheme', () => {
 });
 
 describe('migrateConfig', () => {
-  it.each([['maxPodz: 3'], ['maxPods: many']])('is not done with a KubeletConfiguration that has %s', async (field) => {
+  it.each([['maxPodz: 3'], ['maxPods: many']])('rejects a KubeletConfiguration with %s', async (field) => {
     const { code, stdout, stderr } = await runCommand(['config', 'migrate', '--old-config', '-'], {
       stdin: `apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${field}\n`,
     });

@@ -16,12 +16,12 @@ const HEADERS = {
 
 export type DocumentName = keyof typeof HEADERS;
 
-/** A document of a kind: two lines of header, then the body from line 3 on. */
+/** A document of a kind: two header lines, then the body from line 3 on. */
 export function documentOf(name: DocumentName, body = ''): string {
   return HEADERS[name] + body.replace(/\n?$/, body === '' ? '' : '\n');
 }
 
-/** Loads text as `f.yaml`, with all kinds unless said otherwise. */
+/** Loads text as `f.yaml`, with all kinds by default. */
 export function load(text: string, kinds: readonly ConfigKind[] = CONFIG_KINDS): LoadedConfig {
   return loadConfig(text, 'f.yaml', { kinds, allowDeprecated: true });
 }
@@ -31,11 +31,11 @@ export function linesOf({ problems }: Pick<LoadedConfig, 'problems'>): readonly 
   return problems.map((problem) => `${problem.severity === 'warning' ? 'warning: ' : ''}${formatProblem(problem)}`);
 }
 
-/** The errors alone, as codes. */
+/** The codes of the errors, without warnings. */
 export function errorCodes({ problems }: Pick<LoadedConfig, 'problems'>): readonly string[] {
   return problems.filter(({ severity }) => severity !== 'warning').map(({ code }) => code);
 }
 
-/** Discovery that is in order, for documents about something else. */
+/** A valid discovery section for documents that test other fields. */
 export const DISCOVERY =
   'discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", unsafeSkipCAVerification: true}}\n';

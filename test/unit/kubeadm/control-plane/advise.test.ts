@@ -8,7 +8,7 @@ apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 kubernetesVersion: v1.36.2
 `;
-const adviceOn = (cluster: string) =>
+const adviceFor = (cluster: string) =>
   adviseControlPlane(controlPlaneNode(CLUSTER + cluster)).map(({ code, message }) => `${code}: ${message}`);
 
 describe('advice about a control plane', () => {
@@ -24,7 +24,7 @@ describe('advice about a control plane', () => {
     ['networking: {serviceSubnet: 192.0.2.0/24}', /^NODE_IN_SUBNET: .*192\.0\.2\.1 is in the subnet of services \(192\.0\.2\.0\/24\)/],
     ['networking: {podSubnet: 192.0.0.0/16}', /^NODE_IN_SUBNET: .* subnet of pods/],
   ])('%s', (cluster, advice) => {
-    const found = adviceOn(cluster);
+    const found = adviceFor(cluster);
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(advice);
   });
@@ -34,11 +34,11 @@ describe('advice about a control plane', () => {
     'apiServer: {extraArgs: [{name: authorization-mode, value: AlwaysAllow}]}',
     'scheduler: {extraVolumes: [{name: kubeconfig, hostPath: /x, mountPath: /etc/kubernetes/scheduler.conf}]}',
     'etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /data}]}}',
-  ])('says nothing of %s', (cluster) => {
-    expect(adviceOn(cluster)).toEqual([]);
+  ])('has no advice for %s', (cluster) => {
+    expect(adviceFor(cluster)).toEqual([]);
   });
 
-  it.each(initRecordings())('says nothing of $name', ({ input }) => {
+  it.each(initRecordings())('has no advice for $name', ({ input }) => {
     expect(adviseControlPlane(controlPlaneNode(input))).toEqual([]);
   });
 });

@@ -10,11 +10,11 @@ const urls = (flags: Readonly<Record<string, readonly string[]>>, address = '10.
   componentEndpoints(podWith(flags), address).map(({ url }) => url);
 
 describe('componentEndpoints', () => {
-  it('are those of kubeadm where nothing else is said', () => {
+  it('defaults to the endpoints of kubeadm', () => {
     expect(urls({})).toEqual(['https://10.0.0.1:6443/livez', 'https://127.0.0.1:10257/healthz', 'https://127.0.0.1:10259/livez']);
   });
 
-  it('follow the flags in the manifests, the last of each', () => {
+  it('follows the flags in the manifests; the last of each wins', () => {
     expect(
       urls({
         'kube-apiserver': ['--advertise-address=fd00::1', '--secure-port=6443', '--secure-port=7443'],
@@ -26,7 +26,7 @@ describe('componentEndpoints', () => {
 });
 
 describe('readEtcdManifest', () => {
-  it('says who the member is, where its data is and whether it began the cluster', () => {
+  it('returns the URLs and data directory of the member, and whether it started the cluster', () => {
     const command = ['etcd', '--advertise-client-urls=https://10.0.0.2:2379', '--initial-advertise-peer-urls=https://10.0.0.2:2380'];
     const volumes = [
       { name: 'etcd-certs', hostPath: { path: '/x' } },
@@ -39,7 +39,7 @@ describe('readEtcdManifest', () => {
     expect(readEtcdManifest(pod('--initial-cluster-state=existing'))).toEqual({ ...member, isFirst: false });
   });
 
-  it('takes kubeadm’s directory where the file says nothing', () => {
+  it('defaults to the data directory of kubeadm', () => {
     expect(readEtcdManifest('no: [yaml')).toEqual({ peerURL: null, clientURL: null, dataDir: '/var/lib/etcd', isFirst: true });
   });
 });

@@ -10,7 +10,7 @@ import { initRecordings } from '../../../support/kubeadm-recordings.ts';
 const recorded = initRecordings().flatMap(({ name, input, expected: { files } }) => (files ? [{ name, input, files }] : []));
 
 describe('the static pods of a control plane', () => {
-  it.each(recorded)('are those of kubeadm 1.36.2, byte for byte: $name', ({ input, files }) => {
+  it.each(recorded)('match kubeadm 1.36.2 byte for byte: $name', ({ input, files }) => {
     const node = controlPlaneNode(input);
     const written = staticPodNames(node).map((name) => manifestFile(node, name));
     const manifests = Object.entries(files).filter(([path]) => path.startsWith('/etc/kubernetes/manifests/'));
@@ -55,7 +55,7 @@ function podOf(name: StaticPodName, cluster = '', changes: Partial<ControlPlaneN
 const commandOf = (...args: Parameters<typeof podOf>): readonly string[] => podOf(...args).spec.containers[0].command;
 
 describe('arguments', () => {
-  it('of the user come last, in their order and with repeats, and replace ours of the name', () => {
+  it('of the user come last, in order and with repeats, and replace generated arguments of the same name', () => {
     const command = commandOf(
       'kube-scheduler',
       `scheduler:
@@ -70,22 +70,22 @@ describe('arguments', () => {
     expect(command).not.toContain('--leader-elect=true');
   });
 
-  it('of the controller manager name no certificate to sign with where the key of the CA is elsewhere', () => {
+  it('of the controller manager omit the signing certificate when the CA key is external', () => {
     const command = commandOf('kube-controller-manager', '', { externalCA: true });
     expect(command).toEqual(expect.arrayContaining(['--cluster-signing-cert-file=', '--cluster-signing-key-file=']));
   });
 
-  it('of the API server leave the modes out where a file names the authorizers', () => {
+  it('of the API server omit the modes when a file configures the authorizers', () => {
     const command = commandOf('kube-apiserver', 'apiServer: {extraArgs: [{name: authorization-config, value: /etc/authz.yaml}]}');
     expect(command.filter((argument) => argument.startsWith('--authorization'))).toEqual(['--authorization-config=/etc/authz.yaml']);
   });
 
-  it('of the API server follow the addresses that local etcd is told to advertise', () => {
+  it('of the API server follow the client URLs that local etcd advertises', () => {
     const args = 'etcd: {local: {extraArgs: [{name: advertise-client-urls, value: "https://10.0.0.1:2379"}]}}';
     expect(commandOf('kube-apiserver', args)).toContain('--etcd-servers=https://10.0.0.1:2379');
   });
 
-  it('of an etcd member that joins name all members and that the cluster exists', () => {
+  it('of a joining etcd member list all members and the existing cluster state', () => {
     const etcdMembers = [
       { name: 'cp-0', peerURL: 'https://192.0.2.9:2380' },
       { name: 'cp-1', peerURL: 'https://192.0.2.10:2380' },
@@ -95,7 +95,7 @@ describe('arguments', () => {
     expect(command).toContain('--initial-cluster-state=existing');
   });
 
-  it('have the host itself in the family of the address it advertises', () => {
+  it('use the loopback address of the same IP family as the advertise address', () => {
     const localAPIEndpoint = { advertiseAddress: 'fd00::10', bindPort: 6443 };
     expect(commandOf('etcd', '', { localAPIEndpoint })).toContain('--listen-client-urls=https://[::1]:2379,https://[fd00::10]:2379');
     expect(commandOf('kube-apiserver', '', { localAPIEndpoint })).toContain('--etcd-servers=https://[::1]:2379');
@@ -107,7 +107,7 @@ describe('probes', () => {
     ['4m0s', 24],
     ['41s', 5],
     ['1h0m0.1s', 361],
-  ])('give a component %s to come up: %i times ten seconds', (controlPlaneComponentHealthCheck, threshold) => {
+  ])('allow a component %s to start: %i times ten seconds', (controlPlaneComponentHealthCheck, threshold) => {
     const { timeouts } = controlPlaneNode(CLUSTER);
     const pod = podOf('kube-apiserver', '', { timeouts: { ...timeouts, controlPlaneComponentHealthCheck } });
     expect(pod.spec.containers[0].startupProbe.failureThreshold).toBe(threshold);
@@ -117,7 +117,7 @@ describe('probes', () => {
     ['10.1.2.3', '10.1.2.3'],
     ['0.0.0.0', undefined],
     ['::', undefined],
-  ])('ask where a component listens: %s', (address, host) => {
+  ])('query the bind address of a component: %s', (address, host) => {
     const cluster = `controllerManager: {extraArgs: [{name: bind-address, value: "${address}"}]}`;
     expect(podOf('kube-controller-manager', cluster).spec.containers[0].startupProbe.httpGet.host).toBe(host);
   });
@@ -130,7 +130,7 @@ describe('probes', () => {
     ['http://:4001', '127.0.0.1', 4001, 'HTTP'],
     ['http://10.0.0.5:99999', '10.0.0.5', 2381, 'HTTP'],
     ['://', '127.0.0.1', 2381, 'HTTP'],
-  ])('ask etcd where it serves its metrics: %s', (urls, host, port, scheme) => {
+  ])('query the metrics URL of etcd: %s', (urls, host, port, scheme) => {
     const cluster = `etcd: {local: {extraArgs: [{name: listen-metrics-urls, value: "${urls}"}]}}`;
     const [container] = podOf('etcd', cluster).spec.containers;
     expect(container.startupProbe.httpGet).toMatchObject({ host, scheme });
@@ -139,7 +139,7 @@ describe('probes', () => {
 });
 
 describe('volumes', () => {
-  it('of the user replace ours of the name; an empty type stays, as nothing is checked then', () => {
+  it('of the user replace generated volumes of the same name; an empty type stays and disables the check', () => {
     const cluster = `apiServer: {extraVolumes: [{name: ca-certs, hostPath: /srv/ca, mountPath: /ca}]}`;
     const { volumes, containers } = podOf('kube-apiserver', cluster).spec;
     expect(volumes).toContainEqual({ name: 'ca-certs', hostPath: { path: '/srv/ca', type: '' } });
@@ -150,7 +150,7 @@ describe('volumes', () => {
     ['/a/ca.crt', '/a/b/client.crt', '/a/b/client.key', ['/a']],
     ['/a/b/ca.crt', '/a/client.crt', '/c/client.key', ['/a', '/c']],
     ['/etc/ssl/certs/ca.crt', '/etc/kubernetes/pki/x/c.crt', '/usr/share/ca-certificates/c.key', []],
-  ])('hold the credentials for an external etcd: %s %s %s', (caFile, certFile, keyFile, directories) => {
+  ])('contain the directories of the credentials for an external etcd: %s %s %s', (caFile, certFile, keyFile, directories) => {
     const cluster = `etcd: {external: {endpoints: [https://10.0.0.1:2379], caFile: ${caFile}, certFile: ${certFile}, keyFile: ${keyFile}}}`;
     const mounts = podOf('kube-apiserver', cluster).spec.containers[0].volumeMounts;
     expect(mounts.filter(({ name }) => name.startsWith('etcd-certs-')).map(({ mountPath }) => mountPath)).toEqual(directories);
@@ -158,7 +158,7 @@ describe('volumes', () => {
 });
 
 describe('the environment', () => {
-  it('has the proxies of the host, and what the user sets over them', () => {
+  it('contains the proxies of the host, overridden by user settings', () => {
     const proxyEnvironment = [
       { name: 'http_proxy', value: 'http://10.0.0.1:3128' },
       { name: 'no_proxy', value: 'localhost' },
@@ -187,7 +187,7 @@ describe('patches', () => {
     patches: [{ patch: parse(text), type, target, source: 'file.yaml' }],
   });
 
-  it('leave what a Pod has, as Go prints it', () => {
+  it('keep only the fields of a Pod, in the format of Go', () => {
     const pod = podOf(
       'kube-scheduler',
       '',
@@ -206,11 +206,11 @@ describe('patches', () => {
     expect(pod.spec.containers.find((each) => 'command' in each)).toMatchObject({ resources: { requests: { cpu: '500m' } } });
   });
 
-  it('are for one target', () => {
+  it('apply to one target', () => {
     expect(podOf('etcd', '', patch('metadata: {labels: {a: b}}', 'merge'))).toEqual(podOf('etcd'));
   });
 
-  it('that leave a value of another type are refused, with the file and the field', () => {
+  it('that set a value of another type are rejected, with the file and the field', () => {
     expect(() => podOf('kube-scheduler', '', patch('[{op: replace, path: /spec/hostNetwork, value: "yes"}]', 'json'))).toThrow(
       /^kube-scheduler, with the patches of file\.yaml: spec\.hostNetwork must be true or false, not the string "yes"/,
     );

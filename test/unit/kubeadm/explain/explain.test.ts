@@ -12,7 +12,7 @@ function options(version = '1.36', change: Partial<ExplainOptions> = {}): Explai
   return { catalogue, minor: parseMinor(version) as number, ...change };
 }
 
-describe('explain, as printed', () => {
+describe('explain, printed', () => {
   it.each<[string, string, string, boolean?]>([
     ['max-pods', 'maxPods', '1.36'],
     ['eviction-hard-1.25', 'evictionHard[memory.available]', '1.25'],
@@ -35,7 +35,7 @@ describe('explain, as printed', () => {
 });
 
 describe('explain', () => {
-  it('gives for machines what the text says', () => {
+  it('returns the content of the text as structured data', () => {
     expect(explain('clusterDomain', options('1.30'))).toMatchObject({
       kind: 'Field',
       path: 'clusterDomain',
@@ -48,14 +48,14 @@ describe('explain', () => {
     });
   });
 
-  it('has every field of every minor, and every flag and gate', () => {
+  it('supports every field of every minor version, and every flag and gate', () => {
     for (const name of catalogue.fields.keys()) expect(explain(name, options())).toMatchObject({ kind: 'Field', path: name });
     for (const { flag, since } of catalogue.flags.values())
       expect(explain(`--${flag}`, options(`1.${since}`))).toMatchObject({ kind: 'Flag', name: flag, known: true });
     for (const name of catalogue.gates.keys()) expect(explain(name, options())).toMatchObject({ kind: 'FeatureGate', name });
   });
 
-  it('lists all fields at the top when nothing is asked for', () => {
+  it('lists all top-level fields without a name', () => {
     const list = explain('', options('1.21'));
     if (list.kind !== 'FieldList') throw new Error(list.kind);
     const top = [...catalogue.fields.keys()].filter((name) => !name.includes('.') && catalogue.field(name, 21) !== null);
@@ -72,11 +72,11 @@ describe('explain', () => {
     ['nodeswap', 'NodeSwap'],
     ['--max-pds', '--max-pods'],
     ['--max_pds=5', '--max-pods'],
-  ])('guesses that %s was meant to be %s', (name, guess) => {
+  ])('suggests for %s the name %s', (name, guess) => {
     expect(() => explain(name, options())).toThrow(`Did you mean ${guess}? [EXPLAIN_UNKNOWN_NAME]`);
   });
 
-  it('has no guess where nothing is near', () => {
+  it('has no suggestion without a similar name', () => {
     expect(() => explain('zzzzzzzzzzzz', options())).toThrow('To list the fields, run kubeletadm config explain');
   });
 });
@@ -96,7 +96,7 @@ describe('rules of fields', () => {
     expect(explain(name, options(version))).toMatchObject({ rules });
   });
 
-  it('name no value that was only tried', () => {
+  it('mention no probe value', () => {
     for (const version of ['1.29', '1.36']) {
       for (const name of catalogue.fields.keys()) {
         const { rules } = explain(name, options(version)) as { readonly rules: readonly string[] };
@@ -107,7 +107,7 @@ describe('rules of fields', () => {
 });
 
 describe('gates of fields', () => {
-  it('are gates and fields of the catalogue, and live at the same time', () => {
+  it('exist in the catalogue in a common minor version', () => {
     for (const gate of catalogue.gates.values()) {
       for (const field of fieldsOfGate(gate.name)) {
         const minors = catalogue.fields.get(field)?.minors ?? [99, 0];
@@ -121,7 +121,7 @@ describe('gates of fields', () => {
     expect(named.filter((name) => !catalogue.gates.has(name))).toEqual([]);
   });
 
-  it('pass to fields below', () => {
+  it('apply to nested fields', () => {
     expect(gatesOfField('logging.options.json.splitStream')).toEqual(['LoggingAlphaOptions']);
     expect(gatesOfField('reservedMemory[].limits')).toEqual(['MemoryManager']);
     expect(gatesOfField('maxPods')).toEqual([]);

@@ -20,11 +20,11 @@ describe("the agent's program", () => {
     [elf(9999), { kind: 'executable', machine: 'unknown' }],
     ['#!/bin/sh\n', { kind: 'other' }],
     ['PK', { kind: 'other' }],
-  ])('is told by its first bytes (%#)', (head, kind) => {
+  ])('is recognized by its first bytes (%#)', (head, kind) => {
     expect(programKind({ head })).toEqual(kind);
   });
 
-  it('is named after what is in it', () => {
+  it('has its hash in its file name', () => {
     const file = { sha256: 'ab'.repeat(32) };
     expect(programPath('/opt/k/', file, 'bundle')).toBe('/opt/k/kubeletadm-abababababab.mjs');
     expect(programPath('/opt/k', file, 'executable')).toBe('/opt/k/kubeletadm-abababababab');
@@ -39,7 +39,7 @@ describe("the agent's program", () => {
     ['v20.18.9', false],
     ['v18.20.0', false],
     ['nonsense', false],
-  ])('runs on Node.js %s: %s', (version, enough) => {
-    expect(isNodeEnough(version)).toBe(enough);
+  ])('runs on Node.js %s: %s', (version, isSupported) => {
+    expect(isNodeEnough(version)).toBe(isSupported);
   });
 });

@@ -12,12 +12,12 @@ const texts = (command: string, more = 'Restart=always\n', dropIns: UnitTexts['u
 const wordsWith = (found: UnitTexts, text: string): readonly string[] =>
   (execStartWords([...found.unitFiles, { path: NATIVE_DROP_IN, text }], []) ?? []).map(({ word }) => word);
 
-describe('how an old kubelet gets its directory', () => {
+describe('native flags of an old kubelet for its directory', () => {
   it.each([
     [21, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config']],
     [22, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config', '--feature-gates=DynamicKubeletConfig=true']],
     [23, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config', '--feature-gates=DynamicKubeletConfig=true']],
-  ])('1.%d: by flags', (minor, flags) => {
+  ])('1.%d: set by a drop-in', (minor, flags) => {
     const found = texts('/usr/bin/kubelet --config=/c --feature-gates=A=true');
     const given = nativeFlags(templates, found, { directory: D, minor });
     const text = given.kind === 'drop-in' ? given.text : '';
@@ -25,7 +25,7 @@ describe('how an old kubelet gets its directory', () => {
     expect(text).not.toContain('Restart=');
   });
 
-  it.each(['', 'Restart=on-failure\n'])('has it started again after exit code 0 (%j)', (restart) => {
+  it.each(['', 'Restart=on-failure\n'])('restarts the kubelet after exit code 0 (%j)', (restart) => {
     const found = texts('/usr/bin/kubelet --config=/c', restart);
     const given = nativeFlags(templates, found, { directory: D, minor: 21 });
     const text = given.kind === 'drop-in' ? given.text : '';

@@ -28,31 +28,31 @@ const FULL: NodeSettings = {
 };
 
 describe('NodeSettings', () => {
-  it('is written as YAML that says what it is', () => {
+  it('is encoded as YAML with apiVersion and kind', () => {
     expect(encodeNodeSettings(NO_SETTINGS)).toBe(
       'apiVersion: kubeletadm.dev/v1alpha1\ndeclared: []\nkind: NodeSettings\nnodeRegistration: {}\noverlays: []\npatches: []\nsettings: []\n',
     );
   });
 
-  it('comes back as it was', () => {
+  it('is unchanged after a round trip', () => {
     expect(decodeNodeSettings(encodeNodeSettings(FULL), 'm')).toEqual(FULL);
     expect(decodeNodeSettings(encodeNodeSettings(NO_SETTINGS), 'm')).toEqual(NO_SETTINGS);
   });
 
-  it('comes back whatever the texts are', () => {
-    // U+FFFD stands for what was no UTF-8: readers refuse it.
+  it('is unchanged after a round trip of any string', () => {
+    // U+FFFD replaces invalid UTF-8: the decoder rejects it.
     const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter((each) => !each.includes('\uFFFD'));
     fc.assert(
       fc.property(text, text, fc.jsonValue({ maxDepth: 3, noUnicodeString: false }), (name, value, patch) => {
-        // JSON has no -0, and YAML of Kubernetes prints none.
+        // JSON has no -0, and the YAML encoder of Kubernetes prints none.
         const json = JSON.parse(JSON.stringify(patch));
-        const memory: NodeSettings = {
+        const settings: NodeSettings = {
           ...NO_SETTINGS,
           nodeRegistration: { name, kubeletExtraArgs: [{ name, value }] },
           settings: [value],
           patches: [{ source: name, type: 'merge', patch: { value: typeof json === 'number' ? Math.trunc(json % 1e9) + 0 : value } }],
         };
-        expect(decodeNodeSettings(encodeNodeSettings(memory), 'm')).toEqual(memory);
+        expect(decodeNodeSettings(encodeNodeSettings(settings), 'm')).toEqual(settings);
       }),
       { numRuns: 200 },
     );
@@ -64,7 +64,7 @@ describe('NodeSettings', () => {
     { text: encodeNodeSettings(FULL).replace('effect: NoSchedule', 'effect: Never'), why: /m: nodeRegistration.taints.0.effect: / },
     { text: encodeNodeSettings(FULL).replace('kind: NodeSettings', 'kind: Other'), why: /m: kind: / },
     { text: `${encodeNodeSettings(FULL)}tokens: []\n`, why: /tokens/ },
-  ])('says what is wrong with $text', ({ text, why }) => {
+  ])('reports the error in $text', ({ text, why }) => {
     expect(() => decodeNodeSettings(text, 'm')).toThrow(why);
   });
 });

@@ -51,7 +51,7 @@ const DEPLOYMENT: ObjectRef = { apiVersion: 'apps/v1', kind: 'Deployment', names
 const DAEMON_SET: ObjectRef = { ...DEPLOYMENT, kind: 'DaemonSet', name: 'kube-proxy' };
 const configMap = (name: string): ObjectRef => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
 
-/** Somebody changes an object. */
+/** Changes an object like another client of the cluster. */
 async function edit(cluster: FakeCluster, ref: ObjectRef, change: (object: KubeObject) => object): Promise<void> {
   const found = (await cluster.get(ref)) as KubeObject;
   await cluster.update({ ...found, ...change(found) });
@@ -83,16 +83,16 @@ describe.each([
     expect(await plan(any, cluster, inputOf())).toEqual({ changes: [], warnings: [], noop: current });
   });
 
-  it('waits for an API server; assumes an empty cluster where it is told so', async () => {
+  it('waits for an API server, or assumes an empty cluster when configured', async () => {
     expect((await plan(any, null, inputOf())).deferred).toBe('waits for the API server, which is available after wait-control-plane');
     expect((await plan(any, null, { ...inputOf(), assumeEmptyCluster: true })).changes).toHaveLength(kinds.length);
   });
 
-  it('is left out where the configuration says so', async () => {
+  it('is skipped when the configuration disables it', async () => {
     expect((await plan(any, fakeCluster(), { ...inputOf(), objects: null })).noop).toMatch(/^skipped: (?:dns|proxy)\.disabled is set$/);
   });
 
-  it('takes another version to the objects there are', async () => {
+  it('updates existing objects to another version', async () => {
     const cluster = fakeCluster();
     await run(any, cluster, inputOf());
     const other = 'imageRepository: registry.example.org\n';
@@ -106,7 +106,7 @@ describe.each([
 describe('addon/coredns', () => {
   const COREFILE = '.:53 {\n    forward . 10.0.0.1\n}\n';
 
-  it('keeps a Corefile that somebody edited, and shows the difference', async () => {
+  it('keeps an edited Corefile, and shows the difference', async () => {
     const cluster = fakeCluster();
     await run(addonCoredns, cluster, coredns());
     await edit(cluster, configMap('coredns'), () => ({ data: { Corefile: COREFILE } }));
@@ -118,7 +118,7 @@ describe('addon/coredns', () => {
     expect((await plan(addonCoredns, cluster, coredns())).noop).toBe('CoreDNS is unchanged');
   });
 
-  it('makes a Corefile anew that it made for another domain', async () => {
+  it('generates the Corefile again for another domain', async () => {
     const cluster = fakeCluster();
     await run(addonCoredns, cluster, coredns());
     const { changes, warnings } = await plan(addonCoredns, cluster, coredns('networking: {dnsDomain: lab.local}\n'));
@@ -126,14 +126,14 @@ describe('addon/coredns', () => {
     expect(changes.map(({ kind }) => kind)).toEqual(['update-object']);
   });
 
-  it('keeps how many there are', async () => {
+  it('keeps the number of replicas', async () => {
     const cluster = fakeCluster();
     await run(addonCoredns, cluster, coredns());
     await edit(cluster, DEPLOYMENT, ({ spec }) => ({ spec: { ...(spec as object), replicas: 5 } }));
     expect((await plan(addonCoredns, cluster, coredns())).noop).toBe('CoreDNS is unchanged');
   });
 
-  it('keeps the address of the service, which cannot be changed, and says so', async () => {
+  it('keeps the immutable clusterIP of the Service, and warns', async () => {
     const cluster = fakeCluster();
     await run(addonCoredns, cluster, coredns());
     const moved = await plan(addonCoredns, cluster, coredns('networking: {serviceSubnet: 10.50.0.0/16}\n'));
@@ -143,7 +143,7 @@ describe('addon/coredns', () => {
 });
 
 describe('addon/kube-proxy', () => {
-  it('keeps a configuration that somebody edited', async () => {
+  it('keeps an edited configuration', async () => {
     const cluster = fakeCluster();
     await run(addonKubeProxy, cluster, kubeProxy());
     await edit(cluster, configMap('kube-proxy'), ({ data }) => ({ data: { ...(data as object), 'config.conf': 'mode: ipvs' } }));
@@ -152,11 +152,11 @@ describe('addon/kube-proxy', () => {
     expect(kept.warnings?.[0]?.message).toContain('kube-system/kube-proxy config.conf in the cluster');
   });
 
-  it('keeps what others set in its objects', async () => {
+  it('keeps fields that others set in its objects', async () => {
     const cluster = fakeCluster();
     await run(addonKubeProxy, cluster, kubeProxy());
-    await edit(cluster, DAEMON_SET, (object) => ({ metadata: { ...object.metadata, annotations: { theirs: 'x' } } }));
+    await edit(cluster, DAEMON_SET, (object) => ({ metadata: { ...object.metadata, annotations: { custom: 'x' } } }));
     await run(addonKubeProxy, cluster, kubeProxy('imageRepository: registry.example.org\n'));
-    expect((await cluster.get(DAEMON_SET))?.metadata.annotations).toEqual({ theirs: 'x' });
+    expect((await cluster.get(DAEMON_SET))?.metadata.annotations).toEqual({ custom: 'x' });
   });
 });

@@ -16,7 +16,7 @@ function clusterWith(...objects: readonly KubeObject[]): FakeCluster {
   return fakeCluster({ objects: [named('Node', 'n1'), named('Namespace', AGENT_NAMESPACE), named('Namespace', 'edge'), ...objects] });
 }
 
-describe('the removal of the rights of an agent', () => {
+describe('the removal of the RBAC objects of an agent', () => {
   const removal = async (cluster: FakeCluster, isOptional = false) =>
     (await agentRightsRemoval.inspect(contextOf(cluster), { nodeName: 'n1', namespace: 'edge', isOptional })).plan;
   const deleted = async (cluster: FakeCluster): Promise<readonly string[]> =>
@@ -24,7 +24,7 @@ describe('the removal of the rights of an agent', () => {
       change.kind === 'delete-object' ? `${change.ref.kind} ${change.ref.namespace ?? ''}/${change.ref.name}` : change.kind,
     );
 
-  it('deletes those of its Node, and of no other', async () => {
+  it('deletes only the objects of its Node', async () => {
     const cluster = clusterWith(
       ...agentRights({ nodeName: 'n1', nodeUid: 'u', namespace: 'edge' }),
       ...agentRights({ nodeName: 'n2', nodeUid: 'v', namespace: 'edge' }),
@@ -37,7 +37,7 @@ describe('the removal of the rights of an agent', () => {
     ]);
   });
 
-  it('deletes the account of an earlier version, wherever it is, and last what tells where that is', async () => {
+  it('deletes the ServiceAccount of an earlier version, and its ClusterRoleBinding last because it names the namespace', async () => {
     const name = 'kubeletadm-agent-n1';
     const subjects = [{ kind: 'ServiceAccount', name, namespace: 'edge' }];
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
@@ -55,11 +55,11 @@ describe('the removal of the rights of an agent', () => {
     ]);
   });
 
-  it('has nothing to do without any', async () => {
+  it('has no changes without RBAC objects', async () => {
     expect(await removal(clusterWith())).toEqual({ changes: [], noop: 'the agent has no RBAC objects' });
   });
 
-  it('is left to the garbage collector where a reset may not delete them', async () => {
+  it('is left to the garbage collector when reset lacks the permission', async () => {
     const admin = clusterWith(...agentRights({ nodeName: 'n1', nodeUid: 'u', namespace: 'edge' }));
     const operator = fakeCluster({ sharedWith: admin, user: { name: 'operator', groups: ['system:authenticated'] } });
     expect(await removal(operator, true)).toEqual({
@@ -71,8 +71,8 @@ describe('the removal of the rights of an agent', () => {
   });
 });
 
-describe('the rights of an agent', () => {
-  it('are planned with the namespace where that is missing, and with the Node as their owner', async () => {
+describe('the RBAC objects of an agent', () => {
+  it('are planned with a missing namespace, and with the Node as their owner', async () => {
     const cluster = clusterWith();
     const { plan } = await agentRightsPhase.inspect(contextOf(cluster), { nodeName: 'n1', namespace: 'configs' });
     expect(plan.changes.map((change) => (change.kind === 'create-object' ? `create ${change.object.kind}` : `${change.kind}`))).toEqual([

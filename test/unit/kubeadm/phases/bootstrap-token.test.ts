@@ -68,7 +68,7 @@ const decoded = (secret: KubeObject | null): Record<string, string> =>
   );
 
 describe('bootstrap-token', () => {
-  it('creates everything in an empty cluster, and plans nothing the second time, also hours later', async () => {
+  it('creates everything in an empty cluster, and plans nothing on a second run hours later', async () => {
     const cluster = fakeCluster();
     const { changes } = await plan(cluster, inputOf());
     expect(changes).toHaveLength(11);
@@ -81,7 +81,7 @@ describe('bootstrap-token', () => {
     });
   });
 
-  it('shows no token in its plan', async () => {
+  it('masks tokens in its plan', async () => {
     const shown = JSON.stringify(
       planDocument([{ name: 'x', phases: [{ phase: 'bootstrap-token', plan: await plan(fakeCluster(), inputOf()) }] }], []),
     );
@@ -93,9 +93,9 @@ describe('bootstrap-token', () => {
     ['another secret', 'differs in secret', { token: { token: new Secret('abcdef.fedcba9876543210') } }],
     ['other usages and groups', 'differs in usages, groups', { token: { usages: ['signing'], groups: [] } }],
     ['a description', 'differs in description', { token: { description: 'mine' } }],
-    ['a token for ever', 'differs in expiration', { token: { ttl: '0s' } }],
-    ['a declared end', 'differs in expiration', { token: { expires: '2031-01-01T00:00:00Z' } }],
-  ])('brings %s to what is declared', async (_, reason, change) => {
+    ['a token that never expires', 'differs in expiration', { token: { ttl: '0s' } }],
+    ['a configured expiration time', 'differs in expiration', { token: { expires: '2031-01-01T00:00:00Z' } }],
+  ])('updates a token with %s', async (_, reason, change) => {
     const cluster = await prepared();
     const input = inputOf(change);
     expect((await plan(cluster, input)).changes).toMatchObject([{ kind: 'update-object', reason }]);
@@ -104,7 +104,7 @@ describe('bootstrap-token', () => {
     expect((await plan(cluster, input)).changes).toEqual([]);
   });
 
-  it('keeps a cluster-info that sends nodes to another address of the same cluster, and says so', async () => {
+  it('keeps a cluster-info with another address of the same cluster, and warns', async () => {
     const cluster = await prepared();
     const { changes, warnings } = await plan(cluster, inputOf({ apiServer: { ...API, server: 'https://127.0.0.1:7443' } }));
     expect(changes).toEqual([]);
@@ -119,12 +119,12 @@ describe('bootstrap-token', () => {
 
   it.each([
     ['a declared address', { apiServer: { ...API, server: 'https://lb:6443' }, replaceAddress: true }, 'its server address differs'],
-    ['another authority', { apiServer: { ...API, caPem: 'another CA\n' } }, 'its CA differs'],
-  ])('puts %s into cluster-info, takes the old signatures off and leaves what others added', async (_, change, reason) => {
+    ['another CA', { apiServer: { ...API, caPem: 'another CA\n' } }, 'its CA differs'],
+  ])('writes %s into cluster-info, removes outdated signatures and keeps other entries', async (_, change, reason) => {
     const cluster = await prepared();
     await cluster.patch(CLUSTER_INFO, 'merge', {
       metadata: { labels: { a: 'b' } },
-      data: { 'jws-kubeconfig-abcdef': 'old', more: 'theirs' },
+      data: { 'jws-kubeconfig-abcdef': 'old', more: 'custom' },
     });
     expect((await plan(cluster, inputOf(change))).changes).toMatchObject([{ kind: 'update-object', reason }]);
     await run(cluster, inputOf(change));
@@ -141,22 +141,22 @@ describe('bootstrap-token', () => {
     ['https://[::1]:6443', 1],
     ['https://10.0.0.10:6443', 0],
     ['https://localhost.example.test:6443', 0],
-  ])('says that %s is of no use to other hosts: %i', async (server, count) => {
+  ])('number of warnings that other hosts cannot use %s: %i', async (server, count) => {
     const { warnings = [] } = await plan(fakeCluster(), inputOf({ apiServer: { ...API, server } }));
     expect(warnings.map(({ code }) => code)).toEqual(Array(count).fill('CLUSTER_INFO_LOOPBACK'));
   });
 
-  it('replaces a cluster-info that holds no kubeconfig', async () => {
+  it('replaces a cluster-info without a kubeconfig', async () => {
     const cluster = await prepared();
     await cluster.patch(CLUSTER_INFO, 'merge', { data: { kubeconfig: ': not [yaml' } });
     expect((await plan(cluster, inputOf())).changes).toMatchObject([{ kind: 'update-object' }]);
   });
 
-  it('overwrites nothing that somebody changed meanwhile', async () => {
+  it('does not overwrite a concurrent change', async () => {
     const cluster = await prepared();
     const input = inputOf({ token: { description: 'mine' } });
     const observed = await bootstrapToken.inspect(contextOf(cluster), input);
-    await cluster.patch(SECRET, 'merge', { metadata: { labels: { theirs: 'x' } } });
+    await cluster.patch(SECRET, 'merge', { metadata: { labels: { custom: 'x' } } });
     const [change] = observed.plan.changes;
     if (change?.kind !== 'update-object') throw new Error('no update was planned');
     const { applyClusterChange } = await import('../../../../src/host/apply.ts');

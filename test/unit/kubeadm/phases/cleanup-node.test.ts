@@ -26,16 +26,16 @@ async function plan(files: Readonly<Record<string, string>>, commands: FakeHostO
 }
 
 describe('cleanup-node', () => {
-  it('first calls off what would put back later what it takes off', async () => {
+  it('first cancels a pending revert', async () => {
     expect(await plan({ '/var/lib/kubeletadm/commit/record': RECORD })).toEqual(['confirm-commit 0a', 'stop-unit kubelet']);
   });
 
-  it('takes off what tells of a change that went back', async () => {
+  it('removes the record of a reverted change', async () => {
     const files = { '/var/lib/kubeletadm/reverted/record': `${RECORD}why x\nat 1893456060\n` };
     expect(await plan(files)).toEqual(['empty-directory /var/lib/kubeletadm', 'stop-unit kubelet']);
   });
 
-  it('removes the pods before their volumes are unmounted and deleted, also where the directory of the kubelet is a link', async () => {
+  it('removes the pods before it unmounts and deletes their volumes, even when the kubelet directory is a link', async () => {
     const files = {
       '/proc/self/mounts': 'tmpfs /data/kubelet/pods/1/volumes/x tmpfs rw 0 0\n',
       '/var/lib/kubelet/config.yaml': 'x\n',
@@ -50,7 +50,7 @@ describe('cleanup-node', () => {
     ]);
   });
 
-  it('stops the kubelet where there is nothing else', async () => {
+  it('only stops the kubelet when no other state exists', async () => {
     expect(await plan({})).toEqual(['stop-unit kubelet']);
   });
 });

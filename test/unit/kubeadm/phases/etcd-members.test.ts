@@ -42,7 +42,7 @@ const contextWith = (etcd: FakeEtcd | null, files = {}): PhaseContext => ({
 const planOf = async (phase: typeof etcdJoin, context: PhaseContext, own = input) => (await phase.inspect(context, own)).plan;
 
 describe('etcd-join', () => {
-  it('announces the member first, then writes what starts it', async () => {
+  it('adds the member first, then writes its manifest', async () => {
     const { changes } = await planOf(etcdJoin, contextWith(fakeEtcd([FIRST])));
     expect(changes).toMatchObject([
       {
@@ -55,19 +55,19 @@ describe('etcd-join', () => {
     ]);
   });
 
-  it('names all members there are when its turn has come, and itself last', async () => {
+  it('lists all current members, with itself last', async () => {
     const etcd = fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true }), member('cp-3', '10.0.0.3')]);
     const { changes } = await planOf(etcdJoin, contextWith(etcd));
     const all = 'cp-1=https://10.0.0.1:2380,cp-3=https://10.0.0.3:2380,cp-2=https://10.0.0.2:2380';
     expect(changes.at(-1)).toMatchObject({ path: MANIFEST, content: manifestOf(all) });
   });
 
-  it('goes on where the member was announced and the run was broken off', async () => {
+  it('resumes after an interrupted run that added the member', async () => {
     const etcd = fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]);
     expect((await planOf(etcdJoin, contextWith(etcd))).changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file']);
   });
 
-  it('has the kubelet take over a manifest that was made for other members', async () => {
+  it('restarts the kubelet for a manifest that was generated for other members', async () => {
     const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
     const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content } };
     const etcd = fakeEtcd([FIRST, member('cp-3', '10.0.0.3'), member('', '10.0.0.2', { isLearner: true })]);
@@ -75,7 +75,7 @@ describe('etcd-join', () => {
     expect(changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file', 'restart-unit']);
   });
 
-  it('has nothing to do a second time', async () => {
+  it('plans no changes on the second run', async () => {
     const directory = { type: 'directory', mode: 0o700, owner: 'root:root' };
     const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
     const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content }, '/var/lib/etcd': directory };
@@ -87,14 +87,18 @@ describe('etcd-join', () => {
     ]);
   });
 
-  it('is left out with external etcd', async () => {
+  it('is skipped with external etcd', async () => {
     const own = { ...input, skipped: 'etcd is external' };
-    // What is there in place of etcd's members is not asked.
-    const silent = { ...fakeEtcd([]), members: () => Promise.reject(new Error('asked')), health: () => Promise.reject(new Error('asked')) };
+    // The members of an external etcd must not be queried.
+    const unqueried = {
+      ...fakeEtcd([]),
+      members: () => Promise.reject(new Error('unexpected query')),
+      health: () => Promise.reject(new Error('unexpected query')),
+    };
     for (const phase of [checkEtcd, etcdJoin, etcdPromote]) {
-      const inspected = await phase.inspect(contextWith(silent), own);
+      const inspected = await phase.inspect(contextWith(unqueried), own);
       expect(inspected.plan).toEqual({ changes: [], noop: 'etcd is external' });
-      await phase.ready(contextWith(silent), own);
+      await phase.ready(contextWith(unqueried), own);
       await inspected.verify([]);
     }
   });
@@ -106,7 +110,7 @@ describe('etcd-join/promote', () => {
     expect(changes).toMatchObject([{ kind: 'promote-etcd-member', member: 'cp-2', id: '10.0.0.2' }]);
   });
 
-  it('waits for it to start, and says when it does not', async () => {
+  it('waits for the learner to start, and reports a timeout', async () => {
     const context = contextWith(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));
     await expect(etcdPromote.ready(context, input)).rejects.toMatchObject({
       code: 'ETCD_MEMBER_NOT_STARTED',
@@ -115,8 +119,8 @@ describe('etcd-join/promote', () => {
   });
 });
 
-describe('the members of etcd', () => {
-  it('get a learner, which votes once it has started, and lose it with its host', async () => {
+describe('etcd members', () => {
+  it('gain a learner, which is promoted after its start, and lose it with its host', async () => {
     const etcd = fakeEtcd([FIRST]);
     const context = contextWith(etcd);
     const reporter = context.reporter as RecordingReporter;
@@ -151,15 +155,19 @@ describe('the members of etcd', () => {
 describe('check-etcd', () => {
   const check = async (etcd: FakeEtcd) => (await checkEtcd.inspect(contextWith(etcd), input)).verify([]);
 
-  it('passes a cluster that is well, with the member that joins on its way', async () => {
+  it('accepts a healthy cluster with a joining member', async () => {
     await check(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));
   });
 
   it.each([
     ['has no leader', () => Object.assign(fakeEtcd([FIRST]), { isHealthy: false }), 'not healthy'],
-    ['waits for another member', () => fakeEtcd([FIRST, member('', '10.0.0.3')]), 'member https://10.0.0.3:2380 has not started yet'],
+    [
+      'has another member that has not started',
+      () => fakeEtcd([FIRST, member('', '10.0.0.3')]),
+      'member https://10.0.0.3:2380 has not started yet',
+    ],
     ['has another learner', () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]), 'member cp-3 has not started yet'],
-  ])('refuses one that %s', async (_, etcd, why) => {
+  ])('rejects a cluster that %s', async (_, etcd, why) => {
     await expect(check(etcd())).rejects.toMatchObject({ code: 'ETCD_UNHEALTHY', message: expect.stringContaining(why) });
   });
 });

@@ -13,12 +13,12 @@ import { recordingReporter } from '../../../support/recording-reporter.ts';
 const CONF = '/etc/kubernetes/kubelet.conf';
 const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const INPUT = { certDir: '/var/lib/kubelet/pki', rotates: true, health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 10_000 } };
-const authority = await createAuthority();
-const { certPem, keyPem } = await authority.issueClient({ commonName: 'system:node:cp-1', organizations: ['system:nodes'] });
+const ca = await createAuthority();
+const { certPem, keyPem } = await ca.issueClient({ commonName: 'system:node:cp-1', organizations: ['system:nodes'] });
 const embedded = clientCertificateKubeconfig({
   clusterName: 'kubernetes',
   server: 'https://10.0.0.1:6443',
-  caPem: authority.certPem,
+  caPem: ca.certPem,
   user: 'system:node:cp-1',
   certificatePem: certPem,
   keyPem: new Secret(keyPem),
@@ -35,7 +35,7 @@ function world(files: Readonly<Record<string, string>>) {
 }
 
 describe('kubelet-finalize', () => {
-  it('has kubelet.conf name the certificate that is renewed, shows no key, and has nothing to do again', async () => {
+  it('refers to the rotated certificate in kubelet.conf, masks the key, and plans no changes again', async () => {
     const { host, context } = world({ [CONF]: embedded, [PEM]: 'pem\n' });
     const planned = await planPhases([kubeletFinalize], context, INPUT);
     expect(planned[0]?.plan.changes.map(({ kind }) => kind)).toEqual(['write-file', 'restart-unit']);
@@ -48,7 +48,7 @@ describe('kubelet-finalize', () => {
     expect((await planPhases([kubeletFinalize], context, INPUT))[0]?.plan).toMatchObject({ changes: [], noop: expect.any(String) });
   });
 
-  it('leaves it where the kubelet renews nothing', async () => {
+  it('keeps kubelet.conf when the kubelet rotates no certificate', async () => {
     const { context } = world({ [CONF]: embedded });
     expect((await planPhases([kubeletFinalize], context, { ...INPUT, rotates: false }))[0]?.plan).toMatchObject({
       changes: [],
@@ -56,13 +56,13 @@ describe('kubelet-finalize', () => {
     });
   });
 
-  it('waits for a kubelet that renews it and has not begun to', async () => {
+  it('waits for the first rotated certificate', async () => {
     const { context } = world({ [CONF]: embedded });
     const [planned] = await planPhases([kubeletFinalize], context, INPUT);
     expect(planned?.plan).toEqual({ changes: [], deferred: `waits until the kubelet has written ${PEM}` });
   });
 
-  it('waits for the phases before it', async () => {
+  it('waits for earlier phases', async () => {
     expect((await planPhases([kubeletFinalize], world({}).context, INPUT))[0]?.plan.deferred).toContain(CONF);
   });
 });

@@ -26,7 +26,7 @@ const INPUT: KubeletStartInput = {
   health: { url: URL, timeoutMs: 60_000 },
   mayChown: true,
 };
-/** What is on the host when everything is as INPUT wants it. */
+/** The files of a host in the state of INPUT. */
 const DONE: Readonly<Record<string, string | FileFact>> = {
   '/etc/kubernetes/manifests': { type: 'directory', mode: 0o755, owner: 'root:root' },
   [DROP_IN]: '[Service]\n',
@@ -61,14 +61,14 @@ async function run(context: PhaseContext, input: KubeletStartInput = INPUT): Pro
   await applyPhases([kubeletStart], context, input, await planPhases([kubeletStart], context, input));
 }
 
-/** A change as a line: what is planned and why. */
+/** A change as one line: operation, object and reason. */
 function line(change: Change): string {
-  const what = 'path' in change ? change.path : 'unit' in change ? change.unit : '';
-  return `${change.kind} ${what}: ${change.reason}`.replace(' :', ':');
+  const object = 'path' in change ? change.path : 'unit' in change ? change.unit : '';
+  return `${change.kind} ${object}: ${change.reason}`.replace(' :', ':');
 }
 
 describe('kubelet-start plans', () => {
-  it('nothing where all is well', async () => {
+  it('no changes on a healthy host', async () => {
     const { host } = world(DONE);
     expect(await plan(host)).toEqual({ changes: [], noop: 'the files are unchanged and the kubelet is healthy' });
     expect(host.roundTrips).toBe(1);
@@ -102,21 +102,21 @@ describe('kubelet-start plans', () => {
       [`write-file ${DROP_IN}: its content differs`, 'daemon-reload: its unit files changed', `restart-unit kubelet: ${DROP_IN} changed`],
     ],
     [
-      'a reload and a restart when somebody changed the unit files before',
+      'a reload and a restart when the unit files changed earlier',
       DONE,
       fakeUnit({ activeState: 'active', unitFileState: 'enabled', needsReload: true }),
       ['daemon-reload: its unit files changed since systemd read them', 'restart-unit kubelet: its unit files changed since it started'],
     ],
     ['a start when it is stopped', DONE, fakeUnit({ unitFileState: 'enabled' }), ['restart-unit kubelet: the kubelet is inactive']],
     [
-      'a start when it dies again and again',
+      'a start when it is in a crash loop',
       DONE,
       fakeUnit({ unitFileState: 'enabled', activeState: 'activating', subState: 'auto-restart' }),
       ['restart-unit kubelet: the kubelet is activating'],
     ],
     ['enabling it when it is disabled', DONE, fakeUnit({ activeState: 'active' }), ['enable-unit kubelet: not enabled at boot']],
     [
-      'only the directory that is missing',
+      'only the missing directory',
       Object.fromEntries(Object.entries(DONE).slice(1)),
       fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
       ['make-directory /etc/kubernetes/manifests: does not exist'],
@@ -128,10 +128,10 @@ describe('kubelet-start plans', () => {
 
   it.each([
     ['its configuration', CONFIG, true],
-    ['its drop-in, though systemd has read it', DROP_IN, true],
-    ['what users put their flags into', '/etc/default/kubelet', true],
-    ['a file it does not read', '/etc/hostname', false],
-  ])('a restart when it runs since before %s was written: %s', async (_, path, restarts) => {
+    ['its drop-in, even if systemd has read it', DROP_IN, true],
+    ['the file with flags of the user', '/etc/default/kubelet', true],
+    ['a file that the kubelet does not read', '/etc/hostname', false],
+  ])('a restart when the kubelet started before a change of %s: %s', async (_, path, restarts) => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled', startedAt: 1_000 });
     for (const [modifiedAt, expected] of [
       [1_001, restarts],
@@ -144,20 +144,20 @@ describe('kubelet-start plans', () => {
     }
   });
 
-  it('a restart when it runs and does not answer', async () => {
+  it('a restart when the kubelet runs and healthz fails', async () => {
     const { host } = world(DONE);
     host.http = () => ({ status: 500, body: '' });
     expect((await plan(host)).changes.map(line)).toEqual(['restart-unit kubelet: healthz is not ok']);
   });
 
-  it('nothing when it runs and healthz is switched off', async () => {
+  it('no changes when the kubelet runs and healthz is disabled', async () => {
     const off = { ...INPUT, files: [file(CONFIG, 'healthzPort: 0\n')], health: { url: null, timeoutMs: 1 } };
     const { host } = world({ ...DONE, [CONFIG]: 'healthzPort: 0\n' });
     host.http = () => expect.unreachable();
     expect((await plan(host, off)).noop).toBeDefined();
   });
 
-  it('to keep a stricter mode, and the owner where it may not be changed', async () => {
+  it('to keep a stricter mode, and an owner that may not be changed', async () => {
     const { host } = world({ ...DONE, [CONFIG]: { type: 'file', mode: 0o600, owner: 'me:me', content: 'maxPods: 5\n' } });
     expect((await plan(host)).changes.map(line)).toEqual([
       `write-file ${CONFIG}: its owner is me:me`,
@@ -166,14 +166,14 @@ describe('kubelet-start plans', () => {
     expect((await plan(host, { ...INPUT, mayChown: false })).changes).toEqual([]);
   });
 
-  it('only files where systemd does not run', async () => {
+  it('only files when systemd does not run', async () => {
     const host = fakeHost({ units: null });
     const staged = await plan(host);
     expect(staged.changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file', 'write-file', 'write-file']);
     expect(staged.deferred).toBe('systemd does not run on the host: the kubelet starts when the host boots with these files');
   });
 
-  it('nothing where systemd does not run and the files are there', async () => {
+  it('no changes when systemd does not run and the files are unchanged', async () => {
     const staged = await plan(fakeHost({ units: null, files: DONE }));
     expect(staged).toMatchObject({
       changes: [],
@@ -182,14 +182,14 @@ describe('kubelet-start plans', () => {
     });
   });
 
-  it('to leave the restart to people on OpenRC', async () => {
+  it('to leave the restart to the operator on OpenRC', async () => {
     const commands = { 'sh -c command -v rc-service && command -v rc-update': { stdout: '/sbin/rc-service\n' } };
     expect((await plan(fakeHost({ units: null, commands }))).deferred).toBe(
       'the host uses OpenRC: restart the kubelet manually (rc-service kubelet restart)',
     );
   });
 
-  it('and never shows what is secret', async () => {
+  it('no visible secrets', async () => {
     const { host } = world(DONE);
     const kubeconfig = file('/etc/kubernetes/bootstrap-kubelet.conf', new SensitiveText(['token: ', new Secret('hush')]), 0o600);
     const { changes } = await plan(host, { ...INPUT, files: [kubeconfig, ...INPUT.files] });
@@ -198,7 +198,7 @@ describe('kubelet-start plans', () => {
 });
 
 describe('kubelet-start', () => {
-  it('brings a bare host up, and plans nothing the second time', async () => {
+  it('starts the kubelet on a bare host, and plans nothing the second time', async () => {
     const { host, context, reporter } = world({}, null);
     host.http = () => (host.units.get('kubelet')?.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'refused' });
     const input = { ...INPUT, unitFiles: [file(UNIT_FILE, '[Unit]\n'), ...INPUT.unitFiles] };
@@ -211,7 +211,7 @@ describe('kubelet-start', () => {
     expect(reporter.messages('PHASE_NOOP')).toHaveLength(1);
   });
 
-  it('comes to the same end when it is killed after any change and run again', async () => {
+  it('reaches the same state after an interruption of any change and a rerun', async () => {
     const old = { ...DONE, [CONFIG]: 'maxPods: 4\n', [FLAGS]: 'KUBELET_KUBEADM_ARGS="--v=1"\n', [DROP_IN]: '[Service]\nRestart=no\n' };
     const reference = world(old, fakeUnit({ activeState: 'active' }));
     await run(reference.context);
@@ -229,7 +229,7 @@ describe('kubelet-start', () => {
     }
   });
 
-  it('takes a healthy kubelet back to the files it ran with when the new ones do not do', async () => {
+  it('rolls a healthy kubelet back to its previous files when the new files do not work', async () => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
     const { host, context, clock, reporter } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n', [DROP_IN]: '[Service]\nRestart=always\n' }, unit);
     unit.onStart = (started) => {
@@ -251,7 +251,7 @@ describe('kubelet-start', () => {
     ]);
   });
 
-  it('knows a healthy kubelet by where it answers now, also when the new configuration moves that', async () => {
+  it('checks the health of the previous kubelet at its current endpoint, even if the new configuration moves it', async () => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
     const { host, context, clock } = world({ ...DONE, [CONFIG]: 'healthzPort: 10249\n' }, unit);
     host.http = (url) => {
@@ -267,7 +267,7 @@ describe('kubelet-start', () => {
     expect(host.text(CONFIG)).toBe('healthzPort: 10249\n');
   });
 
-  it('keeps copies of what it replaces where a directory is given for them, and takes them back with it', async () => {
+  it('keeps copies of replaced files in a configured directory, and plans nothing the second time', async () => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
     const { host, context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
     const input = { ...INPUT, backupDir: '/etc/kubernetes/tmp/kubeadm-kubelet-config-2026-01-02-03-04-05' };
@@ -277,7 +277,7 @@ describe('kubelet-start', () => {
     expect((await plan(host, input)).changes).toEqual([]);
   });
 
-  it('says so when the old files do not do any more either', async () => {
+  it('reports a failed rollback when the previous files do not work any more', async () => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
     const { context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
     unit.onStart = (started) => {
@@ -290,7 +290,7 @@ describe('kubelet-start', () => {
     });
   });
 
-  it('has nothing to go back to where no kubelet was healthy before', async () => {
+  it('does not roll back when no kubelet was healthy before', async () => {
     const unit = fakeUnit({ unitFileState: 'enabled' });
     const { host, context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
     unit.onStart = (started) => {
@@ -301,7 +301,7 @@ describe('kubelet-start', () => {
     expect(host.text(CONFIG)).toBe('maxPods: 5\n');
   });
 
-  it('puts the files back when systemd refuses to restart', async () => {
+  it('restores the files when the restart by systemd fails', async () => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
     const { host, context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
     host.failAt(1, new AppError({ host: 'node1', code: 'HOST_OPERATION_FAILED', message: 'systemctl restart kubelet failed' }));
@@ -310,7 +310,7 @@ describe('kubelet-start', () => {
     expect(unit.starts).toBe(1);
   });
 
-  it('stages files and waits for nothing where systemd does not run', async () => {
+  it('stages files without waiting when systemd does not run', async () => {
     const host = fakeHost({ units: null });
     const clock = fakeClock();
     await run({ host, cluster: null, clock, reporter: recordingReporter() });

@@ -34,7 +34,7 @@ function world(user?: { name: string; groups: readonly string[] }) {
   return { admin, host, clock, reporter, context: { host, cluster, clock, reporter } };
 }
 
-function saying(why: string) {
+function reportingHost(why: string) {
   const reported = `Failed while requesting a signed certificate from the control plane: cannot create certificate signing request: ${why}\n`;
   const commands = { journalctl: { stdout: reported }, date: { stdout: '0\n' } };
   return fakeHost({ units: {}, files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF }, commands });
@@ -50,7 +50,7 @@ const run = (context: ReturnType<typeof world>['context'], phases: readonly Phas
   applyPhases(phases, context, INPUT, []);
 
 describe('kubelet-wait-bootstrap', () => {
-  it('waits for a certificate that can be used, not for kubelet.conf, and takes the token off the host', async () => {
+  it('waits for a usable certificate, not only for kubelet.conf, and removes the token from the host', async () => {
     const { host, clock, context, reporter } = world();
     const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:w1' });
     clock.at(8_000, () => void host.files.set(PEM, { type: 'file', mode: 0o600, owner: 'root:root', content: certPem + keyPem }));
@@ -62,11 +62,11 @@ describe('kubelet-wait-bootstrap', () => {
     ]);
   });
 
-  it('says what its request waits for, and takes the token off the host all the same', async () => {
+  it('reports the state of the CSR, and removes the token from the host even on failure', async () => {
     const { admin, host, clock, context } = world();
-    const [ours, others] = await Promise.all([csr('node-csr-1', 'w1'), csr('node-csr-2', 'w2')]);
-    await admin.create(others);
-    clock.at(2_000, () => void admin.create(ours));
+    const [own, other] = await Promise.all([csr('node-csr-1', 'w1'), csr('node-csr-2', 'w2')]);
+    await admin.create(other);
+    clock.at(2_000, () => void admin.create(own));
     await expect(run(context)).rejects.toMatchObject({
       problems: [
         {
@@ -86,9 +86,9 @@ describe('kubelet-wait-bootstrap', () => {
       'Post https://a:6443/apis: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is before 2026-01-02T00:00:00Z',
       'Synchronize the clock of the host (timedatectl, chronyc)',
     ],
-  ])('gives the word of a kubelet that could not make a request: %s', async (why, hint) => {
+  ])('prints the error of a kubelet that cannot create a CSR: %s', async (why, hint) => {
     const { context, clock } = world();
-    await expect(run({ ...context, host: saying(why) })).rejects.toMatchObject({
+    await expect(run({ ...context, host: reportingHost(why) })).rejects.toMatchObject({
       problems: [
         {
           code: 'BOOTSTRAP_TIMEOUT',
@@ -100,17 +100,17 @@ describe('kubelet-wait-bootstrap', () => {
     expect(clock.elapsedMs).toBe(60_000);
   });
 
-  it('does not wait with a token that has expired for the kubelet and for us', async () => {
+  it('fails early when the token is expired for both the kubelet and the local client', async () => {
     const { admin, context, clock } = world();
     const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequest: Unauthorized' });
     const cluster = { ...admin, list: async () => Promise.reject(refused) };
-    await expect(run({ ...context, cluster, host: saying('Unauthorized') })).rejects.toMatchObject({
+    await expect(run({ ...context, cluster, host: reportingHost('Unauthorized') })).rejects.toMatchObject({
       problems: [{ code: 'BOOTSTRAP_DENIED', hint: expect.stringContaining('create one with kubeletadm token create') }],
     });
     expect(clock.elapsedMs).toBe(5_000);
   });
 
-  it('says so when its credentials may look at requests, and not make one', async () => {
+  it('reports that the credentials may list CSRs but not create one', async () => {
     const user = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers', 'system:authenticated'] };
     const { admin, context } = world(user);
     const rbac = 'rbac.authorization.k8s.io';
@@ -128,7 +128,7 @@ describe('kubelet-wait-bootstrap', () => {
     });
   });
 
-  it('hears of a denial though the kubelet has asked again, and not of one from before', async () => {
+  it('reports a denied CSR although the kubelet created another, and ignores earlier denials', async () => {
     const { admin, clock, context } = world();
     const deny = async (name: string, reason: string): Promise<void> => {
       const conditions = [{ type: 'Denied', status: 'True', reason }];
@@ -146,18 +146,18 @@ describe('kubelet-wait-bootstrap', () => {
     expect(clock.elapsedMs).toBe(15_000);
   });
 
-  it('does not wait for what was denied', async () => {
+  it('fails immediately after a denial', async () => {
     const { admin, clock, context } = world();
     await admin.create(await csr('node-csr-1', 'w1'));
-    const conditions = [{ type: 'Denied', status: 'True', reason: 'NotOurs', message: 'nobody knows this host' }];
+    const conditions = [{ type: 'Denied', status: 'True', reason: 'NotOurs', message: 'unknown host' }];
     await admin.patch({ ...CSR, name: 'node-csr-1' }, 'merge', { status: { conditions } }, { subresource: 'approval' });
     await expect(run(context)).rejects.toMatchObject({
-      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('node-csr-1 was denied: NotOurs: nobody knows this host') }],
+      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('node-csr-1 was denied: NotOurs: unknown host') }],
     });
     expect(clock.elapsedMs).toBe(5_000);
   });
 
-  it('says so when the credentials may not look at requests', async () => {
+  it('reports that the credentials may not list CSRs', async () => {
     const { context } = world({ name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] });
     await expect(run(context)).rejects.toMatchObject({
       problems: [
@@ -168,7 +168,7 @@ describe('kubelet-wait-bootstrap', () => {
     });
   });
 
-  it('takes the token off the host when a phase before it fails, and tells of that failure', async () => {
+  it('removes the token from the host when an earlier phase fails, and reports that failure', async () => {
     const { host, context, clock } = world();
     const failing = definePhase<WaitBootstrapInput, null>({
       name: 'kubelet-start',
@@ -184,7 +184,7 @@ describe('kubelet-wait-bootstrap', () => {
     expect(clock.elapsedMs).toBe(0);
   });
 
-  it('does so after an interruption too', async () => {
+  it('removes the token after an interruption too', async () => {
     const { host, context, clock } = world();
     const aborter = new AbortController();
     const reason = new AppError({ code: 'INTERRUPTED', message: 'interrupted' });

@@ -9,7 +9,7 @@ import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
-const NODE: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1', labels: { mine: 'x' } } };
+const NODE: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1', labels: { custom: 'x' } } };
 const REF = { apiVersion: 'v1', kind: 'Node', name: 'cp-1' };
 const INPUT: MarkControlPlaneInput = {
   nodeName: 'cp-1',
@@ -30,17 +30,17 @@ function world(objects: readonly KubeObject[] = []) {
 }
 
 describe('mark-control-plane', () => {
-  it('gives the Node its labels and taints, keeps others, and has nothing to do then', async () => {
-    const spec = { taints: [{ key: 'theirs', effect: 'NoExecute' }] };
+  it('adds labels and taints to the Node, keeps others, and plans no changes again', async () => {
+    const spec = { taints: [{ key: 'custom', effect: 'NoExecute' }] };
     const { cluster, context, plan } = world([{ ...NODE, spec }]);
     await applyPhases([markControlPlane], context, INPUT, []);
     const node = await cluster.get(REF);
-    expect(node?.metadata.labels).toMatchObject({ ...LABELS, mine: 'x' });
+    expect(node?.metadata.labels).toMatchObject({ ...LABELS, custom: 'x' });
     expect(node?.spec).toMatchObject({ taints: expect.arrayContaining([spec.taints[0], CONTROL_PLANE_TAINT]) });
     expect((await plan())?.noop).toBe('Node cp-1 has the control plane labels and taints');
   });
 
-  it('takes no taint away where none is wanted', async () => {
+  it('removes no taint when none is desired', async () => {
     const { plan } = world([{ ...NODE, spec: { taints: [{ ...CONTROL_PLANE_TAINT }] } }]);
     expect((await plan({ taints: [] }))?.changes).toMatchObject([{ kind: 'mark-node', patch: { metadata: { labels: LABELS } } }]);
   });
@@ -53,7 +53,7 @@ describe('mark-control-plane', () => {
     expect((await cluster.get(REF))?.metadata.labels).toMatchObject(LABELS);
   });
 
-  it('says what the kubelet says when the Node does not come', async () => {
+  it('reports that the Node was not registered in time', async () => {
     const { context } = world();
     await expect(applyPhases([markControlPlane], context, INPUT, [])).rejects.toMatchObject({
       code: 'NODE_NOT_REGISTERED',
@@ -61,7 +61,7 @@ describe('mark-control-plane', () => {
     });
   });
 
-  it('is put off without an API server; in an empty cluster all is missing', async () => {
+  it('is deferred without an API server; plans all marks for an empty cluster', async () => {
     const { context, plan } = world();
     const without = { ...context, cluster: null };
     expect((await plan({}, without))?.deferred).toBe('waits for the API server, which is available after wait-control-plane');

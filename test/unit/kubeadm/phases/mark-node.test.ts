@@ -10,7 +10,7 @@ import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts'
 import { fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
-const NODE: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1', labels: { theirs: 'x' } } };
+const NODE: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1', labels: { custom: 'x' } } };
 const REF = { apiVersion: 'v1', kind: 'Node', name: 'w1' };
 const RECORD = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'node-marks-w1' };
 const MARKS = { labels: { pool: 'a' }, taints: [{ key: 'dedicated', value: 'gpu', effect: 'NoSchedule' }] } as const;
@@ -30,7 +30,7 @@ const WRITE: HostChange = {
 
 type Rights = Readonly<Record<string, readonly string[]>>;
 
-/** Writes the kubelet's file, as kubelet-start does before the Node is marked. */
+/** Writes the kubelet's file, like kubelet-start before the Node is marked. */
 const writeKubeletFile = definePhase<MarkNodeInput, boolean>({
   name: 'kubelet-start',
   short: 'Write the configuration of the kubelet',
@@ -40,7 +40,7 @@ const writeKubeletFile = definePhase<MarkNodeInput, boolean>({
 
 function world() {
   const all = fakeCluster({ objects: [NODE] });
-  /** Another client of the same cluster, with these rights. */
+  /** Another client of the same cluster with the given rights. */
   const limited = async (rights: Rights, name = 'fleet'): Promise<FakeCluster> => {
     const role = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name } };
     const rules = Object.entries(rights).map(([resource, verbs]) => ({ apiGroups: [''], resources: [resource], verbs }));
@@ -69,26 +69,26 @@ function world() {
   return { all, host, context, inputFor, limited, run };
 }
 
-/** The rights without some of them. */
+/** All rights except the given verbs. */
 function without(resource: string, ...verbs: readonly string[]): Rights {
   return { ...ALL, [resource]: (ALL[resource as keyof typeof ALL] ?? []).filter((verb) => !verbs.includes(verb)) };
 }
 
-describe('mark-node, where the API server refuses the credentials (403) after the files of the kubelet were changed', () => {
+describe('mark-node, when the API server rejects the credentials (403) after the files of the kubelet changed', () => {
   it.each([
     ['read the Node', without('nodes', 'get'), /cannot get Node w1/],
     ['change the Node', without('nodes', 'patch'), /cannot patch Node w1/],
     ['read the record', without('configmaps', 'get'), /cannot get ConfigMap kubeletadm-system\/node-marks-w1/],
     ['create the record', without('configmaps', 'create'), /cannot create ConfigMap kubeletadm-system\/node-marks-w1/],
     ['create the namespace of the record', without('namespaces', 'create'), /cannot create Namespace kubeletadm-system/],
-  ])('fails when they may not %s, says what was done and what is left, and completes with the next run', async (_, rights, cause) => {
+  ])('fails when they may not %s, reports completed and remaining steps, and completes on the next run', async (_, rights, cause) => {
     const { all, host, context, run, inputFor, limited } = world();
     const error = await run(rights).then(
       () => null,
       (thrown: unknown) => thrown,
     );
     expect(host.files.get(CONFIG)?.content).toBe('maxPods: 50\n');
-    expect((await all.get(REF))?.metadata.labels).toEqual({ theirs: 'x' });
+    expect((await all.get(REF))?.metadata.labels).toEqual({ custom: 'x' });
     expect(error).toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
     const { message, hint } = (error as { problems: readonly { message: string; hint: string }[] }).problems[0] ?? {
       message: '',
@@ -102,14 +102,14 @@ describe('mark-node, where the API server refuses the credentials (403) after th
 
     await run(ALL);
     const node = await all.get(REF);
-    expect(node?.metadata.labels).toEqual({ theirs: 'x', pool: 'a' });
+    expect(node?.metadata.labels).toEqual({ custom: 'x', pool: 'a' });
     expect(node?.spec).toMatchObject({ taints: expect.arrayContaining([...MARKS.taints]) });
     expect(JSON.stringify((await all.get(RECORD))?.data)).toContain('pool');
     const plans = await planPhases([writeKubeletFile, markNode], context, inputFor(await limited(ALL)));
     expect(plans.flatMap(({ plan }) => plan.changes)).toEqual([]);
   });
 
-  it('says of a Node that has its marks that only their record is left', async () => {
+  it('reports that only the record is missing when the Node has its labels and taints', async () => {
     const { all, run } = world();
     await run(ALL);
     const { resourceVersion, ...metadata } = (await all.get(RECORD))?.metadata ?? { name: '' };
@@ -129,9 +129,9 @@ describe('mark-node, where the API server refuses the credentials (403) after th
     expect(JSON.stringify((await all.get(RECORD))?.data)).toContain('pool');
   });
 
-  it('fails as well where the host has to prove first that the Node is its own', async () => {
+  it('fails too when the host must first prove that it owns the Node', async () => {
     const { context, inputFor, limited } = world();
-    const check = { isDone: false, run: () => Promise.reject(new Error('not asked')) };
+    const check = { isDone: false, run: () => Promise.reject(new Error('unexpected check')) };
     const input = { ...inputFor(await limited(without('nodes', 'get'))), check };
     const plans = await planPhases([markNode], context, input);
     expect(plans[0]?.plan).toMatchObject({ changes: [], deferred: expect.stringMatching(/cannot get Node w1/) });
@@ -150,8 +150,8 @@ describe('mark-node, where the API server refuses the credentials (403) after th
   });
 });
 
-describe('mark-control-plane, where the API server refuses the credentials', () => {
-  it('says what is left', async () => {
+describe('mark-control-plane, when the API server rejects the credentials', () => {
+  it('reports the remaining steps', async () => {
     const { all, context, limited } = world();
     const cluster = await limited(without('nodes', 'patch'));
     const input = { nodeName: 'w1', taints: MARKS.taints, timeoutMs: 1_000, assumeEmptyCluster: false, check: null };
@@ -159,6 +159,6 @@ describe('mark-control-plane, where the API server refuses the credentials', () 
       code: 'CLUSTER_FORBIDDEN',
       message: expect.stringMatching(/label node-role\.kubernetes\.io\/control-plane=.*taint dedicated.*cannot patch Node w1/),
     });
-    expect((await all.get(REF))?.metadata.labels).toEqual({ theirs: 'x' });
+    expect((await all.get(REF))?.metadata.labels).toEqual({ custom: 'x' });
   });
 });

@@ -23,12 +23,12 @@ describe('preflight/pull-images', () => {
     ['IfNotPresent', IMAGES.slice(0, 1)],
     ['Always', IMAGES],
     ['Never', []],
-  ] as const)('pulls with %s what that means', async (policy, expected) => {
+  ] as const)('follows the pull policy %s', async (policy, expected) => {
     const { changes } = await planWith({ exitCode: 0, stdout: LISTED }, policy);
     expect(changes.map((change) => change.kind === 'pull-image' && change.image)).toEqual(expected);
   });
 
-  it('pulls nothing where that is to be ignored', async () => {
+  it('pulls nothing when the check ImagePull is ignored', async () => {
     const context = {
       host: fakeHost({ commands: { sh: { exitCode: 0, stdout: LISTED } } }),
       cluster: null,
@@ -39,7 +39,7 @@ describe('preflight/pull-images', () => {
     expect((await pullImages.inspect(context, input)).plan).toEqual({ changes: [], noop: 'ImagePull is ignored' });
   });
 
-  it('leaves it to the kubelet where the runtime cannot be asked', async () => {
+  it('leaves pulling to the kubelet when the runtime cannot be queried', async () => {
     expect(await planWith({ exitCode: 127 })).toMatchObject({ changes: [], noop: expect.stringContaining('kubelet pulls') });
     expect(await planWith({ exitCode: 0, stdout: 'no JSON' })).toMatchObject({
       changes: [],
@@ -47,7 +47,7 @@ describe('preflight/pull-images', () => {
     });
   });
 
-  it('reads names with tags and with digests', () => {
+  it('parses names with tags and with digests', () => {
     expect(parseImages(LISTED)).toEqual(new Set(['registry.k8s.io/etcd:3.6.8-0', 'registry.k8s.io/etcd@sha256:2']));
     expect(parseImages('[]')).toEqual(new Set());
     expect(parseImages('')).toEqual(new Set());
@@ -56,7 +56,7 @@ describe('preflight/pull-images', () => {
     );
   });
 
-  it('knows an image of Docker Hub by its full name', async () => {
+  it('matches an image of Docker Hub by its full name', async () => {
     const host = fakeHost({ commands: { sh: { exitCode: 0, stdout: 'docker.io/library/pause:3\ndocker.io/me/etcd:1\n' } } });
     const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
     const input = { images: ['pause:3', 'me/etcd:1'], criSocket: 'unix:///run/x.sock', policy: 'IfNotPresent' } as const;

@@ -42,7 +42,7 @@ async function run(
 }
 
 describe('show-join-command', () => {
-  it('gives the command at once when cluster-info is signed', async () => {
+  it('prints the command immediately when cluster-info is signed', async () => {
     const cluster = fakeCluster({ objects: [MAP] });
     await sign(cluster);
     const { shown, reporter, waitedMs } = await run(cluster);
@@ -52,10 +52,10 @@ describe('show-join-command', () => {
   });
 
   it.each([
-    ['there is none', async (_: FakeCluster) => {}],
-    ['it is of an older text', (cluster: FakeCluster) => sign(cluster, 'older')],
-    ['it is by another secret', (cluster: FakeCluster) => sign(cluster, KUBECONFIG, 'fedcba9876543210')],
-  ])('waits for the signature when %s, and says so', async (_, prepare) => {
+    ['it is missing', async (_: FakeCluster) => {}],
+    ['it signs an older text', (cluster: FakeCluster) => sign(cluster, 'older')],
+    ['it uses another secret', (cluster: FakeCluster) => sign(cluster, KUBECONFIG, 'fedcba9876543210')],
+  ])('waits for the signature when %s, and reports it', async (_, prepare) => {
     const cluster = fakeCluster({ objects: [MAP] });
     await prepare(cluster);
     const clock = fakeClock();
@@ -69,7 +69,7 @@ describe('show-join-command', () => {
     expect(reporter.codes()).not.toContain('CLUSTER_INFO_UNSIGNED');
   });
 
-  it('goes on with a warning where nobody signs', async () => {
+  it('continues with a warning when no signature appears', async () => {
     const { shown, reporter, waitedMs } = await run(fakeCluster({ objects: [MAP] }));
     expect(shown).toHaveLength(1);
     expect(waitedMs).toBe(30_000);
@@ -78,7 +78,7 @@ describe('show-join-command', () => {
     ]);
   });
 
-  it('can be interrupted while it waits', async () => {
+  it('can be interrupted during the wait', async () => {
     const interruption = new AbortController();
     const clock = fakeClock();
     clock.at(3_000, () => interruption.abort(new Error('stop')));
@@ -87,13 +87,13 @@ describe('show-join-command', () => {
     await expect(applyPhases([showJoinCommand], context, input, [])).rejects.toThrow('stop');
   });
 
-  it('withholds the token when it is told to', async () => {
+  it('masks the token when configured', async () => {
     const cluster = fakeCluster({ objects: [MAP] });
     await sign(cluster);
     expect((await run(cluster, { withhold: true })).shown).toEqual([LINE('<value withheld>')]);
   });
 
-  it('pins every authority of the bundle', async () => {
+  it('pins every CA of the bundle', async () => {
     const other = readFileSync(new URL('../../host/facts/fixtures/certificates/expired-2021.pem', import.meta.url), 'utf8');
     const cluster = fakeCluster({ objects: [MAP] });
     await sign(cluster);
@@ -102,7 +102,7 @@ describe('show-join-command', () => {
     expect(shown[0]?.endsWith(` ${pins}`)).toBe(true);
   });
 
-  it('refuses without a token, warns without an authority, and is silent without a cluster', async () => {
+  it('fails without a token, warns without a CA, and prints nothing without a cluster', async () => {
     await expect(run(fakeCluster(), { tokens: [] })).rejects.toThrow(
       'no bootstrap token is usable for joining nodes. Run kubeletadm init phase bootstrap-token, or kubeletadm token create --print-join-command. [NO_TOKEN]',
     );

@@ -23,7 +23,7 @@ function context(): PhaseContext {
 }
 
 describe('the phases of static pods', () => {
-  it('write the manifest and make the directories it needs, and plan nothing the second time', async () => {
+  it('write the manifest and create its directories, and plan nothing the second time', async () => {
     const input = staticPodsInput(controlPlaneNode(`${CLUSTER}etcd: {local: {dataDir: /data/etcd}}\n`), ['etcd'], OPTIONS);
     const within = context();
     const [first] = await planPhases([etcdLocal], within, input);
@@ -36,7 +36,7 @@ describe('the phases of static pods', () => {
     expect((await planPhases([etcdLocal], within, input))[0]?.plan).toEqual({ changes: [], noop: 'the manifest is unchanged' });
   });
 
-  it('bring a manifest up to date', async () => {
+  it('update a manifest', async () => {
     const within = context();
     const input = (cluster: string) => staticPodsInput(controlPlaneNode(CLUSTER + cluster), ['kube-apiserver'], OPTIONS);
     await applyPhases([controlPlaneApiserver], within, input(''), []);
@@ -44,7 +44,7 @@ describe('the phases of static pods', () => {
     expect(again?.plan.changes).toMatchObject([{ kind: 'write-file', action: 'update' }]);
   });
 
-  it('write no etcd where it is external', async () => {
+  it('write no manifest for external etcd', async () => {
     const node = controlPlaneNode(`${CLUSTER}etcd: {external: {endpoints: [http://10.0.0.1:2379]}}\n`);
     const [only] = await planPhases([etcdLocal], context(), staticPodsInput(node, ['etcd'], OPTIONS));
     expect(only?.plan).toEqual({ changes: [], noop: 'etcd is external' });

@@ -21,7 +21,7 @@ const FOUND: ClusterConfiguration = {
   networking: { podSubnet: '10.244.0.0/16', serviceSubnet: '10.97.0.0/16' },
 };
 
-/** What init hands over: what the cluster has, and what was declared over it. */
+/** The input from init: the configuration in the cluster, merged with the declared one. */
 function inputOf(found: ClusterConfiguration | null, declared: ClusterConfiguration): UploadKubeadmConfigInput {
   const merged = mergeClusterConfiguration(found ?? {}, declared);
   return { clusterConfiguration: encode(merged), understood: found && encode(found), assumeEmptyCluster: false };
@@ -37,10 +37,10 @@ async function run(cluster: FakeCluster | null, input: UploadKubeadmConfigInput)
 const settingsIn = async (cluster: FakeCluster): Promise<Record<string, unknown>> =>
   parse(((await cluster.get(REF))?.data as Record<string, string> | undefined)?.ClusterConfiguration ?? '') as Record<string, unknown>;
 
-/** As a newer kubeadm wrote it, with more beside. */
+/** A ConfigMap of a newer kubeadm with unknown fields. */
 function foundMap(): KubeObject {
   const written = { ...encode(FOUND), somethingNew: { a: 1 }, networking: { ...(encode(FOUND).networking as JsonObject), newToo: 'x' } };
-  return { ...kubeadmConfigMap({}), data: { ClusterConfiguration: stringify(written), other: 'theirs' } };
+  return { ...kubeadmConfigMap({}), data: { ClusterConfiguration: stringify(written), other: 'custom' } };
 }
 
 describe('upload-config/kubeadm', () => {
@@ -56,12 +56,12 @@ describe('upload-config/kubeadm', () => {
     expect((await run(cluster, inputOf(FOUND, FOUND)))?.changes).toEqual([]);
   });
 
-  it('leaves alone what was not declared, also what it does not know', async () => {
+  it('keeps undeclared settings, including unknown ones', async () => {
     const cluster = fakeCluster({ objects: [foundMap(), ...kubeadmConfigRbac()] });
     expect((await run(cluster, inputOf(FOUND, {})))?.changes).toEqual([]);
   });
 
-  it('changes what was declared, and nothing else', async () => {
+  it('changes only declared settings', async () => {
     const cluster = fakeCluster({ objects: [foundMap(), ...kubeadmConfigRbac()] });
     const before = await settingsIn(cluster);
     const plan = await run(cluster, inputOf(FOUND, { controlPlaneEndpoint: 'lb:6443', networking: { dnsDomain: 'example.test' } }));
@@ -71,10 +71,10 @@ describe('upload-config/kubeadm', () => {
       controlPlaneEndpoint: 'lb:6443',
       networking: { ...(before.networking as object), dnsDomain: 'example.test' },
     });
-    expect((await cluster.get(REF))?.data).toMatchObject({ other: 'theirs' });
+    expect((await cluster.get(REF))?.data).toMatchObject({ other: 'custom' });
   });
 
-  it('replaces what is no YAML', async () => {
+  it('replaces invalid YAML', async () => {
     const broken = { ...kubeadmConfigMap({}), data: { ClusterConfiguration: ': not [yaml' } };
     const cluster = fakeCluster({ objects: [broken, ...kubeadmConfigRbac()] });
     await run(cluster, inputOf(null, FOUND));

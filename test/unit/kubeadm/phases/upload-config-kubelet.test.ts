@@ -54,7 +54,7 @@ describe('upload-config/kubelet', () => {
     });
   });
 
-  it('marks what the user gave as nobody’s to make anew', async () => {
+  it('adds no hash annotation to a configuration of the user', async () => {
     const uploaded = await run(fakeCluster(), { generated: false });
     expect(uploaded.metadata.annotations).toBeUndefined();
   });
@@ -71,21 +71,21 @@ describe('upload-config/kubelet', () => {
     ]);
   });
 
-  it('makes anew what was generated from other settings, and leaves what others put on it', async () => {
+  it('generates a configuration for other settings again, and keeps labels and annotations of others', async () => {
     const old = kubeletConfigMap('kubelet-config', OTHER, true);
     const found = {
       ...old,
-      metadata: { ...old.metadata, labels: { theirs: 'x' }, annotations: { ...old.metadata.annotations, note: 'y' } },
+      metadata: { ...old.metadata, labels: { custom: 'x' }, annotations: { ...old.metadata.annotations, note: 'y' } },
     };
     const cluster = fakeCluster({ objects: [found, ...RBAC] });
     expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'it was generated from different settings' }]);
     const uploaded = await run(cluster);
     expect(uploaded.data).toEqual({ kubelet: YAML });
-    expect(uploaded.metadata).toMatchObject({ labels: { theirs: 'x' }, annotations: { note: 'y' } });
+    expect(uploaded.metadata).toMatchObject({ labels: { custom: 'x' }, annotations: { note: 'y' } });
     expect(isGenerated(uploaded)).toBe(true);
   });
 
-  it('takes the mark off what the user now gives', async () => {
+  it('removes the hash annotation from a configuration that the user now supplies', async () => {
     const cluster = fakeCluster({ objects: [kubeletConfigMap('kubelet-config', OTHER, true), ...RBAC] });
     const uploaded = await run(cluster, { generated: false });
     expect(uploaded.data).toEqual({ kubelet: YAML });
@@ -93,8 +93,8 @@ describe('upload-config/kubelet', () => {
     expect(JSON.stringify(uploaded.metadata)).not.toContain('component-config.hash');
   });
 
-  describe('of what was edited by hand', () => {
-    const edited = { ...GENERATED, data: { kubelet: OTHER, more: 'theirs' } };
+  describe('of a configuration edited by hand', () => {
+    const edited = { ...GENERATED, data: { kubelet: OTHER, more: 'custom' } };
 
     it('keeps it and shows the difference', async () => {
       const cluster = fakeCluster({ objects: [edited, ...RBAC] });
@@ -107,10 +107,10 @@ describe('upload-config/kubelet', () => {
       expect((await run(cluster)).data).toEqual(edited.data);
     });
 
-    it('replaces it when it is told to, but for keys that are not ours', async () => {
+    it('replaces it with --force-upload, except for other keys', async () => {
       const cluster = fakeCluster({ objects: [edited, ...RBAC] });
       expect((await plan(cluster, { forceUpload: true })).changes).toMatchObject([{ reason: 'it differs, and --force-upload was given' }]);
-      expect((await run(cluster, { forceUpload: true })).data).toEqual({ kubelet: YAML, more: 'theirs' });
+      expect((await run(cluster, { forceUpload: true })).data).toEqual({ kubelet: YAML, more: 'custom' });
     });
 
     it('still corrects the RBAC', async () => {
@@ -122,22 +122,22 @@ describe('upload-config/kubelet', () => {
 
   it.each([
     ['other formatting', '# mine\nkind: KubeletConfiguration\nmaxPods: 0x5\napiVersion: "kubelet.config.k8s.io/v1beta1"\n'],
-    ['the very text', YAML],
-  ])('sees no difference in %s', async (_, kubelet) => {
+    ['identical text', YAML],
+  ])('ignores a difference in %s', async (_, kubelet) => {
     const found = { ...GENERATED, data: { kubelet } };
     expect((await plan(fakeCluster({ objects: [found, ...RBAC] }))).changes).toEqual([]);
   });
 
   it.each([
-    ['text that is no YAML', { kubelet: 'a: [\n' }],
-    ['no such key', { other: 'x' }],
-    ['an empty one', { kubelet: '' }],
-  ])('sees a difference to %s', async (_, data) => {
+    ['invalid YAML', { kubelet: 'a: [\n' }],
+    ['missing key', { other: 'x' }],
+    ['empty key', { kubelet: '' }],
+  ])('reports a difference for %s', async (_, data) => {
     const found = { ...GENERATED, data };
     expect((await plan(fakeCluster({ objects: [found, ...RBAC] }))).warnings).toMatchObject([{ code: 'KUBELET_CONFIG_KEPT' }]);
   });
 
-  it('corrects a Role that somebody changed', async () => {
+  it('restores a changed Role', async () => {
     const [role, binding] = RBAC;
     const cluster = fakeCluster({ objects: [GENERATED, { ...role, rules: [] }, binding] });
     expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'its rules differ' }]);
@@ -145,39 +145,39 @@ describe('upload-config/kubelet', () => {
     expect(await plan(cluster)).toMatchObject({ changes: [] });
   });
 
-  it('replaces a RoleBinding to another Role, which the API does not change', async () => {
+  it('replaces a RoleBinding with another, immutable roleRef', async () => {
     const [role, binding] = RBAC as readonly [KubeObject, KubeObject];
-    const other = { ...binding, metadata: { ...binding.metadata, labels: { theirs: 'x' } } };
+    const other = { ...binding, metadata: { ...binding.metadata, labels: { custom: 'x' } } };
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'other' };
     const cluster = fakeCluster({ objects: [GENERATED, role, { ...other, roleRef }] });
     expect((await plan(cluster)).changes.map(({ kind }) => kind)).toEqual(['delete-object', 'create-object']);
     await run(cluster);
     const ref = { apiVersion: binding.apiVersion, kind: binding.kind, namespace: 'kube-system', name: binding.metadata.name };
-    expect(await cluster.get(ref)).toMatchObject({ metadata: { labels: { theirs: 'x' } }, roleRef: binding.roleRef });
+    expect(await cluster.get(ref)).toMatchObject({ metadata: { labels: { custom: 'x' } }, roleRef: binding.roleRef });
     expect(await plan(cluster)).toMatchObject({ changes: [] });
   });
 
-  it('overwrites nothing that changed since it was looked at', async () => {
+  it('does not overwrite a concurrent change', async () => {
     const cluster = fakeCluster({ objects: [kubeletConfigMap('kubelet-config', OTHER, true), ...RBAC] });
     const inspect = await uploadConfigKubelet.inspect(contextOf(cluster), INPUT);
     const [change] = inspect.plan.changes;
-    await cluster.patch(REF, 'merge', { data: { kubelet: 'theirs: true\n' } });
+    await cluster.patch(REF, 'merge', { data: { kubelet: 'custom: true\n' } });
     expect(change).toMatchObject({ kind: 'update-object', before: { metadata: { resourceVersion: expect.any(String) } } });
     const stale = { ...uploadConfigKubelet, inspect: async () => inspect };
     await expect(applyPhases([stale], contextOf(cluster), INPUT, [])).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
-    expect((await cluster.get(REF))?.data).toEqual({ kubelet: 'theirs: true\n' });
+    expect((await cluster.get(REF))?.data).toEqual({ kubelet: 'custom: true\n' });
   });
 
   it('waits for an API server when none is given', async () => {
     expect(await plan(null)).toEqual({ changes: [], deferred: 'needs an API server (--kubeconfig)' });
   });
 
-  it('plans as for an empty cluster when it is to assume one', async () => {
+  it('plans for an empty cluster when configured to assume one', async () => {
     expect((await plan(null, { assumeEmptyCluster: true })).changes).toHaveLength(3);
   });
 
-  it('passes on what the API server refuses', async () => {
-    const cluster = fakeCluster({ user: { name: 'nobody', groups: [] } });
+  it('reports a rejection by the API server', async () => {
+    const cluster = fakeCluster({ user: { name: 'unprivileged', groups: [] } });
     await expect(plan(cluster)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
   });
 });

@@ -16,13 +16,13 @@ const INPUT = {
   timeoutMs: 60_000,
 } as const;
 
-/** Each component answers with these statuses in turn, the last one for ever; 0 is no answer. */
-function world(answers: Readonly<Record<string, readonly number[]>>, logs: Readonly<Record<string, string>> = {}) {
-  const asked = new Map<string, number>();
+/** Each component answers with these statuses in turn and repeats the last one; 0 means no response. */
+function world(statusesByUrl: Readonly<Record<string, readonly number[]>>, logs: Readonly<Record<string, string>> = {}) {
+  const queryCounts = new Map<string, number>();
   const host = fakeHost({
     name: 'cp-1',
     units: {},
-    // `command -v systemctl`, and the log of the container named last.
+    // `command -v systemctl`, and the log of the container in the last argument.
     commands: {
       sh: (argv) =>
         argv.length === 3
@@ -30,38 +30,38 @@ function world(answers: Readonly<Record<string, readonly number[]>>, logs: Reado
           : { exitCode: logs[argv.at(-1) ?? ''] === undefined ? 1 : 0, stdout: logs[argv.at(-1) ?? ''] ?? '' },
     },
     http: (url) => {
-      const turn = asked.get(url) ?? 0;
-      asked.set(url, turn + 1);
-      const statuses = answers[url] ?? [];
+      const turn = queryCounts.get(url) ?? 0;
+      queryCounts.set(url, turn + 1);
+      const statuses = statusesByUrl[url] ?? [];
       const status = statuses[Math.min(turn, statuses.length - 1)] ?? 0;
       return status === 0 ? { error: 'connection refused' } : { status, body: '' };
     },
   });
   const reporter = recordingReporter();
   const context = { host, cluster: null, clock: fakeClock(), reporter };
-  return { asked, reporter, wait: async () => (await waitControlPlane.inspect(context, INPUT)).verify([]), context };
+  return { queryCounts, reporter, wait: async () => (await waitControlPlane.inspect(context, INPUT)).verify([]), context };
 }
 
 describe('wait-control-plane', () => {
-  it('plans nothing, and waits until all components are well, each asked no more than that takes', async () => {
-    const { wait, asked, context } = world({ [API]: [0, 0, 500, 200], [SCHEDULER]: [200] });
+  it('plans nothing, and waits until all components are healthy without further queries to healthy ones', async () => {
+    const { wait, queryCounts, context } = world({ [API]: [0, 0, 500, 200], [SCHEDULER]: [200] });
     expect(await planPhases([waitControlPlane], context, INPUT)).toEqual([{ phase: 'wait-control-plane', plan: { changes: [] } }]);
     await wait();
-    expect(Object.fromEntries(asked)).toEqual({ [API]: 4, [SCHEDULER]: 1 });
+    expect(Object.fromEntries(queryCounts)).toEqual({ [API]: 4, [SCHEDULER]: 1 });
   });
 
-  it('takes an API server for well that wants to know who asks', async () => {
+  it('treats an API server that requires authentication as healthy', async () => {
     await world({ [API]: [401], [SCHEDULER]: [200] }).wait();
   });
 
-  it('gives an API server that forbids the time to make its roles', async () => {
-    const { wait, asked } = world({ [API]: [403, 403, 200], [SCHEDULER]: [200] });
+  it('gives an API server that answers 403 time to create its roles', async () => {
+    const { wait, queryCounts } = world({ [API]: [403, 403, 200], [SCHEDULER]: [200] });
     await wait();
-    expect(asked.get(API)).toBe(3);
+    expect(queryCounts.get(API)).toBe(3);
     await world({ [API]: [403], [SCHEDULER]: [200] }).wait();
   });
 
-  it('says which are not, what they answer and what their containers said last', async () => {
+  it('reports unhealthy components with their response and the last line of their container log', async () => {
     const { wait } = world({ [API]: [0], [SCHEDULER]: [500] }, { 'kube-apiserver': 'started\nbind: address already in use\n' });
     await expect(wait()).rejects.toMatchObject({
       exitCode: 1,
@@ -76,7 +76,7 @@ describe('wait-control-plane', () => {
     });
   });
 
-  it('is put off where nothing runs', async () => {
+  it('is deferred when no system is running', async () => {
     const host = fakeHost({ units: null });
     const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
     expect((await waitControlPlane.inspect(context, INPUT)).plan.deferred).toContain('when the host boots');

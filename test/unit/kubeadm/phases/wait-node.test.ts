@@ -33,12 +33,12 @@ function world(objects: readonly KubeObject[] = [], user?: { name: string; group
 }
 
 const WAIT: WaitNodeInput = { nodeName: 'w1', timeoutMs: 30_000, readyMs: null, admin: null };
-const NOBODY = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] };
+const BOOTSTRAPPER = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] };
 const wait = (context: ReturnType<typeof world>['context'], input: Partial<WaitNodeInput> = {}) =>
   applyPhases([waitNode], context, { ...WAIT, ...input }, []);
 
 describe('kubelet-wait-bootstrap/node', () => {
-  it('waits until the Node is there', async () => {
+  it('waits until the Node is registered', async () => {
     const { context, clock, admin, reporter } = world();
     clock.at(12_000, () => void admin.create(node()));
     await wait(context);
@@ -49,14 +49,14 @@ describe('kubelet-wait-bootstrap/node', () => {
     ]);
   });
 
-  it('says so when it does not come', async () => {
+  it('reports that the Node was not registered in time', async () => {
     const { context } = world();
     await expect(wait(context)).rejects.toMatchObject({
       problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('Node w1 is not registered after 30s') }],
     });
   });
 
-  it("gives the kubelet's word for it", async () => {
+  it('includes the error of the kubelet', async () => {
     const { context, reporter } = world();
     const commands = { journalctl: () => ({ stdout: 'Unable to register node "w1" with API server: no route to host\n' }) };
     await expect(wait({ ...context, host: fakeHost({ units: {}, commands }) })).rejects.toMatchObject({
@@ -67,7 +67,7 @@ describe('kubelet-wait-bootstrap/node', () => {
     expect(reporter.messages('WAITING')[0]).toBe('waiting for Node w1 to be registered, 5 s: no route to host');
   });
 
-  it('with --wait-ready waits until it is Ready, and tells what it waits for', async () => {
+  it('with --wait-ready waits until the Node is Ready, and reports the reason', async () => {
     const { context, clock, admin, reporter } = world([node({ status: { conditions: [condition('False', CNI)] } })]);
     clock.at(7_000, () => void admin.patch(REF, 'merge', { status: { conditions: [condition('True')] } }, { subresource: 'status' }));
     await wait(context, { readyMs: 60_000 });
@@ -75,7 +75,7 @@ describe('kubelet-wait-bootstrap/node', () => {
     expect(reporter.messages('WAITING')).toEqual([`waiting for Node w1 to be Ready, 5 s: Ready is False: KubeletNotReady: ${CNI}`]);
   });
 
-  it('says why it is not Ready, and what to do about a missing network plugin', async () => {
+  it('reports why the Node is not Ready, with a hint for a missing network plugin', async () => {
     const pressure = { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' };
     const { context } = world([node({ status: { conditions: [pressure, condition('False', CNI)] } })]);
     await expect(wait(context, { readyMs: 20_000 })).rejects.toMatchObject({
@@ -91,7 +91,7 @@ describe('kubelet-wait-bootstrap/node', () => {
     });
   });
 
-  it('waits for an API server that is away for a while, and says why it gives up on one', async () => {
+  it('waits for a temporarily unreachable API server, and reports its error on timeout', async () => {
     const { context, clock, cluster, reporter, admin } = world();
     let away = true;
     const error = new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'cannot reach the API server: connection refused' });
@@ -108,7 +108,7 @@ describe('kubelet-wait-bootstrap/node', () => {
     expect(clock.elapsedMs).toBe(38_000);
   });
 
-  it('does not fail when the token it looks with expires', async () => {
+  it('does not fail when its token expires', async () => {
     const { context, cluster } = world();
     const error = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' });
     const expired = { ...cluster, get: async () => Promise.reject(error) };
@@ -117,8 +117,8 @@ describe('kubelet-wait-bootstrap/node', () => {
     await expect(wait(context, { admin: expired })).rejects.toBe(error);
   });
 
-  it('waits for nothing it may not see, unless it is told to', async () => {
-    const { context, admin, clock } = world([], NOBODY);
+  it('does not wait for an unreadable Node, unless --wait-ready is set', async () => {
+    const { context, admin, clock } = world([], BOOTSTRAPPER);
     const [done] = await wait(context);
     expect(done?.plan.noop).toBe('not waiting for Node w1: the credentials may not read it');
     await expect(wait(context, { readyMs: 1 })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
@@ -126,7 +126,7 @@ describe('kubelet-wait-bootstrap/node', () => {
     await wait(context, { admin });
   });
 
-  it('waits for nothing where systemd does not run', async () => {
+  it('does not wait when systemd does not run', async () => {
     const { context } = world();
     await wait({ ...context, host: fakeHost({ units: null }) });
   });
@@ -144,9 +144,9 @@ describe('mark-node', () => {
   const plan = async (context: ReturnType<typeof world>['context'], input: Partial<MarkNodeInput> = {}) =>
     (await planPhases([markNode], context, { ...MARK, ...input }))[0]?.plan;
 
-  it('gives what is missing, keeps what is there, and has nothing to do then', async () => {
+  it('adds missing marks, keeps existing ones, and plans no changes again', async () => {
     const spec = { taints: [{ key: 'other', effect: 'NoExecute' }] };
-    const { admin, context } = world([node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' } }, spec })], NOBODY);
+    const { admin, context } = world([node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' } }, spec })], BOOTSTRAPPER);
     await applyPhases([markNode], context, { ...MARK, admin }, []);
     const found = await admin.get(REF);
     expect(found?.metadata.labels).toEqual({ pool: 'edge', mine: 'x', 'node-role.kubernetes.io/worker': '' });
@@ -154,14 +154,14 @@ describe('mark-node', () => {
     expect((await plan(context, { admin }))?.noop).toBe('the labels and taints of Node w1 are unchanged');
   });
 
-  it('without an administrator warns of what a Node that was there lacks', async () => {
+  it('without an administrator warns about missing marks of a registered Node', async () => {
     const { context } = world([node({ metadata: { name: 'w1', labels: { 'node-role.kubernetes.io/worker': '' } } })]);
     const found = await plan(context);
     expect(found).toMatchObject({ changes: [], warnings: [{ code: 'NODE_NOT_MARKED' }] });
     expect(found?.warnings?.[0]?.message).toContain('lacks label pool=edge, taint gpu=a:NoSchedule');
   });
 
-  it('claims nothing about the age of a Node that lacks a taint: it may be new, with register-with-taints', async () => {
+  it('makes no claim about the age of a Node without a taint: a new Node gets it by register-with-taints', async () => {
     const { context } = world([node({ metadata: { name: 'w1' } })]);
     const warning = (await plan(context, { labels: {} }))?.warnings?.[0]?.message;
     expect(warning).toBe(
@@ -169,25 +169,25 @@ describe('mark-node', () => {
     );
   });
 
-  it('asks nobody where nothing was declared', async () => {
+  it('sends no request when nothing is declared', async () => {
     const { context, cluster } = world();
     expect((await plan(context, { labels: {}, taints: [] }))?.noop).toBe('no labels or taints were declared');
     expect(cluster.calls).toEqual([]);
   });
 
-  it('is put off until the Node is there', async () => {
+  it('is deferred until the Node is registered', async () => {
     const { context, admin } = world();
     expect((await plan(context, { admin }))?.deferred).toBe('sets the labels and taints after Node w1 is registered');
   });
 
-  describe('with marks that were applied before', () => {
+  describe('with previously applied marks', () => {
     const NONE = { labels: {}, taints: [] };
     const TAINT = { key: 'gpu', value: 'a', effect: 'NoSchedule' } as const;
     const POOL = { labels: { pool: 'edge' }, taints: [TAINT] };
-    const others = { key: 'other', effect: 'NoExecute' };
+    const otherTaint = { key: 'other', effect: 'NoExecute' };
     const RECORD_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'node-marks-w1' };
     const marked = (annotations: Readonly<Record<string, string>> = {}) =>
-      node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' }, annotations }, spec: { taints: [TAINT, others] } });
+      node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' }, annotations }, spec: { taints: [TAINT, otherTaint] } });
     const inFleet = (admin: Cluster, more: Partial<MarkNodeInput> = {}): MarkNodeInput => ({
       ...MARK,
       ...NONE,
@@ -208,33 +208,33 @@ describe('mark-node', () => {
     };
     const EDGE = { labels: [{ key: 'pool', value: 'edge' }], taints: [TAINT] };
 
-    it('removes those recorded in the cluster that are no longer declared, and has nothing to do then', async () => {
-      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [others] } })], NOBODY);
+    it('removes recorded marks that are no longer declared, and plans no changes again', async () => {
+      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [otherTaint] } })], BOOTSTRAPPER);
       await apply(w, POOL);
-      expect([await found(w), await recordOf(w)]).toEqual([{ labels: { pool: 'edge', mine: 'x' }, taints: [others, TAINT] }, EDGE]);
+      expect([await found(w), await recordOf(w)]).toEqual([{ labels: { pool: 'edge', mine: 'x' }, taints: [otherTaint, TAINT] }, EDGE]);
       expect((await plan(w.context, inFleet(w.admin, POOL)))?.noop).toBe('the labels and taints of Node w1 are unchanged');
       await apply(w);
       expect([await found(w), await recordOf(w)]).toEqual([
-        { labels: { mine: 'x' }, taints: [others] },
+        { labels: { mine: 'x' }, taints: [otherTaint] },
         { labels: [], taints: [] },
       ]);
       expect((await plan(w.context, inFleet(w.admin)))?.noop).toBe('no labels or taints were declared');
     });
 
-    it('makes the Node the owner of its record', async () => {
-      const w = world([node()], NOBODY);
+    it('sets the Node as the owner of its record', async () => {
+      const w = world([node()], BOOTSTRAPPER);
       await apply(w, POOL);
       const { uid } = ((await w.admin.get(REF)) as KubeObject).metadata;
       expect((await w.admin.get(RECORD_REF))?.metadata.ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid }]);
     });
 
-    it('is not misled by an annotation or a file of the host: a quarantine taint stays', async () => {
+    it('ignores an annotation and a file of the host: a quarantine taint stays', async () => {
       const forged = { labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] } as const;
       const quarantined = node({
         metadata: { name: 'w1', labels: { pool: 'edge' }, annotations: { 'kubeletadm.dev/last-applied-marks': JSON.stringify(forged) } },
         spec: { taints: [{ key: 'quarantine', effect: 'NoExecute' }] },
       });
-      const w = world([quarantined], NOBODY);
+      const w = world([quarantined], BOOTSTRAPPER);
       expect((await plan(w.context, inFleet(w.admin, { saved: forged })))?.changes).toEqual([]);
       await apply(w, { saved: forged });
       expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
@@ -243,8 +243,8 @@ describe('mark-node', () => {
       expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
     });
 
-    it('keeps its record where no node may write, also one with an agent', async () => {
-      const w = world([node()], NOBODY);
+    it('protects its record from all nodes, even from a node with an agent', async () => {
+      const w = world([node()], BOOTSTRAPPER);
       await apply(w, POOL);
       const rights = agentRights({ nodeName: 'w1', nodeUid: null, namespace: 'kubeletadm-system' });
       for (const object of rights) await w.admin.create(object);
@@ -261,7 +261,7 @@ describe('mark-node', () => {
     });
 
     it('keeps its record when dynamic gc deletes payloads', async () => {
-      const w = world([node()], NOBODY);
+      const w = world([node()], BOOTSTRAPPER);
       await apply(w, POOL);
       const options = { namespace: 'kubeletadm-system', now: new Date('2100-01-01'), olderThanMs: 0 };
       const labels = { [PUSHED_LABEL]: 'true' };
@@ -269,8 +269,8 @@ describe('mark-node', () => {
       expect(await planGarbage(w.admin, options)).toMatchObject([{ ref: { name: 'payload' } }]);
     });
 
-    it('warns of marks that only the host remembers', async () => {
-      const w = world([marked()], NOBODY);
+    it('warns about marks recorded only on the host', async () => {
+      const w = world([marked()], BOOTSTRAPPER);
       const [warning] = (await plan(w.context, inFleet(w.admin, { saved: POOL })))?.warnings ?? [];
       expect(warning).toMatchObject({
         code: 'NODE_MARKS_NOT_REMOVED',
@@ -279,20 +279,20 @@ describe('mark-node', () => {
       expect((await plan(w.context, inFleet(w.admin, { ...POOL, saved: POOL })))?.warnings).toBeUndefined();
     });
 
-    it('records marks that a Node already has, and removes none of before', async () => {
-      const w = world([marked()], NOBODY);
+    it('records existing marks of a Node, but removes no earlier ones', async () => {
+      const w = world([marked()], BOOTSTRAPPER);
       expect((await plan(w.context, inFleet(w.admin, { labels: { pool: 'edge' } })))?.changes).toMatchObject([
         { kind: 'mark-node', patch: {} },
       ]);
       await apply(w, { labels: { pool: 'edge' } });
       expect([await found(w), await recordOf(w)]).toEqual([
-        { labels: { pool: 'edge', mine: 'x' }, taints: [TAINT, others] },
+        { labels: { pool: 'edge', mine: 'x' }, taints: [TAINT, otherTaint] },
         { labels: [{ key: 'pool', value: 'edge' }], taints: [] },
       ]);
     });
 
-    it('leaves marks whose value somebody changed', async () => {
-      const w = world([node()], NOBODY);
+    it('keeps marks whose value was changed by others', async () => {
+      const w = world([node()], BOOTSTRAPPER);
       await apply(w, POOL);
       const changed = { metadata: { labels: { pool: 'core' } }, spec: { taints: [{ ...TAINT, value: 'b' }] } };
       await w.admin.patch(REF, 'merge', changed);
@@ -309,8 +309,8 @@ describe('mark-node', () => {
       ['without an owner', {}, JSON.stringify(EDGE)],
       ['that is not JSON', null, '{'],
       ['of another format', null, JSON.stringify({ labels: ['pool'], taints: {} })],
-    ])('removes nothing by a record %s, and replaces it', async (_, metadata, text) => {
-      const w = world([marked()], NOBODY);
+    ])('removes nothing because of a record %s, and replaces the record', async (_, metadata, text) => {
+      const w = world([marked()], BOOTSTRAPPER);
       const { uid } = ((await w.admin.get(REF)) as KubeObject).metadata;
       const own = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid: uid as string }] };
       await w.admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } });
@@ -323,12 +323,12 @@ describe('mark-node', () => {
       });
       await apply(w);
       await apply(w, { labels: { zone: 'a' } });
-      expect(await found(w)).toEqual({ labels: { pool: 'edge', mine: 'x', zone: 'a' }, taints: [TAINT, others] });
+      expect(await found(w)).toEqual({ labels: { pool: 'edge', mine: 'x', zone: 'a' }, taints: [TAINT, otherTaint] });
       expect(await recordOf(w)).toEqual({ labels: [{ key: 'zone', value: 'a' }], taints: [] });
       expect((await w.admin.get(RECORD_REF))?.metadata.ownerReferences).toEqual(own.ownerReferences);
     });
 
-    /** The same API server for a run that is killed before its nth write. */
+    /** The same API server for a run that is interrupted before its nth write. */
     const killedAt = (admin: Cluster, nth: number): Cluster => {
       let writes = 0;
       const write = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -354,23 +354,23 @@ describe('mark-node', () => {
       [9, 1],
       [9, 2],
       [9, 3],
-    ])('of runs that are killed at write %i and at write %i forgets no mark and removes none of others', async (first, second) => {
-      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [others] } })], NOBODY);
+    ])('after interruptions at write %i and at write %i keeps its records and the marks of others', async (first, second) => {
+      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [otherTaint] } })], BOOTSTRAPPER);
       const run = (admin: Cluster, more: Partial<MarkNodeInput>) => applyPhases([markNode], w.context, inFleet(admin, more), []);
       await run(killedAt(w.admin, first), POOL).catch(() => undefined);
       await expect(run(killedAt(w.admin, second), CORE)).rejects.toThrow('killed');
       await run(w.admin, CORE);
       expect([await found(w), await recordOf(w)]).toEqual([
-        { labels: { pool: 'core', mine: 'x' }, taints: [others] },
+        { labels: { pool: 'core', mine: 'x' }, taints: [otherTaint] },
         { labels: [{ key: 'pool', value: 'core' }], taints: [] },
       ]);
       await apply(w);
-      expect(await found(w)).toEqual({ labels: { mine: 'x' }, taints: [others] });
+      expect(await found(w)).toEqual({ labels: { mine: 'x' }, taints: [otherTaint] });
     });
 
-    it('keeps a taint that is added while its own are being written', async () => {
+    it('keeps a taint that is added during its own write', async () => {
       const quarantine = { key: 'quarantine', effect: 'NoExecute' };
-      const w = world([node()], NOBODY);
+      const w = world([node()], BOOTSTRAPPER);
       let isAdded = false;
       const racing: Cluster = {
         ...w.admin,
@@ -386,8 +386,8 @@ describe('mark-node', () => {
       expect((await found(w)).taints).toEqual([quarantine, TAINT]);
     });
 
-    it('gives up after five conflicts', async () => {
-      const w = world([node()], NOBODY);
+    it('fails after five conflicts', async () => {
+      const w = world([node()], BOOTSTRAPPER);
       const conflict = new AppError({ code: 'CLUSTER_CONFLICT', message: 'changed' });
       let tries = 0;
       const racing: Cluster = {
@@ -405,23 +405,23 @@ describe('mark-node', () => {
     });
 
     it('creates the namespace once for hosts that are changed concurrently', async () => {
-      const w = world([node(), node({ metadata: { name: 'w2' } })], NOBODY);
+      const w = world([node(), node({ metadata: { name: 'w2' } })], BOOTSTRAPPER);
       await Promise.all([apply(w, POOL), apply(w, { ...POOL, nodeName: 'w2' })]);
       expect(await recordOf(w)).toEqual(EDGE);
     });
 
-    it('keeps a taint that is added to a control plane meanwhile', async () => {
+    it('keeps a taint that is added concurrently to a control plane', async () => {
       const w = world([node()]);
       const racing: Cluster = {
         ...w.admin,
         patch: async (...args) => {
-          if (!w.admin.calls.includes('patch Node w1')) await w.admin.patch(REF, 'merge', { spec: { taints: [others] } });
+          if (!w.admin.calls.includes('patch Node w1')) await w.admin.patch(REF, 'merge', { spec: { taints: [otherTaint] } });
           return w.admin.patch(...args);
         },
       };
       const input = { nodeName: 'w1', taints: [TAINT], timeoutMs: 1, assumeEmptyCluster: false, check: null };
       await applyPhases([markControlPlane], { ...w.context, cluster: racing }, input, []);
-      expect((await found(w)).taints).toEqual([others, TAINT]);
+      expect((await found(w)).taints).toEqual([otherTaint, TAINT]);
     });
   });
 });

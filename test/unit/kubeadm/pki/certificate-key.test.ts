@@ -7,14 +7,14 @@ const TEXT = '-----BEGIN PUBLIC KEY-----\n';
 // Sealed by Go's crypto/cipher with that key and the nonce "0123456789ab".
 const SEALED = 'MDEyMzQ1Njc4OWFiCtCdOs3J4hKKvuAruN67qFyfQOCwS0eVTyDZMpZPR1o1CbRA6I//GGtVnw==';
 
-describe('what is encrypted with a certificate key', () => {
-  it('is what Go seals', () => {
+describe('encryption with a certificate key', () => {
+  it('matches the output of Go', () => {
     const bytes = encryptWithCertificateKey(new SensitiveText([TEXT]), KEY, Buffer.from('0123456789ab'));
     expect(Buffer.from(bytes).toString('base64')).toBe(SEALED);
     expect(decryptWithCertificateKey(Buffer.from(SEALED, 'base64'), KEY)?.reveal()).toBe(TEXT);
   });
 
-  it('is opened by no other key, and not when it was changed or cut off', () => {
+  it('rejects other keys, and changed or truncated data', () => {
     const bytes = Buffer.from(SEALED, 'base64');
     expect(decryptWithCertificateKey(bytes, formatCertificateKey(new Uint8Array(32)))).toBeNull();
     for (let i = 0; i < bytes.length; i++) {
@@ -25,7 +25,7 @@ describe('what is encrypted with a certificate key', () => {
     }
   });
 
-  it('does not print', () => {
+  it('returns secrets that print masked', () => {
     expect(String(decryptWithCertificateKey(Buffer.from(SEALED, 'base64'), KEY))).toBe('[secret]');
     expect(formatCertificateKey(new Uint8Array(32)).reveal()).toBe('00'.repeat(32));
   });

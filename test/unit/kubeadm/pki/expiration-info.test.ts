@@ -6,15 +6,15 @@ import { makePki, pkiContext, pkiNode, pkiOptions } from '../../../support/contr
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
-const MADE = new Date('2026-11-21T23:16:05Z');
-const later = (seconds: number): Date => new Date(MADE.getTime() + seconds * 1000);
+const CREATED = new Date('2026-11-21T23:16:05Z');
+const later = (seconds: number): Date => new Date(CREATED.getTime() + seconds * 1000);
 const node = pkiNode();
 const places = { cluster: node.cluster, kubernetesDir: '/etc/kubernetes' };
 
 const host = fakeHost();
-await makePki(pkiContext(host, fakeClock(MADE)), pkiOptions(node));
+await makePki(pkiContext(host, fakeClock(CREATED)), pkiOptions(node));
 const other = fakeHost();
-await makePki(pkiContext(other, fakeClock(MADE)), pkiOptions(node));
+await makePki(pkiContext(other, fakeClock(CREATED)), pkiOptions(node));
 
 function existing(change: Readonly<Record<string, string | null>> = {}) {
   const files: Readonly<Record<string, string | null>> = { ...host.texts(), ...change };
@@ -24,7 +24,7 @@ function existing(change: Readonly<Record<string, string | null>> = {}) {
 
 const WITHOUT = { '/etc/kubernetes/super-admin.conf': null, '/etc/kubernetes/pki/front-proxy-ca.key': null };
 
-// As kubeadm 1.36.2 printed it of its own.
+// Output of kubeadm 1.36.2 for its own certificates.
 const KUBEADM = `CERTIFICATE                  EXPIRES                  RESIDUAL TIME   CERTIFICATE AUTHORITY   EXTERNALLY MANAGED
 admin.conf                   Nov 21, 2027 23:16 UTC   364d            ca                      no${' '.repeat(6)}
 apiserver                    Nov 21, 2027 23:16 UTC   364d            ca                      no${' '.repeat(6)}
@@ -44,8 +44,8 @@ etcd-ca                 Nov 18, 2036 23:16 UTC   9y              no${' '.repeat(
 front-proxy-ca          Nov 18, 2036 23:16 UTC   9y              yes${' '.repeat(5)}
 `;
 
-describe('when certificates of a control plane end', () => {
-  it('is shown as kubeadm shows it', () => {
+describe('expiration of control plane certificates', () => {
+  it('is printed like kubeadm prints it', () => {
     const info = expirationInfo(existing(WITHOUT), later(2));
     expect(expirationTables(info)).toBe(KUBEADM);
     const document = expirationDocument(info) as Record<string, readonly object[]>;
@@ -74,7 +74,7 @@ describe('when certificates of a control plane end', () => {
     });
   });
 
-  it('leaves etcd out when it is external', () => {
+  it('omits the certificates of an external etcd', () => {
     const cluster = pkiNode({ etcd: { external: { endpoints: ['https://10.0.0.9:2379'] } } }).cluster;
     const { certificates, authorities } = findCertificates({ ...places, cluster }, () => null);
     expect(certificates.map(({ name }) => name)).toEqual([
@@ -90,22 +90,22 @@ describe('when certificates of a control plane end', () => {
   });
 });
 
-describe('the verdict on the certificates of a control plane', () => {
+describe('validation of control plane certificates', () => {
   const notes = (change: Readonly<Record<string, string | null>>, now = later(60), withinMs = 0) =>
     validateControlPlane(existing(change), { now, withinMs }).flatMap((one) => one.notes.map((note) => `${one.role}: ${note}`));
 
-  it('is good, of all that is there', () => {
+  it('finds no problem in valid files', () => {
     expect(notes({})).toEqual([]);
     expect(notes(WITHOUT)).toEqual([]);
     expect(validateControlPlane(existing(), { now: later(60), withinMs: 0 })).toHaveLength(13);
   });
 
-  it('is nothing on a host that is none', () => {
+  it('returns nothing for a host that is not a control plane', () => {
     const found = (path: string): string | null => (path === '/etc/kubernetes/pki/ca.crt' ? 'x' : null);
-    expect(validateControlPlane({ ...findCertificates(places, found), found }, { now: MADE, withinMs: 0 })).toEqual([]);
+    expect(validateControlPlane({ ...findCertificates(places, found), found }, { now: CREATED, withinMs: 0 })).toEqual([]);
   });
 
-  it('tells what is wrong', () => {
+  it('reports each problem', () => {
     const PKI = '/etc/kubernetes/pki';
     expect(notes({ [`${PKI}/apiserver.key`]: other.text(`${PKI}/apiserver.key`), [`${PKI}/etcd/peer.key`]: null })).toEqual([
       'apiserver: the private key does not match the certificate',

@@ -8,8 +8,8 @@ const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const pem = (type: 'pkcs8' | 'sec1'): string => String(ec.privateKey.export({ format: 'pem', type }));
 const publicPem = String(ec.publicKey.export({ format: 'pem', type: 'spki' }));
 
-describe('a private key that is read', () => {
-  it.each<EncryptionAlgorithm>(['RSA-2048', 'ECDSA-P256', 'ECDSA-P384'])('may be %s, as it is made here', async (algorithm) => {
+describe('reading a private key', () => {
+  it.each<EncryptionAlgorithm>(['RSA-2048', 'ECDSA-P256', 'ECDSA-P384'])('supports a generated key of %s', async (algorithm) => {
     const key = await certificateIssuer.generateKey(algorithm);
     const read = readPrivateKey(key);
     expect(read?.asymmetricKeyType).toBe(algorithm.startsWith('RSA') ? 'rsa' : 'ec');
@@ -17,14 +17,14 @@ describe('a private key that is read', () => {
     expect(publicKeyFits(publicPem, read as NonNullable<typeof read>)).toBe(false);
   });
 
-  it('may be PKCS#8, or behind other blocks and text', () => {
+  it('supports PKCS#8, and other blocks and text before the key', () => {
     const parameters = '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n';
     for (const text of [pem('pkcs8'), pem('sec1'), `text\n${parameters}${pem('sec1')}`, pem('sec1').replaceAll('\n', '\r\n')]) {
       expect(readPrivateKey(text)?.asymmetricKeyType).toBe('ec');
     }
   });
 
-  it('is none when it is encrypted, of another kind, damaged or endless', () => {
+  it('rejects keys that are encrypted, of another type, damaged or endless', () => {
     const encrypted = ec.privateKey.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' });
     const old = ec.privateKey.export({ format: 'pem', type: 'sec1', cipher: 'aes-256-cbc', passphrase: 'x' });
     const edwards = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
@@ -34,7 +34,7 @@ describe('a private key that is read', () => {
     }
   });
 
-  it('fits one of several public keys', () => {
+  it('matches one of several public keys', () => {
     const other = String(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'pem', type: 'spki' }));
     expect(publicKeyFits(`${other}${publicPem}`, ec.privateKey)).toBe(true);
     expect(publicKeyFits(`${other}-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n`, ec.privateKey)).toBe(false);

@@ -8,7 +8,7 @@ const CERTIFICATE = pem('CERTIFICATE', 'AAAA'.repeat(200));
 const KEY = pem('PRIVATE KEY', 'AAAA');
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** A kubeconfig of many clusters, of which its context uses the first. */
+/** A kubeconfig of many clusters whose context uses the first one. */
 function kubeconfigOf(count: number): string {
   const names = Array.from({ length: count }, (_, i) => `c${i}`);
   const cluster = { server: 'https://10.0.0.1:6443', 'certificate-authority-data': base64(CERTIFICATE) };

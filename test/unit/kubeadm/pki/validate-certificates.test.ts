@@ -9,16 +9,16 @@ const YEAR: Required<Validity> = { notBefore: new Date('2026-05-01T00:00:00Z'), 
 const NODE = { commonName: 'system:node:w1', organizations: ['system:nodes'] };
 
 describe('validateCertificates', () => {
-  let authority: CertificateAuthority;
+  let cluster: CertificateAuthority;
   let ca: FoundCertificate;
   beforeAll(async () => {
-    authority = await createAuthority('kubernetes', { notBefore: new Date('2026-01-01T00:00:00Z') });
-    ca = { role: 'ca', path: 'ca.crt', pem: authority.certPem };
+    cluster = await createAuthority('kubernetes', { notBefore: new Date('2026-01-01T00:00:00Z') });
+    ca = { role: 'ca', path: 'ca.crt', pem: cluster.certPem };
   });
   const client = async (
     validity: Validity = YEAR,
     subject: { commonName: string; organizations?: readonly string[] } = NODE,
-    by = authority,
+    by = cluster,
   ) => {
     const { certPem, keyPem } = await by.issueClient(subject, validity);
     return { role: 'client', path: 'p', pem: certPem + keyPem, key: new Secret(certPem + keyPem) } as const;
@@ -29,7 +29,7 @@ describe('validateCertificates', () => {
     return verdict;
   };
 
-  it('takes a client certificate that is right', async () => {
+  it('accepts a valid client certificate', async () => {
     expect(validate(await client())).toMatchObject({
       state: 'ok',
       notes: [],
@@ -40,48 +40,43 @@ describe('validateCertificates', () => {
   });
 
   it.each<[string, () => Promise<FoundCertificate>, 'error' | 'warning', RegExp]>([
+    ['expired', () => client({ ...YEAR, notAfter: new Date('2026-05-31T00:00:00Z') }), 'error', /^expired on 2026-05-31T00:00:00.000Z$/],
     [
-      'one that ended',
-      () => client({ ...YEAR, notAfter: new Date('2026-05-31T00:00:00Z') }),
-      'error',
-      /^expired on 2026-05-31T00:00:00.000Z$/,
-    ],
-    [
-      'one of tomorrow',
+      'not valid yet',
       () => client({ ...YEAR, notBefore: new Date('2026-06-02T00:00:00Z') }),
       'error',
       /^not valid before 2026-06-02.*clock/,
     ],
     [
-      'one that should have been renewed',
+      'renewal overdue',
       () => client({ ...YEAR, notAfter: new Date('2026-06-02T00:00:00Z') }),
       'warning',
       /^96% of its lifetime has passed/,
     ],
     [
-      'somebody else',
+      'another user',
       () => client(YEAR, { commonName: 'admin', organizations: ['system:masters'] }),
       'error',
       /^its subject is O=system:masters, CN=admin, not a node's$/,
     ],
+    ['another CA', async () => client(YEAR, NODE, await createAuthority('kubernetes')), 'error', /^not issued by the cluster CA/],
+    ['no private key', async () => ({ ...(await client()), key: null }), 'error', /^its private key does not exist$/],
     [
-      'one of another authority',
-      async () => client(YEAR, NODE, await createAuthority('kubernetes')),
-      'error',
-      /^not issued by the cluster CA/,
-    ],
-    ['one without a key', async () => ({ ...(await client()), key: null }), 'error', /^its private key does not exist$/],
-    [
-      'one with the key of another',
+      'key of another certificate',
       async () => ({ ...(await client()), key: (await client()).key }),
       'error',
       /^the private key does not match the certificate$/,
     ],
-    ['one with a broken key', async () => ({ ...(await client()), key: new Secret('x') }), 'error', /^its private key cannot be read$/],
-    ['none', async () => ({ role: 'client', path: 'p', pem: null }), 'error', /^does not exist$/],
-    ['no certificate', async () => ({ role: 'client', path: 'p', pem: 'x' }), 'error', /^contains no certificate$/],
-    ['a client that serves', async () => ({ ...(await client()), role: 'serving' }), 'error', /^it does not allow server authentication$/],
-    ['a leaf as authority', async () => ({ role: 'ca', path: 'p', pem: (await client()).pem }), 'error', /^not a CA certificate$/],
+    ['invalid private key', async () => ({ ...(await client()), key: new Secret('x') }), 'error', /^its private key cannot be read$/],
+    ['missing file', async () => ({ role: 'client', path: 'p', pem: null }), 'error', /^does not exist$/],
+    ['no certificate in the file', async () => ({ role: 'client', path: 'p', pem: 'x' }), 'error', /^contains no certificate$/],
+    [
+      'client certificate for serving',
+      async () => ({ ...(await client()), role: 'serving' }),
+      'error',
+      /^it does not allow server authentication$/,
+    ],
+    ['leaf certificate as a CA', async () => ({ role: 'ca', path: 'p', pem: (await client()).pem }), 'error', /^not a CA certificate$/],
   ])('%s', async (_, found, state, note) => {
     const verdict = validate(await found());
     expect(verdict?.state).toBe(state);
@@ -89,14 +84,14 @@ describe('validateCertificates', () => {
     expect(verdict?.notes).toHaveLength(1);
   });
 
-  it('takes what ends soon for bad when told to, and our clock where the host has none', async () => {
+  it('reports certificates that expire within the limit, and uses the local clock when the host has none', async () => {
     const found = await client();
     expect(validate(found, { withinMs: 365 * 86_400_000 })?.notes).toEqual(['expires on 2027-05-01T00:00:00.000Z']);
     expect(validate(found, { now: null })?.state).toBe('ok');
     expect(validate(found, { now: new Date('2030-01-01T00:00:00Z') })?.state).toBe('error');
   });
 
-  it('knows the certificate a kubelet made for itself', async () => {
+  it('recognizes a serving certificate self-signed by the kubelet', async () => {
     const own = await createAuthority('w1-ca@1780000000', { notBefore: YEAR.notBefore });
     const { certPem, keyPem } = await own.issueServer(['w1'], { ...YEAR, commonName: 'w1@1780000000' });
     const verdict = validate({ role: 'serving', path: 'kubelet.crt', pem: certPem + own.certPem, key: new Secret(keyPem) });

@@ -18,7 +18,7 @@ describe('names of preflight checks', () => {
     ['Port6443', 'Did you mean Port-6443?'],
     ['FileAvailable', 'Did you mean FileAvailable-…?'],
     ['Foo', expect.stringMatching(/^Valid names: all, AdvertiseAddress, .*, Swap, .*Port-…, Service-…$/)],
-  ])('refuses %s', (name, hint) => {
+  ])('rejects %s', (name, hint) => {
     expect(unknownCheck(name)).toEqual({ message: `no preflight check has the name "${name}"`, hint });
   });
 });
@@ -29,7 +29,7 @@ describe('an unknown preflight check', () => {
     ['JoinConfiguration', 'nodeRegistration: {ignorePreflightErrors: [Swapp]}'],
     ['ResetConfiguration', 'ignorePreflightErrors: [Swapp]'],
     ['UpgradeConfiguration', 'node: {ignorePreflightErrors: [Swapp]}'],
-  ] as const)('is refused in a %s, at its place', (kind, text) => {
+  ] as const)('is rejected in a %s, with its position', (kind, text) => {
     const { problems } = loadConfig(`apiVersion: kubeadm.k8s.io/v1beta4\nkind: ${kind}\n${text}\n`, 'f.yaml', { kinds: [kind] });
     expect(problems.find(({ code }) => code === 'CONFIG_UNKNOWN_CHECK')).toMatchObject({
       position: { line: 3 },
@@ -46,7 +46,7 @@ describe('an unknown preflight check', () => {
     ],
     ['reset', ['reset', '--dry-run']],
     ['upgrade node', ['upgrade', 'node', '--dry-run']],
-  ])('is refused by %s before a host is connected', async (_, args) => {
+  ])('is rejected by %s before a host is connected', async (_, args) => {
     const connectHost = () => Promise.reject(new Error('no host may be connected'));
     const { code, stderr } = await runCommand([...args, '--ignore-preflight-errors=Swapp'], { services: () => ({ connectHost }) });
     expect([code, stderr]).toEqual([

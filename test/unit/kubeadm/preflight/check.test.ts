@@ -14,21 +14,21 @@ describe('validateFindings', () => {
     ['ids in any case', ['sWAP', 'port-10250'], [], ['Swap', 'Port-10250', 'Hostname']],
     ['all', ['all'], [], ['Swap', 'Port-10250', 'Hostname']],
     ['ALL', ['ALL'], [], ['Swap', 'Port-10250', 'Hostname']],
-    ['an id nobody found', ['Mem'], ['Swap', 'Port-10250'], ['Hostname']],
+    ['an id without a finding', ['Mem'], ['Swap', 'Port-10250'], ['Hostname']],
   ])('with %s ignored', (_, ignored, errors, warnings) => {
     const verdict = validateFindings(ALL, ignored, 'worker-2');
     expect(verdict.errors.map(({ code }) => code)).toEqual(errors);
     expect(verdict.warnings.map(({ id }) => id)).toEqual(warnings);
   });
 
-  it('says for each error who, what, how to fix and how to ignore it', () => {
+  it('prints for each error the host, the problem, the fix and the way to ignore it', () => {
     expect(validateFindings(ALL, [], 'worker-2').errors.map(formatProblem)).toEqual([
       'worker-2: preflight: swap is on. Run swapoff -a. To continue anyway, use --ignore-preflight-errors=Swap. [Swap]',
       'worker-2: preflight: port 10250 is in use. To continue anyway, use --ignore-preflight-errors=Port-10250. [Port-10250]',
     ]);
   });
 
-  it('finds nothing wrong where nothing was found', () => {
+  it('returns no errors without findings', () => {
     expect(validateFindings([], [], 'h')).toEqual({ errors: [], warnings: [] });
   });
 });

@@ -6,7 +6,7 @@ import { type ControlPlaneCheckInput, controlPlaneFindings } from '../../../../s
 const MANIFESTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'].map(
   (name) => `/etc/kubernetes/manifests/${name}.yaml`,
 );
-const desired = MANIFESTS.map((path) => ({ path, content: `wanted ${path}\n`, mode: 0o600, owner: 'root:root' }));
+const desired = MANIFESTS.map((path) => ({ path, content: `desired ${path}\n`, mode: 0o600, owner: 'root:root' }));
 const NOW = Date.UTC(2026, 10, 21);
 
 function manifests(content: (path: string) => string | null): ReadonlyMap<string, FileFact | null> {
@@ -44,7 +44,7 @@ const idsOf = (input: Partial<ControlPlaneCheckInput>): readonly string[] =>
 const hostWith = (host: Partial<ControlPlaneHost>): Partial<ControlPlaneCheckInput> => ({ host: { ...HOST, ...host } });
 
 describe('controlPlaneFindings', () => {
-  it('finds nothing on a host that will do', () => {
+  it('finds nothing on a suitable host', () => {
     expect(idsOf({})).toEqual([]);
   });
 
@@ -57,15 +57,15 @@ describe('controlPlaneFindings', () => {
       { ports: new Set([6443, 10257, 10259, 2379, 2380, 10250]) },
       ['Port-6443', 'Port-10259', 'Port-10257', 'Port-2379', 'Port-2380'],
     ],
-    ['the port that was chosen', { ports: new Set([7443, 6443]), bindPort: 7443 }, ['Port-7443']],
-    ['ports of etcd, which is external', { ports: new Set([2379, 2380]), etcdDataDir: null, manifests: desired.slice(0, 3) }, []],
+    ['a configured port in use', { ports: new Set([7443, 6443]), bindPort: 7443 }, ['Port-7443']],
+    ['etcd ports in use with external etcd', { ports: new Set([2379, 2380]), etcdDataDir: null, manifests: desired.slice(0, 3) }, []],
     [
       'manifests of another control plane',
       hostWith({ manifests: manifests((path) => (path.includes('etcd') ? null : 'other\n')) }),
       ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((name) => `FileAvailable--etc-kubernetes-manifests-${name}.yaml`),
     ],
     [
-      'a local etcd where it is to be external',
+      'a local etcd when external etcd is configured',
       {
         ...hostWith({ manifests: manifests((path) => (path.includes('etcd') ? 'other\n' : null)) }),
         etcdDataDir: null,
@@ -85,13 +85,13 @@ describe('controlPlaneFindings', () => {
     ['a clock ten minutes behind', hostWith({ clock: NOW / 1000 - 600 }), ['HostClock']],
     ['a clock four minutes behind', hostWith({ clock: NOW / 1000 - 240 }), []],
     ['a clock two hours ahead', hostWith({ clock: NOW / 1000 + 7200 }), ['(HostClock)']],
-    ['nothing known of it', { ...hostWith({ size: { cpus: null, memoryBytes: null }, clock: null }), ports: null, addresses: null }, []],
+    ['unknown facts', { ...hostWith({ size: { cpus: null, memoryBytes: null }, clock: null }), ports: null, addresses: null }, []],
   ])('%s', (_, input, expected) => {
     expect(idsOf(input)).toEqual(expected);
   });
 
-  it('lets a run go on that was broken off: its manifests, ports and data are no trouble', () => {
-    const ours = hostWith({ manifests: manifests((path) => `wanted ${path}\n`), etcdData: ['member'] });
-    expect(idsOf({ ...ours, ports: new Set([6443, 10257, 10259, 2379, 2380]) })).toEqual([]);
+  it('accepts an interrupted run: its own manifests, ports and data are no findings', () => {
+    const own = hostWith({ manifests: manifests((path) => `desired ${path}\n`), etcdData: ['member'] });
+    expect(idsOf({ ...own, ports: new Set([6443, 10257, 10259, 2379, 2380]) })).toEqual([]);
   });
 });

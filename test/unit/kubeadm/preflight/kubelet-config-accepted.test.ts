@@ -22,6 +22,6 @@ it.each<[KubeletAcceptance, unknown]>([
     { verdict: 'unknown', why: 'no output within 20 s' },
     [{ id: 'KubeletConfigAccepted', severity: 'warning', message: expect.stringMatching(/could not validate .*: no output/) }],
   ],
-])('makes findings of %j', (acceptance, findings) => {
+])('creates findings for %j', (acceptance, findings) => {
   expect(kubeletConfigAccepted(acceptance, 'v1.36.2')).toEqual(findings);
 });

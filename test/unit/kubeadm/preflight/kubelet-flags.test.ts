@@ -18,32 +18,28 @@ const FILE = 'KUBELET_EXTRA_ARGS in /etc/default/kubelet';
 describe('kubeletFlagFindings', () => {
   it.each<[string, Partial<KubeletFlagsInput>, readonly string[]]>([
     ['nothing', {}, []],
-    ['flags the kubelet has', host('--v=4', '--node-ip', '10.0.0.1', '-v5'), []],
-    ['a flag it never had', host('--nonsense=1'), [`${FILE}: a 1.36 kubelet has no flag --nonsense`]],
-    [
-      'a flag it no longer has',
-      host('--container-runtime=remote'),
-      [`${FILE}: a 1.36 kubelet has no flag --container-runtime: removed in 1.27`],
-    ],
-    ['a word that is no flag', host('--v=4', 'loose'), [`${FILE}: "loose" is not a flag, and the kubelet takes no arguments`]],
-    ['the name of the node', host('--hostname-override=w1'), []],
-    ['another name', host('--hostname-override=w2'), [`${FILE}: hostname-override is w2, but the node's name is w1`]],
+    ['existing flags of the kubelet', host('--v=4', '--node-ip', '10.0.0.1', '-v5'), []],
+    ['a flag that never existed', host('--nonsense=1'), [`${FILE}: a 1.36 kubelet has no flag --nonsense`]],
+    ['a removed flag', host('--container-runtime=remote'), [`${FILE}: a 1.36 kubelet has no flag --container-runtime: removed in 1.27`]],
+    ['a word that is not a flag', host('--v=4', 'loose'), [`${FILE}: "loose" is not a flag, and the kubelet takes no arguments`]],
+    ['the node name', host('--hostname-override=w1'), []],
+    ['another node name', host('--hostname-override=w2'), [`${FILE}: hostname-override is w2, but the node's name is w1`]],
     ['labels', labels('pool=edge,example.com/a=,node.kubernetes.io/x=1,a.node.kubernetes.io/x=1,kubernetes.io/os=linux'), []],
     [
-      'a label of Kubernetes',
+      'a reserved label',
       labels('pool=edge,node-role.kubernetes.io/worker='),
       [
         'node-labels: a kubelet must not set the label node-role.kubernetes.io/worker on its own Node (restricted prefix); the kubelet would exit at startup',
       ],
     ],
     [
-      'one in the file of the host',
+      'a reserved label in the file of the host',
       host('--node-labels=k8s.io/x=1'),
       [`${FILE}: a kubelet must not set the label k8s.io/x on its own Node (restricted prefix); the kubelet would exit at startup`],
     ],
     ['a label without a value', labels('pool'), ['node-labels: "pool" is not key=value; the kubelet would exit at startup']],
-    ['a key that is none', labels('-a=b'), ['node-labels: "-a" is not a valid label key; the kubelet would exit at startup']],
-    ['a value that is none', labels('a=b c'), ['node-labels: "b c" is not a valid value of label a; the kubelet would exit at startup']],
+    ['an invalid label key', labels('-a=b'), ['node-labels: "-a" is not a valid label key; the kubelet would exit at startup']],
+    ['an invalid label value', labels('a=b c'), ['node-labels: "b c" is not a valid value of label a; the kubelet would exit at startup']],
   ])('%s', (_, change, messages) => {
     expect(kubeletFlagFindings({ ...INPUT, ...change }).map(({ message }) => message)).toEqual(messages);
   });
@@ -51,11 +47,11 @@ describe('kubeletFlagFindings', () => {
   it.each([
     ['node-role.kubernetes.io/worker=', /^Pass --kubeconfig admin\.conf so that join sets it, or use kubectl label node$/],
     ['pool', /^Write labels like pool=edge,zone=a$/],
-  ])('says how to give the label %s', (value, hint) => {
+  ])('explains how to set the label %s', (value, hint) => {
     expect(kubeletFlagFindings({ ...INPUT, ...labels(value) }).map((finding) => finding.hint)).toEqual([expect.stringMatching(hint)]);
   });
 
-  it('only warns when the kubelet does not exist yet', () => {
+  it('only warns when the kubelet is not installed yet', () => {
     const severities = (assumed: boolean) =>
       kubeletFlagFindings({ ...INPUT, ...host('--nonsense'), assumed }).map(({ severity }) => severity);
     expect([severities(false), severities(true)]).toEqual([['error'], ['warning']]);

@@ -22,7 +22,7 @@ const UNIT: UnitState = {
   startedAt: null,
   needsReload: false,
 };
-/** A host kubeadm would take without a word. */
+/** A host without findings in kubeadm. */
 const READY: HostFacts = {
   ...NOTHING,
   os: { uid: 0, machine: 'x86_64', prettyName: 'Debian GNU/Linux 12 (bookworm)', packageFamily: 'deb', hostname: 'worker-2' },
@@ -67,24 +67,24 @@ function found(change: Partial<NodeCheckInput>): readonly string[] {
 }
 
 describe('runNodeChecks', () => {
-  it('finds nothing on a host that is ready', () => {
+  it('finds nothing on a ready host', () => {
     expect(found({})).toEqual([]);
   });
 
-  it('finds nothing where nothing can be known', () => {
+  it('finds nothing when no facts are known', () => {
     expect(found({ facts: NOTHING, kubeletMinor: null, controlPlaneMinor: null, config: {} })).toEqual([]);
   });
 
   it.each<[string, Partial<NodeCheckInput>, readonly string[]]>([
-    ['a user who is not root', facts({ os: { ...READY.os, uid: 1000 } }), ['error IsPrivilegedUser: the user on the host is not root']],
+    ['a user other than root', facts({ os: { ...READY.os, uid: 1000 } }), ['error IsPrivilegedUser: the user on the host is not root']],
     ['no runtime', facts({ sockets: [] }), [`error CRI: no container runtime listens on ${CONTAINERD}`]],
     [
-      'another runtime than the one that is there',
+      'a runtime at another socket',
       { criSocket: 'unix:///var/run/crio/crio.sock' },
       ['error CRI: no container runtime listens on unix:///var/run/crio/crio.sock'],
     ],
     [
-      'a declared socket that is not there',
+      'a declared socket that does not exist',
       { criSocket: 'unix:///run/k3s/containerd.sock' },
       ['error CRI: no container runtime listens on unix:///run/k3s/containerd.sock'],
     ],
@@ -94,7 +94,7 @@ describe('runNodeChecks', () => {
       checks({ swaps: ['/dev/dm-1', '/swap'] }),
       ['error Swap: swap is on (/dev/dm-1, /swap) and failSwapOn is not false: the kubelet would fail at startup'],
     ],
-    ['swap that the kubelet accepts', { ...checks({ swaps: ['/swap'] }), config: { cgroupDriver: 'systemd', failSwapOn: false } }, []],
+    ['swap accepted by the kubelet', { ...checks({ swaps: ['/swap'] }), config: { cgroupDriver: 'systemd', failSwapOn: false } }, []],
     ['a missing command', checks({ missingCommands: ['losetup'] }), ["error FileExisting-losetup: losetup is not on the host's PATH"]],
     ['no conntrack with kubelet 1.36', checks({ missingCommands: ['conntrack'] }), []],
     [
@@ -102,7 +102,7 @@ describe('runNodeChecks', () => {
       { ...checks({ missingCommands: ['conntrack'] }), kubeletMinor: 31, controlPlaneMinor: 31 },
       ["error FileExisting-conntrack: conntrack is not on the host's PATH"],
     ],
-    ['a runtime that does not say whether it has RuntimeConfig', facts({ runtimeConfig: new Map([[CONTAINERD, null]]) }), []],
+    ['a runtime with unknown RuntimeConfig support', facts({ runtimeConfig: new Map([[CONTAINERD, null]]) }), []],
     [
       'a runtime without RuntimeConfig',
       facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }),
@@ -112,7 +112,7 @@ describe('runNodeChecks', () => {
     ],
     ['cgroup v1', checks({ cgroupVersion: 1 }), ['error SystemVerification: the host uses cgroup v1, which kubelet 1.35 and later reject']],
     [
-      'cgroup v1 that was accepted',
+      'cgroup v1 accepted by the configuration',
       { ...checks({ cgroupVersion: 1 }), config: { cgroupDriver: 'systemd', failCgroupV1: false } },
       ['warning SystemVerification: the host uses cgroup v1, which Kubernetes no longer maintains'],
     ],
@@ -127,58 +127,58 @@ describe('runNodeChecks', () => {
       ['error SystemVerification: kernel 4.19.0-26-amd64 is not supported by Kubernetes (supported: 5.4, 5.10, 5.15, 6.0 and later)'],
     ],
     [
-      'a kernel between the supported ones',
+      'a kernel between the supported versions',
       checks({ kernelRelease: '5.8.0' }),
       ['error SystemVerification: kernel 5.8.0 is not supported by Kubernetes (supported: 5.4, 5.10, 5.15, 6.0 and later)'],
     ],
     ['a long-term kernel', checks({ kernelRelease: '5.15.0-1053-aws' }), []],
-    ['a kernel of two digits', checks({ kernelRelease: '10.1.2' }), []],
+    ['a kernel with a two-digit major version', checks({ kernelRelease: '10.1.2' }), []],
     [
       'a name that is too long',
       { nodeName: 'a'.repeat(64) },
       [`warning Hostname: "${'a'.repeat(64)}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node`],
     ],
     [
-      'a name that is none',
+      'an invalid name',
       { nodeName: 'a_b-' },
       ['warning Hostname: "a_b-" is longer than 63 characters or not a qualified name: static Pods cannot start on this node'],
     ],
-    ['a certificate of its name', facts({ identity: certificateFor('worker-2') }), []],
+    ['a certificate for its name', facts({ identity: certificateFor('worker-2') }), []],
     [
-      'a certificate of another name',
+      'a certificate for another name',
       facts({ identity: certificateFor('worker-1') }),
       ['error NodeName: the node name is worker-2, but the kubelet on the host has a client certificate for worker-1'],
     ],
     ['no kubelet', { ...facts({ kubelet: null }), kubeletMinor: null }, ['error KubeletVersion: kubelet is not on the PATH of the host']],
     [
-      'a kubelet that does not run',
-      { ...facts({ kubelet: { error: '/usr/bin/kubelet --version said: Exec format error' } }), kubeletMinor: null },
-      ['error KubeletVersion: /usr/bin/kubelet --version said: Exec format error'],
+      'a kubelet that fails to run',
+      { ...facts({ kubelet: { error: '/usr/bin/kubelet --version printed: Exec format error' } }), kubeletMinor: null },
+      ['error KubeletVersion: /usr/bin/kubelet --version printed: Exec format error'],
     ],
     [
       'a kubelet newer than the control plane',
       { controlPlaneMinor: 35 },
       ['error KubeletVersion: kubelet v1.36.2 is newer than the control plane (1.35): not a supported version skew'],
     ],
-    ['a kubelet three minors back', { kubeletMinor: 33 }, []],
+    ['a kubelet three minor versions older', { kubeletMinor: 33 }, []],
     [
-      'a kubelet four minors back',
+      'a kubelet four minor versions older',
       { kubeletMinor: 32 },
       ['error KubeletVersion: kubelet v1.36.2 is too old for a 1.36 control plane, which supports 1.33 and later'],
     ],
-    ['a kubelet two minors back of 1.27', { kubeletMinor: 25, controlPlaneMinor: 27 }, []],
+    ['a kubelet two minor versions older than 1.27', { kubeletMinor: 25, controlPlaneMinor: 27 }, []],
     [
-      'a kubelet three minors back of 1.27',
+      'a kubelet three minor versions older than 1.27',
       { kubeletMinor: 24, controlPlaneMinor: 27 },
       ['error KubeletVersion: kubelet v1.36.2 is too old for a 1.27 control plane, which supports 1.25 and later'],
     ],
-    ['a control plane that is not known', { controlPlaneMinor: null }, []],
+    ['an unknown control plane version', { controlPlaneMinor: null }, []],
     ['a unit that cannot start', { unitRefusal: 'kubelet.service is masked' }, ['error Service-kubelet: kubelet.service is masked']],
     ['OpenRC', facts({ init: 'openrc' }), ['warning Service-kubelet: the host uses OpenRC, which ignores systemd drop-ins']],
     ['port 10250 in use', facts({ ports: new Set([10250]) }), ['error Port-10250: port 10250 is in use']],
     ['port 10250 in use by the kubelet', facts({ ports: new Set([10250]), unit: { ...UNIT, activeState: 'active' } }), []],
     [
-      'another port of the configuration',
+      'another port in the configuration',
       { ...facts({ ports: new Set([10250, 10260]) }), config: { cgroupDriver: 'systemd', port: 10260 } },
       ['error Port-10260: port 10260 is in use'],
     ],
@@ -190,20 +190,20 @@ describe('runNodeChecks', () => {
         'error FileContent--proc-sys-net-ipv6-conf-default-forwarding: /proc/sys/net/ipv6/conf/default/forwarding is not 1',
       ],
     ],
-    ['no forwarding in a family that is not used', { ...checks({ ipv6Forward: false }), ipv6: false }, []],
+    ['no forwarding in an unused IP family', { ...checks({ ipv6Forward: false }), ipv6: false }, []],
     [
       'another cgroup driver',
       { config: { cgroupDriver: 'cgroupfs' } },
       ['error CgroupDriver: cgroupDriver is cgroupfs, but the container runtime uses systemd (crictl runtime-config)'],
     ],
-    ['a runtime that does not tell', facts({ cgroupDrivers: new Map([[CONTAINERD, null]]) }), []],
+    ['a runtime with an unknown cgroup driver', facts({ cgroupDrivers: new Map([[CONTAINERD, null]]) }), []],
     ['node IPs of the host', { nodeIPs: ['10.0.0.7', 'fd00::7'] }, []],
     [
       'an IP of another host',
       { nodeIPs: ['10.0.0.8'] },
       ['error NodeIP: node IP 10.0.0.8 is not an address of this host (its addresses: 10.0.0.7, fd00::7)'],
     ],
-    ['a node IP that means any', { nodeIPs: ['0.0.0.0', '::'] }, []],
+    ['an unspecified node IP', { nodeIPs: ['0.0.0.0', '::'] }, []],
     [
       'a host without addresses',
       { ...facts({ addresses: [] }), nodeIPs: ['10.0.0.8'] },
@@ -213,7 +213,7 @@ describe('runNodeChecks', () => {
     expect(found(change)).toEqual(expected);
   });
 
-  it('says everything at once, and how to fix each error', () => {
+  it('reports all findings at once, with a hint for each error', () => {
     const findings = runNodeChecks({ ...INPUT, ...facts({ sockets: [], os: { ...READY.os, uid: 7 }, ports: new Set([10250]) }) });
     expect(findings.map(({ id }) => id)).toEqual(['IsPrivilegedUser', 'CRI', 'Port-10250']);
     expect(findings.every(({ hint }) => hint !== undefined && !/[.]$/.test(hint))).toBe(true);

@@ -13,7 +13,7 @@ beforeAll(async () => {
   templates = await loadTemplates();
 });
 
-/** As kubelet and kubeadm read the file. */
+/** Parses the file like kubelet and kubeadm. */
 function read(content: string): unknown {
   const { documents, problems } = parseSource(content, 'f.yaml');
   expect(problems).toEqual([]);
@@ -27,7 +27,7 @@ const text = fc.oneof(
 );
 
 describe('rendered files of a kubelet', () => {
-  it('config.yaml reads back as the configuration', () => {
+  it('config.yaml parses to the original configuration', () => {
     const value = fc.letrec((tie) => ({
       value: fc.oneof({ maxDepth: 3 }, text, fc.integer(), fc.boolean(), fc.array(tie('value')), fc.dictionary(text, tie('value'))),
     })).value;
@@ -39,7 +39,7 @@ describe('rendered files of a kubelet', () => {
     );
   });
 
-  it('instance-config.yaml reads back as the CRI socket', () => {
+  it('instance-config.yaml parses to the original CRI socket', () => {
     fc.assert(
       fc.property(text, (criSocket) => {
         expect(read(String(renderTemplate(templates, '/var/lib/kubelet/instance-config.yaml', { criSocket })))).toEqual({

@@ -9,7 +9,7 @@ import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
 const catalogue = await loadCatalogue();
 
 describe('profileDefaults', () => {
-  // The golden file of kubeadm 1.36 is what kubeadm 1.36.2 wrote on a host with containerd and without systemd-resolved.
+  // kubeadm 1.36.2 wrote its golden file on a host with containerd, without systemd-resolved.
   it.each<[DefaultsProfile, number]>([
     ['kubeadm', 36],
     ['kubeadm', 24],
@@ -21,7 +21,7 @@ describe('profileDefaults', () => {
     await expect(text).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden', `${profile}-defaults-1.${minor}.yaml`));
   });
 
-  it('are read by the kubelets they are for, all of them', () => {
+  it('are valid for every kubelet of their version', () => {
     for (let minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
       for (const profile of ['kubelet', 'kubeadm'] as const) {
         const document = parseSource(encodeYaml(profileDefaults(profile, minor, catalogue)), 'defaults').documents[0];

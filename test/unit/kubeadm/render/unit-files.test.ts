@@ -31,7 +31,7 @@ function design(files: Readonly<Record<string, string | FileFact>>, change: Part
       return [path, given === undefined ? null : typeof given === 'string' ? textFile(given) : given] as const;
     }),
   );
-  for (const path of Object.keys(files)) if (!found.has(path)) throw new Error(`nobody looks at ${path}`);
+  for (const path of Object.keys(files)) if (!found.has(path)) throw new Error(`unused file ${path}`);
   return designUnitFiles({ found, unit: null, packageFamily: 'deb', renderDropIn: dropIn, renderUnit: () => 'the unit\n', ...change });
 }
 
@@ -60,18 +60,18 @@ describe('designUnitFiles', () => {
   });
 
   it.each([
-    ['the packages’ files', { [UNIT]: 'u', [USR]: DEB }, []],
-    ['the packages’ drop-in with other comments', { [UNIT]: 'u', [USR]: `; theirs\n${DEB}` }, []],
-    ['files of the same content in /etc too', { [UNIT]: 'u', [USR]: DEB, [ETC]: DEB }, []],
-    ['a kubelet elsewhere', { [UNIT]: 'u', [ETC]: dropIn('/etc/default/kubelet', '/opt/bin/kubelet') }, []],
+    ['the files of the packages', { [UNIT]: 'u', [USR]: DEB }, []],
+    ['the drop-in of the packages with other comments', { [UNIT]: 'u', [USR]: `; custom\n${DEB}` }, []],
+    ['additional files with the same content in /etc', { [UNIT]: 'u', [USR]: DEB, [ETC]: DEB }, []],
+    ['a kubelet at another path', { [UNIT]: 'u', [ETC]: dropIn('/etc/default/kubelet', '/opt/bin/kubelet') }, []],
     [
-      '/lib that is /usr/lib',
+      '/lib as a link to /usr/lib',
       { [UNIT]: 'u', '/lib/systemd/system/kubelet.service': 'u', [USR]: DEB, '/lib/systemd/system/kubelet.service.d/10-kubeadm.conf': DEB },
       [],
     ],
-    ['a drop-in with more in it', { [UNIT]: 'u', [ETC]: `${DEB}Restart=always\n` }, ['DROPIN_DIFFERS']],
+    ['a drop-in with additional settings', { [UNIT]: 'u', [ETC]: `${DEB}Restart=always\n` }, ['DROPIN_DIFFERS']],
     [
-      'a drop-in that says the same in one line',
+      'an equivalent drop-in on one line',
       {
         [UNIT]: 'u',
         [ETC]:
@@ -79,7 +79,7 @@ describe('designUnitFiles', () => {
       },
       ['DROPIN_DIFFERS'],
     ],
-    ['a drop-in that hides another', { [UNIT]: 'u', [ETC]: DEB, [USR]: RPM }, ['DROPIN_MASKED']],
+    ['a drop-in that masks another', { [UNIT]: 'u', [ETC]: DEB, [USR]: RPM }, ['DROPIN_MASKED']],
   ])('keeps %s', (_, files, codes) => {
     const { files: written, warnings, refusal } = design(files);
     expect(written).toEqual([]);
@@ -97,7 +97,7 @@ describe('designUnitFiles', () => {
       DEB.replace('EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env\n', ''),
       'EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env',
     ],
-    ['a list that is reset behind it', `${DEB}EnvironmentFile=\n`, 'EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env'],
+    ['a list reset after it', `${DEB}EnvironmentFile=\n`, 'EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env'],
     ['$KUBELET_KUBEADM_ARGS', DEB.replace(' $KUBELET_KUBEADM_ARGS', ''), '$KUBELET_KUBEADM_ARGS in ExecStart'],
   ])('replaces a drop-in without %s', (_, content, lacks) => {
     for (const [place, verb] of [
@@ -111,7 +111,7 @@ describe('designUnitFiles', () => {
     }
   });
 
-  it('keeps the extra arguments’ file of the drop-in it replaces', () => {
+  it('keeps the extra arguments file of the replaced drop-in', () => {
     const { files, extraArgsFile } = design({ [UNIT]: 'u', [USR]: RPM.replace('$KUBELET_KUBEADM_ARGS ', '') });
     expect(extraArgsFile).toBe('/etc/sysconfig/kubelet');
     expect(files[0]?.content).toBe(RPM);
@@ -139,18 +139,18 @@ describe('designUnitFiles', () => {
     ['a drop-in linked to /dev/null', { [UNIT]: 'u', [ETC]: DEV_NULL, [USR]: DEB }, {}, /10-kubeadm\.conf is masked/],
     ['an empty drop-in', { [UNIT]: 'u', [ETC]: '' }, {}, /10-kubeadm\.conf is masked/],
     [
-      'what systemd says',
+      'a unit that systemd reports as masked',
       { [UNIT]: 'u', [USR]: DEB },
       { unit: { unitFileState: 'masked' } as UnitFilesInput['unit'] },
       /kubelet\.service is masked/,
     ],
-  ])('refuses %s', (_, files, change, refusal) => {
+  ])('refuses to start %s', (_, files, change, refusal) => {
     const result = design(files, change);
     expect(result.refusal).toMatch(refusal);
     expect(result.files).toEqual([]);
   });
 
-  it('looks at the places systemd looks at, /etc first', () => {
+  it('reads the directories of systemd, /etc first', () => {
     expect(UNIT_DIRECTORIES[0]).toBe('/etc/systemd/system');
     expect(UNIT_FILE_PATHS).toHaveLength(2 * UNIT_DIRECTORIES.length + 2);
   });

@@ -9,11 +9,11 @@ const { caPem, pin } = KUBEADM_DRY_RUN;
 const HEX = pin.slice('sha256:'.length);
 
 describe('caPinsOf', () => {
-  it('gives the pin kubeadm prints', () => {
+  it('returns the pin that kubeadm prints', () => {
     expect(caPinsOf(caPem)).toEqual([pin]);
   });
 
-  it('gives each of a bundle once, in its order, past what is no certificate', async () => {
+  it('returns each pin of a bundle once, in order, and ignores other PEM blocks', async () => {
     const other = (await createAuthority()).certPem;
     const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
     expect(caPinsOf(`a comment\n${other}${key}${caPem}${other}`)).toEqual([...(caPinsOf(other) ?? []), pin]);
@@ -22,31 +22,31 @@ describe('caPinsOf', () => {
   it.each([
     ['nothing', ''],
     ['a key', String(generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }))],
-    ['a block that holds something else', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
-    ['a good and a broken one', `${caPem}-----BEGIN CERTIFICATE-----\n****\n-----END CERTIFICATE-----\n`],
-    ['the beginning of one', caPem.slice(0, 300)],
-    ['more than anybody needs', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'.repeat(2_000)],
-  ])('refuses %s', (_, pem) => {
+    ['a block with other content', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
+    ['a valid and an invalid certificate', `${caPem}-----BEGIN CERTIFICATE-----\n****\n-----END CERTIFICATE-----\n`],
+    ['a truncated certificate', caPem.slice(0, 300)],
+    ['an oversized bundle', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'.repeat(2_000)],
+  ])('rejects %s', (_, pem) => {
     expect(caPinsOf(pem)).toBeNull();
   });
 });
 
 describe('publicKeyInfoOf', () => {
-  it('finds the bytes that Node encodes anew', () => {
+  it('returns the bytes that Node encodes', () => {
     const certificate = new X509Certificate(caPem);
     const again = certificate.publicKey.export({ type: 'spki', format: 'der' });
     expect(Buffer.from(publicKeyInfoOf(certificate.raw) ?? [])).toEqual(again);
   });
 
-  it('does so in certificates without a version', () => {
-    // version 1: the optional first member is not there
+  it('supports certificates without a version', () => {
+    // In version 1, the optional first field does not exist.
     const part = (tag: number, ...content: number[]) => [tag, content.length, ...content];
     const key = part(0x30, 1, 2, 3);
     const body = part(0x30, ...part(2, 1), ...part(0x30), ...part(0x30), ...part(0x30), ...part(0x30), ...key);
     expect([...(publicKeyInfoOf(Uint8Array.from(part(0x30, ...body))) ?? [])]).toEqual(key);
   });
 
-  it('never runs past the end: every cut of a certificate gives nothing, or the whole key', () => {
+  it('never reads past the end: a truncated certificate returns null or the complete key', () => {
     const { raw } = new X509Certificate(caPem);
     const whole = createHash('sha256')
       .update(publicKeyInfoOf(raw) ?? '')
@@ -63,13 +63,13 @@ describe('publicKeyInfoOf', () => {
     ['a length beyond the end', [0x30, 0x84, 0xff, 0xff, 0xff, 0xff, 0x30, 0]],
     ['another type', [0x31, 2, 0x30, 0]],
     ['nothing', []],
-  ])('refuses %s', (_, bytes) => {
+  ])('rejects %s', (_, bytes) => {
     expect(publicKeyInfoOf(Uint8Array.from(bytes))).toBeNull();
   });
 });
 
 describe('parseCaPin', () => {
-  it('takes digits and name in any case', () => {
+  it('accepts prefix and digits in any case', () => {
     expect(parseCaPin(`SHA256:${HEX.toUpperCase()}`)).toBe(pin);
   });
 
@@ -81,17 +81,17 @@ describe('parseCaPin', () => {
     ['too short', pin.slice(0, -1)],
     ['too long', `${pin}0`],
     ['two more digits', `${pin}00`],
-    ['a letter that is no digit', `sha256:g${HEX.slice(1)}`],
-    ['a blank in front', ` ${pin}`],
-    ['a blank after', `${pin} `],
+    ['a letter that is not a hexadecimal digit', `sha256:g${HEX.slice(1)}`],
+    ['a leading space', ` ${pin}`],
+    ['a trailing space', `${pin} `],
     ['a line end', `${pin}\n`],
-    ['a pin in the second line', `x\n${pin}`],
-    ['colons as openssl prints them', `sha256:${HEX.replace(/(..)(?=.)/g, '$1:')}`],
-    ['a second pin behind', `${pin},${pin}`],
+    ['a pin on the second line', `x\n${pin}`],
+    ['colons as printed by openssl', `sha256:${HEX.replace(/(..)(?=.)/g, '$1:')}`],
+    ['a second pin after it', `${pin},${pin}`],
     ['digits of another script', `sha256:${'\u0660'.repeat(64)}`],
     ['a null byte', `sha256:${HEX.slice(0, 63)}\0`],
     ['0x', `sha256:0x${HEX.slice(2)}`],
-  ])('refuses %s', (_, text) => {
+  ])('rejects %s', (_, text) => {
     expect(parseCaPin(text)).toBeNull();
   });
 });

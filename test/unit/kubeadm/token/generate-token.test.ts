@@ -5,7 +5,7 @@ import { generateToken } from '../../../../src/kubeadm/token/generate-token.ts';
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 const TOKENS = 10_000;
 
-/** Pearson's statistic of the characters of many tokens against an even share of each; 35 degrees of freedom. */
+/** Pearson's chi-squared statistic of token characters against a uniform distribution; 35 degrees of freedom. */
 function chiSquare(random: (limit: number) => number, at: (token: string) => string = (token) => token.replace('.', '')): number {
   const counts = new Map([...ALPHABET].map((character) => [character, 0]));
   let total = 0;
@@ -23,29 +23,29 @@ function chiSquare(random: (limit: number) => number, at: (token: string) => str
 const LIMIT = 107;
 
 describe('generateToken', () => {
-  it('makes tokens that Kubernetes takes, each another one', () => {
+  it('generates valid and unique tokens', () => {
     const tokens = Array.from({ length: 1000 }, () => generateToken(randomInt).reveal());
     for (const token of tokens) expect(token).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
     expect(new Set(tokens.map((token) => token.slice(0, 6))).size).toBeGreaterThan(995);
     expect(new Set(tokens).size).toBe(1000);
   });
 
-  it('uses every character as often as the others, over all and at each place', () => {
+  it('uses every character equally often, overall and at each position', () => {
     expect(chiSquare(randomInt)).toBeLessThan(LIMIT);
     for (const place of [0, 5, 7, 22]) expect(chiSquare(randomInt, (token) => token.charAt(place))).toBeLessThan(LIMIT);
   });
 
-  it('would be found out if it took remainders of bytes', () => {
+  it('would exceed the limit with remainders of bytes', () => {
     const bytes = randomBytes(22 * TOKENS).values();
     expect(chiSquare((limit) => (bytes.next().value ?? 0) % limit)).toBeGreaterThan(LIMIT);
   });
 
-  it('asks for numbers below the size of the alphabet, and uses its ends', () => {
+  it('requests numbers below the size of the alphabet, and uses both ends', () => {
     expect(generateToken(() => 0).reveal()).toBe('000000.0000000000000000');
     expect(generateToken((limit) => limit - 1).reveal()).toBe('zzzzzz.zzzzzzzzzzzzzzzz');
   });
 
-  it('prints as a secret', () => {
+  it('prints masked', () => {
     expect(String(generateToken(randomInt))).toBe('[secret]');
   });
 });

@@ -6,12 +6,12 @@ import { isSignedBy, signDetached } from '../../../../src/kubeadm/token/jws.ts';
 import { KUBEADM_DRY_RUN } from '../../../support/kubeadm-dry-run.ts';
 
 describe('signDetached', () => {
-  it('signs cluster-info as the bootstrap signer does', () => {
+  it('matches the signature of the bootstrap signer', () => {
     const { token, server, caPem, signature } = KUBEADM_DRY_RUN;
     expect(signDetached(token.id, new Secret(token.secret), clusterInfoKubeconfig({ server, caPem }))).toBe(signature);
   });
 
-  it('signs the bytes of the payload: non-ASCII text too', () => {
+  it('signs the UTF-8 bytes of the payload', () => {
     const payload = 'größe: ✓\n';
     const [header = '', signature] = signDetached('07401b', new Secret('f395accd246ae52d'), payload).split('..');
     expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toEqual({ alg: 'HS256', kid: '07401b' });
@@ -36,27 +36,27 @@ describe('isSignedBy', () => {
     isSignedBy(given, id, new Secret(secret), text);
   const headerOf = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-  it('knows the signature of the bootstrap signer', () => {
+  it('accepts the signature of the bootstrap signer', () => {
     expect(validate(signature)).toBe(true);
   });
 
   it.each([
-    ['of another secret', validate(signature, { secret: 'abcdef0123456780' })],
-    ['of another id', validate(signature, { id: 'abcdee' })],
-    ['of another text', validate(signature, { text: `${payload} ` })],
-    ['cut short', validate(signature.slice(0, -1))],
+    ['with another secret', validate(signature, { secret: 'abcdef0123456780' })],
+    ['with another id', validate(signature, { id: 'abcdee' })],
+    ['for another text', validate(signature, { text: `${payload} ` })],
+    ['that is truncated', validate(signature.slice(0, -1))],
     ['with one character changed', validate(`${signature.slice(0, -1)}N`)],
     ['that is empty', validate('')],
     ['without a MAC', validate(`${header}..`)],
     ['without a header', validate(`..${mac}`)],
-    ['that says there is no algorithm', validate(`${headerOf({ alg: 'none', kid: token.id })}..`)],
+    ['with the algorithm none', validate(`${headerOf({ alg: 'none', kid: token.id })}..`)],
     ['with another algorithm and the same MAC', validate(`${headerOf({ alg: 'HS512', kid: token.id })}..${mac}`)],
-    ['with the members of the header in another order', validate(`${headerOf({ kid: token.id, alg: 'HS256' })}..${mac}`)],
-    ['with the text inside', validate(`${header}.${Buffer.from(payload).toString('base64url')}.${mac}`)],
+    ['with reordered header fields', validate(`${headerOf({ kid: token.id, alg: 'HS256' })}..${mac}`)],
+    ['with an embedded payload', validate(`${header}.${Buffer.from(payload).toString('base64url')}.${mac}`)],
     ['with padding', validate(`${signature}=`)],
-    ['in the other base64', validate(signature.replaceAll('-', '+').replaceAll('_', '/'))],
-    ['with a blank', validate(`${signature} `)],
-  ])('refuses one %s', (_, verdict) => {
+    ['in standard base64', validate(signature.replaceAll('-', '+').replaceAll('_', '/'))],
+    ['with a trailing space', validate(`${signature} `)],
+  ])('rejects a signature %s', (_, verdict) => {
     expect(verdict).toBe(false);
   });
 });

@@ -16,8 +16,8 @@ const token = (id: string, more: Partial<StoredToken> = {}): StoredToken => ({
 });
 const BOTH = ['authentication', 'signing'];
 
-/** What kubeadm 1.36.2 printed for these tokens. */
-describe('token list as kubeadm prints it', () => {
+/** Expected output of kubeadm 1.36.2 for these tokens. */
+describe('token list, printed like kubeadm', () => {
   const tokens = [
     token('abcdef', { usages: BOTH }),
     token('eeeeee', {
@@ -36,15 +36,15 @@ describe('token list as kubeadm prints it', () => {
     token('iiiiii', { expires: '2400-01-02T03:04:05Z', usages: ['foo'] }),
   ];
 
-  it('as text: the header is aligned with the first row alone', () => {
-    const blanks = (text: string, width: number) => text.padEnd(width);
-    const none = blanks('<none>', 59);
+  it('as text: the header is aligned with the first row only', () => {
+    const padded = (text: string, width: number) => text.padEnd(width);
+    const none = padded('<none>', 59);
     expect(renderTokenList(tokens, 'text', NOW)).toBe(
       [
-        `TOKEN                     TTL         EXPIRES   USAGES                   ${blanks('DESCRIPTION', 59)}EXTRA GROUPS`,
+        `TOKEN                     TTL         EXPIRES   USAGES                   ${padded('DESCRIPTION', 59)}EXTRA GROUPS`,
         `abcdef.0123456789abcdef   <forever>   <never>   authentication,signing   ${none}<none>`,
         `eeeeee.0123456789abcdef   1m          2026-11-21T19:38:56Z   authentication,signing   a very long description of a token that is longer than fifty nine characters for <sure> & more   ${GROUP}`,
-        `ffffff.0123456789abcdef   1d          2026-11-22T21:37:26Z   authentication           ${blanks('ä ü 漢字', 59)}system:bootstrappers:z,${GROUP}`,
+        `ffffff.0123456789abcdef   1d          2026-11-22T21:37:26Z   authentication           ${padded('ä ü 漢字', 59)}system:bootstrappers:z,${GROUP}`,
         `gggggg.0123456789abcdef   3y          2030-01-02T03:04:05+02:00   <none>                   ${none}<none>`,
         `iiiiii.0123456789abcdef   292y        2400-01-02T03:04:05Z   foo                      ${none}<none>`,
         '',
@@ -59,7 +59,7 @@ describe('token list as kubeadm prints it', () => {
     );
   });
 
-  it('as JSON: one object after the other, angle brackets escaped', () => {
+  it('as JSON: one object after another, angle brackets escaped', () => {
     expect(renderTokenList(tokens.slice(0, 2), 'json', NOW)).toBe(`{
     "kind": "BootstrapToken",
     "apiVersion": "output.kubeadm.k8s.io/v1alpha3",
@@ -101,7 +101,7 @@ token: gggggg.0123456789abcdef
 `);
   });
 
-  it.each(['text', 'json', 'yaml'] as const)('as %s: nothing when there is none', (format) => {
+  it.each(['text', 'json', 'yaml'] as const)('as %s: empty without tokens', (format) => {
     expect(renderTokenList([], format, NOW)).toBe('');
   });
 
@@ -116,7 +116,7 @@ token: gggggg.0123456789abcdef
     ['2026-11-22T19:37:40Z', '1d'],
     ['2027-11-21T19:37:39Z', '364d'],
     ['2027-11-21T19:37:40Z', '1y'],
-  ])('until %s: %s', (expires, ttl) => {
+  ])('TTL until %s: %s', (expires, ttl) => {
     expect(
       renderTokenList([token('aaaaaa', { expires })], 'text', NOW)
         .split('\n')[1]
@@ -125,7 +125,7 @@ token: gggggg.0123456789abcdef
     ).toBe(ttl);
   });
 
-  it('keeps control characters of a description off the terminal', () => {
+  it('removes control characters from a description', () => {
     const text = renderTokenList([token('aaaaaa', { description: 'a\u001b[31m\nb\tc' })], 'text', NOW);
     expect(text.split('\n')).toHaveLength(3);
     expect(text).toContain('a [31m b c');

@@ -18,19 +18,19 @@ const secret = (data: Record<string, string>, name = 'bootstrap-token-abcdef'): 
   type: 'bootstrap.kubernetes.io/token',
   data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
 });
-const GOOD = { 'token-id': 'abcdef', 'token-secret': '0123456789abcdef' };
+const VALID = { 'token-id': 'abcdef', 'token-secret': '0123456789abcdef' };
 
 describe('tokenSecret', () => {
   it.each<[string, Partial<CompleteToken>, Record<string, string>]>([
-    ['nothing but the token', {}, {}],
+    ['only the token', {}, {}],
     ['a description', { description: 'for rack 7' }, { description: 'for rack 7' }],
     ['no empty description', { description: '' }, {}],
-    ['a lifetime', { ttl: '24h0m0s' }, { expiration: '2026-01-03T03:04:05Z' }],
-    ['a lifetime with fractions', { ttl: '1.4s' }, { expiration: '2026-01-02T03:04:07Z' }],
-    ['for ever', { ttl: '0s' }, {}],
-    ['an end', { expires: '2030-01-02T03:04:05Z' }, { expiration: '2030-01-02T03:04:05Z' }],
-    ['an end in another zone', { expires: '2030-01-02T03:04:05.9+02:00' }, { expiration: '2030-01-02T01:04:05Z' }],
-    ['an end before a lifetime', { expires: '2030-01-02T03:04:05Z', ttl: '1h0m0s' }, { expiration: '2030-01-02T03:04:05Z' }],
+    ['a TTL', { ttl: '24h0m0s' }, { expiration: '2026-01-03T03:04:05Z' }],
+    ['a TTL with fractions', { ttl: '1.4s' }, { expiration: '2026-01-02T03:04:07Z' }],
+    ['no expiration for TTL 0s', { ttl: '0s' }, {}],
+    ['an expiration time', { expires: '2030-01-02T03:04:05Z' }, { expiration: '2030-01-02T03:04:05Z' }],
+    ['an expiration time in another zone', { expires: '2030-01-02T03:04:05.9+02:00' }, { expiration: '2030-01-02T01:04:05Z' }],
+    ['an expiration time that overrides a TTL', { expires: '2030-01-02T03:04:05Z', ttl: '1h0m0s' }, { expiration: '2030-01-02T03:04:05Z' }],
     ['usages', { usages: ['signing', 'authentication'] }, { 'usage-bootstrap-signing': 'true', 'usage-bootstrap-authentication': 'true' }],
     [
       'groups',
@@ -39,7 +39,7 @@ describe('tokenSecret', () => {
     ],
   ])('has %s', (_, token, more) => {
     const made = tokenSecret({ ...TOKEN, ...token }, NOW);
-    expect(decoded(made)).toEqual({ ...GOOD, ...more });
+    expect(decoded(made)).toEqual({ ...VALID, ...more });
     const { data: __, ...object } = made;
     expect(object).toEqual({
       apiVersion: 'v1',
@@ -51,7 +51,7 @@ describe('tokenSecret', () => {
 });
 
 describe('readTokenSecret', () => {
-  it('reads what tokenSecret makes', () => {
+  it('reads a Secret of tokenSecret', () => {
     const usages = ['authentication', 'signing'];
     const groups = ['system:bootstrappers:kubeadm:default-node-token'];
     const read = readTokenSecret(tokenSecret({ ...TOKEN, usages, groups, description: 'ä', ttl: '1h0m0s' }, NOW));
@@ -61,19 +61,19 @@ describe('readTokenSecret', () => {
 
   it.each<[string, KubeObject]>([
     ['Secret bootstrap-token-abcdef has no token-id', secret({ 'token-secret': '0123456789abcdef' })],
-    ['Secret bootstrap-token-other1 contains the token of another id', secret(GOOD, 'bootstrap-token-other1')],
+    ['Secret bootstrap-token-other1 contains the token of another id', secret(VALID, 'bootstrap-token-other1')],
     ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ 'token-id': 'abcdef' })],
-    ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ ...GOOD, 'token-secret': '0123456789ABCDEF' })],
-    ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ ...GOOD, 'token-secret': '0123456789abcdef\n' })],
-    ['Secret bootstrap-token-abcdef has an invalid expiration', secret({ ...GOOD, expiration: 'tomorrow' })],
+    ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ ...VALID, 'token-secret': '0123456789ABCDEF' })],
+    ['Secret bootstrap-token-abcdef contains no valid bootstrap token', secret({ ...VALID, 'token-secret': '0123456789abcdef\n' })],
+    ['Secret bootstrap-token-abcdef has an invalid expiration', secret({ ...VALID, expiration: 'tomorrow' })],
   ])('%s', (message, object) => {
     expect(readTokenSecret(object)).toBe(message);
   });
 
-  it('takes only usages that are "true", sorted, and no groups from an empty text', () => {
+  it('reads only usages with the value "true", sorted, and no groups from an empty string', () => {
     const read = readTokenSecret(
       secret({
-        ...GOOD,
+        ...VALID,
         'usage-bootstrap-signing': 'true',
         'usage-bootstrap-authentication': 'yes',
         'usage-bootstrap-foo': 'true',

@@ -10,18 +10,18 @@ import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { untilTrue } from '../../../support/until-true.ts';
 
-const QUESTION = { server: 'https://10.0.0.1:6443', trust: { kind: 'unverified' } } as const;
+const QUERY = { server: 'https://10.0.0.1:6443', trust: { kind: 'unverified' } } as const;
 const TOO_MANY = Array.from({ length: 9 }, (_, i) => `node${i + 1}`);
 
-/** What becomes of the connection to a host: it reaches the API server, does not, cannot open connections, or the host is dead. */
+/** A host reaches the API server, does not reach it, cannot open connections, is down, or connects late. */
 type Route = 'near' | 'far' | 'closed' | 'dead' | 'slow';
 
 interface Network {
-  readonly answersHere?: boolean;
+  readonly isReachableLocally?: boolean;
   readonly routes: Readonly<Record<string, Route>>;
 }
 
-function networkOf({ answersHere = false, routes }: Network) {
+function networkOf({ isReachableLocally = false, routes }: Network) {
   const near = new Set<Dial>();
   const connected = new Map<string, FakeHost>();
   let letSlowThrough = (): void => undefined;
@@ -32,7 +32,7 @@ function networkOf({ answersHere = false, routes }: Network) {
     signal: new AbortController().signal,
     web: {
       get: async ({ dial }: WebRequest) => {
-        const reached = dial === undefined ? answersHere : near.has(dial);
+        const reached = dial === undefined ? isReachableLocally : near.has(dial);
         return reached ? { kind: 'answer' } : { kind: 'failed', issue: { kind: 'refused' } };
       },
     },
@@ -50,7 +50,7 @@ function networkOf({ answersHere = false, routes }: Network) {
   const reporter = recordingReporter();
   const hosts = connectionsTo(services, [{}, ...Object.keys(routes).map((address) => ({ address }))]);
   return {
-    query: () => hostNearApiServer(services, { question: QUESTION, hosts, reporter, verbosity: 1 }),
+    query: () => hostNearApiServer(services, { question: QUERY, hosts, reporter, verbosity: 1 }),
     reporter,
     connected,
     letSlowThrough: () => letSlowThrough(),
@@ -58,13 +58,13 @@ function networkOf({ answersHere = false, routes }: Network) {
 }
 
 describe('hostNearApiServer', () => {
-  it('connects to no host where the API server answers here', async () => {
-    const { query, connected } = networkOf({ answersHere: true, routes: { node1: 'near' } });
+  it('connects to no host when the local host reaches the API server', async () => {
+    const { query, connected } = networkOf({ isReachableLocally: true, routes: { node1: 'near' } });
     expect(await query()).toBeNull();
     expect(connected.size).toBe(0);
   });
 
-  it('takes the first host from which it answers, says which, and leaves the others', async () => {
+  it('uses the first host that reaches the API server, reports its name, and closes the other connections', async () => {
     const { query, connected, reporter } = networkOf({ routes: { node1: 'dead', node2: 'far', node3: 'closed', node4: 'near' } });
     expect((await query())?.name).toBe('node4');
     expect([...connected].map(([name, { isClosed }]) => [name, isClosed])).toEqual([
@@ -76,7 +76,7 @@ describe('hostNearApiServer', () => {
     expect(reporter.events).toEqual([{ level: 'info', code: 'API_SERVER_THROUGH_HOST', message, verbosity: 1 }]);
   });
 
-  it('waits for no other host, and closes what comes too late', async () => {
+  it('does not wait for other hosts, and closes late connections', async () => {
     const { query, connected, letSlowThrough } = networkOf({ routes: { node1: 'slow', node2: 'near' } });
     expect((await query())?.name).toBe('node2');
     expect(connected.has('node1')).toBe(false);
@@ -86,9 +86,9 @@ describe('hostNearApiServer', () => {
 
   it.each<readonly [string, Network['routes']]>([
     ['no host reaches it', { node1: 'far', node2: 'dead' }],
-    ['there is this machine alone', {}],
-    ['the first eight do not', Object.fromEntries(TOO_MANY.map((name, i) => [name, i < 8 ? 'far' : ('near' as Route)]))],
-  ])('is silent where %s', async (_, routes) => {
+    ['only the local host is configured', {}],
+    ['the first eight hosts do not reach it', Object.fromEntries(TOO_MANY.map((name, i) => [name, i < 8 ? 'far' : ('near' as Route)]))],
+  ])('reports nothing when %s', async (_, routes) => {
     const { query, connected, reporter } = networkOf({ routes });
     expect(await query()).toBeNull();
     expect([...connected.values()].every(({ isClosed }) => isClosed)).toBe(true);

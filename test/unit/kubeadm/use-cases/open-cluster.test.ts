@@ -39,7 +39,7 @@ describe("openCluster over a host's connection", () => {
   it.each([
     ['insecure-skip-tls-verify', { 'insecure-skip-tls-verify': true }],
     ['plain HTTP', { server: 'http://10.0.0.1:8080' }],
-  ])("does not send the operator's credentials with %s: the host could answer in place of the API server", async (_, cluster) => {
+  ])("rejects the operator's credentials with %s: the host could impersonate the API server", async (_, cluster) => {
     const { error, targets } = await open(cluster, overSsh);
     expect(error).toMatchObject({
       code: 'CLUSTER_UNVERIFIED',
@@ -49,12 +49,12 @@ describe("openCluster over a host's connection", () => {
     expect(targets).toEqual([]);
   });
 
-  it('sends them to a server that is verified', async () => {
+  it('sends the credentials to a verified server', async () => {
     const { error, targets } = await open({}, overSsh);
     expect([error, targets]).toMatchObject([null, [{ from: { name: 'node1' } }]]);
   });
 
-  it('leaves it to the operator what to verify from the local host', async () => {
+  it('leaves the verification from the local host to the operator', async () => {
     expect((await open({ 'insecure-skip-tls-verify': true })).error).toBeNull();
   });
 });

@@ -9,7 +9,7 @@ const templates = await loadTemplates();
 const caPem = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n';
 const target = { server: 'https://10.0.0.1:6443', caPem, clusterName: 'kubernetes', caPath: '/etc/kubernetes/pki/ca.crt' };
 
-// As recorded from kubeadm 1.36.2 join; the context keeps its name whatever the cluster's is.
+// Recorded from kubeadm 1.36.2 join; the context name is independent of the cluster name.
 const BOOTSTRAP = (token: string, clusterName = 'kubernetes') => `apiVersion: v1
 clusters:
 - cluster:
@@ -37,34 +37,34 @@ function contentOf(token: string, clusterName = 'kubernetes') {
 describe('bootstrap-kubelet.conf', () => {
   it.each([
     ['fedcba.fedcba9876543210', 'fedcba.fedcba9876543210'],
-    // Would be read as numbers.
+    // YAML parses an unquoted value as a number.
     ['123456.1234567890123456', '"123456.1234567890123456"'],
     ['12345e.1234567890123456', '12345e.1234567890123456'],
-  ])('is what kubeadm writes, with the token %s', (token, written) => {
+  ])('matches kubeadm, with the token %s', (token, written) => {
     const text = revealText(contentOf(token));
     expect(text).toBe(BOOTSTRAP(written));
     expect(resolveContext(parseKubeconfig(text, 'x')).user?.token?.reveal()).toBe(token);
   });
 
-  it('has the name of the cluster', () => {
+  it('contains the name of the cluster', () => {
     expect(revealText(contentOf('fedcba.fedcba9876543210', 'prod'))).toBe(BOOTSTRAP('fedcba.fedcba9876543210', 'prod'));
   });
 
-  it('shows everything but the token', () => {
+  it('masks only the token', () => {
     expect(String(contentOf('fedcba.fedcba9876543210'))).toBe(BOOTSTRAP('[secret]'));
   });
 
-  it('is not written for a kubelet with an identity', () => {
+  it('is not written for a kubelet with a client certificate', () => {
     expect(bootstrapFiles(templates, { ...target, token: null }).map(({ path }) => path)).toEqual(['/etc/kubernetes/pki/ca.crt']);
   });
 });
 
-describe('other credentials than a token', () => {
+describe('credentials other than a token', () => {
   const contentFor = (more: object, entry: BootstrapCredentials['entry'] = { token: new Secret('t') }) =>
     bootstrapFiles(templates, { ...target, ...more, token: { user: 'joiner', context: 'prod', namespace: 'kube-system', entry } })[0]
       ?.content ?? '';
 
-  it('keep the names of their user and context, and read back as what they were', () => {
+  it('keep the names of user and context, and their values', () => {
     const exec = { command: 'get-token', args: ['a: b', '#'], env: [{ name: 'PASSWORD', value: new Secret('two\nlines: "x"') }] };
     const content = contentFor({}, { username: 'u', password: new Secret('S0VZ'), exec });
     const { user, context, namespace } = resolveContext(parseKubeconfig(revealText(content), 'bootstrap-kubelet.conf'));
@@ -73,7 +73,7 @@ describe('other credentials than a token', () => {
     expect(String(content)).not.toMatch(/S0VZ|two/);
   });
 
-  it('take the way to the server along', () => {
+  it('keep the connection settings of the server', () => {
     const content = revealText(contentFor({ tlsServerName: 'kubernetes', proxyUrl: 'http://proxy:3128' }));
     const { cluster } = resolveContext(parseKubeconfig(content, 'bootstrap-kubelet.conf'));
     expect(cluster).toMatchObject({ server: target.server, tlsServerName: 'kubernetes', proxyUrl: 'http://proxy:3128' });

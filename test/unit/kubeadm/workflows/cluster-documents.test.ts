@@ -11,7 +11,7 @@ const map = (data: Readonly<Record<string, string>>): KubeObject => ({
 const read = (kubelet: string) => readConfigMapDocument(map({ kubelet }), 'kubelet');
 
 describe('the document of a ConfigMap', () => {
-  it.each(['maxPods: 5\n', '---\nmaxPods: 5\n', '# why\n---\nmaxPods: 5\n---\n'])('is the one there is: %j', (text) => {
+  it.each(['maxPods: 5\n', '---\nmaxPods: 5\n', '# note\n---\nmaxPods: 5\n---\n'])('is the only one: %j', (text) => {
     expect(read(text).root).not.toBeNull();
   });
 
@@ -24,7 +24,7 @@ describe('the document of a ConfigMap', () => {
     );
   });
 
-  it('has to be there', () => {
+  it('is required', () => {
     expect(() => readConfigMapDocument(map({}), 'kubelet')).toThrow(/has no key kubelet/);
   });
 });

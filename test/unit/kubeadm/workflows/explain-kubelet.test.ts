@@ -63,7 +63,7 @@ function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion 
   return fakeHost({ name: 'node1', files, commands, units: { kubelet: unit } });
 }
 
-/** A cluster with the Node, and the kubelet's own word behind its proxy. */
+/** A cluster with the Node and the configz of its kubelet. */
 function cluster(name: string, config: JsonObject): FakeCluster {
   const node = {
     apiVersion: 'v1',
@@ -72,12 +72,12 @@ function cluster(name: string, config: JsonObject): FakeCluster {
     status: { nodeInfo: { kubeletVersion: 'v1.36.2' } },
   };
   const made = fakeCluster({ objects: [node] });
-  made.proxyNode(name, (asked) => (asked === '/configz' ? { status: 200, body: { kubeletconfig: config } } : null));
+  made.proxyNode(name, (path) => (path === '/configz' ? { status: 200, body: { kubeletconfig: config } } : null));
   return made;
 }
 
 describe('explainHostKubelet', () => {
-  it('says of every field which layer it is from', async () => {
+  it('shows the source layer of every field', async () => {
     const explanation = await explainHostKubelet(host(), { catalogue, cluster: null });
     expect(explanation.disagreements).toEqual([]);
     const text = renderNodeExplanation(explanation, true);
@@ -92,7 +92,7 @@ describe('explainHostKubelet', () => {
     expect(observed.texts()).toEqual(before);
   });
 
-  it('finds what was edited and not restarted', async () => {
+  it('reports changes without a restart', async () => {
     const edited = host({
       files: { ...FILES, '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--max-pods=90 --v=4\n' },
       diskVersion: 'v1.36.3',
@@ -110,7 +110,7 @@ describe('explainHostKubelet', () => {
     expect(fields.find((field) => field.path === 'maxPods')).toMatchObject({ value: 80, source: '--max-pods, the running command line' });
   });
 
-  it('finds where the kubelet itself says something else', async () => {
+  it('reports differences between configz and the files', async () => {
     const configz = { maxPods: 70, clusterDNS: ['10.96.0.10'], serializeImagePulls: false };
     const explanation = await explainHostKubelet(host(), { catalogue, cluster: cluster('worker-1', configz) });
     expect(explanation.disagreements).toContainEqual({
@@ -122,7 +122,7 @@ describe('explainHostKubelet', () => {
     expect(explanation.disagreements.map(({ field }) => field).filter((field) => !field?.startsWith('evictionHard'))).toEqual(['maxPods']);
   });
 
-  it('finds per-host fields of kubeadm that the configuration file does not have', async () => {
+  it('reports per-host fields of kubeadm that differ from the configuration file', async () => {
     const instance = (socket: string) => ({ '/var/lib/kubelet/instance-config.yaml': `containerRuntimeEndpoint: "${socket}"\n` });
     const config = { [CONFIG]: `${HEADER}containerRuntimeEndpoint: unix:///a.sock\n` };
     const found = async (socket: string): Promise<readonly string[]> => {
@@ -135,7 +135,7 @@ describe('explainHostKubelet', () => {
     ]);
   });
 
-  it('explains what the next kubelet would have where none runs', async () => {
+  it('explains the configuration of the next kubelet when none runs', async () => {
     const explanation = await explainHostKubelet(host({ argv: null }), { catalogue, cluster: null });
     expect(explanation.process).toBeNull();
     expect(explanation.fields.find((field) => field.path === 'maxPods')).toMatchObject({
@@ -158,7 +158,7 @@ describe('explainHostKubelet', () => {
 });
 
 describe('observeKubelet', () => {
-  it('reads fragments in the order the kubelet merges them, and passes over other files', async () => {
+  it('reads drop-in files in merge order, and ignores other files', async () => {
     const fragment = (pods: number): string => `${HEADER}maxPods: ${pods}\n`;
     const files = {
       ...FILES,
@@ -180,14 +180,14 @@ describe('observeKubelet', () => {
   });
 
   it.each<[string, World, string]>([
-    ['a kubelet too old', { version: 'v1.10.13' }, 'node1: its kubelet is v1.10.13: kubelets 1.11 to 1.36 are known [KUBELET_UNSUPPORTED]'],
+    ['an old kubelet', { version: 'v1.10.13' }, 'node1: its kubelet is v1.10.13: kubelets 1.11 to 1.36 are known [KUBELET_UNSUPPORTED]'],
     [
       'a missing configuration file',
       { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },
       `node1: ${CONFIG}: there is no such file, but the kubelet is to read it. Run init or join again. [HOST_FILE_MISSING]`,
     ],
     [
-      'a file the kubelet can’t read',
+      'a file that the kubelet cannot parse',
       { files: { ...FILES, [CONFIG]: `${HEADER}maxPods: many\n` } },
       `node1: ${CONFIG}:3:10 maxPods: must be an integer, not the string "many" [CONFIG_WRONG_TYPE]`,
     ],
@@ -196,13 +196,13 @@ describe('observeKubelet', () => {
       { argv: null, diskVersion: 'nothing' },
       'node1: there is no kubelet, or it does not say its version. Install it, or look with kubelet --version. [KUBELET_MISSING]',
     ],
-  ])('says of %s what is wrong, with the host', async (_, world, message) => {
+  ])('reports the problem of %s, with the host', async (_, world, message) => {
     await expect(observeKubelet(host(world), catalogue)).rejects.toThrow(message);
   });
 });
 
 describe('explainNodeKubelet', () => {
-  it('tells defaults from the rest', async () => {
+  it('distinguishes defaults from other values', async () => {
     const { fields } = await explainNodeKubelet(cluster('n', { maxPods: 50, port: 10250 }), 'n', catalogue);
     expect(fields.map(({ path: name, value, layer }) => [name, value, layer])).toEqual([
       ['maxPods', 50, 'configz'],
@@ -211,9 +211,13 @@ describe('explainNodeKubelet', () => {
   });
 
   it.each<[string, FakeCluster, string]>([
-    ['is not there', fakeCluster(), 'NODE_NOT_FOUND'],
-    ['has not said its version', fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }] }), 'NODE_NOT_READY'],
-  ])('refuses a Node that %s', async (_, api, code) => {
+    ['does not exist', fakeCluster(), 'NODE_NOT_FOUND'],
+    [
+      'has not reported its version',
+      fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }] }),
+      'NODE_NOT_READY',
+    ],
+  ])('rejects a Node that %s', async (_, api, code) => {
     await expect(explainNodeKubelet(api, 'n', catalogue)).rejects.toMatchObject({ code });
   });
 });

@@ -28,7 +28,7 @@ async function generate(host: FakeHost, dryRun = false) {
 }
 
 describe('certs generate-csr', () => {
-  it('makes keys and requests with the names the certificates are to have, and kubeconfigs without certificates', async () => {
+  it('generates keys and CSRs with the SANs of the certificates, and kubeconfigs without certificates', async () => {
     const host = newHost();
     await generate(host);
     const texts = Object.keys(host.texts()).filter((path) => path.startsWith('/etc/kubernetes'));
@@ -54,7 +54,7 @@ describe('certs generate-csr', () => {
     expect(Buffer.from(user?.keyData?.reveal() ?? '', 'base64').toString()).toMatch(/^-----BEGIN EC PRIVATE KEY-----/);
   });
 
-  it('keeps keys that are there, and makes what is missing of them', async () => {
+  it('keeps existing keys, and generates missing CSRs', async () => {
     const host = newHost();
     await generate(host);
     const before = host.texts();
@@ -67,8 +67,8 @@ describe('certs generate-csr', () => {
     expect(readCertificateRequest(host.text('/etc/kubernetes/scheduler.conf.csr'))?.commonNames).toEqual(['system:kube-scheduler']);
   });
 
-  it('makes another request for another key, and refuses what is no key', async () => {
-    const stale = newHost({ [`${PKI}/apiserver.csr`]: 'of a key that is gone' });
+  it('generates another CSR for another key, and rejects an invalid key', async () => {
+    const stale = newHost({ [`${PKI}/apiserver.csr`]: 'of a deleted key' });
     await generate(stale);
     expect(readCertificateRequest(stale.text(`${PKI}/apiserver.csr`))).not.toBeNull();
     const damaged = newHost({ [`${PKI}/apiserver.key`]: 'x', '/etc/kubernetes/admin.conf': 'kind: Config\n' });
@@ -76,18 +76,18 @@ describe('certs generate-csr', () => {
     expect(damaged.performed).toEqual([]);
   });
 
-  it('shows no key', async () => {
+  it('masks keys', async () => {
     const { host } = await generate(newHost(), true);
     expect(JSON.stringify(planDocument([host], []))).not.toMatch(/PRIVATE KEY|client-key-data/);
   });
 
-  it('is what an init with an external authority goes on from, once the requests are signed', async () => {
+  it('prepares an init with an external CA, once the CSRs are signed', async () => {
     const host = newHost();
     await generate(host);
     const node = pkiNode({ controlPlaneEndpoint: 'api.example.org' });
     const options = pkiOptions(node);
     const terms = termsOf(node.cluster, NOW);
-    const authorities = new Map<string, { certificatePem: string; keyPem: Secret }>();
+    const cas = new Map<string, { certificatePem: string; keyPem: Secret }>();
     const file = (path: string, content: string) => host.files.set(path, { type: 'file', mode: 0o600, owner: 'root:root', content });
     for (const definition of CERTIFICATES) {
       const spec = specOf(definition, node, terms);
@@ -95,17 +95,17 @@ describe('certs generate-csr', () => {
       if (definition.authority === null) {
         const keyPem = await certificateIssuer.generateKey('ECDSA-P256');
         const certificatePem = await certificateIssuer.issue(spec, keyPem, 'self');
-        authorities.set(definition.name, { certificatePem, keyPem });
+        cas.set(definition.name, { certificatePem, keyPem });
         file(`${path}.crt`, certificatePem);
       } else {
-        const signer = authorities.get(definition.authority) as { certificatePem: string; keyPem: Secret };
+        const signer = cas.get(definition.authority) as { certificatePem: string; keyPem: Secret };
         file(`${path}.crt`, await certificateIssuer.issue(spec, new Secret(host.text(`${path}.key`)), signer));
       }
     }
-    // Whoever forgot the kubeconfigs, and the keys of service accounts, hears of them.
+    // Missing kubeconfig certificates and service account keys are reported.
     const { problems } = await preparePki(pkiContext(host), options);
     expect(problems.map(({ code }) => code)).toEqual(['PKI_EXTERNAL_INCOMPLETE', ...KUBECONFIGS.map(() => 'PKI_KUBECONFIG_UNUSABLE')]);
-    const ca = authorities.get('ca') as { certificatePem: string; keyPem: Secret };
+    const ca = cas.get('ca') as { certificatePem: string; keyPem: Secret };
     for (const definition of KUBECONFIGS) {
       const path = `/etc/kubernetes/${definition.file}`;
       const [user] = parseKubeconfig(host.text(path), path).users;

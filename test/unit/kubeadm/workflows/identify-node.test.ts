@@ -31,14 +31,14 @@ function published(caPem: string): KubeObject {
 /** A host with the certificate of w1. */
 function world(objects: readonly KubeObject[] = [node()], credentials: typeof W1 | null = W1) {
   const cluster = fakeCluster({ objects });
-  const asked: string[] = [];
+  const challenges: string[] = [];
   const host = fakeHost({
     name: 'h1',
     files: { '/etc/machine-id': 'aaaa\n' },
     commands: {
       sh: (argv, stdin) => {
         if (!isProof(argv)) return { exitCode: 127 };
-        asked.push(stdin);
+        challenges.push(stdin);
         return credentials === null ? {} : provesNode(credentials, stdin);
       },
     },
@@ -46,24 +46,24 @@ function world(objects: readonly KubeObject[] = [node()], credentials: typeof W1
   return {
     cluster,
     host,
-    asked,
+    challenges,
     context: { host, cluster, clock: fakeClock(new Date('2030-01-01T00:00:00Z')), reporter: recordingReporter() },
   };
 }
 
-describe('the CA that hosts prove their Nodes by', () => {
+describe('the CA for the proofs of hosts', () => {
   const trustIn = (cluster: ReturnType<typeof fakeCluster>, caPem: string | null) =>
     nodeTrust({ cluster, caPem, newId: async () => '0123456789abcdef', nameHint: 'name it' });
   const subjects = async (trust: ReturnType<typeof nodeTrust>) => (await trust.authorities()).map(({ pem }) => pem.trim());
 
-  it('is what the API server publishes, before that of the kubeconfig', async () => {
+  it('is the published CA of the API server, before the CA of the kubeconfig', async () => {
     const { certPem } = await createAuthority('kubeconfig');
     expect(await subjects(trustIn(fakeCluster({ objects: [published(CLIENT_CA_PEM)] }), certPem))).toEqual([CLIENT_CA_PEM.trim()]);
   });
 
-  it('is that of the kubeconfig where none is published, or it may not be read', async () => {
+  it('is the CA of the kubeconfig when none is published or readable', async () => {
     expect(await subjects(trustIn(fakeCluster(), CLIENT_CA_PEM))).toEqual([CLIENT_CA_PEM.trim()]);
-    const nodes = fakeCluster({ objects: [published('x')], user: { name: 'nobody', groups: [] } });
+    const nodes = fakeCluster({ objects: [published('x')], user: { name: 'unprivileged', groups: [] } });
     expect(await subjects(trustIn(nodes, CLIENT_CA_PEM))).toEqual([CLIENT_CA_PEM.trim()]);
     expect(await subjects(trustIn(fakeCluster(), null))).toEqual([]);
   });
@@ -79,26 +79,26 @@ describe('the CA that hosts prove their Nodes by', () => {
 });
 
 describe('identifyNode', () => {
-  it('asks in one round trip, with another challenge each time', async () => {
-    const { context, host, asked } = world();
+  it('queries the host in one round trip, with a new challenge each time', async () => {
+    const { context, host, challenges } = world();
     const trust = testTrust();
     const first = await identifyNode(context, { trust, named: null });
     expect(first).toMatchObject({ claim: { nodeName: 'w1', isProven: true }, node: { metadata: { name: 'w1' } }, refusals: [] });
     expect(host.roundTrips).toBe(1);
     await identifyNode(context, { trust, named: null });
-    expect(new Set(asked).size).toBe(2);
+    expect(new Set(challenges).size).toBe(2);
   });
 
-  it('takes a name as kubeadm does', async () => {
+  it('normalizes a name like kubeadm', async () => {
     expect(await identifyNode(world().context, { trust: testTrust(), named: ' W1 ' })).toMatchObject({ refusals: [] });
   });
 
-  it('refuses another Node than the one that is to be changed', async () => {
+  it('rejects another Node than the expected one', async () => {
     const { refusals } = await identifyNode(world().context, { trust: testTrust(), named: null, expected: 'w2' });
     expect(refusals).toMatchObject([{ code: 'NODE_NAME_CONFLICT', host: 'h1' }]);
   });
 
-  it('takes an expired certificate to renew it, and for nothing else', async () => {
+  it('accepts an expired certificate only for its renewal', async () => {
     const expired = await kubeletCredentials('w1', { notAfter: new Date('2029-12-31T00:00:00Z') });
     const { context } = world([node()], expired);
     expect((await identifyNode(context, { trust: testTrust(), named: null })).refusals).toMatchObject([
@@ -117,25 +117,25 @@ describe('a phase that changes a Node after its kubelet has joined', () => {
   const labels = async ({ cluster }: ReturnType<typeof world>) =>
     (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.labels;
 
-  it('plans nothing before the host has proved its Node, and makes it do so before it writes', async () => {
+  it('plans nothing before the host has proved its Node, and requires the proof before it writes', async () => {
     const w = world();
     const input = { ...marks, admin: w.cluster, check: check() };
     const [planned] = await planPhases([markNode], w.context, input);
     expect(planned?.plan).toEqual({ changes: [], deferred: 'changes Node w1 after the host has proved to be this Node' });
-    expect(w.asked).toEqual([]);
+    expect(w.challenges).toEqual([]);
     await applyPhases([markNode], w.context, input, []);
-    expect([await labels(w), w.asked.length]).toEqual([{ pool: 'edge' }, 1]);
+    expect([await labels(w), w.challenges.length]).toEqual([{ pool: 'edge' }, 1]);
   });
 
-  it('does not ask where there is nothing to change', async () => {
+  it('requires no proof without changes', async () => {
     const w = world([node({ metadata: { name: 'w1', labels: { pool: 'edge' } } })]);
     await applyPhases([markNode], w.context, { ...marks, admin: w.cluster, check: check() }, []);
-    expect(w.asked).toEqual([]);
+    expect(w.challenges).toEqual([]);
   });
 
   it.each([
-    ['a host that has no certificate', null, 'NODE_NOT_PROVEN'],
-    ['a host whose kubelet got another name', W2, 'NODE_NAME_CONFLICT'],
+    ['a host without a certificate', null, 'NODE_NOT_PROVEN'],
+    ['a host whose kubelet has another name', W2, 'NODE_NAME_CONFLICT'],
   ] as const)('fails for %s, and writes nothing', async (_, credentials, code) => {
     const w = world([node()], credentials);
     const input = { ...marks, admin: w.cluster, check: check() };
@@ -143,7 +143,7 @@ describe('a phase that changes a Node after its kubelet has joined', () => {
     expect(await labels(w)).toBeUndefined();
   });
 
-  it('holds for the marks of a control plane, and for the annotation of the CRI socket', async () => {
+  it('applies to the marks of a control plane, and to the CRI socket annotation', async () => {
     const annotations = { 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///x' };
     const w = world([node({ metadata: { name: 'w1', annotations } })], null);
     const controlPlane = { nodeName: 'w1', taints: [], timeoutMs: 1, assumeEmptyCluster: false, check: check() };

@@ -21,16 +21,16 @@ const regular = (content: string) => ({ type: 'file', mode: 0o644, owner: 'root:
 
 interface World {
   readonly host: FakeHost;
-  /** As one who may do all. */
+  /** A client with all rights. */
   readonly cluster: FakeCluster;
-  /** With admin.conf. */
+  /** A client with the rights of admin.conf. */
   readonly admin: FakeCluster;
   readonly shown: string[];
-  /** How many programs the host had run when its kubelet was started first. */
+  /** Number of programs run on the host before the first start of its kubelet. */
   readonly programsBefore: () => number | null;
   readonly reporter: ReturnType<typeof recordingReporter>;
   run(): ReturnType<typeof runWorkflow>;
-  /** Only plans; `apply` applies that plan. */
+  /** Creates a plan; `apply` applies that plan. */
   plan(): Promise<{ readonly apply: () => Promise<unknown> }>;
 }
 
@@ -40,13 +40,13 @@ beforeAll(async () => {
   [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
 });
 
-/** Upper bounds for a whole `init`. The programs that check the health of a component while it starts are included. */
+/** Upper bounds for a complete `init`, including the health checks while a component starts. */
 const MOST_QUERIES = 250;
 const MOST_PROGRAMS = 26;
 
 /**
- * A bare host whose kubelet starts what stands in /etc/kubernetes/manifests: then there is an API server.
- * @param options.programMs how long the host takes to answer the queries of one program
+ * A bare host whose kubelet starts the static pods in /etc/kubernetes/manifests, including an API server.
+ * @param options.programMs time the host takes to answer the queries of one program
  */
 function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
   const clock = fakeClock();
@@ -124,10 +124,10 @@ function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
       opened: () => undefined,
     };
   };
-  const how = { dryRun: false, skipPhases: [] };
-  const run = () => runWorkflow(initControlPlaneWorkflow, context, optionsNow(), how);
+  const options = { dryRun: false, skipPhases: [] };
+  const run = () => runWorkflow(initControlPlaneWorkflow, context, optionsNow(), options);
   const plan = async () => {
-    const planned = await planWorkflow(initControlPlaneWorkflow, context, optionsNow(), how);
+    const planned = await planWorkflow(initControlPlaneWorkflow, context, optionsNow(), options);
     return { apply: () => planned.apply(context) };
   };
   return { host, cluster, admin, shown, plan, programsBefore: () => programs, reporter, run };
@@ -149,7 +149,7 @@ const COMMANDS = {
   getent: { exitCode: 2 },
 };
 
-/** What a run leaves: all files of the host, all objects of the cluster; keys, serial numbers and the ids of tokens are others each time. */
+/** All files of the host and objects of the cluster after a run, without contents and token ids. */
 function leftBy({ host, cluster }: World): readonly string[] {
   const files = [...host.files].map(([path, { type, mode, owner }]) => `${type} ${path} ${mode.toString(8)} ${owner}`);
   const objects = (cluster.store.since(0) ?? []).map(({ type, resource, object: { metadata } }) => {
@@ -160,7 +160,7 @@ function leftBy({ host, cluster }: World): readonly string[] {
 }
 
 describe('init on a bare host', () => {
-  it('makes a control plane, and has nothing to do a second time', async () => {
+  it('creates a control plane, and plans no changes the second time', async () => {
     const made = world();
     await made.run();
     expect(made.shown.map((command) => command.includes('--control-plane'))).toEqual([true, false]);
@@ -170,7 +170,7 @@ describe('init on a bare host', () => {
     expect(made.shown[2]).toBe(made.shown[0]);
   });
 
-  it('starts the kubelet after few programs on the host: with sudo each costs a slow host seconds', async () => {
+  it('starts the kubelet after few programs on the host: with sudo, each takes seconds on a slow host', async () => {
     const { run, programsBefore } = world();
     await run();
     expect(programsBefore()).toBeLessThanOrEqual(13);
@@ -183,7 +183,7 @@ describe('init on a bare host', () => {
     expect(host.roundTrips).toBeLessThanOrEqual(MOST_PROGRAMS);
   });
 
-  it('shows what changed on the host between the plan and its application', async () => {
+  it('reports changes on the host between the plan and its application', async () => {
     const { host, plan, reporter } = world({ programMs: 3_000 });
     const { apply } = await plan();
     host.files.set('/var/lib/kubelet/config.yaml', regular('maxPods: 7\n'));
@@ -193,13 +193,13 @@ describe('init on a bare host', () => {
     expect(host.text('/var/lib/kubelet/config.yaml')).toContain('kind: KubeletConfiguration');
   });
 
-  it('puts in place what starts it before the kubelet starts, and keys before what needs them', async () => {
+  it('writes configuration before the kubelet starts, and keys before their users', async () => {
     const { run, host } = world();
     await run();
     const order = host.performed.map((operation) =>
       'path' in operation ? operation.path : 'argv' in operation ? operation.argv.join(' ') : '',
     );
-    const at = (what: string): number => order.findIndex((each) => each.includes(what));
+    const at = (part: string): number => order.findIndex((each) => each.includes(part));
     const steps = [
       'pki/ca.key',
       'pki/apiserver.key',
@@ -213,7 +213,7 @@ describe('init on a bare host', () => {
     expect(Math.min(...steps.map(at))).toBeGreaterThanOrEqual(0);
   });
 
-  it('says what is wrong with the certificates where it cannot log in for it', async () => {
+  it('reports certificate errors when the login fails because of them', async () => {
     const { host, admin, cluster, run } = world();
     await run();
     const lockOut = () => {
@@ -231,12 +231,12 @@ describe('init on a bare host', () => {
     expect((refused as AppError).problems.map(({ code }) => code)).toContain('PKI_AUTHORITY_REPLACED');
   });
 
-  it('ends the same wherever it was broken off', async () => {
+  it('reaches the same state after any interruption', async () => {
     const whole = world();
     await whole.run();
     const [expected, count] = [leftBy(whole), whole.host.performed.length];
     expect(count).toBeGreaterThan(35);
-    // Each change would take too long: a phase has two or three.
+    // Testing each change takes too long: a phase has two or three.
     for (let n = 0; n < count; n += 3) {
       const broken = world();
       broken.host.loseConnectionAfter(n);
@@ -252,7 +252,7 @@ describe('init on a bare host', () => {
     'patch Node cp-1',
     'create ClusterRoleBinding kubeadm:kubelet-bootstrap',
     'create Deployment kube-system/coredns',
-  ])('ends the same when the API server fails to %s', async (call) => {
+  ])('reaches the same state when the API server fails to %s', async (call) => {
     const [whole, broken] = [world(), world()];
     await whole.run();
     broken.admin.failNext(call, new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'gone' }));

@@ -35,11 +35,11 @@ async function settle(
 }
 
 describe('the tokens of init', () => {
-  it('makes one when none was written and none is there', async () => {
+  it('include a generated token when none is configured and none exists', async () => {
     expect(await settle([])).toMatchObject({ desired: ['bootstrap-token-fresh0'], joining: ['fresh0'], reported: [] });
   });
 
-  it('uses one that is there, the longest-lived, and says so', async () => {
+  it('include the existing token with the longest TTL, and report it', async () => {
     const { desired, joining, reported } = await settle([
       stored('aaaaaa'),
       stored('bbbbbb', { ttl: '0s' }),
@@ -56,30 +56,30 @@ describe('the tokens of init', () => {
     ['about to expire', stored('aaaaaa', { ttl: '9m59s' })],
     ['expired', stored('aaaaaa', { expires: '2029-01-01T00:00:00Z' })],
     ['not for signing', stored('aaaaaa', { usages: ['authentication'] })],
-    ['not for logging in', stored('aaaaaa', { usages: ['signing'], groups: [] })],
+    ['not for authentication', stored('aaaaaa', { usages: ['signing'], groups: [] })],
     ['of other groups', stored('aaaaaa', { groups: ['system:bootstrappers:others'] })],
-  ])('uses none that is %s', async (_, secret) => {
+  ])('exclude a token that is %s', async (_, secret) => {
     expect((await settle([secret])).joining).toEqual(['fresh0']);
   });
 
-  it('makes those that were written as they were written, and looks at no others', async () => {
+  it('include configured tokens unchanged, and ignore other tokens', async () => {
     const { desired, joining, calls } = await settle([stored('aaaaaa')], [{ token: new Secret('mine00.0123456789abcdef') }]);
     expect([desired, joining]).toEqual([['bootstrap-token-mine00'], ['mine00']]);
     expect(calls).toEqual([]);
   });
 
-  it('finds the token that an earlier run made for an entry without one', async () => {
+  it('include the token that an earlier run created for an entry without a value', async () => {
     const entry = { description: 'rack 7', groups: [GROUP, 'system:bootstrappers:rack'] };
     expect((await settle([], [entry])).desired).toEqual(['bootstrap-token-fresh0']);
     expect(await settle([stored('aaaaaa'), stored('bbbbbb', entry)], [entry])).toMatchObject({ desired: [], joining: ['bbbbbb'] });
   });
 
-  it('gives no token for joining that nodes could not join by', async () => {
+  it('exclude tokens for joining that nodes cannot use', async () => {
     const entry = { token: new Secret('mine00.0123456789abcdef'), usages: ['signing'] };
     expect(await settle([], [entry])).toMatchObject({ desired: ['bootstrap-token-mine00'], joining: [] });
   });
 
-  it('makes up none when the phase that makes them does not run, but uses one that is there', async () => {
+  it('include no generated token when the phase is skipped, but an existing one', async () => {
     expect(await settle([], [], { makesTokens: false })).toMatchObject({ desired: [], joining: [] });
     expect((await settle([stored('aaaaaa')], [], { makesTokens: false })).joining).toEqual(['aaaaaa']);
   });

@@ -37,27 +37,27 @@ function namesake(ready: string): KubeObject {
 describe('joinFindings', () => {
   it.each<[string, ObservedNode, Partial<JoinTarget>, readonly string[]]>([
     ['a new host', node(), {}, []],
-    ['a host that joined before', node(identity('https://A:6443/'), 'PEM'), {}, []],
+    ['a host that has joined before', node(identity('https://A:6443/'), 'PEM'), {}, []],
     ['credentials of another cluster', node(identity('https://b:6443')), {}, ['FileAvailable--etc-kubernetes-kubelet.conf']],
     ['the CA of another cluster', node(undefined, 'OTHER'), {}, ['FileAvailable--etc-kubernetes-pki-ca.crt']],
-    ['credentials that may not ask for a certificate', node(), { mayBootstrap: false }, ['BootstrapRBAC']],
+    ['credentials that may not request a certificate', node(), { mayBootstrap: false }, ['BootstrapRBAC']],
     ['the same, with a certificate', node(identity('https://a:6443')), { mayBootstrap: false }, []],
-    ['a clone of a node that works', node(), { namesake: namesake('True') }, ['NodeExists']],
-    ['a clone of a node that works, told to take over', node(), { namesake: namesake('True'), takeOver: true }, ['NodeExists']],
+    ['a clone of a Ready node', node(), { namesake: namesake('True') }, ['NodeExists']],
+    ['a clone of a Ready node, with take-over', node(), { namesake: namesake('True'), takeOver: true }, ['NodeExists']],
     ['the successor of a dead node', node(), { namesake: namesake('Unknown') }, ['NodeExists']],
-    ['the successor of a dead node, told to take over', node(), { namesake: namesake('Unknown'), takeOver: true }, []],
+    ['the successor of a dead node, with take-over', node(), { namesake: namesake('Unknown'), takeOver: true }, []],
     [
-      'a Node that never said how it is',
+      'a Node that never reported its status',
       node(),
       { namesake: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } },
       ['NodeExists'],
     ],
-    ['the very node that works', node(identity('https://a:6443')), { namesake: namesake('True') }, []],
+    ['the Ready node itself', node(identity('https://a:6443')), { namesake: namesake('True') }, []],
   ])('%s', (_, found, change, ids) => {
     expect(joinFindings(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
   });
 
-  it('tells the node itself, whose certificate has expired, how it gets another', () => {
+  it('suggests certs renew-kubelet only to the node whose certificate has expired', () => {
     const why = 'the client certificate in /x.pem expired on Jan  1 00:00:00 2026 GMT';
     const hint = (name: string, ready: string) =>
       joinFindings(node({ state: 'unusable', why, commonName: `system:node:${name}` }), { ...TARGET, namesake: namesake(ready) })[0]?.hint;

@@ -15,10 +15,10 @@ import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-n
 
 type Phases = readonly { readonly name: string; readonly short: string }[];
 
-/** Groups are one entry for all phases below them, and their text names each. */
+/** A group entry covers all phases below it and names each of them. */
 const isIn = ({ name }: PhaseHelp, phase: string): boolean => phase === name || phase.startsWith(`${name}/`);
 
-/** The entry a phase is in: its own, or that of its group. */
+/** The entry of a phase or of its group. */
 function entryOf(help: readonly PhaseHelp[], phase: string): PhaseHelp | undefined {
   return help.find(({ name }) => name === phase) ?? help.find((entry) => isIn(entry, phase));
 }
@@ -28,21 +28,21 @@ describe.each<[string, readonly PhaseHelp[], readonly Phases[]]>([
   ['join', JOIN_PHASES, [joinControlPlaneWorkflow.phases, joinWorkflow.phases]],
   ['upgrade node', UPGRADE_NODE_PHASES, [upgradeNodeWorkflow.phases]],
   ['reset', RESET_PHASES, [resetWorkflow.phases]],
-])('what help says of the phases of %s', (_, help, workflows) => {
-  it('is in the order of the workflow, and leaves none out', () => {
+])('help text of the phases of %s', (_, help, workflows) => {
+  it('lists all phases in workflow order', () => {
     const [whole = []] = workflows;
     const places = whole.map(({ name }) => help.indexOf(entryOf(help, name) as PhaseHelp));
     expect(places).not.toContain(-1);
     expect(places).toEqual([...places].sort((a, b) => a - b));
   });
 
-  it('names none that there is not', () => {
+  it('lists no unknown phase', () => {
     const names = workflows.flatMap((phases) => phases.map(({ name }) => name));
     const unknown = help.filter((entry) => entry.name !== 'preflight' && !names.some((name) => isIn(entry, name)));
     expect(unknown).toEqual([]);
   });
 
-  it("says what the phase says of itself, and each of a group's by name", () => {
+  it('contains the short text of each phase, and the names of phases in a group', () => {
     const text = help.map(({ short }) => short).join(' ');
     for (const { name, short } of workflows.flat()) {
       const entry = entryOf(help, name);

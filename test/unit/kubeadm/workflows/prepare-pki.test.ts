@@ -15,7 +15,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 
 const PKI = '/etc/kubernetes/pki';
 
-/** The files of a node on which all was made, to begin each case with. */
+/** The files of a node with a complete PKI, as the initial state of each case. */
 const made = await makeAll();
 
 async function makeAll(node = pkiNode()): Promise<Readonly<Record<string, string>>> {
@@ -33,7 +33,7 @@ function kept(files: Readonly<Record<string, string>>): Record<string, string> {
 }
 
 describe('the PKI of a control plane', () => {
-  it('is all of kubeadm’s files, with its modes', async () => {
+  it('contains all files of kubeadm, with their modes', async () => {
     const host = fakeHost();
     await makePki(pkiContext(host), pkiOptions(pkiNode()));
     const modes = [...host.files]
@@ -50,7 +50,7 @@ describe('the PKI of a control plane', () => {
     );
   });
 
-  it('is planned once: a second run finds it good', async () => {
+  it('is planned once: a second run finds no changes', async () => {
     const host = fakeHost({ files: made });
     for (const [path, file] of host.files) if (/\.(?:key|conf)$/.test(path)) host.files.set(path, { ...file, mode: 0o600 });
     const context = pkiContext(host, fakeClock(new Date(NOW.getTime() + 300 * 86_400_000)));
@@ -61,7 +61,7 @@ describe('the PKI of a control plane', () => {
     expect(plans.every(({ plan }) => plan.noop !== undefined)).toBe(true);
   });
 
-  it('is gone on with wherever it was broken off, and nothing that is there is replaced', async () => {
+  it('is completed after any interruption, without replacing existing files', async () => {
     const whole = fakeHost();
     await makePki(pkiContext(whole), pkiOptions(pkiNode()));
     const count = whole.performed.length;
@@ -79,7 +79,7 @@ describe('the PKI of a control plane', () => {
     }
   });
 
-  it('certifies a key that lacks its certificate', async () => {
+  it('issues a certificate for an existing key', async () => {
     const host = fakeHost({ files: without(`${PKI}/apiserver.crt`, `${PKI}/sa.pub`) });
     await makePki(pkiContext(host), pkiOptions(pkiNode()));
     expect(host.text(`${PKI}/apiserver.key`)).toBe(made[`${PKI}/apiserver.key`]);
@@ -88,7 +88,7 @@ describe('the PKI of a control plane', () => {
     expect((await preparePki(pkiContext(host), pkiOptions(pkiNode()))).problems).toEqual([]);
   });
 
-  it('is valid as long as was configured, from five minutes ago; client certificates of kubeconfigs begin with the authority', async () => {
+  it('uses the configured validity, backdated by five minutes; kubeconfig certificates start with the CA', async () => {
     const later = new Date(NOW.getTime() + 86_400_000);
     const host = fakeHost({ files: without('/etc/kubernetes/admin.conf', `${PKI}/apiserver.crt`, `${PKI}/apiserver.key`) });
     const node = pkiNode({ certificateValidityPeriod: '48h', caCertificateValidityPeriod: '87600h' });
@@ -110,7 +110,7 @@ describe('the PKI of a control plane', () => {
     ['RSA-3072', 'rsaEncryption', 3072, 'RSA PRIVATE KEY'],
     ['ECDSA-P256', 'id-ecPublicKey', 256, 'EC PRIVATE KEY'],
     ['ECDSA-P384', 'id-ecPublicKey', 384, 'EC PRIVATE KEY'],
-  ] as const)('has keys of %s', async (encryptionAlgorithm, publicKey, bits, label) => {
+  ] as const)('uses %s keys', async (encryptionAlgorithm, publicKey, bits, label) => {
     const only = { certificate: (name: string) => name === 'ca' || name === 'sa', kubeconfig: () => false };
     const prepared = await preparePki(pkiContext(), pkiOptions(pkiNode({ encryptionAlgorithm }), { makes: only }));
     expect(prepared.certificates.get('ca')?.files[1]?.summary?.certificate).toMatchObject({ publicKey, bits });
@@ -119,7 +119,7 @@ describe('the PKI of a control plane', () => {
     expect(prepared.textAt(`${PKI}/sa.pub`)?.reveal()).toMatch(/^-----BEGIN PUBLIC KEY-----\n/);
   });
 
-  it('has no certificates of etcd when etcd is external', async () => {
+  it('contains no etcd certificates when etcd is external', async () => {
     const node = pkiNode({ etcd: { external: { endpoints: ['https://10.0.0.9:2379'] } } });
     const context = pkiContext();
     const prepared = await preparePki(context, pkiOptions(node));
@@ -135,7 +135,7 @@ describe('the PKI of a control plane', () => {
     expect(plans.find(({ phase }) => phase === 'certs/etcd-server')?.plan.noop).toBe('not used by this cluster');
   });
 
-  it('of a control plane that joins is signed by what was downloaded', async () => {
+  it('of a joining control plane is signed by the downloaded CAs', async () => {
     const shared = ['ca', 'front-proxy-ca', 'etcd/ca'].flatMap((name) => [`${PKI}/${name}.crt`, `${PKI}/${name}.key`]);
     const given = new Map([...shared, `${PKI}/sa.key`, `${PKI}/sa.pub`].map((path) => [path, made[path] as string]));
     const node = pkiNode({}, { nodeName: 'cp-2', localAPIEndpoint: { advertiseAddress: '192.168.56.11', bindPort: 6443 } });
@@ -156,8 +156,8 @@ function reveal(content: string | { reveal(): string }): string {
   return typeof content === 'string' ? content : content.reveal();
 }
 
-describe('a plan of it', () => {
-  it('describes certificates and kubeconfigs, shows nothing of keys, and no secret anywhere', async () => {
+describe('the plan of the PKI', () => {
+  it('describes certificates and kubeconfigs, and contains no keys or secrets', async () => {
     const context = pkiContext();
     const prepared = await preparePki(context, pkiOptions(pkiNode()));
     const phases = await planPhases(PKI_PHASES, context, prepared);
@@ -214,23 +214,23 @@ describe('a plan of it', () => {
   });
 });
 
-describe('what is there and not good is refused in one line', () => {
+describe('invalid existing files are rejected in one line', () => {
   const other = makeAll();
   const files = (change: Readonly<Record<string, string | null>>): Record<string, string> =>
     Object.fromEntries(Object.entries({ ...made, ...change }).filter((entry): entry is [string, string] => entry[1] !== null));
 
-  it.each<[name: string, change: (theirs: Readonly<Record<string, string>>) => Record<string, string | null>, says: readonly string[]]>([
+  it.each<[name: string, change: (foreign: Readonly<Record<string, string>>) => Record<string, string | null>, lines: readonly string[]]>([
     [
-      'a foreign authority',
-      (theirs) => ({ [`${PKI}/front-proxy-ca.crt`]: theirs[`${PKI}/front-proxy-ca.crt`] as string }),
+      'a foreign CA',
+      (foreign) => ({ [`${PKI}/front-proxy-ca.crt`]: foreign[`${PKI}/front-proxy-ca.crt`] as string }),
       [
         `${PKI}/front-proxy-ca.key does not match ${PKI}/front-proxy-ca.crt. Replace it with the key of this CA. [PKI_KEY_MISMATCH]`,
         `${PKI}/front-proxy-client.crt is signed by CN=front-proxy-ca, not by the CA in ${PKI}/front-proxy-ca.crt. Remove ${PKI}/front-proxy-client.crt and ${PKI}/front-proxy-client.key; both are then generated again. [PKI_FOREIGN]`,
       ],
     ],
     [
-      'a key of something else',
-      (theirs) => ({ [`${PKI}/apiserver.key`]: theirs[`${PKI}/apiserver.key`] as string }),
+      'a key of another certificate',
+      (foreign) => ({ [`${PKI}/apiserver.key`]: foreign[`${PKI}/apiserver.key`] as string }),
       [
         `${PKI}/apiserver.key does not match ${PKI}/apiserver.crt. Remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key; both are then generated again. [PKI_KEY_MISMATCH]`,
       ],
@@ -243,17 +243,17 @@ describe('what is there and not good is refused in one line', () => {
       ],
     ],
     [
-      'what is no certificate',
+      'an invalid certificate',
       () => ({ [`${PKI}/apiserver.crt`]: 'x' }),
       [`${PKI}/apiserver.crt contains no certificate. Replace the file with a valid one. [PKI_UNREADABLE]`],
     ],
     [
-      'what is no key',
+      'an invalid key',
       () => ({ [`${PKI}/sa.key`]: 'x' }),
       [`${PKI}/sa.key contains no private key (RSA or ECDSA, PEM, not encrypted). Replace the file with a valid one. [PKI_UNREADABLE]`],
     ],
     [
-      'an authority that is none',
+      'a CA that is not a CA certificate',
       () => ({
         [`${PKI}/etcd/ca.crt`]: made[`${PKI}/etcd/peer.crt`] as string,
         [`${PKI}/etcd/ca.key`]: made[`${PKI}/etcd/peer.key`] as string,
@@ -263,54 +263,54 @@ describe('what is there and not good is refused in one line', () => {
       ],
     ],
     [
-      'a public key of something else',
-      (theirs) => ({ [`${PKI}/sa.pub`]: theirs[`${PKI}/sa.pub`] as string }),
+      'a public key of another key',
+      (foreign) => ({ [`${PKI}/sa.pub`]: foreign[`${PKI}/sa.pub`] as string }),
       [`${PKI}/sa.key does not match ${PKI}/sa.pub. Remove ${PKI}/sa.pub; it is then generated again. [PKI_KEY_MISMATCH]`],
     ],
     [
-      'another authority, to which nothing belongs that is there',
-      (other) => ({ [`${PKI}/ca.crt`]: other[`${PKI}/ca.crt`] as string, [`${PKI}/ca.key`]: other[`${PKI}/ca.key`] as string }),
+      'a new CA that issued none of the existing files',
+      (foreign) => ({ [`${PKI}/ca.crt`]: foreign[`${PKI}/ca.crt`] as string, [`${PKI}/ca.key`]: foreign[`${PKI}/ca.key`] as string }),
       [
         `the CA ${PKI}/ca.crt did not issue the existing files: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Restore the CA that issued them, or start over with kubeletadm reset. [PKI_AUTHORITY_REPLACED]`,
       ],
     ],
     [
       'a kubeconfig of another cluster',
-      (theirs) => ({ '/etc/kubernetes/admin.conf': theirs['/etc/kubernetes/admin.conf'] as string }),
+      (foreign) => ({ '/etc/kubernetes/admin.conf': foreign['/etc/kubernetes/admin.conf'] as string }),
       [
         `/etc/kubernetes/admin.conf: it belongs to another cluster: it trusts the CA CN=kubernetes, not the CA in ${PKI}/ca.crt. Remove the file; it is then generated again. [PKI_KUBECONFIG_UNUSABLE]`,
       ],
     ],
     [
-      'what is not a kubeconfig',
+      'an invalid kubeconfig',
       () => ({ '/etc/kubernetes/scheduler.conf': 'kind: Pod\n' }),
       [
         '/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove the file; it is then generated again. [PKI_KUBECONFIG_UNUSABLE]',
       ],
     ],
     [
-      'an authority that is gone',
+      'a missing CA',
       () => ({ [`${PKI}/ca.crt`]: null }),
       [
         `the CA certificate ${PKI}/ca.crt does not exist, but files that depend on it do: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Restore the CA certificate and key, or start over with kubeletadm reset. [PKI_AUTHORITY_LOST]`,
       ],
     ],
     [
-      'an authority without its key, and one of its certificates missing',
+      'a CA without its key, with a missing certificate',
       () => ({ [`${PKI}/ca.key`]: null, [`${PKI}/apiserver.crt`]: null, [`${PKI}/apiserver.key`]: null }),
       [
         `${PKI}/apiserver.crt does not exist and cannot be generated without the CA key ${PKI}/ca.key. With an external CA, provide all certificates it signs; otherwise provide the CA key. [PKI_EXTERNAL_INCOMPLETE]`,
       ],
     ],
-  ])('%s', async (_, change, says) => {
+  ])('%s', async (_, change, lines) => {
     const host = fakeHost({ files: files(change(await other)) });
     const { problems } = await preparePki(pkiContext(host), pkiOptions(pkiNode()));
     const { formatProblem } = await import('../../../../src/base/errors.ts');
-    expect(problems.map(formatProblem).slice(0, says.length)).toEqual(says.map((line) => `node1: ${line}`));
+    expect(problems.map(formatProblem).slice(0, lines.length)).toEqual(lines.map((line) => `node1: ${line}`));
     expect(host.performed).toEqual([]);
   });
 
-  it('directories in the place of files', async () => {
+  it('directories instead of files', async () => {
     const directory = { type: 'directory', mode: 0o755, owner: 'root:root' } as const;
     const host = fakeHost({ files: { ...made, [`${PKI}/sa.key`]: directory, '/etc/kubernetes/admin.conf': directory } });
     const { problems, warnings } = await preparePki(pkiContext(host), pkiOptions(pkiNode()));
@@ -321,7 +321,7 @@ describe('what is there and not good is refused in one line', () => {
     expect(warnings.filter(({ message }) => /\/(?:sa\.key|admin\.conf) /.test(message))).toEqual([]);
   });
 
-  it('names that a certificate lacks', async () => {
+  it('missing SANs of a certificate', async () => {
     const node = pkiNode({ controlPlaneEndpoint: 'api.example.org:6443', apiServer: { certSANs: ['10.9.9.9', 'fd00::1', '*.lab'] } });
     const { problems, warnings } = await preparePki(pkiContext(fakeHost({ files: made })), pkiOptions(node));
     expect(problems.map(({ code, message }) => `${code} ${message}`)).toEqual([
@@ -333,7 +333,7 @@ describe('what is there and not good is refused in one line', () => {
     ]);
   });
 
-  it('a clock in the past, and certificates that ended', async () => {
+  it('a clock in the past, and expired certificates', async () => {
     const problemsAt = async (at: string) =>
       (await preparePki(pkiContext(fakeHost({ files: made }), fakeClock(new Date(at))), pkiOptions(pkiNode()))).problems;
     const early = await problemsAt('2020-01-01T00:00:00Z');
@@ -352,7 +352,7 @@ describe('what is there and not good is refused in one line', () => {
     expect((await problemsAt('2041-01-01T00:00:00Z'))[0]?.message).toBe(`${PKI}/ca.crt expired on 2039-12-30T00:00:00Z`);
   });
 
-  it('warns of keys that others can read', async () => {
+  it('private keys readable by others, as a warning', async () => {
     const files = Object.fromEntries(
       Object.entries(made).map(([path, content]) => [path, { type: 'file', mode: 0o600, owner: 'root:root', content }] as const),
     );
@@ -363,7 +363,7 @@ describe('what is there and not good is refused in one line', () => {
     ]);
   });
 
-  it('a kubelet.conf of another node; and one whose certificate is the kubelet’s own file is fine', async () => {
+  it("a kubelet.conf of another node, but not one that refers to the kubelet's own certificate file", async () => {
     const options = pkiOptions(pkiNode({}, { nodeName: 'cp-9' }), { makes: { certificate: () => false, kubeconfig: () => false } });
     const { problems } = await preparePki(pkiContext(fakeHost({ files: made })), options);
     expect(problems.map(({ message }) => message)).toContain(
@@ -378,7 +378,7 @@ describe('what is there and not good is refused in one line', () => {
     expect((await preparePki(pkiContext(host), pkiOptions(pkiNode()))).problems).toEqual([]);
   });
 
-  it('a phase alone whose authority is missing', async () => {
+  it('a single phase with a missing CA', async () => {
     const makes = { certificate: (name: string) => name === 'apiserver', kubeconfig: (name: string) => name === 'admin' };
     const { problems, certificates } = await preparePki(pkiContext(), pkiOptions(pkiNode(), { makes }));
     expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
@@ -394,8 +394,8 @@ describe('what is there and not good is refused in one line', () => {
   });
 });
 
-describe('an external authority', () => {
-  it('is enough when all that it signs is there', async () => {
+describe('an external CA', () => {
+  it('is sufficient when all its certificates exist', async () => {
     const host = fakeHost({ files: without(`${PKI}/ca.key`, `${PKI}/etcd/ca.key`) });
     const prepared = await preparePki(pkiContext(host), pkiOptions(pkiNode()));
     expect(prepared.problems).toEqual([]);
@@ -403,7 +403,7 @@ describe('an external authority', () => {
     expect(prepared.externalFrontProxyCA).toBe(false);
   });
 
-  it('warns of one that ends before what it signs', async () => {
+  it('is reported when it expires before its certificates', async () => {
     const host = fakeHost({ files: without(`${PKI}/apiserver.crt`, `${PKI}/apiserver.key`) });
     const context = pkiContext(host, fakeClock(new Date('2039-06-01T00:00:00Z')));
     const { warnings } = await preparePki(context, pkiOptions(pkiNode()));
@@ -412,14 +412,17 @@ describe('an external authority', () => {
     );
   });
 
-  it('may stand behind another: certificates lead to it over what is between them', async () => {
+  it('may be an intermediate CA: certificates must include the chain', async () => {
     const validity = { notBefore: NOW, notAfter: new Date(NOW.getTime() + 1e10) };
     const spec = { organizations: [], dnsNames: [], ipAddresses: [], usages: [], isAuthority: true, ...validity } as const;
-    const [middleKey, leafKey] = [await certificateIssuer.generateKey('ECDSA-P256'), await certificateIssuer.generateKey('ECDSA-P256')];
+    const [intermediateKey, leafKey] = [
+      await certificateIssuer.generateKey('ECDSA-P256'),
+      await certificateIssuer.generateKey('ECDSA-P256'),
+    ];
     const root = { certificatePem: made[`${PKI}/ca.crt`] as string, keyPem: new Secret(made[`${PKI}/ca.key`] as string) };
-    const middle = await certificateIssuer.issue({ ...spec, commonName: 'between' }, middleKey, root);
+    const intermediate = await certificateIssuer.issue({ ...spec, commonName: 'intermediate' }, intermediateKey, root);
     const client = { ...spec, commonName: 'system:kube-scheduler', usages: ['clientAuth'], isAuthority: false } as const;
-    const leaf = await certificateIssuer.issue(client, leafKey, { certificatePem: middle, keyPem: middleKey });
+    const leaf = await certificateIssuer.issue(client, leafKey, { certificatePem: intermediate, keyPem: intermediateKey });
     const kubeconfig = (certificatePem: string) =>
       clientCertificateKubeconfig({
         ...{ clusterName: 'kubernetes', server: 'https://192.168.56.10:6443', caPem: root.certificatePem, user: 'x' },
@@ -430,7 +433,7 @@ describe('an external authority', () => {
       return (await preparePki(pkiContext(fakeHost({ files }), fakeClock(new Date(NOW.getTime() + 60_000))), pkiOptions(pkiNode())))
         .problems;
     };
-    expect(await problemsWith(kubeconfig(`${leaf}${middle}`))).toEqual([]);
+    expect(await problemsWith(kubeconfig(`${leaf}${intermediate}`))).toEqual([]);
     expect((await problemsWith(kubeconfig(leaf))).map(({ message }) => message)).toEqual([
       `/etc/kubernetes/scheduler.conf: its client certificate is not signed by the CA in ${PKI}/ca.crt`,
     ]);

@@ -33,12 +33,12 @@ async function renew(host: FakeHost, { names = RENEWABLE_NAMES, withinMs, dryRun
 
 function certificateIn(host: FakeHost, path: string): CertificateContent {
   const read = path.endsWith('.conf') ? clientCertificateOf(host.text(path), path) : readCertificate(host.text(path));
-  if (read === null) throw new Error(`${path} holds none`);
+  if (read === null) throw new Error(`${path} contains no certificate`);
   return read;
 }
 
 describe('certs renew', () => {
-  it('gives all certificates other keys and times, and leaves names, authorities and all else', async () => {
+  it('replaces the keys and validity of all certificates, and keeps SANs, CAs and other files', async () => {
     const host = fakeHost({ files: made });
     const { warnings } = await renew(host);
     const changed = Object.keys(made).filter((path) => path.startsWith('/etc/kubernetes') && host.text(path) !== made[path]);
@@ -62,14 +62,14 @@ describe('certs renew', () => {
     expect(warnings.map(({ message }) => message)).toEqual([
       'etcd, kube-apiserver, kube-controller-manager, kube-scheduler must be started again to use what is renewed: move the manifest of each out of /etc/kubernetes/manifests, wait until its pod is gone, and move it back',
     ]);
-    // What init finds good, a year after.
+    // Valid for init one year later.
     const context = pkiContext(host, fakeClock(new Date(LATER.getTime() + 3_600_000)));
     expect((await preparePki(context, pkiOptions(node))).problems).toEqual([]);
   });
 
   const pair = (name: string): readonly string[] => [`${PKI}/${name}.crt`, `${PKI}/${name}.key`];
 
-  it('renews those that are named, and says who has to be started again', async () => {
+  it('renews only named certificates, and reports the components to restart', async () => {
     const host = fakeHost({ files: made });
     const { warnings } = await renew(host, { names: ['scheduler.conf'] });
     expect(host.performed.map((operation) => 'path' in operation && operation.path)).toEqual(['/etc/kubernetes/scheduler.conf']);
@@ -79,7 +79,7 @@ describe('certs renew', () => {
     expect((await renew(fakeHost({ files: made }), { names: ['admin.conf'] })).warnings).toEqual([]);
   });
 
-  it('leaves those that last, when told so', async () => {
+  it('keeps certificates outside of the configured limit', async () => {
     const host = fakeHost({ files: made });
     expect((await renew(host, { withinMs: 4 * 86_400_000 })).host.phases.map(({ plan }) => plan.noop)).toEqual(
       RENEWABLE_NAMES.map(() => 'it is good until 2031-01-01T00:00:00Z'),
@@ -89,7 +89,7 @@ describe('certs renew', () => {
     expect(host.performed).toHaveLength(7 * 2 + 4);
   });
 
-  it('passes over what is missing, and what an external authority signed', async () => {
+  it('skips missing certificates, and certificates of an external CA', async () => {
     const files = { ...made };
     delete files[`${PKI}/ca.key`];
     delete files['/etc/kubernetes/super-admin.conf'];
@@ -101,7 +101,7 @@ describe('certs renew', () => {
     ]);
   });
 
-  it('shows no key, and plans why', async () => {
+  it('masks keys, and shows reasons in the plan', async () => {
     const { host } = await renew(fakeHost({ files: made }), { dryRun: true });
     const text = JSON.stringify(planDocument([host], []));
     expect(text).not.toMatch(/PRIVATE KEY|client-key-data/);
@@ -115,13 +115,13 @@ describe('certs renew', () => {
     [{ [`${PKI}/ca.key`]: 'x' }, 'PKI_UNREADABLE'],
     [{ [`${PKI}/apiserver.crt`]: 'x' }, 'PKI_UNREADABLE'],
     [{ [`${PKI}/apiserver.crt`]: made[`${PKI}/ca.crt`] as string }, 'PKI_USAGES_UNKNOWN'],
-  ])('refuses %j before anything is written', async (change, code) => {
+  ])('rejects %j before any change', async (change, code) => {
     const host = fakeHost({ files: { ...made, ...change } });
     await expect(renew(host, { names: ['apiserver', 'etcd-peer'] })).rejects.toMatchObject({ exitCode: 3, code });
     expect(host.performed).toEqual([]);
   });
 
-  it('puts back what it had begun when the disk is full', async () => {
+  it('restores the files when the disk is full', async () => {
     const host = fakeHost({ files: made });
     host.failAt(1);
     await expect(renew(host, { names: ['apiserver'] })).rejects.toThrow();
@@ -129,7 +129,7 @@ describe('certs renew', () => {
     expect(host.text(`${PKI}/apiserver.crt`)).toBe(made[`${PKI}/apiserver.crt`]);
   });
 
-  it('refuses a host that is no control plane', async () => {
+  it('rejects a host that is not a control plane', async () => {
     const host = fakeHost({ name: 'node1' });
     const { refusals } = await renew(host, { dryRun: true });
     const message = `the host is not a control plane (neither ${PKI}/apiserver.crt nor another control plane certificate exists): no certificate to renew`;
@@ -138,7 +138,7 @@ describe('certs renew', () => {
     expect((await renew(host, { names: ['apiserver'], dryRun: true })).refusals).toHaveLength(1);
   });
 
-  it('leaves out a certificate that a control plane does not have', async () => {
+  it('skips a certificate that does not exist on a control plane', async () => {
     const { [`${PKI}/front-proxy-client.crt`]: _, ...files } = made;
     expect((await renew(fakeHost({ files }), { dryRun: true })).refusals).toEqual([]);
   });

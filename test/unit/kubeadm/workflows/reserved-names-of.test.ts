@@ -35,7 +35,7 @@ const endpoints: KubeObject = {
   subsets: [{ addresses: [{ ip: '10.0.0.11' }], notReadyAddresses: [{ ip: '10.0.0.12', hostname: 'cp2' }] }],
 };
 
-/** A cluster that also serves kinds the fake does not know. */
+/** A cluster that also serves kinds unknown to the fake. */
 function serving(cluster: Cluster, lists: Readonly<Record<string, readonly object[]>>): Cluster {
   const list: Cluster['list'] = async (kind, options) => {
     const items = lists[kind.kind];
@@ -46,7 +46,7 @@ function serving(cluster: Cluster, lists: Readonly<Record<string, readonly objec
 }
 
 describe('readReservedNames', () => {
-  it('takes the API server from all places that name it', async () => {
+  it('reads the API server names from all sources', async () => {
     const cluster = fakeCluster({
       objects: [
         kubeadmConfig('controlPlaneEndpoint: api.cluster.example:6443\napiServer: {certSANs: [10.9.9.9, "*.lb.example"]}\n'),
@@ -86,12 +86,12 @@ describe('readReservedNames', () => {
     ['"[fd00::1]:6443"', 'fd00::1'],
     ['"fd00:0::1"', 'fd00::1'],
     ['api.example', 'api.example'],
-  ])('takes the host of controlPlaneEndpoint %s', async (endpoint, host) => {
+  ])('reads the host of controlPlaneEndpoint %s', async (endpoint, host) => {
     const cluster = fakeCluster({ objects: [kubeadmConfig(`controlPlaneEndpoint: ${endpoint}\n`)] });
     expect([...(await readReservedNames(cluster)).apiServer.keys()]).toContain(host);
   });
 
-  it('takes domain and subnets from kubeadm-config and ServiceCIDRs, and does not list Services then', async () => {
+  it('reads domain and subnets from kubeadm-config and ServiceCIDRs, and does not list Services in that case', async () => {
     const networking =
       'networking: {dnsDomain: corp.example, serviceSubnet: "10.96.0.0/12,fd00:10:96::/112", podSubnet: "10.244.0.0/16"}\n';
     const fake = fakeCluster({ objects: [kubeadmConfig(networking)] });
@@ -105,7 +105,7 @@ describe('readReservedNames', () => {
     expect(fake.calls).not.toContain('list Service');
   });
 
-  it('takes the addresses of all Services where no subnet is known', async () => {
+  it('reads the addresses of all Services when no subnet is known', async () => {
     const objects = [
       service('default', 'kubernetes', { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1', 'fd00::a'] }),
       service(
@@ -126,7 +126,7 @@ describe('readReservedNames', () => {
     });
   });
 
-  it('takes a source that may not be read for a failure, not for an empty one', async () => {
+  it('fails when a source is not readable', async () => {
     for (const call of [
       'get ConfigMap kube-system/kubeadm-config',
       'get ConfigMap kube-public/cluster-info',
@@ -145,7 +145,7 @@ describe('readReservedNames', () => {
     await expect(readReservedNames(cluster)).rejects.toMatchObject({ code: 'CLUSTER_ERROR' });
   });
 
-  it('refuses a kubeadm-config and a cluster-info that cannot be read', async () => {
+  it('rejects an invalid kubeadm-config and cluster-info', async () => {
     await expect(readReservedNames(fakeCluster({ objects: [kubeadmConfig('networking: [')] }))).rejects.toMatchObject({ name: 'AppError' });
     const broken = configMap('kube-public', 'cluster-info', { kubeconfig: 'clusters: {' });
     await expect(readReservedNames(fakeCluster({ objects: [broken] }))).rejects.toMatchObject({ name: 'AppError' });
@@ -161,14 +161,14 @@ describe('listKubeletCsrs', () => {
   });
   const pending = { signerName: 'kubernetes.io/kubelet-serving', request: 'eA==', usages: ['server auth'] };
 
-  it('lists the Nodes once, whatever the number of CSRs', async () => {
+  it('lists the Nodes once for any number of CSRs', async () => {
     const cluster = fakeCluster();
     const items = Array.from({ length: 50 }, (_, i) => csr(`csr-${i}`, pending));
     expect(await listKubeletCsrs(serving(cluster, { CertificateSigningRequest: items }))).toHaveLength(50);
     expect(cluster.calls.filter((call) => /\bNode\b/.test(call))).toEqual(['list Node']);
   });
 
-  it('reads nothing else where no serving certificate is requested', async () => {
+  it('sends no further request when no serving certificate is requested', async () => {
     const cluster = fakeCluster();
     const client = csr('csr-1', { ...pending, signerName: 'kubernetes.io/kube-apiserver-client-kubelet' });
     expect(await listKubeletCsrs(serving(cluster, { CertificateSigningRequest: [client] }))).toHaveLength(1);
@@ -178,26 +178,26 @@ describe('listKubeletCsrs', () => {
   it.each<[string, object, string]>([
     ['no spec', { metadata: { name: 'x' } }, 'CertificateSigningRequest x: spec: expected object, received undefined'],
     [
-      'a request that is no text',
+      'a request that is not a string',
       { metadata: { name: 'x' }, spec: { request: 4 } },
       'CertificateSigningRequest x: spec.request: expected string',
     ],
     [
-      'a usage that is no text',
+      'a usage that is not a string',
       { metadata: { name: 'x' }, spec: { ...pending, usages: [1] } },
       'spec.usages[0]: expected string, received number',
     ],
     [
-      'a time that is none',
+      'an invalid time',
       { metadata: { name: 'x', creationTimestamp: 'soon' }, spec: pending },
       'metadata.creationTimestamp: must be a time',
     ],
     [
-      'conditions that are no list',
+      'conditions that are not a list',
       { metadata: { name: 'x' }, spec: pending, status: { conditions: 'all' } },
       'status.conditions: expected array',
     ],
-  ])('refuses a CSR with %s', async (_, object, message) => {
+  ])('rejects a CSR with %s', async (_, object, message) => {
     const cluster = serving(fakeCluster(), { CertificateSigningRequest: [{ kind: 'CertificateSigningRequest', ...object }] });
     await expect(listKubeletCsrs(cluster)).rejects.toMatchObject({
       code: 'CLUSTER_ANSWER_INVALID',

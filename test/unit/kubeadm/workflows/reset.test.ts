@@ -14,7 +14,7 @@ const SOCKETS = { '/var/run/containerd/containerd.sock': SOCKET, '/var/run/crio/
 const COMMANDS = {
   date: { exitCode: 0, stdout: '1800000000\n' },
   id: { exitCode: 0, stdout: '0\n' },
-  // Both its machine and its name.
+  // The answer to both uname -m and uname -n.
   uname: { exitCode: 0, stdout: 'x86_64\n' },
   hostname: { exitCode: 0, stdout: 'n\n' },
 };
@@ -23,10 +23,10 @@ interface PrepareOptions {
   readonly ignore?: readonly string[];
   readonly cluster?: FakeCluster;
   readonly nodeName?: string;
-  /** Of its kubelet; default: it has none. */
+  /** Credentials of its kubelet; default: none. */
   readonly credentials?: Awaited<ReturnType<typeof kubeletCredentials>>;
   readonly etcd?: FakeEtcd;
-  /** What asking etcd ends with. */
+  /** The error of etcd queries. */
   readonly issue?: AppError;
   readonly sh?: FakeCommand;
 }
@@ -42,7 +42,7 @@ function manifestWith(...flags: readonly string[]): Record<string, string> {
   return { ...ETCD_CERTS, '/etc/kubernetes/manifests/etcd.yaml': JSON.stringify({ kind: 'Pod', spec }) };
 }
 
-/** A cluster of etcd with the member of the host and others. */
+/** An etcd cluster with the member of the host and others. */
 function etcdWith(...peers: readonly string[]): FakeEtcd {
   return fakeEtcd(
     peers.map((peerURL, i) => ({ name: `cp-${i + 1}`, id: String(i + 1), peerURLs: [peerURL], clientURLs: [], isLearner: false })),
@@ -73,16 +73,16 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
 }
 
 describe('prepareReset', () => {
-  it('takes the runtime the kubelet was set up with, where there are several', async () => {
+  it('uses the configured runtime of the kubelet when several exist', async () => {
     const instance = { '/var/lib/kubelet/instance-config.yaml': 'containerRuntimeEndpoint: "unix:///var/run/crio/crio.sock"\n' };
     expect((await prepare({ ...SOCKETS, ...instance })).input.cleanup.criSocket).toBe('unix:///var/run/crio/crio.sock');
   });
 
   it.each([
-    ['no runtime can be asked', { exitCode: 1 }, 'neither crictl nor ctr can ask unix:///var/run/containerd/containerd.sock'],
-    ['the runtime knows none', { exitCode: 0, stdout: '' }, 'unix:///var/run/containerd/containerd.sock lists no pods'],
+    ['no runtime can be queried', { exitCode: 1 }, 'neither crictl nor ctr can ask unix:///var/run/containerd/containerd.sock'],
+    ['the runtime lists none', { exitCode: 0, stdout: '' }, 'unix:///var/run/containerd/containerd.sock lists no pods'],
     ['the runtime lists pods', { exitCode: 0, stdout: 'pod1\n' }, null],
-  ])('refuses while processes of pods run and %s', async (_, pods, why) => {
+  ])('refuses to continue while processes of pods run and %s', async (_, pods, why) => {
     const sh = (argv: readonly string[]) => (argv[2]?.includes('pod_processes') === true ? { exitCode: 0, stdout: '3\n' } : pods);
     const { refusals, input } = await prepare({}, { sh });
     const message = `preflight: 3 processes of pods run on the host, and ${why}`;
@@ -92,11 +92,11 @@ describe('prepareReset', () => {
     expect([reported.refusals, reported.input.cleanup.podsMayStay]).toEqual([[], true]);
   });
 
-  it('names the host where it cannot tell the runtime', async () => {
+  it('names the host when the runtime is ambiguous', async () => {
     await expect(prepare(SOCKETS)).rejects.toMatchObject({ exitCode: 2, problems: [{ code: 'CONFIG_SEVERAL_RUNTIMES', host: 'node1' }] });
   });
 
-  it('refuses to leave a dead member in the etcd cluster, unless told to', async () => {
+  it('refuses to leave a dead member in the etcd cluster, unless the error is ignored', async () => {
     const manifest = manifestWith('--initial-cluster-state=existing');
     expect((await prepare(manifest)).refusals).toMatchObject([{ code: 'EtcdMember', host: 'node1' }]);
     expect(await prepare(manifest, { ignore: ['EtcdMember'] })).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
@@ -120,13 +120,13 @@ describe('prepareReset', () => {
     expect(ignoring).toMatchObject({ refusals: [], warnings: [{ code: 'HostKubeconfig' }], input: { removeMember: { peerURL: PEER } } });
   });
 
-  it('goes on where the member is the only one that anybody knows of, and does not answer', async () => {
+  it('continues when the member is the only known one and does not respond', async () => {
     const found = await prepare(manifestWith());
     expect(found).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
     expect(found.input.cleanup.etcdDataDir).toBe('/data/etcd');
   });
 
-  it('goes on as kubeadm does where certificates are broken, and says which and what is left to do', async () => {
+  it('continues like kubeadm with broken certificates, and reports them with the remaining steps', async () => {
     const message = 'cannot query etcd: https://10.0.0.1:2379: its certificate has expired';
     const issue = new AppError({
       code: 'ETCD_TLS_FAILED',
@@ -152,7 +152,7 @@ describe('prepareReset', () => {
     ['one of several members', [PEER, 'https://10.0.0.2:2380'], [{ kind: 'remove-etcd-member', member: 'cp-1' }]],
     ['the last member', [PEER], []],
     ['a member that was removed before', ['https://10.0.0.2:2380'], []],
-  ] as const)('takes %s out of the etcd cluster, as far as there is one', async (_, peers, changes) => {
+  ] as const)('plans the removal of %s from the etcd cluster, if possible', async (_, peers, changes) => {
     const etcd = etcdWith(...peers);
     const { input, refusals } = await prepare(manifestWith('--initial-cluster-state=existing'), { etcd });
     expect(refusals).toEqual([]);
@@ -169,19 +169,19 @@ describe('prepareReset', () => {
       status: { nodeInfo: { machineID } },
     });
     const flags = { '/var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS="--hostname-override=w1"\n' };
-    const memory = {
+    const settings = {
       '/var/lib/kubelet/kubeletadm-node.yaml': 'kind: NodeSettings\nnodeRegistration:\n  criSocket: x\n  name: w1\noverlays: []\n',
     };
     const ids = (id: string) => ({ '/etc/machine-id': `${id}\n` });
 
-    it('takes the name that the certificate of the host proves', async () => {
+    it('deletes the Node proven by the certificate of the host', async () => {
       const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
       const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, credentials: await kubeletCredentials('w1') });
       expect([input.deleteNode.nodeName, refusals, claim?.isProven]).toEqual(['w1', [], true]);
       expect(input.agentRights).toEqual({ nodeName: 'w1', namespace: 'kubeletadm-system', isOptional: true });
     });
 
-    it('takes the name that was given', async () => {
+    it('deletes the Node with the configured name', async () => {
       const cluster = fakeCluster({ objects: [node('w9', 'aaaa')] });
       const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, nodeName: 'w9' });
       expect([input.deleteNode.nodeName, refusals, claim?.isProven]).toEqual(['w9', [], false]);
@@ -189,21 +189,21 @@ describe('prepareReset', () => {
 
     it.each([
       ['the flag of the kubelet', flags],
-      ["the host's settings", memory],
-    ] as const)('does not take the word of %s, and refuses where it names a Node', async (_, files) => {
+      ["the host's settings", settings],
+    ] as const)('does not trust %s, and refuses to delete the Node named by it', async (_, files) => {
       const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
       const { input, refusals } = await prepare({ ...files, ...ids('aaaa') }, { cluster, ignore: ['all'] });
       expect(input.deleteNode.nodeName).toBeNull();
       expect(refusals).toMatchObject([{ code: 'NODE_NOT_PROVEN', host: 'node1', hint: 'Name its Node with --node-name' }]);
     });
 
-    it('has nothing to delete on a host without a certificate whose name no Node has', async () => {
+    it('deletes nothing on a host without a certificate when no Node has its name', async () => {
       const { input, refusals, warnings } = await prepare(flags, { cluster: fakeCluster() });
       expect([input.deleteNode.nodeName, refusals]).toEqual([null, []]);
       expect(warnings).toMatchObject([{ code: 'NODE_NOT_DELETED', message: expect.stringContaining('--node-name') }]);
     });
 
-    it('refuses to delete the Node of another host, whatever checks are to be ignored', async () => {
+    it('refuses to delete the Node of another host, even when all checks are ignored', async () => {
       const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
       const proven = await prepare(ids('bbbb'), { cluster, credentials: await kubeletCredentials('w1'), ignore: ['all'] });
       const named = await prepare(ids('bbbb'), { cluster, nodeName: 'w1', ignore: ['all'] });

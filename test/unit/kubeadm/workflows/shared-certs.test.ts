@@ -54,7 +54,7 @@ async function upload(cluster: FakeCluster, some: Partial<UploadOptions> = {}, h
 }
 
 describe('upload-certs', () => {
-  it('makes what kubeadm makes: a token that lets nobody in, the Secret that goes with it, and who may read it', async () => {
+  it('creates the objects of kubeadm: a token without usages, its Secret, and the RBAC rules to read it', async () => {
     const cluster = fakeCluster();
     expect(await upload(cluster)).toEqual({ shown: [KEY.reveal()], changes: 4, noop: undefined });
     const token = await cluster.get({ ...CERTS, name: 'bootstrap-token-proxy1' });
@@ -93,7 +93,7 @@ describe('upload-certs', () => {
     ]);
   });
 
-  it('does nothing when it is there, the key opens it and it lasts; anew with another key or when it ends', async () => {
+  it('is unchanged while the key decrypts it and the Secret is valid; uploads again with another key or near expiration', async () => {
     const cluster = fakeCluster();
     await upload(cluster);
     const soon = { freshToken: new Secret('proxy2.0123456789abcdef') };
@@ -109,7 +109,7 @@ describe('upload-certs', () => {
     expect((await cluster.get(CERTS))?.metadata.ownerReferences).toMatchObject([{ name: 'bootstrap-token-proxy3' }]);
   });
 
-  it('is not asked for, or waits for the API server', async () => {
+  it('is skipped by default, or waits for the API server', async () => {
     const context = pkiContext(first);
     expect((await planPhases([uploadCerts], context, null))[0]?.plan).toEqual({
       changes: [],
@@ -125,12 +125,12 @@ describe('upload-certs', () => {
     expect((await plan(true))?.changes).toHaveLength(4);
   });
 
-  it('is refused with an external authority', async () => {
+  it('is rejected with an external CA', async () => {
     const host = fakeHost({ files: Object.fromEntries(Object.entries(first.texts()).filter(([path]) => path !== `${PKI}/ca.key`)) });
     await expect(upload(fakeCluster(), {}, host)).rejects.toThrow(/PKI_UPLOAD_EXTERNAL/);
   });
 
-  it('takes the credentials for external etcd from where they are', async () => {
+  it('reads the credentials for external etcd from their configured paths', async () => {
     const external = { endpoints: ['https://10.0.0.9:2379'], caFile: '/e/ca', certFile: '/e/crt', keyFile: '/e/key' };
     expect(sharedFiles(pkiNode({ etcd: { external } }).cluster).slice(-3)).toEqual([
       { entry: 'external-etcd-ca.crt', path: '/e/ca' },
@@ -151,7 +151,7 @@ describe('download-certs', () => {
       (error: AppError) => `${error.exitCode} ${error.code}`,
     );
 
-  it('gives a joining control plane what it shares with the others', async () => {
+  it('installs the shared files on a joining control plane', async () => {
     const cluster = fakeCluster();
     await upload(cluster);
     const host = fakeHost();
@@ -164,12 +164,12 @@ describe('download-certs', () => {
       expect(files.get(path)?.reveal()).toBe(first.text(path));
       expect(host.files.get(path)?.mode).toBe(path.endsWith('.key') ? 0o600 : 0o644);
     }
-    // Whoever goes on with joining needs the Secret no more.
+    // A resumed join does not need the Secret.
     await cluster.delete(CERTS);
     expect((await download(cluster, host)).input.files).toEqual([]);
   });
 
-  it('says what is wrong before anything is written', async () => {
+  it('reports errors before any change', async () => {
     const cluster = fakeCluster();
     expect(await codeOf(download(cluster, fakeHost()))).toBe('3 PKI_NOT_UPLOADED');
     await upload(cluster);
@@ -186,7 +186,7 @@ describe('download-certs', () => {
     await expect(download(cluster, fakeHost())).rejects.toThrow(/has no sa\.key/);
   });
 
-  it('without a key leaves it to whoever copied them, and says what is missing', async () => {
+  it('without a key relies on copied files, and reports missing ones', async () => {
     const host = fakeHost();
     const { input } = await download(fakeCluster(), host, null);
     expect(input.skipped).toBe('no certificate key was given: the certificates were copied');

@@ -4,7 +4,7 @@ import { versionWarnings } from '../../../../src/kubeadm/workflows/version-warni
 const codes = (kubelet: number | null, controlPlane: number) => versionWarnings(kubelet, controlPlane).map(({ code }) => code);
 
 describe('the versions of a node', () => {
-  it('warn of a kubelet whose rules are not known', () => {
+  it('warn about a kubelet with unknown rules', () => {
     expect(versionWarnings(38, 36)).toEqual([
       {
         code: 'KUBELET_RULES_OF_OTHER_MINOR',
@@ -15,7 +15,7 @@ describe('the versions of a node', () => {
     expect(codes(20, 36)).toEqual([]);
   });
 
-  it('name the version the files are made for where the host has no kubelet', () => {
+  it('name the assumed version when the host has no kubelet', () => {
     expect(versionWarnings(null, 35)).toEqual([
       { code: 'KUBELET_MISSING', message: 'there is no kubelet: files are made for 1.35, the version of the cluster' },
     ]);

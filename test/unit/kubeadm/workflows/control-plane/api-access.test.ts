@@ -12,10 +12,10 @@ import { recordingReporter } from '../../../../support/recording-reporter.ts';
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
 const routeOf = (cluster: Cluster | null): ApiAccess => ({ reach: async () => cluster, close: async () => undefined });
 
-describe('the way of an administrator', () => {
+describe('the API access of an administrator', () => {
   const context: PhaseContext = { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() };
 
-  it('is another one until the API server knows him', async () => {
+  it('uses another route until the API server authorizes the administrator', async () => {
     const root = fakeCluster();
     const admin = fakeCluster({ sharedWith: root, user: { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins'] } });
     const access = onceAdministrator(routeOf(admin), routeOf(root));
@@ -24,7 +24,7 @@ describe('the way of an administrator', () => {
     expect(await access.reach(context)).toBe(admin);
   });
 
-  it('is none while there is no API server', async () => {
+  it('does not exist without an API server', async () => {
     expect(await onceAdministrator(routeOf(null), routeOf(null)).reach(context)).toBeNull();
   });
 });

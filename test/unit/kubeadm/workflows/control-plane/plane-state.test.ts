@@ -17,7 +17,7 @@ const LABEL = { 'node-role.kubernetes.io/control-plane': '' };
 const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:cp2' });
 const DONE = { [MANIFEST]: 'kind: Pod\n', [KUBELET]: CONF, [PEM]: certPem + keyPem };
 
-/** @param labels of its Node; null: there is none */
+/** @param labels of its Node; null: no Node is registered */
 function stateOf(files: Readonly<Record<string, string>>, labels: Readonly<Record<string, string>> | null, years = 0) {
   const seconds = Math.floor(Date.now() / 1000) + years * 366 * 86_400;
   const host = fakeHost({ files, units: {}, commands: { date: () => ({ stdout: `${seconds}\n` }) } });
@@ -25,30 +25,30 @@ function stateOf(files: Readonly<Record<string, string>>, labels: Readonly<Recor
   return { host, cluster };
 }
 
-describe('how far a host is on its way to be a control plane', () => {
+describe('the control plane state of a host', () => {
   it.each<[string, Readonly<Record<string, string>>, Readonly<Record<string, string>> | null, string]>([
     ['nothing', {}, null, 'none'],
     ['a worker', { [KUBELET]: CONF, [PEM]: certPem }, {}, 'none'],
-    ['its manifests alone', { [MANIFEST]: 'kind: Pod\n' }, null, 'unfinished'],
+    ['only its manifests', { [MANIFEST]: 'kind: Pod\n' }, null, 'unfinished'],
     ['the kubelet was started', { [MANIFEST]: 'kind: Pod\n', [BOOTSTRAP]: 'token\n' }, null, 'unfinished'],
     ['the kubelet waits for its certificate', { [MANIFEST]: 'kind: Pod\n', [KUBELET]: CONF }, null, 'unfinished'],
-    ['its token was not taken off the host', { ...DONE, [BOOTSTRAP]: 'token\n' }, LABEL, 'unfinished'],
-    ['there is no Node', DONE, null, 'unfinished'],
+    ['its token still exists on the host', { ...DONE, [BOOTSTRAP]: 'token\n' }, LABEL, 'unfinished'],
+    ['no Node is registered', DONE, null, 'unfinished'],
     ['its Node is not marked', DONE, { pool: 'a' }, 'unfinished'],
-    ['all of it', DONE, LABEL, 'present'],
+    ['complete', DONE, LABEL, 'present'],
   ])('%s', async (_, files, labels, state) => {
     const { host, cluster } = stateOf(files, labels);
     expect(await observeControlPlaneState(host, cluster)).toBe(state);
   });
 
-  it('is no other when the certificate of its kubelet expired', async () => {
+  it('does not depend on the expiration of the kubelet certificate', async () => {
     const { host, cluster } = stateOf(DONE, LABEL, 20);
     expect(await observeControlPlaneState(host, cluster)).toBe('present');
   });
 
-  it('is what the host has, where nobody may look at its Node', async () => {
+  it('depends only on the host when the Node is not readable', async () => {
     const { host, cluster } = stateOf(DONE, null);
-    const other = fakeCluster({ sharedWith: cluster, user: { name: 'nobody', groups: [] } });
+    const other = fakeCluster({ sharedWith: cluster, user: { name: 'unprivileged', groups: [] } });
     expect(await observeControlPlaneState(host, other)).toBe('present');
   });
 });

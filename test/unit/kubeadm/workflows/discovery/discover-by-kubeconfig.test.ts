@@ -36,8 +36,8 @@ interface Try extends Partial<Omit<KubeconfigDiscovery, 'kubeconfig'>> {
 
 async function attempt({ cluster = caData(), user, replies = [info()], server, machine = [], ...input }: Try = {}) {
   const clock = fakeClock();
-  let asked = 0;
-  const reply = () => replies[Math.min(asked++, replies.length - 1)] as FakeReply;
+  let replyCount = 0;
+  const reply = () => replies[Math.min(replyCount++, replies.length - 1)] as FakeReply;
   const servers = { [SERVER]: { authority: ca.certPem, reply, ...server } };
   const web = fakeWeb({ servers, machine, now: clock.now });
   const reporter = recordingReporter();
@@ -64,7 +64,7 @@ async function attempt({ cluster = caData(), user, replies = [info()], server, m
   return { ...result, clock, reporter, requests: web.requests };
 }
 
-/** Secrets shown, as only a test may. */
+/** Reveals secrets for comparison. */
 const revealed = (value: unknown): unknown => {
   if (value instanceof Secret) return value.reveal();
   if (Array.isArray(value)) return value.map(revealed);
@@ -74,19 +74,19 @@ const revealed = (value: unknown): unknown => {
 };
 
 describe('discoverByKubeconfig', () => {
-  it('verifies the server by the CA of the file, and is content with it', async () => {
+  it('verifies the server with the CA of the file', async () => {
     const { found, requests } = await attempt();
     expect(found).toMatchObject({ apiServer: { server: SERVER, caPem: ca.certPem }, credentials: { user: 'tls-bootstrap-token-user' } });
     expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'authorities', pem: ca.certPem }]);
   });
 
-  it.each([401, 403, 404] as const)('does not need cluster-info: %d', async (code) => {
+  it.each([401, 403, 404] as const)('does not require cluster-info: %d', async (code) => {
     const { found, clock } = await attempt({ replies: [status(code, 'cluster-info')] });
     expect(found?.apiServer.caPem).toBe(ca.certPem);
     expect(clock.elapsedMs).toBe(0);
   });
 
-  it('waits for a server that is not up yet', async () => {
+  it('waits for a server that is not running yet', async () => {
     const { found, clock } = await attempt({ replies: [{ issue: { kind: 'refused' } }, status(503), info()] });
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(3_000);
@@ -97,7 +97,7 @@ describe('discoverByKubeconfig', () => {
     ]);
   });
 
-  it('takes the CA of cluster-info when the file has none and the machine trusts the server', async () => {
+  it('uses the CA of cluster-info when the file has none and the local host trusts the server', async () => {
     expect((await attempt({ cluster: {}, machine: [ca.certPem] })).found?.apiServer.caPem).toBe(ca.certPem);
     const unknown = await attempt({ cluster: {} });
     expect(unknown.message).toMatch(/is not signed by an authority that this machine trusts\./);
@@ -108,7 +108,7 @@ describe('discoverByKubeconfig', () => {
     ]);
   });
 
-  it('keeps its own address and CA, and says that cluster-info names another', async () => {
+  it('keeps its own address and CA, and reports a different address in cluster-info', async () => {
     const { found, reporter } = await attempt({ replies: [info('https://10.0.0.2:6443')] });
     expect(found?.apiServer.server).toBe(SERVER);
     expect(reporter.messages('DISCOVERY_OTHER_SERVER')).toEqual([
@@ -116,12 +116,12 @@ describe('discoverByKubeconfig', () => {
     ]);
   });
 
-  it.each(['', 'kind: Pod\n', '{'])('does not mind a cluster-info of no use: %j', async (kubeconfig) => {
+  it.each(['', 'kind: Pod\n', '{'])('ignores an unusable cluster-info: %j', async (kubeconfig) => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem, kubeconfig })) };
     expect((await attempt({ replies: [reply] })).found?.apiServer.caPem).toBe(ca.certPem);
   });
 
-  it('goes by tls-server-name and proxy-url', async () => {
+  it('uses tls-server-name and proxy-url', async () => {
     const { found, requests } = await attempt({
       cluster: { ...caData(), 'tls-server-name': 'kubernetes', 'proxy-url': 'http://proxy:3128' },
     });
@@ -129,7 +129,7 @@ describe('discoverByKubeconfig', () => {
     expect(found?.apiServer).toMatchObject({ tlsServerName: 'kubernetes', proxyUrl: 'http://proxy:3128' });
   });
 
-  it('refuses a server of another authority', async () => {
+  it('rejects a server certificate of another CA', async () => {
     const { message, exitCode } = await attempt({ server: { authority: other.certPem } });
     expect([message, exitCode]).toEqual([
       expect.stringMatching(/is not signed by the CA in d\.conf\..*\[DISCOVERY_UNTRUSTED_SERVER\]$/),
@@ -141,12 +141,12 @@ describe('discoverByKubeconfig', () => {
     ['without verification', () => ({ cluster: { 'insecure-skip-tls-verify': true } }), /\[DISCOVERY_INSECURE\]$/],
     ['without TLS', () => ({ cluster: { ...caData(), server: 'http://10.0.0.1:8080' } }), /\[DISCOVERY_INSECURE\]$/],
     [
-      'with a CA file that holds none',
+      'with a CA file without certificates',
       () => ({ cluster: { 'certificate-authority': 'ca.crt' } }),
       /^discovery: ca\.crt: the file contains no certificates/,
     ],
     ['without credentials', () => ({ user: {} }), /\[DISCOVERY_NO_TOKEN\]$/],
-  ])('refuses a file %s, and asks nobody', async (_, input, expected) => {
+  ])('rejects a file %s, and sends no request', async (_, input, expected) => {
     const { message, exitCode, requests } = await attempt(input());
     expect(message).toMatch(expected);
     expect([exitCode, requests.length]).toEqual([2, 0]);
@@ -164,7 +164,7 @@ describe('the credentials of the file', () => {
     ],
     ['a user and password', { username: 'u', password: 'p' }, { username: 'u', password: 'p' }],
     [
-      'a plugin, with all it is given',
+      'a plugin with all its settings',
       {
         exec: {
           apiVersion: 'client.authentication.k8s.io/v1',
@@ -184,14 +184,14 @@ describe('the credentials of the file', () => {
         },
       },
     ],
-  ])('go along: %s', async (_, user, expected) => {
+  ])('are kept: %s', async (_, user, expected) => {
     const { found } = await attempt({ user });
     expect(found?.credentials).toMatchObject({ user: 'u', context: 'c' });
     expect(revealed(found?.credentials.entry)).toEqual(expected);
     expect(JSON.stringify(found?.credentials)).not.toMatch(/"(?:secret|p|content of t)"/);
   });
 
-  it('give way to a token that is given besides', async () => {
+  it('are replaced by an additional token', async () => {
     const { found } = await attempt({ user: { token: 'other' }, tlsBootstrapToken: new Secret(TOKEN.full) });
     expect(revealed(found?.credentials)).toEqual({
       user: 'tls-bootstrap-token-user',
@@ -200,7 +200,7 @@ describe('the credentials of the file', () => {
     });
   });
 
-  it('may not be files of ours when the file comes from the web', async () => {
+  it('must not refer to local files when the file is from a web server', async () => {
     const { message, requests } = await attempt({ user: { tokenFile: '/etc/shadow' }, readFile: null });
     expect(message).toBe(
       'discovery: d.conf: the kubeconfig refers to files of the local host: tokenFile. Embed their content: kubectl config view --raw --flatten. [DISCOVERY_NAMES_FILES]',

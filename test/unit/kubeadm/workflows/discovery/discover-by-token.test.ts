@@ -19,18 +19,18 @@ const OTHER_PIN = `sha256:${'0'.repeat(64)}`;
 const NEW_TOKEN = 'Create a new token on a control plane: kubeletadm token create --print-join-command.';
 
 let ca: CertificateAuthority;
-let evil: CertificateAuthority;
+let foreign: CertificateAuthority;
 let pin: string;
 beforeAll(async () => {
   ca = await createAuthority('kubernetes', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
-  evil = await createAuthority('evil', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
+  foreign = await createAuthority('foreign', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
   pin = caPinsOf(ca.certPem)?.[0] as string;
 });
 
 interface Try extends Partial<TokenDiscovery> {
   readonly server?: Partial<FakeServer>;
   readonly timeoutMs?: number;
-  /** What is answered, one after the other; the last again and again. */
+  /** Replies in order; the last one is repeated. */
   readonly replies?: readonly FakeReply[];
 }
 
@@ -44,17 +44,17 @@ const status = (code: number, more: object = {}, date: Date | null = null): Fake
   date,
 });
 
-/** Runs discovery against one server and gives what came of it. */
+/** Runs discovery against one server and returns the result. */
 async function attempt({ server, replies = [info()], timeoutMs = 60_000, ...input }: Try = {}) {
   const clock = fakeClock(NOW);
-  let asked = 0;
+  let replyCount = 0;
   const web = fakeWeb({
     now: clock.now,
     servers: {
       [`https://${ENDPOINT}`]: {
         authority: ca.certPem,
         names: ['10.0.0.1'],
-        reply: () => replies[Math.min(asked++, replies.length - 1)] as FakeReply,
+        reply: () => replies[Math.min(replyCount++, replies.length - 1)] as FakeReply,
         ...server,
       },
     },
@@ -82,7 +82,7 @@ async function attempt({ server, replies = [info()], timeoutMs = 60_000, ...inpu
 }
 
 describe('discoverByToken', () => {
-  it('asks twice: anybody first, then one a pinned CA vouches for', async () => {
+  it('reads cluster-info twice: first unverified, then verified with a pinned CA', async () => {
     const { found, requests, clock, tokensSent } = await attempt();
     expect(found).toMatchObject({ server: 'https://10.0.0.1:6443', caPem: ca.certPem });
     expect(requests.map(({ url }) => url)).toEqual(
@@ -92,29 +92,29 @@ describe('discoverByToken', () => {
     expect([clock.elapsedMs, tokensSent]).toEqual([0, 0]);
   });
 
-  it('is content with the signature when no pin was given', async () => {
+  it('requires only the signature without a pin', async () => {
     const { found, requests } = await attempt({ pins: [] });
     expect(found?.caPem).toBe(ca.certPem);
     expect(requests).toHaveLength(1);
   });
 
-  it('takes any pin for any certificate of the bundle, and trusts that one alone', async () => {
+  it('accepts any pin for any certificate of the bundle, and trusts only that certificate', async () => {
     const { found, requests } = await attempt({
       pins: [OTHER_PIN, pin.toUpperCase()],
-      replies: [info({ caPem: evil.certPem + ca.certPem })],
+      replies: [info({ caPem: foreign.certPem + ca.certPem })],
     });
     expect(found?.certificates).toHaveLength(2);
     expect(requests[1]?.trust).toEqual({ kind: 'authorities', pem: ca.certPem });
   });
 
-  it('follows the address in cluster-info, not the one it was asked at', async () => {
+  it('uses the address in cluster-info instead of the discovery endpoint', async () => {
     const { found } = await attempt({ replies: [info({ server: 'https://api.example.com:443' })] });
     expect(found?.server).toBe('https://api.example.com:443');
   });
 });
 
 describe('the token', () => {
-  it('has no signature: it is waited for, and that is said', async () => {
+  it('has no signature: discovery waits and reports it', async () => {
     const missing = info({ signers: { fedcba: TOKEN.secret } });
     const { found, clock, reporter } = await attempt({ replies: [missing, missing, missing, info()], pins: [] });
     expect(found).not.toBeNull();
@@ -124,7 +124,7 @@ describe('the token', () => {
     ]);
   });
 
-  it('has no signature until the time is over', async () => {
+  it('has no signature until the timeout', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
       `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled) (asked for 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
@@ -132,7 +132,7 @@ describe('the token', () => {
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
 
-  it('is not known to the API server, which its pin verifies: nobody waits for the end', async () => {
+  it('is unknown to the verified API server: discovery fails early', async () => {
     const { message, exitCode, clock, requests } = await attempt({ replies: [info({ signers: {} })], acceptsToken: async () => false });
     expect(message).toBe(
       `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
@@ -141,14 +141,14 @@ describe('the token', () => {
     expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'authorities', 'unverified', 'authorities']);
   });
 
-  it('is known and not signed yet: that is waited for', async () => {
+  it('is known but not signed yet: discovery waits', async () => {
     const missing = info({ signers: {} });
     const { found, clock } = await attempt({ replies: [missing, missing, missing, missing, info()], acceptsToken: async () => true });
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(3_000);
   });
 
-  it('expires while it is waited for', async () => {
+  it('expires during the wait', async () => {
     const outdated = info({
       signatures: { abcdef: 'old..old' },
       times: { written: '2030-01-01T00:00:01Z', signed: '2030-01-01T00:00:00Z' },
@@ -161,7 +161,7 @@ describe('the token', () => {
 
   const times = (written: string, signed: string) => ({ times: { written: `2030-01-01T${written}Z`, signed: `2030-01-01T${signed}Z` } });
 
-  it('has another secret: the signature is younger than the content and does not fit', async () => {
+  it('has another secret: the signature is newer than the content and does not match', async () => {
     const { message, exitCode, clock } = await attempt({
       replies: [info({ signers: { abcdef: 'fedcba9876543210' }, ...times('00:00:00', '00:00:05') })],
     });
@@ -172,7 +172,7 @@ describe('the token', () => {
     expect(message).not.toContain(TOKEN.secret);
   });
 
-  it('has a signature older than the content: a new one is waited for', async () => {
+  it('has a signature older than the content: discovery waits for a new one', async () => {
     const old = info({ signatures: { abcdef: 'old..old' }, signers: {}, ...times('00:00:05', '00:00:00') });
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
@@ -181,27 +181,27 @@ describe('the token', () => {
     ]);
   });
 
-  it('has a signature of unknown age that does not fit: it is waited for within the time', async () => {
+  it('has a mismatched signature of unknown age: discovery waits until the timeout', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: { abcdef: 'fedcba9876543210' } })], pins: [] });
     expect(message).toContain('the token secret is wrong, the latest content is not signed yet, or the content was modified');
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
 
-  it('is sent to nobody whose certificate no pinned CA signed', async () => {
-    const strangers = { server: { authority: evil.certPem }, acceptsToken: async () => true };
+  it('is never sent to a server whose certificate is not signed by a pinned CA', async () => {
+    const untrusted = { server: { authority: foreign.certPem }, acceptsToken: async () => true };
     for (const replies of [[info({ signers: {} })], [info({ signers: { abcdef: 'fedcba9876543210' } })], [info()]]) {
-      const { tokensSent, code } = await attempt({ ...strangers, replies });
+      const { tokensSent, code } = await attempt({ ...untrusted, replies });
       expect([tokensSent, code]).toEqual([0, 'DISCOVERY_UNTRUSTED_SERVER']);
     }
     for (const signers of [{}, { abcdef: 'fedcba9876543210' }]) {
-      const { tokensSent } = await attempt({ ...strangers, pins: [], replies: [info({ signers })] });
+      const { tokensSent } = await attempt({ ...untrusted, pins: [], replies: [info({ signers })] });
       expect(tokensSent).toBe(0);
     }
   });
 });
 
 describe('the CA', () => {
-  it('is not the pinned one: both are shown', async () => {
+  it('is not the pinned one: the error shows both pins', async () => {
     const { message, exitCode, requests } = await attempt({ pins: [OTHER_PIN] });
     expect(message).toBe(
       `discovery: 10.0.0.1:6443: the CA of the cluster is not the pinned one: expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. A wrong pin means another cluster or an intercepted connection. [DISCOVERY_PIN_MISMATCH]`,
@@ -210,15 +210,15 @@ describe('the CA', () => {
   });
 
   it('is not the one that signed the certificate of the server', async () => {
-    const { message, exitCode } = await attempt({ server: { authority: evil.certPem } });
+    const { message, exitCode } = await attempt({ server: { authority: foreign.certPem } });
     expect(message).toBe(
       'discovery: 10.0.0.1:6443: its certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster. [DISCOVERY_UNTRUSTED_SERVER]',
     );
     expect(exitCode).toBe(3);
   });
 
-  it('stands beside the pinned one, slipped in by one who knows the token: it is not trusted', async () => {
-    const { code } = await attempt({ server: { authority: evil.certPem }, replies: [info({ caPem: ca.certPem + evil.certPem })] });
+  it('is an additional foreign CA, injected with a stolen token: it is not trusted', async () => {
+    const { code } = await attempt({ server: { authority: foreign.certPem }, replies: [info({ caPem: ca.certPem + foreign.certPem })] });
     expect(code).toBe('DISCOVERY_UNTRUSTED_SERVER');
   });
 
@@ -231,7 +231,7 @@ describe('the CA', () => {
       /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until then, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
     ],
     [
-      'not valid yet, the clock of the server is not known',
+      'not valid yet, the clock of the server is unknown',
       DAY,
       2 * DAY,
       null,
@@ -251,7 +251,7 @@ describe('the CA', () => {
       0,
       /the CA of the cluster \(CN=kubernetes\) expired on 2029-12-31T00:00:00Z: .* Replace the CA of the cluster .*\[DISCOVERY_CA_EXPIRED\]$/,
     ],
-    ['expired for a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s behind\. Set the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
+    ['expired by a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s behind\. Set the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
   ])('is %s', async (_, from, to, remote, expected) => {
     const at = (ms: number) => new Date(NOW.getTime() + ms);
     const other = await createAuthority('kubernetes', { notBefore: at(from), notAfter: at(to) });
@@ -279,7 +279,7 @@ describe('the certificate of the server', () => {
     );
   });
 
-  it('is not valid yet by our clock, which is behind', async () => {
+  it('is not valid yet by the local clock, which is behind', async () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() + 2 * DAY) };
     const { message, reporter } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
@@ -288,7 +288,7 @@ describe('the certificate of the server', () => {
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
   });
 
-  it('is not valid yet by both clocks, which agree up to a second', async () => {
+  it('is not valid yet by both clocks, which agree within a second', async () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
     const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
@@ -300,7 +300,7 @@ describe('the certificate of the server', () => {
     ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:00.000Z', ''],
     ['2030-01-01T00:00:00.400Z', '2030-01-01T00:00:00.600Z', ''],
     ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ', 1s ahead'],
-  ])('describes the clocks %s and %s by the seconds that are shown', (local, remote, expected) => {
+  ])('describes the clocks %s and %s by the displayed seconds', (local, remote, expected) => {
     expect(
       describeClocks({ local: new Date(local), remote: new Date(remote) })
         .split('the clock of the API server ')[1]
@@ -308,7 +308,7 @@ describe('the certificate of the server', () => {
     ).toBe(expected);
   });
 
-  it('is fine while the clocks are far apart: that is a warning', async () => {
+  it('is valid although the clocks differ: a warning is printed', async () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 10 * 60_000) };
     const { found, reporter } = await attempt({ replies: [reply] });
     expect(found).not.toBeNull();
@@ -318,14 +318,14 @@ describe('the certificate of the server', () => {
   });
 });
 
-describe('what cluster-info holds', () => {
+describe('the content of cluster-info', () => {
   const cluster = (more: object, name = '') => ({ name, cluster: { server: 'https://10.0.0.1:6443', ...more } });
   const kubeconfig = (...clusters: object[]) => JSON.stringify({ apiVersion: 'v1', kind: 'Config', clusters });
   const caData = () => ({ 'certificate-authority-data': Buffer.from(ca.certPem).toString('base64') });
 
   it.each<[string, () => string, RegExp]>([
     ['nothing', () => '', /is not usable: it is empty\. Recreate it.*\[DISCOVERY_CLUSTER_INFO\]$/],
-    ['no YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
+    ['invalid YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
     ['another kind', () => 'kind: Pod\n', /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/],
     ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
     [
@@ -335,12 +335,12 @@ describe('what cluster-info holds', () => {
     ],
     ['no CA', () => kubeconfig(cluster({})), /is not usable: it contains no CA\./],
     [
-      'a CA that is a file',
+      'a CA file reference',
       () => kubeconfig(cluster({ 'certificate-authority': '/etc/shadow' })),
       /it refers to a CA file instead of embedding the CA\./,
     ],
     [
-      'a CA that is none',
+      'an invalid CA',
       () => kubeconfig(cluster({ 'certificate-authority-data': 'AAAA' })),
       /certificate-authority-data is not the base64 of a PEM certificate/,
     ],
@@ -359,15 +359,15 @@ describe('what cluster-info holds', () => {
     }
   });
 
-  it('of several clusters the one without a name counts, as for kubeadm', async () => {
-    const other = { 'certificate-authority-data': Buffer.from(evil.certPem).toString('base64') };
+  it('uses the unnamed one of several clusters, like kubeadm', async () => {
+    const other = { 'certificate-authority-data': Buffer.from(foreign.certPem).toString('base64') };
     const { found } = await attempt({
       replies: [info({ kubeconfig: kubeconfig(cluster(other, 'a'), cluster(caData()), cluster(other, 'b')) })],
     });
     expect(found?.caPem).toBe(ca.certPem);
   });
 
-  it('is another over verified TLS', async () => {
+  it('is different when read over verified TLS', async () => {
     const { message, exitCode } = await attempt({ replies: [info(), info({ server: 'https://10.0.0.9:6443' })] });
     expect(message).toBe(
       'discovery: 10.0.0.1:6443: kube-public/cluster-info read over verified TLS differs from the unverified first read. The ConfigMap was changed in between, or the first connection was intercepted. Rerun the command. [DISCOVERY_CHANGED]',
@@ -375,14 +375,14 @@ describe('what cluster-info holds', () => {
     expect(exitCode).toBe(3);
   });
 
-  it('differs by one blank the second time', async () => {
+  it('differs by one space when read again', async () => {
     const first = clusterInfoObject({ caPem: ca.certPem }) as { data: { kubeconfig: string } };
     const { code } = await attempt({ replies: [info(), info({ kubeconfig: `${first.data.kubeconfig} ` })] });
     expect(code).toBe('DISCOVERY_CHANGED');
   });
 });
 
-describe('who answers', () => {
+describe('the responding server', () => {
   const html: FakeReply = { status: 200, contentType: 'text/html', text: '<!DOCTYPE html><title>Sign in</title>' };
   const text = (code: number, body: string): FakeReply => ({ status: code, contentType: 'text/plain', text: body });
 
@@ -398,12 +398,8 @@ describe('who answers', () => {
       /not a Kubernetes API server: status 401 with text\/plain: "Unauthorized"\..*\[DISCOVERY_NOT_API_SERVER\]$/,
     ],
     ['another service', text(404, '404 page not found\n'), /404 with text\/plain: "404 page not found"\./],
-    ['what plays with the terminal', text(404, '\u001b[2J\u0007x\n'), /404 with text\/plain: "\[2J x"\./],
-    [
-      'JSON of something else',
-      { text: '{"hello":"world"}' },
-      /returns JSON, but not the requested ConfigMap\..*\[DISCOVERY_NOT_API_SERVER\]$/,
-    ],
+    ['terminal control characters', text(404, '\u001b[2J\u0007x\n'), /404 with text\/plain: "\[2J x"\./],
+    ['other JSON', { text: '{"hello":"world"}' }, /returns JSON, but not the requested ConfigMap\..*\[DISCOVERY_NOT_API_SERVER\]$/],
     ['another object', { text: '{"kind":"ConfigMap","metadata":{"name":"other"}}' }, /not the requested ConfigMap/],
     ['a list', { text: '[]' }, /not a Kubernetes API server: status 200 with application\/json: "\[\]"/],
     [
@@ -417,7 +413,7 @@ describe('who answers', () => {
       /the server is another Kubernetes component\./,
     ],
     [
-      'an API server of an extension',
+      'an extension API server',
       status(404, { message: 'the server could not find the requested resource' }),
       /the server serves no ConfigMaps/,
     ],
@@ -431,7 +427,7 @@ describe('who answers', () => {
       status(401, { message: 'Unauthorized' }),
       /the API server does not allow anonymous requests \(401\)\. Discovery by token needs anonymous access: use --discovery-file.*\[DISCOVERY_NO_ANONYMOUS_ACCESS\]$/,
     ],
-  ])('%s: there is no use in waiting', async (_, reply, expected) => {
+  ])('%s: fails immediately', async (_, reply, expected) => {
     const { message, exitCode, clock } = await attempt({ replies: [reply] });
     expect(message).toMatch(expected);
     expect(message).toMatch(/^discovery: 10\.0\.0\.1:6443: /);
@@ -440,12 +436,12 @@ describe('who answers', () => {
 
   it.each<[string, FakeReply, RegExp]>([
     [
-      'cluster-info may not be read',
+      'cluster-info is not readable',
       status(403, { message: 'configmaps "cluster-info" is forbidden: User "system:anonymous" cannot get resource "configmaps"' }),
       /anonymous users may not read kube-public\/cluster-info \(403\): configmaps "cluster-info" is forbidden: .*kubeadm:bootstrap-signer-clusterinfo.*\[DISCOVERY_FORBIDDEN\]$/,
     ],
     [
-      'there is no cluster-info',
+      'cluster-info does not exist',
       status(404, { reason: 'NotFound', details: { name: 'cluster-info', kind: 'configmaps' } }),
       /ConfigMap kube-public\/cluster-info does not exist \(asked for 1m0s\)\. Create it .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
     ],
@@ -455,12 +451,12 @@ describe('who answers', () => {
       /answered 500: etcdserver: request timed out.*\[DISCOVERY_SERVER_ERROR\]$/,
     ],
     [
-      'a load balancer has nobody behind it',
+      'a load balancer has no backend',
       { status: 503, contentType: 'text/html', text: '<html>' },
       /answered 503: a web page \(text\/html\).*\[DISCOVERY_SERVER_ERROR\]$/,
     ],
     ['the server is busy', status(429, { message: 'Too many requests' }), /answered 429: Too many requests/],
-  ])('%s: that may pass', async (_, reply, expected) => {
+  ])('%s: retries', async (_, reply, expected) => {
     const failed = await attempt({ replies: [reply] });
     expect(failed.message).toMatch(expected);
     expect([failed.exitCode, failed.clock.elapsedMs]).toEqual([1, 60_000]);
@@ -471,7 +467,7 @@ describe('who answers', () => {
   });
 });
 
-describe('the way there', () => {
+describe('the connection to the server', () => {
   it.each<[WebFailureCause, RegExp]>([
     [
       { kind: 'refused' },
@@ -491,7 +487,7 @@ describe('the way there', () => {
       /refused the connection with status 503/,
     ],
     [{ kind: 'other', code: 'EWHATEVER' }, /the connection failed \(EWHATEVER\)/],
-  ])('$kind may pass', async (issue, expected) => {
+  ])('$kind: retries', async (issue, expected) => {
     const { message, exitCode, clock } = await attempt({ replies: [{ issue }] });
     expect(message).toMatch(expected);
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
@@ -518,20 +514,20 @@ describe('the way there', () => {
       /HTTPS_PROXY is not a valid proxy URL\. Correct HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
     ],
     [{ kind: 'too-large', maxBytes: 5 }, /larger than 5 bytes/],
-  ])('$kind will not', async (issue, expected) => {
+  ])('$kind: fails immediately', async (issue, expected) => {
     const { message, exitCode, clock } = await attempt({ replies: [{ issue }] });
     expect(message).toMatch(expected);
     expect([exitCode, clock.elapsedMs]).toEqual([3, 0]);
   });
 
-  it('is asked from here for hosts elsewhere: that is said', async () => {
+  it('is opened by the local host for other hosts: the hint mentions it', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
       'discovery: 10.0.0.1:6443: timed out (asked for 1m0s). Check that the API server is running, its address, and firewalls. With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 
-  it('says what it waits for at once, when it changes, and twice a minute', async () => {
+  it('reports the reason for the wait immediately, on each change, and twice a minute', async () => {
     const { reporter } = await attempt({
       timeoutMs: 90_000,
       replies: [{ issue: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
@@ -544,7 +540,7 @@ describe('the way there', () => {
     ]);
   });
 
-  it('asks at least once, and no longer than it has time', async () => {
+  it('tries at least once, and no longer than its timeout', async () => {
     const { requests } = await attempt({ timeoutMs: 0, replies: [{ issue: { kind: 'refused' } }] });
     expect(requests).toHaveLength(1);
     const slow = await attempt({ timeoutMs: 4_000, replies: [{ issue: { kind: 'timed-out' } }] });
@@ -552,7 +548,7 @@ describe('the way there', () => {
   });
 });
 
-it('stops when it is told to', async () => {
+it('stops when it is aborted', async () => {
   const clock = fakeClock(NOW);
   const stop = new AbortController();
   const web = fakeWeb({ servers: {} });
