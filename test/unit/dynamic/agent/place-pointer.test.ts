@@ -22,8 +22,8 @@ const texts = (dropIns: UnitTexts['unitFiles'], environment: Readonly<Record<str
   environmentFiles: Object.entries(environment).map(([path, text]) => ({ path, text })),
 });
 
-describe('where the pointer is read', () => {
-  it('is the variable of kubeadm, whose files stay', () => {
+describe('the place of the pointer', () => {
+  it("is a variable of kubeadm's drop-in, whose files are unchanged", () => {
     const place = placePointer(texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n' }), D);
     expect(place).toEqual({
       kind: 'drop-in',
@@ -32,7 +32,7 @@ describe('where the pointer is read', () => {
     });
   });
 
-  it('is the end of the command line where the unit has its own', () => {
+  it('is the end of the command line if the unit has its own', () => {
     const unit = { ...UNIT, text: '[Service]\nExecStart=-/opt/bin/kubelet --config=/etc/kubelet.yaml \\\n  --v=2\n' };
     const place = placePointer(texts([], {}, unit), D);
     expect(place).toMatchObject({ kind: 'drop-in', localConfig: '/etc/kubelet.yaml' });
@@ -45,7 +45,7 @@ describe('where the pointer is read', () => {
     expect(words(formatPointer(D, 'a'.repeat(64))).at(-1)).toBe(`--config=${D}/checkpoints/${'a'.repeat(64)}/kubelet.yaml`);
   });
 
-  it('counts a drop-in of an earlier run for nothing', () => {
+  it('ignores the drop-in of an earlier run', () => {
     const first = placePointer(texts([KUBEADM]), D);
     const text = first.kind === 'drop-in' ? first.text : '';
     const second = texts([KUBEADM, { path: POINTER_DROP_IN, text }], { [pointerFile(D)]: formatPointer(D, 'b'.repeat(64)) });
@@ -71,7 +71,7 @@ describe('where the pointer is read', () => {
       ]),
       '--config of /etc/systemd/system/kubelet.service.d/90-own.conf overrides',
     ],
-  ])('is nowhere with %s', (_, found, why) => {
+  ])('does not exist with %s', (_, found, why) => {
     expect(placePointer(found, D)).toMatchObject({ kind: 'impossible', why: expect.stringContaining(why) });
   });
 });
