@@ -362,7 +362,7 @@ export function newWorld(options: WorldOptions = {}): World {
         await new Promise((resolve) => setImmediate(resolve));
       }
       throw new Error(
-        `it never came to be: ${what}; ${JSON.stringify({ state: world.state?.phase, status: await world.status(), condition: await world.condition() })}`,
+        `timeout waiting for: ${what}; ${JSON.stringify({ state: world.state?.phase, status: await world.status(), condition: await world.condition() })}`,
       );
     },
     status: async () => {
