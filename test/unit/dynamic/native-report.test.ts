@@ -79,7 +79,7 @@ describe('reportStore', () => {
   });
 
   it('names a crash loop with its cause and the time of its promotion', () => {
-    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Put it there', fatal: true };
+    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Create the file', fatal: true };
     const { findings, isLooping } = reportStore(
       reading({ unit: LOOPING, failure, files: { assigned: of('c', 75), lastKnownGood: of('a') } }),
     );
@@ -95,7 +95,7 @@ describe('reportStore', () => {
   });
 
   it('omits earlier causes and the promotion if the store cannot be read', () => {
-    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Put it there', fatal: true };
+    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Create the file', fatal: true };
     const { findings } = reportStore(reading({ unit: LOOPING, failure, files: { assigned: of('c'), lastKnownGood: meta('x: [') } }));
     expect(findings.map(({ code }) => code)).toEqual(['DYNAMIC_META_CORRUPT', 'DYNAMIC_CRASH_LOOP']);
     expect(findings[1]?.message).not.toContain('tls.crt');

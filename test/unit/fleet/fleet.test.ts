@@ -225,7 +225,7 @@ describe('a run over a fleet', () => {
     expect(now.mostChanging).toBeGreaterThan(16);
   });
 
-  it('does not count an unreachable host as a failure', async () => {
+  it('does not treat an unreachable host as a failure', async () => {
     const { statuses } = world({ a: { plan: GONE }, b: { planTakes: 9 } }, { maxFail: 0 });
     expect(await statuses()).toEqual({ a: 'unreachable', b: 'changed' });
   });
