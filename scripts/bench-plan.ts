@@ -17,7 +17,7 @@ import { loadTemplates } from '../src/template-files.ts';
 import { startBenchLab } from './bench-lab.ts';
 
 const HOSTS = Number(process.env.BENCH_HOSTS ?? 10_000);
-/** As long as `node2`, whose place these names take in certificates: up to 10,000. */
+/** Five characters like `node2`, which these names replace in certificates: up to 10,000. */
 const nameOf = (index: number): string => `e${String(index).padStart(4, '0')}`;
 const FLEET = `apiVersion: kubeletadm.dev/v1alpha1
 kind: Fleet
@@ -42,7 +42,7 @@ const shared = {
   kubeletHealthCheckMs: 240_000,
   apiServer: { server: lab.server, caPem: readFileSync(lab.caFile, 'utf8') },
   credentials: async () => {
-    throw new Error('no host joins');
+    throw new Error('the plan has no joining host');
   },
   caCertPath: '/etc/kubernetes/pki/ca.crt',
   controlPlane: false,
@@ -53,7 +53,7 @@ const shared = {
   admin: null,
 };
 
-// All hosts give the same answers, except for their names, addresses and certificates.
+// All hosts report the same facts, except for their names, addresses and certificates.
 const answers: Record<string, unknown> = {};
 const recording = async (): Promise<Host> => {
   const host = await services.connectHost({ address: 'node2', ssh: { configFile: lab.sshConfig } });
@@ -99,10 +99,11 @@ const replaying = (name: string): Host => {
   return {
     name,
     query: async (queries) => {
-      for (const key of Object.keys(queries)) if (own[key] === undefined) throw new Error(`no recorded answer to ${key.slice(0, 200)}`);
+      for (const key of Object.keys(queries))
+        if (own[key] === undefined) throw new Error(`no recorded result of the query ${key.slice(0, 200)}`);
       return own as never;
     },
-    perform: () => Promise.reject(new Error('nothing is changed')),
+    perform: () => Promise.reject(new Error('a plan must not change a host')),
     close: async () => undefined,
   };
 };
@@ -160,7 +161,7 @@ await run(Math.min(HOSTS, 200), (name) => async () => replaying(name));
 const { resolvedMs, plannedMs, foldedMs, savedMs, groups, megabytes } = await run(HOSTS, (name) => async () => replaying(name));
 const text = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
 console.log(
-  `${HOSTS} hosts: ${text(plannedMs)} to plan (of it ${text(resolvedMs)} for the file), ${text(foldedMs)} with ${groups} group folded, ${text(savedMs)} saved, ${megabytes.toFixed(1)} MB; ${(process.memoryUsage.rss() / 1e6).toFixed(0)} MB RSS`,
+  `${HOSTS} hosts: ${text(plannedMs)} for the plan (including ${text(resolvedMs)} for the file), ${text(foldedMs)} for grouping into ${groups} group, ${text(savedMs)} for saving, ${megabytes.toFixed(1)} MB; ${(process.memoryUsage.rss() / 1e6).toFixed(0)} MB RSS`,
 );
 await close();
 process.exit(0);

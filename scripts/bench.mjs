@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const bundle = fileURLToPath(new URL('../dist/kubeletadm.mjs', import.meta.url));
 if (!existsSync(bundle)) {
-  console.error('dist/kubeletadm.mjs is missing: npm run build makes it');
+  console.error('dist/kubeletadm.mjs does not exist. Run npm run build.');
   process.exit(2);
 }
 
@@ -20,7 +20,7 @@ const env = { PATH, HOME };
 const timeMs = (args, expected = 0) => {
   const start = process.hrtime.bigint();
   const { status } = spawnSync(process.execPath, args, { stdio: 'ignore', env });
-  if (status !== expected) throw new Error(`node ${args.join(' ')} left with ${status}`);
+  if (status !== expected) throw new Error(`node ${args.join(' ')} exited with code ${status}, expected ${expected}`);
   return Number(process.hrtime.bigint() - start) / 1e6;
 };
 

@@ -22,7 +22,7 @@ execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), '--sea'], { std
 const blob = join(work, 'blob');
 const notices = join(work, 'notices');
 appendFileSync(notices, RULE + section(`Node.js ${process.version} (MIT, and the licences of its parts)`, nodeLicense()));
-// Compiled code saves two thirds of the start; it fits only the very Node.js that compiled it.
+// Compiled code saves two thirds of the startup time, but only the same Node.js that compiled it can use it.
 const useCodeCache = node === process.execPath;
 const config = { main: join(work, 'main.cjs'), output: blob, disableExperimentalSEAWarning: true, assets: { notices }, useCodeCache };
 writeFileSync(join(work, 'config.json'), JSON.stringify(config));
@@ -30,11 +30,11 @@ execFileSync(process.execPath, ['--experimental-sea-config', join(work, 'config.
 
 const program = readFileSync(node);
 const machine = machineOf(program);
-if (machine === null) throw new Error(`${node} is no executable for Linux of 64 bits`);
+if (machine === null) throw new Error(`${node} is not a 64-bit Linux executable`);
 const fuse = Buffer.from('NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0');
 const fuseAt = program.indexOf(fuse);
 if (fuseAt < 0 || program.indexOf(fuse, fuseAt + 1) >= 0)
-  throw new Error(`${node} takes no program: it was built without that, or has one`);
+  throw new Error(`${node} cannot embed a program: it was built without support for single executables, or already contains one`);
 program.write(':1', fuseAt + fuse.length - 2, 'latin1');
 const out = join(root, `dist/kubeletadm-linux-${machine}`);
 const made = addNote(program, 'NODE_SEA_BLOB', readFileSync(blob));
@@ -52,6 +52,6 @@ function nodeLicense() {
     existsSync(path),
   );
   if (file !== undefined) return readFileSync(file, 'utf8').trim();
-  console.error(`no LICENSE of Node.js near ${node}: the executable refers to the one on the web`);
+  console.error(`no LICENSE of Node.js found near ${node}: the executable contains its URL instead`);
   return `https://github.com/nodejs/node/blob/${process.version}/LICENSE`;
 }

@@ -1,10 +1,11 @@
-// npm run build: the program as JavaScript that needs nothing but Node.js.
+// npm run build: builds the program as JavaScript that requires only Node.js.
 //
-//   dist/kubeletadm.mjs         loads what a command needs from dist/chunks, so that it starts quickly
-//   dist/kubeletadm-agent.mjs   the agent alone in one file: what `dynamic enable` installs on nodes
+//   dist/kubeletadm.mjs         loads the modules of a command from dist/chunks, so that it starts quickly
+//   dist/kubeletadm-agent.mjs   only the agent, in one file, which `dynamic enable` installs on nodes
 //   dist/sea/main.cjs           with --sea: the whole program in one file, for the executable, see build-sea.mjs
 //
-// Node's compile cache is not used: by default it is under the temporary directory, where other users could prepare code that root then executes.
+// Node's compile cache is disabled: its default place is the temporary directory, where other users could
+// create code that root then executes.
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { basename, dirname, join, relative, sep } from 'node:path';
@@ -75,11 +76,11 @@ const common = {
   plugins: [templates, optionalModules],
   logLevel: 'warning',
 };
-/** What CommonJS packages find as variables of their module. */
+/** Module variables that CommonJS packages expect. */
 const COMMONJS =
   "import{createRequire as $require}from'node:module';const require=$require(import.meta.url),__dirname=import.meta.dirname,__filename=import.meta.filename;";
 /**
- * The second line tells the two programs apart, see src/host/adapters/large-file.ts.
+ * The second line distinguishes the two programs, see src/host/adapters/large-file.ts.
  * @param kind the text of that line
  */
 const esm = (kind) => ({
@@ -109,7 +110,7 @@ for (const { metafile } of [split, agent]) refuseOutsideModules(metafile);
 await mkdir(chunks, { recursive: true });
 const isEntry = ({ path }) => dirname(path) === dist;
 const outputs = [...split.outputFiles, ...agent.outputFiles];
-// What starts the program comes last: tests may start it during another build.
+// The entry files are written last: tests may start the program during another build.
 for (const file of [...outputs.filter((each) => !isEntry(each)), ...outputs.filter(isEntry)]) await put(file.path, file.contents);
 const current = new Set(split.outputFiles.map(({ path }) => basename(path)));
 for (const name of await readdir(chunks)) if (!current.has(name)) await rm(join(chunks, name));
@@ -144,7 +145,7 @@ async function put(path, contents) {
   await rename(`${path}.new`, path);
 }
 
-/** Writes the licences of what is built in. Returns them with the program's own in front. */
+/** Writes the licences of all bundled packages, and returns the program's own licence followed by them. */
 async function writeNotices({ inputs }) {
   const thirdParty = thirdPartyNotices(root, Object.keys(inputs));
   const { name, version, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));

@@ -85,7 +85,7 @@ is_edited() { [ -f fleet.yaml ] && ! cmp -s fleet.yaml "$WRITTEN"; }
 from_here() {
   is_edited || write_fleet
   grep -q "sshConfig: $SSH_CONFIG" fleet.yaml ||
-    echo "cluster.sh: fleet.yaml does not import $SSH_CONFIG: remove fleet.yaml, or keep its addresses up to date" >&2
+    echo "cluster.sh: fleet.yaml does not import $SSH_CONFIG. Remove fleet.yaml, or keep its addresses up to date" >&2
   adm apply --ssh-config "$SSH_CONFIG" || {
     code=$?
     echo "cluster.sh: apply failed with exit code $code. Fix the cause and run cluster.sh again; it resumes where it stopped." >&2
@@ -114,10 +114,10 @@ case ${1:-up} in
     case $MODE in
       host) ;;
       inside)
-        [ -f ../dist/kubeletadm.mjs ] || { echo 'cluster.sh: there is no program for the guests: run npm ci && npm run build first' >&2; exit 2; }
+        [ -f ../dist/kubeletadm.mjs ] || { echo 'cluster.sh: dist/kubeletadm.mjs does not exist. Run npm ci && npm run build first' >&2; exit 2; }
         mkdir -p .vagrant && tar -czf .vagrant/kubeletadm.tgz -C ../dist kubeletadm.mjs chunks
         ;;
-      *) echo "cluster.sh: MODE=$MODE: host or inside" >&2; exit 2 ;;
+      *) echo "cluster.sh: MODE=$MODE is not valid. Set MODE to host or inside" >&2; exit 2 ;;
     esac
     if [ -z "${WORKERS:-}" ]; then WORKERS=2; for id in .vagrant/machines/cp1/*/id; do if [ -e "$id" ]; then WORKERS=$present; fi; done; fi
     case $WORKERS in

@@ -1,5 +1,6 @@
 #!/bin/sh
-# inside.sh: kubeletadm in a guest, for MODE=inside: Node.js of the distribution where it is new enough, else the official build; and the program.
+# inside.sh: installs kubeletadm in a guest, for MODE=inside, with the distribution's Node.js if it is recent
+# enough, otherwise with the official build.
 set -eu
 version=v20.19.5
 export DEBIAN_FRONTEND=noninteractive
@@ -8,7 +9,7 @@ new_enough() { command -v node >/dev/null && node -e 'const [a, b] = process.ver
 
 new_enough || apt-get install -y -qq --no-install-recommends nodejs
 if ! new_enough; then
-  case $(uname -m) in x86_64) machine=x64 ;; aarch64) machine=arm64 ;; *) echo "inside.sh: no build of Node.js for $(uname -m)" >&2; exit 1 ;; esac
+  case $(uname -m) in x86_64) machine=x64 ;; aarch64) machine=arm64 ;; *) echo "inside.sh: Node.js has no official build for $(uname -m)" >&2; exit 1 ;; esac
   build=node-$version-linux-$machine.tar.gz
   cd "$(mktemp -d)"
   curl -fsSLO "https://nodejs.org/dist/$version/$build"

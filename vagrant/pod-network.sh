@@ -26,7 +26,7 @@ cat >/etc/cni/net.d/10-lab.conflist <<CNI
 CNI
 
 {
-  printf '[Unit]\nDescription=Routes to the pods of the other machines\nAfter=network-online.target\nWants=network-online.target\n'
+  printf '[Unit]\nDescription=Routes to the pods of the other hosts\nAfter=network-online.target\nWants=network-online.target\n'
   printf '[Service]\nType=oneshot\nRemainAfterExit=yes\n'
   for other in "$@"; do
     [ "$other" = "$number" ] || printf 'ExecStart=/sbin/ip route replace 10.244.%s.0/24 via %s.%s\n' "$other" "$subnet" "$other"

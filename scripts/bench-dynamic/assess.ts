@@ -23,7 +23,7 @@ export function median(values: readonly number[]): number {
 export async function until(what: string, isTrue: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<number> {
   for (const begin = performance.now(); ; ) {
     if (await isTrue()) return performance.now();
-    if (performance.now() - begin > timeoutMs) throw new Error(`it never came to be: ${what}`);
+    if (performance.now() - begin > timeoutMs) throw new Error(`timeout waiting for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -36,7 +36,7 @@ esac`,
 /** The cost of the agent process when idle: without an assignment, and with a good configuration. */
 export async function benchIdle(): Promise<void> {
   const bundle = fileURLToPath(new URL('../../dist/kubeletadm-agent.mjs', import.meta.url));
-  if (!existsSync(bundle)) throw new Error('there is no bundle: npm run build');
+  if (!existsSync(bundle)) throw new Error('dist/kubeletadm.mjs does not exist. Run npm run build.');
   const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
   const root = join(directory, 'root');
   const put = (path: string, text: string, mode = 0o644): void => {

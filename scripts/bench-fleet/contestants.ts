@@ -232,7 +232,7 @@ function timed(program: string, args: readonly string[], env = plainEnvironment(
       const wallMs = Number(process.hrtime.bigint() - start) / 1e6;
       const stdout = Buffer.concat(out).toString();
       if (code === 0) resolve({ wallMs, stdout });
-      else reject(new Error(`${program} left with ${code}: ${stdout.slice(-1500)}${Buffer.concat(errors).toString().slice(-1500)}`));
+      else reject(new Error(`${program} exited with code ${code}: ${stdout.slice(-1500)}${Buffer.concat(errors).toString().slice(-1500)}`));
     });
   });
 }

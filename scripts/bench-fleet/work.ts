@@ -43,7 +43,7 @@ export function touchRoot(root: string): void {
 /**
  * Checks a host's root independently of the contestant.
  * @param restarts expected number of kubelet restarts
- * @returns the first difference; null when there is none
+ * @returns the first difference; null if equal
  */
 export function checkRoot(root: string, files: readonly WorkFile[], restarts: number): string | null {
   for (const { path, mode, content } of files) {

@@ -45,7 +45,7 @@ describe.skipIf(requirement('the answers of a real kube-apiserver', typeof binar
     });
 
     it.each(SCENARIOS)('$name', async (scenario) => {
-      const answers = await playScenario({ url: server.url, caPem: server.authority.certPem, admin: server.admin }, scenario);
+      const answers = await playScenario({ url: server.url, caPem: server.ca.certPem, admin: server.admin }, scenario);
       recorded[scenario.name] = answers;
       if (!process.env.RECORD_GOLDEN) expect(answers).toEqual(golden[scenario.name]);
     });

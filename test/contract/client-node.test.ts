@@ -17,7 +17,7 @@ interface Server {
   close(): Promise<void>;
 }
 
-/** What a client that knows nothing of this project sees of an API server. @param start with Namespaces `default` and `kube-system` */
+/** The view of an independent client on an API server. @param start with Namespaces `default` and `kube-system` */
 function describeForeignClient(start: () => Promise<Server>): void {
   let server: Server;
   let config: KubeConfig;

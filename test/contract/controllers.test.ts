@@ -34,7 +34,7 @@ if (typeof binaries === 'string' || missing !== null) {
     const cluster = withKubeconfig(server.adminKubeconfig());
     return {
       cluster,
-      caPem: server.authority.certPem,
+      caPem: server.ca.certPem,
       withToken: (token) => withKubeconfig(server.kubeconfigWithToken(token)),
       close: async () => {
         await cluster.close();

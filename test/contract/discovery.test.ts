@@ -31,6 +31,6 @@ if (why !== null || typeof binaries === 'string') {
       await cluster.close();
       await server.close();
     };
-    return { cluster, url: server.url, caPem: server.authority.certPem, close };
+    return { cluster, url: server.url, caPem: server.ca.certPem, close };
   });
 }

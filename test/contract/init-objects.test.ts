@@ -31,6 +31,6 @@ if (typeof binaries === 'string' || missing !== null) {
       await cluster.close();
       await server.close();
     };
-    return { cluster, kubeconfig: server.adminKubeconfig(), url: server.url, caPem: server.authority.certPem, close };
+    return { cluster, kubeconfig: server.adminKubeconfig(), url: server.url, caPem: server.ca.certPem, close };
   });
 }

@@ -42,7 +42,7 @@ if (typeof binaries === 'string') {
       cluster,
       kubeconfig: server.adminKubeconfig(),
       url: server.url,
-      caPem: server.authority.certPem,
+      caPem: server.ca.certPem,
       kubeadm: kubeadm === null ? null : run,
       close,
     };

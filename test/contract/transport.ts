@@ -166,7 +166,7 @@ export function transportContract(name: string, start: () => Promise<TransportWo
 
     it.each([
       ['at all', 'exit 3', 3],
-      ['to its end', 'head -c 10 >/dev/null; exit 4', 4],
+      ['completely', 'head -c 10 >/dev/null; exit 4', 4],
     ])('accepts a command that does not read its stdin %s', async (_, script, exitCode) => {
       expect(await transport.run(sh(script), { stdin: 'x'.repeat(5 * MEBIBYTE) })).toMatchObject({ exitCode });
     });

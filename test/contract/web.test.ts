@@ -12,11 +12,11 @@ webContract('fakeWeb', async (machine) => {
   let port = 10_000;
   return {
     web: fakeWeb({ servers, machine }),
-    serve: async ({ authority, names, validity, answer }) => {
+    serve: async ({ ca, names, validity, answer }) => {
       const origin = `https://127.0.0.1:${port++}`;
       const headers = answer?.headers ?? {};
       servers[origin] = {
-        authority: authority.certPem,
+        authority: ca.certPem,
         names,
         ...validity,
         reply: () =>
@@ -43,8 +43,8 @@ webContract('nodeWeb', async (machine) => {
   const open: (() => void)[] = [];
   return {
     web: nodeWeb({ SSL_CERT_FILE: bundle }),
-    serve: async ({ authority, names, validity, answer }) => {
-      const { certPem, keyPem } = await authority.issueServer(names, validity ?? {});
+    serve: async ({ ca, names, validity, answer }) => {
+      const { certPem, keyPem } = await ca.issueServer(names, validity ?? {});
       const server = createServer({ cert: certPem, key: keyPem }, (_, response) => {
         if (answer !== null) response.writeHead(answer.status, answer.headers).end(answer.text);
       });

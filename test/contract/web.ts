@@ -5,7 +5,7 @@ import { createAuthority } from '../../src/lab/api-server/pki.ts';
 
 /** A server for the tests. */
 export interface WebServerPlan {
-  readonly authority: CertificateAuthority;
+  readonly ca: CertificateAuthority;
   /** The names of its certificate; the tests use 127.0.0.1. */
   readonly names: readonly string[];
   readonly validity?: { readonly notBefore?: Date; readonly notAfter?: Date };
@@ -34,7 +34,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
     let theirs: CertificateAuthority;
     const trusting = ({ certPem }: CertificateAuthority): Trust => ({ kind: 'authorities', pem: certPem });
     const server = (plan: Partial<WebServerPlan>) =>
-      world.serve({ authority: ours, names: ['127.0.0.1'], answer: { ...JSON_ANSWER, text: '{"größe":1}' }, ...plan });
+      world.serve({ ca: ours, names: ['127.0.0.1'], answer: { ...JSON_ANSWER, text: '{"größe":1}' }, ...plan });
     beforeAll(async () => {
       [ours, theirs] = [await createAuthority(), await createAuthority()];
       world = await start([ours.certPem]);
@@ -66,12 +66,12 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
 
     it('trusts the CAs of the local host if requested', async () => {
       expect(await world.web.get({ url: await server({}), trust: { kind: 'machine' } })).toMatchObject({ kind: 'answer' });
-      const url = await server({ authority: theirs });
+      const url = await server({ ca: theirs });
       expect(await world.web.get({ url, trust: { kind: 'machine' } })).toMatchObject({ issue: { kind: 'unknown-authority' } });
     });
 
     it('rejects a server of another CA, also one with the same name', async () => {
-      const answer = await world.web.get({ url: await server({ authority: theirs }), trust: trusting(ours) });
+      const answer = await world.web.get({ url: await server({ ca: theirs }), trust: trusting(ours) });
       expect(answer).toMatchObject({ kind: 'failed', issue: { kind: 'unknown-authority', peer: { names: ['127.0.0.1'] } } });
     });
 
@@ -93,7 +93,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
     });
 
     it('accepts any certificate without verification, and returns it', async () => {
-      const url = await server({ authority: theirs, names: ['somebody'] });
+      const url = await server({ ca: theirs, names: ['somebody'] });
       expect(await world.web.get({ url, trust: { kind: 'unverified' } })).toMatchObject({ kind: 'answer', peer: { names: ['somebody'] } });
     });
 

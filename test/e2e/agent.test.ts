@@ -95,7 +95,7 @@ RestartSec=2
   const show = async (): Promise<string> => (await dynamic('status')).stdout;
   const enable = (...words: readonly string[]): Promise<CliResult> =>
     dynamic('enable', '--program', fileURLToPath(BUNDLE), '--trial', '5s', '--allow', 'unsafe', '--spread', '0s', ...words);
-  /** All files that enabling may change, with their content. */
+  /** All files that `dynamic enable` may change, with their content. */
   const belongings = (): string =>
     lab.run(
       'node1',

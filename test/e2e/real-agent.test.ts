@@ -114,7 +114,7 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
     expect((await dynamic('status')).stdout).toMatch(/^node1 +agent +good /m);
   }, 120_000);
 
-  it('honours Node conditions from before a restart of the agent during a trial', async () => {
+  it('honours Node conditions older than a restart of the agent during a trial', async () => {
     await push('restarted', `${OVERLAY}maxPods: 56\n`);
     expect((await dynamic('assign', '--configmap', 'kubeletadm-system/restarted/kubelet')).code).toBe(0);
     lab.run('node1', 'systemctl restart kubeletadm-agent');

@@ -90,7 +90,7 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
       expect(reset.code, reset.stderr).toBe(0);
       await cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'node2' });
       lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadmOf() ?? ''));
-      // The kernel without modules and cgroup v1 come from the local host; no preflight error about files is
+      // The local host's kernel has no modules and uses cgroup v1; no preflight error about files is
       // ignored.
       lab.run('node2', `kubeadm ${joinWords().join(' ')} --ignore-preflight-errors=SystemVerification,Hostname,FileExisting-losetup,Swap`);
       await expectReady('node2');

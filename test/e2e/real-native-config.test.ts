@@ -205,7 +205,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     await stays(s, { status: {}, state: 'running' }, 0);
   });
 
-  story('a status from before the restart for another configuration is ignored', {}, async (s) => {
+  story('a status older than the restart for another configuration is ignored', {}, async (s) => {
     const node = s.nodeName;
     await ready(s);
     await s.put('a', { kubelet: GOOD });
@@ -220,7 +220,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     const repaired = await dynamic('inspect', node, '--repair');
     expect(repaired, repaired.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is healthy again') });
     await comesTo(s, { pods: 77, state: 'running' });
-    // Failures from before the repair are no longer reported.
+    // Failures before the repair are no longer reported.
     expect((await dynamic('inspect', node)).stdout).not.toContain('[DYNAMIC_CRASH_LOOP]');
   });
 

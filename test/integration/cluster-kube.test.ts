@@ -275,7 +275,7 @@ describe('credentials', () => {
     expect(await failure(clusterOf(text).version())).toContain('the TLS handshake failed (ERR_OSSL_X509_KEY_VALUES_MISMATCH)');
   });
 
-  it('are files beside the kubeconfig', async () => {
+  it('are files in the directory of the kubeconfig', async () => {
     const { certPem, keyPem } = await server.ca.issueClient({ commonName: 'from-files', organizations: ['system:masters'] });
     await writeFile(join(folder, 'client.crt'), certPem);
     await writeFile(join(folder, 'client.key'), keyPem);
@@ -356,7 +356,7 @@ describe('credentials', () => {
       'the credential plugin "echo": execution failed. Run it by hand: it must print an ExecCredential.',
     ],
     ['hangs', 'sleep', ['2'], 'the credential plugin "sleep": no response within 0.2 s. Run it by hand: it must print an ExecCredential.'],
-  ])('come from a plugin that %s', async (_, command, args, reason) => {
+  ])('are provided by a plugin that %s', async (_, command, args, reason) => {
     const cluster = clusterOf(kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command, args } }), {
       credentialTimeoutMs: 200,
     });

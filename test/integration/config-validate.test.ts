@@ -192,7 +192,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
 });
 
 describe('config validate --kubelet', () => {
-  /** A kubelet that fails with the given error, whatever its configuration. */
+  /** A kubelet that fails with the given error for any configuration. */
   function kubelet(name: string, failure: string): string {
     const path = file(
       name,

@@ -148,7 +148,7 @@ describe('join discovers the cluster', () => {
     bootstrapConf(await joinWith(byToken({ caCertHashes: [], unsafeSkipCAVerification: true })));
   });
 
-  it('by the CA itself, without cluster-info', async () => {
+  it('by a given CA, without cluster-info', async () => {
     api.faults.add(
       { name: 'cluster-info' },
       {
@@ -242,11 +242,8 @@ describe('join discovers the cluster', () => {
 });
 
 describe('discovery by URL', () => {
-  const serve = async (
-    answer: (path: string) => { status: number; headers?: Record<string, string>; text?: string },
-    authority = api.ca,
-  ) => {
-    const { certPem, keyPem } = await authority.issueServer(['127.0.0.1'], { commonName: 'www' });
+  const serve = async (answer: (path: string) => { status: number; headers?: Record<string, string>; text?: string }, ca = api.ca) => {
+    const { certPem, keyPem } = await ca.issueServer(['127.0.0.1'], { commonName: 'www' });
     const server = createHttpsServer({ cert: certPem, key: keyPem }, (request, response) => {
       const { status, headers = {}, text = '' } = answer(request.url ?? '');
       response.writeHead(status, headers).end(text);
@@ -442,7 +439,7 @@ describe('route to the API server', () => {
 
 describe('a man in the middle', () => {
   const attack = async (plan: Partial<Attack>): Promise<ManInTheMiddle> => {
-    const between = await startManInTheMiddle({ authority: evil, upstream: api.url, ...plan });
+    const between = await startManInTheMiddle({ ca: evil, upstream: api.url, ...plan });
     open.push(between);
     return between;
   };
@@ -503,7 +500,7 @@ describe('a man in the middle', () => {
       expect(existsSync(joined.root)).toBe(false);
     }
     expect(between.received.join('\n')).not.toMatch(new RegExp(`authorization|${TOKEN.secret}`, 'i'));
-    // An attacker cannot test secrets through join: it sends a few anonymous requests, whatever the answer.
+    // An attacker cannot test secrets through join: join sends the same anonymous requests for any response.
     expect(between.received.length).toBeLessThanOrEqual(8);
     expect(api.requests.slice(before).every(({ user }) => user === 'system:anonymous')).toBe(true);
   });

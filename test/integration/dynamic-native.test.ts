@@ -316,7 +316,7 @@ describe('dynamic assign', () => {
   it.each([
     ['the assignment', false],
     ['an assignment that another run has just made', true],
-  ])('ignores a status from before %s while the kubelet may still apply the previous one', async (_, isMade) => {
+  ])('ignores a status older than %s while the kubelet may still apply the previous configuration', async (_, isMade) => {
     await beginWithGoodThenCrashing();
     if (isMade) await dynamic('assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none');
     // The watch event of the next assignment is delayed: the kubelet still processes the previous one.

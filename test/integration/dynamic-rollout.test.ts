@@ -234,7 +234,7 @@ describe('dynamic assign of many nodes', () => {
     expect(fleet.runs()).toMatchObject({ n1: nameOf(source), n2: nameOf(source), n3: 'local' });
     abort = new AbortController();
     const second = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
-    // n1 is canary already, n2 is waited for; n5 fails, and n1 and n2 get their assignments from before the
+    // n1 is already a canary, n2 is in progress; n5 fails, and n1 and n2 get their assignments before the
     // first run.
     expect(batchesIn(second.stderr).slice(0, 3)).toEqual(['batch 1, 1 node: n3', 'batch 2, 1 node: n4', 'batch 3, 1 node: n5']);
     expect([second.code, second.stdout]).toEqual([5, '6 nodes: 5 rolled back, 1 not started.\n']);

@@ -67,7 +67,7 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet wit
     await answer('hangs-up', /the host accepts connections and closes them immediately.*\[HOST_UNREACHABLE\]$/, (socket) =>
       socket.destroy(),
     );
-    // A round trip takes ten seconds: longer than anybody wants to wait.
+    // A round trip takes ten seconds: much too long.
     await answer('slow', /within 5s.*\[HOST_TIMEOUT\]$/, (socket) => {
       const server = connect(well.port, '127.0.0.1');
       const later = (to: Socket) => (chunk: Buffer) => void setTimeout(() => to.write(chunk), 5000);
@@ -80,8 +80,8 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet wit
         .on('close', () => socket.destroy())
         .on('error', () => undefined);
     });
-    add('nobody', { ...well, port: await freePort() });
-    bad.set('nobody', /ECONNREFUSED|refused.*\[HOST_UNREACHABLE\]$/);
+    add('refusing', { ...well, port: await freePort() });
+    bad.set('refusing', /ECONNREFUSED|refused.*\[HOST_UNREACHABLE\]$/);
     const file = join(directory, 'fleet.yaml');
     writeFileSync(file, `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts:\n${lines.join('')}`);
     const options = ['--ssh-config', 'none', '--connect-timeout', '5', '--timeout', '20'];
@@ -97,14 +97,14 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet wit
     lines.push(`  - {name: ${name}, address: ${address}, ssh: ${ssh}}\n`);
   }
 
-  it('all other hosts are processed, whatever their login shell', () => {
+  it('all other hosts are processed, with any login shell', () => {
     const blocks = result.stdout.split('\n').filter((line) => line.trim() === 'all  well');
     expect(blocks, result.stdout + result.stderr).toHaveLength(good.length);
     for (const name of good) expect(result.stdout).toMatch(new RegExp(`^${name}:$`, 'm'));
     expect(result.code).toBe(4);
   });
 
-  it('each faulty host gets one printable line', () => {
+  it('each faulty host is reported in one printable line', () => {
     const reported = result.stderr.trim().split('\n');
     expect(reported.map((line) => line.split(':')[0]).toSorted()).toEqual([...bad.keys()].toSorted());
     for (const [name, pattern] of bad) expect(reported.find((line) => line.startsWith(`${name}: `))).toMatch(pattern);

@@ -110,7 +110,7 @@ describe('fleet init', () => {
     ]);
   });
 
-  it('knows the groups of kubespray: what is a control plane, a bastion, no node, and where the node IPs are', async () => {
+  it('reads the groups of kubespray: control planes, bastions, other hosts, and node IPs', async () => {
     const root = write({ 'hosts.json': kubespray(NO_MORE) });
     const file = join(root, 'fleet.yaml');
     expect(await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.json')])).toMatchObject({
@@ -128,14 +128,14 @@ describe('fleet init', () => {
     );
     const { stdout } = await runCommand(['fleet', 'inventory', '-f', file, '--host', 'node2']);
     expect(stdout).toMatch(/\{"name":"node-ip","value":"10\.3\.0\.2"\}/);
-    // Where a host has none, and all are nodes, nothing is made up.
+    // No value is invented for hosts without one.
     const groups = { kube_node: { hosts: ['n1', 'n2'] }, k8s_cluster: { children: ['kube_node'] } };
     writeFileSync(join(root, 'hosts.json'), listOf({ n1: { ip: '10.3.0.1' } }, groups));
     const plain = await runCommand(['fleet', 'init', '-f', '-', '--from-ansible', join(root, 'hosts.json')]);
     expect(plain.stdout).not.toMatch(/^ +(?:nodeIP|hosts):/m);
   });
 
-  it('declares what the inventory of kubespray declares, nothing else, and lists what it does not take', async () => {
+  it('imports the settings of a kubespray inventory, adds none, and lists ignored ones', async () => {
     const both = {
       cluster_name: 'prod.example',
       dns_domain: '{{ cluster_name }}',
@@ -343,7 +343,7 @@ describe('an inventory that only Ansible reads', () => {
   }
   const inventoryOf = (root: string) => runCommand(['fleet', 'inventory', '-f', join(root, 'fleet.yaml'), '-o', 'json']);
 
-  it('is what ansible-inventory lists', async () => {
+  it('equals the output of ansible-inventory', async () => {
     const root = fleetWith('printf "%s\\n" "$@" "$ANSIBLE_INVENTORY_UNPARSED_FAILED" >asked; cat list');
     const { code, stdout, stderr } = await inventoryOf(root);
     expect([code, stderr]).toEqual([0, '']);
@@ -382,7 +382,7 @@ describe('an inventory that only Ansible reads', () => {
   });
 });
 
-describe('an inventory of Ansible, with ansible-inventory itself', () => {
+describe('an inventory of Ansible, with the real ansible-inventory', () => {
   const missing = requirement(
     'inventories as ansible-inventory reads them',
     spawnSync('ansible-inventory', ['--version']).status === 0 ? null : 'ansible-inventory is not installed (package ansible-core)',
@@ -470,7 +470,7 @@ describe('fleet trust', () => {
   });
 
   function fleet(hosts: string): { readonly file: string; readonly known: string; readonly argv: readonly string[] } {
-    const root = write({ 'fleet.yaml': `${HEADER}${hosts}`, 'ssh-config': 'Host *\n  User nobody\n' });
+    const root = write({ 'fleet.yaml': `${HEADER}${hosts}`, 'ssh-config': 'Host *\n  User other\n' });
     chmodSync(join(root, 'ssh-config'), 0o600);
     const known = join(root, 'known_hosts');
     const argv = ['fleet', 'trust', '-f', join(root, 'fleet.yaml'), '--ssh-config', join(root, 'ssh-config'), '--ssh-known-hosts', known];
@@ -488,7 +488,7 @@ describe('fleet trust', () => {
         `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +not known\\n$`,
       ),
     );
-    // Without a terminal no question can be asked.
+    // Without a terminal kubeletadm cannot prompt.
     expect(await runCommand(argv)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('fleet trust: standard input is not a terminal'),

@@ -134,7 +134,7 @@ describe('init writes the same as kubeadm 1.36.2', () => {
     expect(uploaded).toMatchObject({ authentication: { x509: { clientCAFile: expected } } });
   });
 
-  it("the user's resolvConf, whatever the host has", async () => {
+  it("the user's resolvConf, regardless of the host", async () => {
     const resolvConf = '/run/systemd/resolve/resolv.conf';
     const { config, uploaded, warnings } = await written({ kubelet: `resolvConf: ${resolvConf}` });
     expect([config.resolvConf, uploaded.resolvConf]).toEqual([resolvConf, resolvConf]);

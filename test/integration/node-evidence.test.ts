@@ -174,7 +174,7 @@ users:
     expect(bare).toMatchObject({ cause: 'no-openssl', claimed: 'n1' });
   });
 
-  it('reads the machine-id like the kubelet: the first file that exists, even an empty one', async () => {
+  it('reads the machine-id like the kubelet: the first existing file, even an empty one', async () => {
     const dbus = 'var/lib/dbus/machine-id';
     expect((await query(newRoot({ [dbus]: 'dbus\n' }))).evidence.machineId).toBe('dbus');
     expect((await query(newRoot({ [dbus]: 'dbus\n', 'etc/machine-id': '' }))).evidence.machineId).toBe('');

@@ -631,7 +631,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       describe.each(FINDS)('empties a directory %s:', (find, emptyingHost) => {
         const empty = (path: string) => emptyingHost().perform([{ kind: 'empty-directory', path }]);
 
-        it('removes everything, whatever its name, but no target of a link', async () => {
+        it('removes files with any names, but no target of a link', async () => {
           put('/victim/f');
           for (const name of ['plain', '.hidden', '..two', '-rf', 'a b', 'new\nline', 'end\n', '*', "it's", '\\', '"', '\u{1f600}']) {
             put(`/d/${name}/sub/${name}`);
@@ -814,7 +814,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         }
       });
 
-      it('passes no part of the program to its child processes, whatever the account exports', async () => {
+      it('passes no part of the program to its child processes, with any exported variables', async () => {
         const exporting = hostOver(shellTransport({ ...options, env: { ...options.env, p: '1' } }), {
           rootDir: root,
           nonce,
@@ -867,7 +867,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
   });
 });
 
-/** The programs used besides the HTTP client; all in coreutils. */
+/** The required programs, in addition to the HTTP client; all in coreutils. */
 const BASE_PROGRAMS = ['sh', 'id', 'cat', 'stat', 'readlink', 'ls', 'tr', 'sed', 'grep', 'head', 'timeout', 'true'];
 const CLIENTS = ['curl', 'bash', 'wget', 'python3'].map((name) => ({
   name,

@@ -181,7 +181,7 @@ describe('loadSshConfig', () => {
   });
 
   it('needs no files in the default places', async () => {
-    const config = await loadSshConfig({ variables: {}, homeDirectory: join(directory, 'nobody') });
+    const config = await loadSshConfig({ variables: {}, homeDirectory: join(directory, 'absent') });
     expect(config.files.filter(({ path }) => !path.startsWith('/etc/'))).toEqual([]);
   });
 

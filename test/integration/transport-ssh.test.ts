@@ -388,7 +388,7 @@ describeSshd('SSH to OpenSSH', () => {
       execFileSync('ssh-keygen', ['-q', '-p', '-P', 'open sesame', '-N', '', '-f', plain]);
       add(plain);
       rmSync(`${accepted.encrypted}.pub`);
-      const asking = { askPassphrase: async () => expect.fail('nobody should be asked') };
+      const asking = { askPassphrase: async () => expect.fail('the passphrase must not be requested') };
       expect(
         await outputOf(transportTo(target({ identityFiles: [accepted.encrypted], identityAgent: socket }), asking), 'echo', 'hi'),
       ).toBe('hi\n');

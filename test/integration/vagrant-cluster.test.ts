@@ -140,7 +140,7 @@ describe('cluster.sh', () => {
     expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.1', 'worker1 worker 192.0.2.2']);
   });
 
-  it('destroys all existing VMs, whatever WORKERS is', () => {
+  it('destroys all existing VMs, with any WORKERS', () => {
     up({ WORKERS: '4' });
     expect(cluster('down').calls).toEqual(['WORKERS=4 vagrant destroy -f']);
     expect(

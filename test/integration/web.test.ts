@@ -120,7 +120,7 @@ describe('an intermediate CA', () => {
 });
 
 describe('a single pinned certificate', () => {
-  it('is trusted for its key, whatever its purpose, and its server receives the token; other servers receive nothing', async () => {
+  it('is trusted for its key with any purpose, and only its server receives the token', async () => {
     const asked: (string | undefined)[] = [];
     const server = createHttpsServer(keyPair(), (request, response) => {
       asked.push(request.headers.authorization);

@@ -20,16 +20,16 @@ interface Transition {
   /** Whether `a` is the last known good configuration at the start. */
   readonly fromGood: boolean;
   readonly assign: string | null;
-  readonly ends: { readonly phase: string; readonly maxPods: number };
+  readonly result: { readonly phase: string; readonly maxPods: number };
   /** The kubelet may be down temporarily: the assigned configuration crashes it. */
   readonly mayBeDown?: boolean;
 }
 
 const TRANSITIONS: Readonly<Record<string, Transition>> = {
-  'from local to good': { fromGood: false, assign: 'a', ends: { phase: 'good', maxPods: 50 } },
-  'from one good configuration to another': { fromGood: true, assign: 'c', ends: { phase: 'good', maxPods: 70 } },
-  'to a bad configuration, and back': { fromGood: true, assign: 'bad', ends: { phase: 'fallen-back', maxPods: 50 }, mayBeDown: true },
-  'back to local': { fromGood: true, assign: null, ends: { phase: 'local', maxPods: 110 } },
+  'from local to good': { fromGood: false, assign: 'a', result: { phase: 'good', maxPods: 50 } },
+  'from one good configuration to another': { fromGood: true, assign: 'c', result: { phase: 'good', maxPods: 70 } },
+  'to a bad configuration, and back': { fromGood: true, assign: 'bad', result: { phase: 'fallen-back', maxPods: 50 }, mayBeDown: true },
+  'back to local': { fromGood: true, assign: null, result: { phase: 'local', maxPods: 110 } },
 };
 
 describe('a killed agent, on a real directory', () => {
@@ -62,9 +62,9 @@ describe('a killed agent, on a real directory', () => {
     };
   };
   const exists =
-    (host: AgentHost, { ends }: Transition) =>
+    (host: AgentHost, { result }: Transition) =>
     (): boolean =>
-      host.state?.phase === ends.phase && host.standIn.configz?.maxPods === ends.maxPods;
+      host.state?.phase === result.phase && host.standIn.configz?.maxPods === result.maxPods;
 
   beforeAll(async () => {
     catalogue = await loadCatalogue();

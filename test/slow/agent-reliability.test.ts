@@ -40,7 +40,7 @@ interface BadCase {
 /** A kubelet that logs an error and exits. */
 const dies = (failure: string, crashesAfter = 0): Behaviour => ({
   crashesAfter,
-  says: `E0101 00:00:00.000000       1 run.go:72] "command failed" err="${failure}"`,
+  logs: `E0101 00:00:00.000000       1 run.go:72] "command failed" err="${failure}"`,
 });
 
 /** Bad configurations that are rejected without a trial. */

@@ -138,7 +138,7 @@ describe('npm run build:package', () => {
     expect(readdirSync(join(ROOT, 'dist/chunks')).filter((name) => !files.includes(`package/dist/chunks/${name}`))).toEqual([]);
   }, 120_000);
 
-  it('makes a program of the agent that carries the licences of all it contains', () => {
+  it('builds an agent program that contains the licences of all its parts', () => {
     expect(missingNotices(readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs')))).toEqual([]);
   });
 
@@ -150,7 +150,7 @@ describe('npm run build:package', () => {
     expect(executed).toEqual([]);
   }, 120_000);
 
-  it('makes a program of the agent that has the commands of a node alone, in one file', () => {
+  it('builds an agent program with only the commands of a node, in one file', () => {
     const copy = join(elsewhere, 'agent.mjs');
     copyFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs'), copy);
     const run = (...argv: readonly string[]) => spawnSync(process.execPath, [copy, ...argv], { cwd: elsewhere, env: {}, encoding: 'utf8' });
@@ -159,7 +159,7 @@ describe('npm run build:package', () => {
     expect(run('fleet')).toMatchObject({ status: 2, stderr: expect.stringContaining('unknown command') });
   });
 
-  it('makes a program that sends the agent to hosts', async () => {
+  it('builds a program that installs the agent program on hosts', async () => {
     const sent = await readProgram(undefined, { script: join(elsewhere, 'bin/kubeletadm'), executable: process.execPath });
     const agent = readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs'));
     expect(sent).toMatchObject({ size: agent.length, sha256: createHash('sha256').update(agent).digest('hex') });

@@ -20,8 +20,8 @@ const fill = (unit: string, bytes: number): string => unit.repeat(Math.floor(byt
  * The answers of one host: file and content. Files below the size limit are read, larger ones are rejected.
  */
 const FILES: readonly (readonly [what: string, path: string, content: string])[] = [
-  ['blanks in os-release', 'etc/os-release', `A=${fill(' ', 200_000)}x\n`],
-  ['more blanks in os-release', 'etc/os-release', `A=${fill(' ', 4 * MEBIBYTE)}x\n`],
+  ['spaces in os-release', 'etc/os-release', `A=${fill(' ', 200_000)}x\n`],
+  ['more spaces in os-release', 'etc/os-release', `A=${fill(' ', 4 * MEBIBYTE)}x\n`],
   ['certificates without an end', 'var/lib/kubelet/pki/kubelet-client-current.pem', fill('-----BEGIN CERTIFICATE-----', 200_000)],
   [
     'certificates without content',
@@ -29,7 +29,7 @@ const FILES: readonly (readonly [what: string, path: string, content: string])[]
     fill('-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n', 200_000),
   ],
   ['60,000 certificates', 'var/lib/kubelet/pki/kubelet-client-current.pem', fill('-----BEGIN CERTIFICATE-----', 60_000 * 27)],
-  ['beginnings of tokens in config.yaml', 'var/lib/kubelet/config.yaml', `# ${fill('-eyJ', 200_000)}\n`],
+  ['prefixes of tokens in config.yaml', 'var/lib/kubelet/config.yaml', `# ${fill('-eyJ', 200_000)}\n`],
   ['40,000 lines in config.yaml', 'var/lib/kubelet/config.yaml', fill('a: b\n', 200_000)],
   ['one line of 4 MiB in config.yaml', 'var/lib/kubelet/config.yaml', fill('x', 4 * MEBIBYTE - 200_000)],
   ['blanks in a unit', 'etc/systemd/system/kubelet.service.d/10-kubeadm.conf', fill('\\\n', 200_000)],

@@ -413,7 +413,7 @@ describe.each(SHELLS)('a change on a host with faults at any point, in $name', (
       rmSync(snapshots, { recursive: true });
     };
 
-    it('is wholly old or wholly new after a power cut at any point, whatever was not flushed', {
+    it('is wholly old or wholly new after a power cut at any point, with any unflushed data lost', {
       timeout: 900_000,
     }, async () => {
       const host = newHost();

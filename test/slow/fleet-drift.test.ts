@@ -159,7 +159,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       expect(await drift(file)).toBe('No drift.\n');
     });
 
-    it('keeps a quarantine taint, whatever the annotations and the files of the node claim', async () => {
+    it('keeps a quarantine taint, regardless of the annotations and files of the node', async () => {
       const declared = marked('pool: edge', '');
       await apply(declared);
       const ref = { apiVersion: 'v1', kind: 'Node', name: 'node3' };

@@ -175,7 +175,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       for (const secret of [lab.token.reveal(), 'PRIVATE KEY', 'client-key-data']) expect(first).not.toContain(secret);
     });
 
-    it('is applied without the fleet file, whatever changed in it since', async () => {
+    it('is applied without the fleet file, even if that changed since', async () => {
       fleet(podPids(501));
       const { code, stdout, stderr } = await applySaved();
       expect(code, stderr).toBe(0);

@@ -130,7 +130,7 @@ beforeEach(() => {
   rmSync(operatorPath('executed'), { force: true });
 });
 
-/** The host decides which server answers, whatever address it is asked to connect to. */
+/** The host decides which server answers, for any requested address. */
 const overHostileNetwork = ({ connectHost }: Services): Partial<Services> => ({
   connectHost: async (target): Promise<Host> => {
     const host = await connectHost(target);

@@ -252,7 +252,7 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
     expect((await reset('--host', 'node3', '--dry-run')).stdout).toContain('delete Node node3');
   });
 
-  it('requires a machine-id on the host, and the message says how to create one', async () => {
+  it('requires a machine-id on the host, and the message names the command that creates one', async () => {
     writeFileSync(at('node3', MACHINE_ID), '\n');
     const { code, stderr } = await disable('node3', '--dry-run');
     expect(code, stderr).toBe(3);

@@ -45,9 +45,9 @@ describe.skipIf(requirement('joining a control plane compared with kubeadm', why
   beforeAll(async () => {
     if (typeof binaries === 'string') return;
     api = await startRealApiServer(binaries);
-    writeFileSync(discovery, clusterInfoKubeconfig({ server: api.url, caPem: api.authority.certPem }));
-    const authority = await createAuthority();
-    etcd = { ...(await authority.issueClient({ commonName: 'apiserver' })), ca: authority.certPem };
+    writeFileSync(discovery, clusterInfoKubeconfig({ server: api.url, caPem: api.ca.certPem }));
+    const ca = await createAuthority();
+    etcd = { ...(await ca.issueClient({ commonName: 'apiserver' })), ca: ca.certPem };
   }, 120_000);
   afterAll(async () => {
     await api?.close();
@@ -61,8 +61,8 @@ describe.skipIf(requirement('joining a control plane compared with kubeadm', why
       certificatesDir?: string;
       etcd?: { external?: { caFile: string; certFile: string; keyFile: string } };
     };
-    first.put(`${certificatesDir}/ca.crt`, api.authority.certPem);
-    first.put(`${certificatesDir}/ca.key`, api.authority.keyPem);
+    first.put(`${certificatesDir}/ca.crt`, api.ca.certPem);
+    first.put(`${certificatesDir}/ca.key`, api.ca.keyPem);
     const { external } = declared ?? {};
     if (external !== undefined) {
       first.put(external.caFile, etcd.ca);
@@ -110,7 +110,7 @@ describe.skipIf(requirement('joining a control plane compared with kubeadm', why
       // A cluster that kubeadm did not create has no other control planes.
       if ((await makeCluster(kubeadm, input)) !== null) return;
       const theirs = kubeadmHost(kubeadm, join(directory, 'theirs'), caDirectories);
-      theirs.put(discovery, clusterInfoKubeconfig({ server: api.url, caPem: api.authority.certPem }));
+      theirs.put(discovery, clusterInfoKubeconfig({ server: api.url, caPem: api.ca.certPem }));
       theirs.put('/join.yaml', joinConfiguration(input, PATCHES));
       const own = join(directory, 'own');
       rmSync(own, { recursive: true, force: true });

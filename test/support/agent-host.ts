@@ -207,7 +207,7 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
         let timer: NodeJS.Timeout | undefined;
         await new Promise<void>((resolve, reject) => {
           wake = resolve;
-          timer = setTimeout(() => reject(new Error(`it never came to be: ${JSON.stringify(agent.state)}`)), 20_000);
+          timer = setTimeout(() => reject(new Error(`timeout waiting for the condition: ${JSON.stringify(agent.state)}`)), 20_000);
         }).finally(() => clearTimeout(timer));
       }
     },

@@ -6,7 +6,7 @@ export interface FakeEtcd extends EtcdCluster {
   isHealthy: boolean;
 }
 
-/** Announced members start when the test says so: by a name. */
+/** Announced members start when the test gives them a name. */
 export function fakeEtcd(members: readonly EtcdMemberState[]): FakeEtcd {
   const all = [...members];
   const indexOf = (id: string): number => {

@@ -36,12 +36,12 @@ export function fakeUnit(change: Partial<UnitState> = {}): FakeUnit {
   return { state: { ...LOADED, startedAt, ...change }, journal: '', starts: 0, onStart: runs };
 }
 
-/** The unit runs. */
+/** Marks the unit as running. */
 export function runs(unit: FakeUnit): void {
   unit.state = { ...unit.state, activeState: 'active', subState: 'running', execMainStatus: 0 };
 }
 
-/** The unit crashed again: one restart more, and the next one is scheduled. */
+/** Simulates a crash: one more restart, and the next one is scheduled. */
 export function crashes(unit: FakeUnit, journalLine: string, exitCode = 1): void {
   const { restarts } = unit.state;
   unit.state = {

@@ -101,7 +101,7 @@ esac
       put('pause', `${pauseBefore}\n`);
       put('snapshots', snapshots === undefined ? '' : `${snapshots}\n`);
       const [program, ...first] = shell;
-      // No HOME: start-up files of the user who runs the tests must not apply.
+      // No HOME: startup files of the current user must not apply.
       const env = { HOME: '/nonexistent', PATH: `${bin}:${process.env.PATH}`, KUBELETADM_ROOT: root, SHELL_UNDER_TEST: program };
       const child = spawn(program, [...first, ...argv], { env, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
       child.stdout.setEncoding('utf8').on('data', (text: string) => onStdout?.(text));

@@ -196,7 +196,7 @@ mkdir -p /etc/cni/net.d
 cat > /etc/cni/net.d/10-lab.conflist <<'X'
 {"cniVersion":"0.4.0","name":"lab","plugins":[{"type":"ptp","ipam":{"type":"host-local","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}
 X
-# A host of the lab may not make a process less likely to be killed, as static pods of a control plane are.
+# A lab host must not lower oom_score_adj, as static pods of a control plane do.
 cat > /etc/containerd/config.toml <<'X'
 version = 2
 [plugins."io.containerd.grpc.v1.cri"]

@@ -14,7 +14,7 @@ export interface ManInTheMiddle {
 
 export interface Attack {
   /** Signs the presented certificate. */
-  readonly authority: CertificateAuthority;
+  readonly ca: CertificateAuthority;
   /** The API server to which requests are relayed. */
   readonly upstream: string;
   /** Changes the returned objects. */
@@ -25,8 +25,8 @@ export interface Attack {
 }
 
 /** Sits between a client and an API server, with its own certificate for the right address. */
-export async function startManInTheMiddle({ authority, upstream, change, answer, tls }: Attack): Promise<ManInTheMiddle> {
-  const { certPem, keyPem } = await authority.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
+export async function startManInTheMiddle({ ca, upstream, change, answer, tls }: Attack): Promise<ManInTheMiddle> {
+  const { certPem, keyPem } = await ca.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
   const received: string[] = [];
   const server = createServer({ cert: certPem, key: keyPem, ...tls } as object, (request, response) => {
     received.push(`${request.method} ${request.url} ${JSON.stringify(request.rawHeaders)}`);

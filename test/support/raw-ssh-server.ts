@@ -79,7 +79,7 @@ const EXT_INFO = Buffer.concat([Buffer.of(MESSAGE.extInfo), uint32(1), string('s
 
 /**
  * Starts an SSH server on raw sockets that sends packets no library would send: packets of the login in one
- * segment with KEX_ECDH_REPLY and NEWKEYS, as an attacker in the middle could to make a client proceed before
+ * segment with KEX_ECDH_REPLY and NEWKEYS, as a man in the middle could, so that a client proceeds before
  * it has verified the host key. Curve25519, Ed25519 and AES-GCM only.
  */
 export async function startRawSshServer(options: RawSshServerOptions): Promise<RawSshServer> {

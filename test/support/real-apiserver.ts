@@ -22,7 +22,7 @@ export interface RealBinaries {
 
 export interface RealApiServer {
   readonly url: string;
-  readonly authority: CertificateAuthority;
+  readonly ca: CertificateAuthority;
   readonly admin: KeyPair;
   adminKubeconfig(): string;
   kubeconfigFor(user: string, groups?: readonly string[], validity?: Validity): Promise<string>;
@@ -101,9 +101,9 @@ export async function startRealApiServer(
 ): Promise<RealApiServer> {
   const folder = await mkdtemp(join(tmpdir(), 'kubeletadm-apiserver-'));
   const path = (name: string) => join(folder, name);
-  const authority = await createAuthority();
-  const admin = await authority.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
-  const serving = await authority.issueServer(['127.0.0.1', 'localhost', 'kubernetes']);
+  const ca = await createAuthority();
+  const admin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
+  const serving = await ca.issueServer(['127.0.0.1', 'localhost', 'kubernetes']);
   const account = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -111,8 +111,8 @@ export async function startRealApiServer(
   });
   await mkdir(path('etcd'), { mode: 0o700 });
   const files: Readonly<Record<string, string>> = {
-    'ca.crt': authority.certPem,
-    'ca.key': authority.keyPem,
+    'ca.crt': ca.certPem,
+    'ca.key': ca.keyPem,
     'apiserver.crt': serving.certPem,
     'apiserver.key': serving.keyPem,
     'sa.pub': account.publicKey,
@@ -125,7 +125,7 @@ export async function startRealApiServer(
     clientCertificateKubeconfig({
       clusterName: 'kubernetes',
       server,
-      caPem: authority.certPem,
+      caPem: ca.certPem,
       user,
       certificatePem: certPem,
       keyPem: new Secret(keyPem),
@@ -143,29 +143,29 @@ export async function startRealApiServer(
   };
   const startServer = async (at: number | undefined = port, flags: readonly string[] = []) => {
     const server = start(binaries.apiserver, [...apiserverArgs(path, at, etcdPort), ...flags]);
-    await waitUntilReady(`https://127.0.0.1:${at}`, authority.certPem, server);
+    await waitUntilReady(`https://127.0.0.1:${at}`, ca.certPem, server);
     return server;
   };
   try {
     start(binaries.etcd, etcdArgs(path, etcdPort, peerPort));
     let server = await startServer();
     if (options.withControllerManager && binaries.controllerManager !== null) {
-      const manager = await authority.issueClient({ commonName: 'system:kube-controller-manager' });
+      const manager = await ca.issueClient({ commonName: 'system:kube-controller-manager' });
       await writeFile(path('controller-manager.conf'), kubeconfigOf('system:kube-controller-manager', manager), { mode: 0o600 });
       start(binaries.controllerManager, controllerManagerArgs(path, managerPort));
     }
     return {
       url,
-      authority,
+      ca,
       admin,
       adminKubeconfig: () => kubeconfigOf('kubernetes-admin', admin),
       kubeconfigFor: async (user, organizations = [], validity = {}) =>
-        kubeconfigOf(user, await authority.issueClient({ commonName: user, organizations }, validity)),
+        kubeconfigOf(user, await ca.issueClient({ commonName: user, organizations }, validity)),
       kubeconfigWithToken: (token) =>
         tokenKubeconfig({
           clusterName: 'kubernetes',
           server: url,
-          caPem: authority.certPem,
+          caPem: ca.certPem,
           user: 'token-user',
           token: new Secret(token),
         }).reveal(),

@@ -10,14 +10,14 @@ const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
  * when the host has no kubelet.conf.
  * @returns a function that stops the registration
  */
-export function registerNodes(lab: LabHosts, cluster: Cluster, authority: CertificateAuthority): () => Promise<void> {
+export function registerNodes(lab: LabHosts, cluster: Cluster, ca: CertificateAuthority): () => Promise<void> {
   let ended = false;
   const registered = new Set<string>();
   const visit = async (host: string): Promise<void> => {
     const answer = lab.run(host, 'test -s /etc/kubernetes/kubelet.conf && systemctl is-active kubelet || true').trim();
     const ref = { apiVersion: 'v1', kind: 'Node', name: host };
     if (answer === 'active' && !registered.has(host)) {
-      const { certPem, keyPem } = await authority.issueClient({ commonName: `system:node:${host}`, organizations: ['system:nodes'] });
+      const { certPem, keyPem } = await ca.issueClient({ commonName: `system:node:${host}`, organizations: ['system:nodes'] });
       lab.run(host, `umask 077; cat > ${CLIENT_PEM}.new <<'EOF'\n${certPem}${keyPem}EOF\nmv ${CLIENT_PEM}.new ${CLIENT_PEM}`);
       await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: host } });
       await cluster.patch(ref, 'merge', { status: { conditions: [{ type: 'Ready', status: 'True' }] } }, { subresource: 'status' });

@@ -25,7 +25,7 @@ export function shellTransport({ shell, argv0, env, uid, gid, cutStdinAt }: Shel
       if (argv[0] !== '/bin/sh') throw new Error(`not a shell: ${argv[0]}`);
       const child = spawn(program, [...first, ...argv.slice(1)], {
         ...(argv0 === undefined ? {} : { argv0 }),
-        // No HOME: start-up files of the user who runs the tests must not apply.
+        // No HOME: startup files of the current user must not apply.
         env: { PATH: process.env.PATH, HOME: '/nonexistent', ...env },
         ...(uid === undefined ? {} : { uid }),
         ...(gid === undefined ? {} : { gid }),

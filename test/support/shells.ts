@@ -36,7 +36,7 @@ export const SHELLS: readonly Shell[] = [
 
 /**
  * The reason why stand-ins in PATH do not see the programs that a shell runs; null when they do. Some
- * packages of busybox run their own applets, whatever PATH contains.
+ * packages of busybox run their own applets, regardless of PATH.
  */
 export function whyNotWatched(shell: Shell): string | null {
   if (shell.missing !== null) return shell.missing;

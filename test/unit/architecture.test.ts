@@ -27,7 +27,7 @@ function sourceOf({ file }: Row): string {
   return existsSync(at) ? readFileSync(at, 'utf8') : '';
 }
 
-describe('the way of a value in docs/architecture.md', () => {
+describe('the path of a value in docs/architecture.md', () => {
   it('is shown for init and for the agent', () => {
     expect(TABLES?.map(({ rows }) => rows.length > 10)).toEqual([true, true]);
   });
@@ -43,7 +43,7 @@ describe('the way of a value in docs/architecture.md', () => {
     const parsing = (rows: readonly Row[]): readonly string[] =>
       rows.filter((row) => row.name !== 'parseSource' && /\bparseSource\(/.test(sourceOf(row))).map(({ name }) => name);
     const [init, agent] = TABLES ?? [];
-    // kubelet-start parses the file that is on the host already, for the port of its kubelet.
+    // kubelet-start parses the existing file of the host, for the port of its kubelet.
     expect(parsing(init?.rows ?? [])).toEqual(['loadConfig', 'kubeletStart']);
     expect(parsing(agent?.rows ?? [])).toEqual(['readHostText']);
   });

@@ -28,7 +28,7 @@ describe('formatProblem', () => {
 });
 
 describe('AppError', () => {
-  it('carries one problem or many, each a line of its message', () => {
+  it('has one or more problems, each a line of its message', () => {
     expect(new AppError({ code: 'A', message: 'a' }).message).toBe('a [A]');
     const both = new AppError([
       { code: 'A', message: 'a' },
@@ -50,7 +50,7 @@ describe('AppError', () => {
     expect('cause' in bare).toBe(false);
   });
 
-  it('without any problem still has a code', () => {
+  it('has a code even without a problem', () => {
     expect(new AppError([]).code).toBe('UNKNOWN');
   });
 });

@@ -204,11 +204,11 @@ describe('the sources', () => {
     ],
     ['only adapters know the process', /\bprocess\./g, (path) => isAdapter(path)],
     [
-      'time comes from the Clock',
+      'time is read from the Clock',
       /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|\bsetTimeout\(|\bsetInterval\(/g,
       (path) => isAdapter(path),
     ],
-    ['chance comes from outside', /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/g, (path) => isAdapter(path)],
+    ['random values are passed in', /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/g, (path) => isAdapter(path)],
     ['the network belongs to adapters', /\bfetch\(|\bXMLHttpRequest\b|\bWebSocket\b/g, (path) => isAdapter(path)],
     ['output goes through Reporter and Output', /\bconsole\.\w+\(/g, () => false],
     [

@@ -116,7 +116,7 @@ export class NativeKubelet {
     this.#state = 'stopped';
   }
 
-  /** Runs everything that is due until then. */
+  /** Runs all events up to the given time. */
   async runUntil(time: number): Promise<void> {
     for (;;) {
       const next = this.#timers.filter(({ at }) => at <= time).sort((a, b) => a.at - b.at || a.order - b.order)[0];
@@ -164,7 +164,7 @@ export class NativeKubelet {
     this.#after(startupMs, () => this.#startLoops(death));
   }
 
-  /** The configuration to run with; sets status, trial and what is watched. */
+  /** Selects the configuration to run with; sets status, trial and watches. */
   #choose(): JsonObject {
     const { configFile } = this.#options;
     const local = loadPayload(configFile, this.#options);

@@ -7,7 +7,7 @@ function world() {
   const clock = fakeClock();
   const reporter = recordingReporter();
   const probedAt: number[] = [];
-  /** Waits for the given time to pass. */
+  /** Advances the clock by the given time. */
   const wait = (doneAtMs: number, change: Partial<Wait<string, string>> = {}, signal?: AbortSignal) =>
     waitUntil<string, string>(
       { clock, reporter, signal, host: { name: 'n1' }, phase: 'p' },
@@ -27,19 +27,19 @@ function world() {
 }
 
 describe('waitUntil', () => {
-  it('returns at once what the first probe gives', async () => {
+  it('returns the result of the first probe immediately', async () => {
     const { clock, reporter, wait } = world();
     expect(await wait(0, { timeoutMs: 0 })).toBe('done');
     expect([clock.elapsedMs, reporter.events]).toEqual([0, []]);
   });
 
-  it('probes a last time when the time is over', async () => {
+  it('probes a last time after the timeout', async () => {
     const { probedAt, wait } = world();
     expect(await wait(Number.POSITIVE_INFINITY, { timeoutMs: 2_500 })).toBe('step 0 after 2500');
     expect(probedAt).toEqual([0, 1_000, 2_000, 2_500]);
   });
 
-  it('probes once where no time is left', async () => {
+  it('probes once without remaining time', async () => {
     const { probedAt, wait } = world();
     expect(await wait(1, { timeoutMs: -5 })).toBe('step 0 after 0');
     expect(probedAt).toEqual([0]);
@@ -59,7 +59,7 @@ describe('waitUntil', () => {
     );
   });
 
-  it('reports at once and each change where a text of what is pending is given', async () => {
+  it('reports the pending state immediately and after each change', async () => {
     const { reporter, wait } = world();
     await wait(60_000, { changed: (pending) => pending, progressMs: 30_000 });
     expect(reporter.messages('WAITING')).toEqual(['waiting, 0 s: step 0', 'waiting, 25 s: step 1', 'waiting, 50 s: step 2']);
@@ -83,7 +83,7 @@ describe('waitUntil', () => {
 });
 
 describe('quickAtFirst', () => {
-  it('is short until a time has passed, then longer', () => {
+  it('is short at first, then longer', () => {
     const pause = quickAtFirst({ quickMs: 100, forMs: 1_000, slowMs: 500 });
     expect([0, 999, 1_000, 60_000].map((waitedMs) => pause(waitedMs, 1))).toEqual([100, 100, 500, 500]);
   });

@@ -9,7 +9,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const render = (...paths: readonly string[]) => runCommand(['config', 'render', '--rootfs', root, '--node-name', 'n1', ...paths]);
 
 describe('config render PATH', () => {
-  it('prints only the files that are named', async () => {
+  it('prints only the named files', async () => {
     const { code, stdout, stderr } = await render('/var/lib/kubelet/config.yaml');
     expect(code, stderr).toBe(0);
     expect(stdout.match(/^# \/.*$/gm)).toEqual(['# /var/lib/kubelet/config.yaml']);

@@ -42,12 +42,12 @@ interface World {
   readonly cluster: FakeCluster;
   readonly clock: ReturnType<typeof fakeClock>;
   readonly reporter: ReturnType<typeof recordingReporter>;
-  /** What the kubelet was started with. */
+  /** Command line of the kubelet. */
   runs(): string;
   enable(change?: Partial<EnableOptions>, dryRun?: boolean): Promise<WorkflowResult>;
   disable(dryRun?: boolean, nodeName?: string): Promise<WorkflowResult>;
   reset(dryRun?: boolean): Promise<WorkflowResult>;
-  /** The host has lost its certificate. */
+  /** False if the host has no kubelet certificate. */
   loseCertificate(): void;
 }
 
@@ -57,12 +57,12 @@ interface WorldOptions {
   readonly commands?: FakeHostOptions['commands'];
   readonly files?: FakeHostOptions['files'];
   readonly machineID?: string;
-  /** Of its kubelet; null: it has none. Default: those of n1, by the CA of the cluster. */
+  /** Credentials of the kubelet; null: none. Default: those of n1, signed by the cluster's CA. */
   readonly credentials?: typeof N1 | null;
   readonly dynamicKubeletConfig?: boolean;
 }
 
-/** A node as kubeadm leaves it. */
+/** A node set up by kubeadm. */
 function world(options: WorldOptions = {}): World {
   const { version = 'v1.36.2', command = '/usr/bin/kubelet $KUBELET_CONFIG_ARGS' } = options;
   const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
@@ -186,15 +186,15 @@ function world(options: WorldOptions = {}): World {
 const kinds = ({ host }: WorkflowResult): readonly string[] => host.phases.flatMap(({ plan }) => plan.changes.map(({ kind }) => kind));
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
 const RBAC = 'rbac.authorization.k8s.io/v1';
-/** No file that can be read. */
+/** A missing file. */
 const ABSENT = { type: 'other', mode: 0, owner: 'root:root' } as const;
 const ROLE_KINDS = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
-/** Roles and bindings of agents, of this version. */
+/** Roles and bindings of agents of this version. */
 async function rights({ cluster }: World): Promise<readonly KubeObject[]> {
   const found = await Promise.all(ROLE_KINDS.map((kind) => cluster.list({ apiVersion: RBAC, kind })));
   return found.flatMap(({ items }) => items).filter(({ metadata }) => metadata.name.startsWith('kubeletadm:agent:'));
 }
-/** What earlier versions made for agents. */
+/** Objects of agents of earlier versions. */
 async function accounts({ cluster }: World): Promise<readonly string[]> {
   const kinds = [{ apiVersion: 'v1', kind: 'ServiceAccount' }, ...ROLE_KINDS.map((kind) => ({ apiVersion: RBAC, kind }))];
   const found = await Promise.all(kinds.map((kind) => cluster.list(kind)));
@@ -205,11 +205,11 @@ async function accounts({ cluster }: World): Promise<readonly string[]> {
     );
 }
 
-/** Files as they are, without directories that were made along the way. */
+/** Existing files, without directories. */
 const texts = (host: FakeHost): Readonly<Record<string, string>> => ({ ...host.texts() });
 
 describe('dynamic enable', () => {
-  it('plans nothing the second time, and starts the agent with what was given', async () => {
+  it('starts the agent with the given options, and plans nothing the second time', async () => {
     const w = world();
     const dry = await w.enable({}, true);
     expect(w.host.performed).toEqual([]);
@@ -229,7 +229,7 @@ describe('dynamic enable', () => {
     expect(texts(w.host)).toEqual(before);
   });
 
-  it('ends the same wherever it was killed, run again', async () => {
+  it('reaches the same result when it is rerun after a kill at any point', async () => {
     const whole = world();
     await whole.enable();
     const desired = texts(whole.host);
@@ -245,7 +245,7 @@ describe('dynamic enable', () => {
     }
   });
 
-  it('brings another version, and takes the one before away when that runs', async () => {
+  it('installs another version, and removes the previous one when the new one runs', async () => {
     const w = world();
     await w.enable();
     const starts = w.host.units.get('kubeletadm-agent')?.starts ?? 0;
@@ -258,7 +258,7 @@ describe('dynamic enable', () => {
     expect(w.host.units.get('kubeletadm-agent')?.starts).toBe(starts + 1);
   });
 
-  it('gives the rights again that somebody deleted, and to a Node that was registered again', async () => {
+  it('restores deleted rights, also for a Node that was registered again', async () => {
     const w = world();
     await w.enable();
     await w.cluster.delete({ apiVersion: RBAC, kind: 'Role', namespace: AGENT_NAMESPACE, name: 'kubeletadm:agent:n1' });
@@ -274,7 +274,7 @@ describe('dynamic enable', () => {
     expect(kinds(await w.enable())).toEqual([]);
   });
 
-  it('takes back rights that somebody added', async () => {
+  it('removes added rights', async () => {
     const w = world();
     await w.enable();
     const role = { apiVersion: RBAC, kind: 'ClusterRole', name: 'kubeletadm:agent:n1' };
@@ -283,7 +283,7 @@ describe('dynamic enable', () => {
     expect(JSON.stringify((await w.cluster.get(role))?.rules)).not.toContain('proxy');
   });
 
-  it('goes back when the agent does not get on, and leaves the kubelet alone', async () => {
+  it('rolls back when the agent does not become ready, and does not restart the kubelet', async () => {
     const w = world();
     const before = w.host.text(KUBEADM);
     w.host.http = (url) => (url.includes('/readyz') ? { status: 503, body: 'the Node is not known\n' } : { status: 200, body: 'ok' });
@@ -299,7 +299,7 @@ describe('dynamic enable', () => {
 
   it.each<[string, WorldOptions, Partial<EnableOptions>, string]>([
     ['a host of another Node', { machineID: 'm2' }, {}, 'NodeOfAnotherHost'],
-    ['a Node that is not there', { credentials: null }, { nodeName: 'other' }, 'NODE_NOT_FOUND'],
+    ['a missing Node', { credentials: null }, { nodeName: 'other' }, 'NODE_NOT_FOUND'],
     ['a certificate of another CA', { credentials: FORGED }, {}, 'NODE_NOT_PROVEN'],
     [
       'a certificate of another CA, and without a machine-id',
@@ -308,19 +308,19 @@ describe('dynamic enable', () => {
       'NODE_NOT_PROVEN',
     ],
     ['no certificate', { credentials: null }, {}, 'NODE_NOT_PROVEN'],
-    ['a certificate for another Node than was named', {}, { nodeName: 'n2' }, 'NODE_NAME_CONFLICT'],
+    ['a certificate for another Node than the given one', {}, { nodeName: 'n2' }, 'NODE_NAME_CONFLICT'],
     ['no machine-id', { files: { '/etc/machine-id': '\n' } }, {}, 'MACHINE_ID_EMPTY'],
-    ['a Node that was named, and reports no machine-id', { credentials: null, machineID: '' }, { nodeName: 'n1' }, 'MACHINE_ID_EMPTY'],
-    ['a user who is not root', { commands: { id: { stdout: '1000\n' } } }, {}, 'IsPrivilegedUser'],
+    ['a given Node that reports no machine-id', { credentials: null, machineID: '' }, { nodeName: 'n1' }, 'MACHINE_ID_EMPTY'],
+    ['an unprivileged user', { commands: { id: { stdout: '1000\n' } } }, {}, 'IsPrivilegedUser'],
     [
-      'a kubelet whose flags win',
+      'a kubelet whose flags override its file',
       { command: `/usr/bin/kubelet $KUBELET_CONFIG_ARGS`, files: { '/etc/systemd/system/kubelet.service.d/90.conf': 'x' }, commands: {} },
       { backend: 'native' },
       'DYNAMIC_NOT_NATIVE',
     ],
     ['a kubelet without a configuration file', { command: '/usr/bin/kubelet --v=2' }, {}, 'KUBELET_UNIT_UNSUITABLE'],
     [
-      'a program for other machines',
+      'a program for another architecture',
       {},
       { program: { file: program(`\x7fELF\x02\x01${'\0'.repeat(12)}\xb7\0${'\0'.repeat(44)}`), directory: '/opt', node: null } },
       'AGENT_PROGRAM_OTHER_MACHINE',
@@ -349,7 +349,7 @@ describe('dynamic enable', () => {
         'AGENT_NAMESPACE_SHARED',
       ],
     ),
-  ])('touches nothing with %s', async (_, options, change, code) => {
+  ])('changes nothing with %s', async (_, options, change, code) => {
     const w = world(options);
     await expect(w.enable(change)).rejects.toMatchObject({
       exitCode: 3,
@@ -359,7 +359,7 @@ describe('dynamic enable', () => {
     expect(w.cluster.calls.filter((call) => /^(create|update|patch|delete|request)/.test(call))).toEqual([]);
   });
 
-  it('takes a program off again that does not run there', async () => {
+  it('removes a program that does not run on the host', async () => {
     const w = world({ commands: { '/usr/bin/node': { exitCode: 1, stderr: 'SyntaxError: x\n' } } });
     await expect(w.enable()).rejects.toMatchObject({
       code: 'AGENT_PROGRAM_DOES_NOT_RUN',
@@ -379,7 +379,7 @@ describe('dynamic enable', () => {
     });
   });
 
-  it('wants a program that is one file', async () => {
+  it('requires a program that is one file', async () => {
     await expect(world().enable({ program: { file: null, directory: '/opt', node: null } })).rejects.toMatchObject({
       exitCode: 2,
       code: 'AGENT_PROGRAM_MISSING',
@@ -387,7 +387,7 @@ describe('dynamic enable', () => {
   });
 
   describe('of an old kubelet', () => {
-    it('starts it with the flags, once', async () => {
+    it('restarts the kubelet with the flags, once', async () => {
       const w = world({ version: 'v1.23.17', dynamicKubeletConfig: true });
       await w.enable();
       expect(w.host.text('/etc/systemd/system/kubelet.service.d/20-kubeletadm-dynamic-config.conf')).toContain(
@@ -404,7 +404,7 @@ describe('dynamic enable', () => {
       expect(units.get('kubelet')?.starts).toBe(2);
     });
 
-    it('says that others have it read ConfigMaps, and leaves its report', async () => {
+    it('reports that dynamic configuration was enabled by other means, and keeps the status', async () => {
       const command = '/usr/bin/kubelet $KUBELET_CONFIG_ARGS --dynamic-config-dir=/var/lib/kubelet/dynamic';
       const w = world({ version: 'v1.21.0', dynamicKubeletConfig: true, command });
       const node = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
@@ -419,7 +419,7 @@ describe('dynamic enable', () => {
       expect(kinds(await w.disable())).toEqual([]);
     });
 
-    it('is refused where the API server drops the field', async () => {
+    it('is refused if the API server drops the field', async () => {
       const w = world({ version: 'v1.23.17' });
       await expect(w.enable()).rejects.toMatchObject({ exitCode: 3, code: 'DYNAMIC_SOURCE_DROPPED' });
       expect(w.host.performed).toEqual([]);
@@ -428,7 +428,7 @@ describe('dynamic enable', () => {
 });
 
 describe('dynamic enable of a node with an agent of an earlier version', () => {
-  /** As that version left it, with an assignment. */
+  /** A node set up by that version, with an assignment. */
   async function former(namespace: string, { isPushed = true }: { readonly isPushed?: boolean } = {}): Promise<World> {
     const w = world({
       files: {
@@ -460,7 +460,7 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
     (await w.cluster.get(NODE))?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION];
 
   it.each(['kube-system', 'configs'])(
-    'removes its account in %s, its token and kubeconfig, and keeps what the node is assigned',
+    'removes its account in %s, its token and kubeconfig, and keeps the assignment of the node',
     async (namespace) => {
       const w = await former(namespace);
       expect(await accounts(w)).toHaveLength(7);
@@ -483,7 +483,7 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
     },
   );
 
-  it('ends the same wherever the API server went away, run again', async () => {
+  it('reaches the same result when it is rerun after the API server became unreachable at any point', async () => {
     const whole = await former('configs');
     const calls = whole.cluster.calls.length;
     await whole.enable();
@@ -499,7 +499,7 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
     }
   });
 
-  it('refuses a ConfigMap that dynamic push did not make: a node must not obtain a copy of what it names', async () => {
+  it('refuses a ConfigMap that dynamic push did not create: a node must not obtain copies of arbitrary ConfigMaps', async () => {
     const w = await former('kube-system', { isPushed: false });
     await expect(w.enable()).rejects.toMatchObject({
       exitCode: 3,
@@ -515,7 +515,7 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
     expect(await assignment(w)).toContain('kube-system');
   });
 
-  it('refuses to copy over another ConfigMap of that name', async () => {
+  it('refuses to overwrite another ConfigMap of that name', async () => {
     const w = await former('kube-system');
     await w.cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: AGENT_NAMESPACE } });
     await w.cluster.create({
@@ -527,7 +527,7 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
     await expect(w.enable()).rejects.toMatchObject({ code: 'AGENT_NAMESPACE_OTHER' });
   });
 
-  it('leaves the account where the new agent does not get on', async () => {
+  it('keeps the account if the new agent does not become ready', async () => {
     const w = await former('kube-system');
     w.host.http = (url) => (url.includes('/readyz') ? { status: 503, body: 'the Node is not known\n' } : { status: 200, body: 'ok' });
     await expect(w.enable()).rejects.toMatchObject({ code: 'UNIT_NOT_READY' });
@@ -536,7 +536,7 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
     expect(await assignment(w)).toContain('kube-system');
   });
 
-  it('is removed as well by dynamic disable', async () => {
+  it('is removed completely by dynamic disable', async () => {
     const w = await former('configs');
     await w.disable();
     expect([await accounts(w), await rights(w)]).toEqual([[], []]);
@@ -568,7 +568,7 @@ describe('dynamic disable', () => {
     return w;
   }
 
-  it('leaves what was there before, in the cluster too, and finds nothing to do the second time', async () => {
+  it('restores the previous state, also in the cluster, and plans nothing the second time', async () => {
     const before = texts(world().host);
     const w = await enabled();
     await w.disable();
@@ -580,7 +580,7 @@ describe('dynamic disable', () => {
     expect(kinds(await w.disable())).toEqual([]);
   });
 
-  it('keeps a directory of drop-ins that existed before, wherever it was killed', async () => {
+  it('keeps a drop-in directory that existed before, when killed at any point', async () => {
     const directory = '/etc/systemd/system/kubelet.service.d';
     const begin = async (): Promise<ReturnType<typeof world>> => {
       const w = world();
@@ -602,21 +602,21 @@ describe('dynamic disable', () => {
     }
   });
 
-  it('takes what is left of a node that was reset, and whose Node is gone', async () => {
+  it('cleans up a host after reset whose Node was deleted', async () => {
     const w = await enabled();
     const unit = w.host.units.get('kubelet');
     if (unit) unit.state = { ...unit.state, activeState: 'inactive', subState: 'dead' };
     for (const path of [...w.host.files.keys()]) if (path.startsWith('/var/lib/kubelet/')) w.host.files.delete(path);
     await w.cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'n1' });
     w.loseCertificate();
-    // The name in the agent's unit is the word of the host.
+    // The host could forge the name in the agent's unit.
     await expect(w.disable()).rejects.toMatchObject({ exitCode: 3, code: 'NODE_NOT_PROVEN' });
     await w.disable(false, 'n1');
     expect([...w.host.files.keys()].filter((path) => /kubeletadm/.test(path))).toEqual([]);
     expect(await rights(w)).toEqual([]);
   });
 
-  it('ends the same wherever it was killed, run again, and finds what was put elsewhere', async () => {
+  it('reaches the same result when it is rerun after a kill at any point, and finds files in other places', async () => {
     const before = texts(world().host);
     const change = { namespace: 'edge', program: { file: BUNDLE, directory: '/opt/agent', node: null } };
     const whole = await enabled(change);
@@ -639,7 +639,7 @@ describe('dynamic disable', () => {
 describe('reset of a node with an agent', () => {
   const DROP_INS = '/etc/systemd/system/kubelet.service.d';
 
-  it('stops the agent before the kubelet, and leaves nothing of it', async () => {
+  it('stops the agent before the kubelet, and removes all its files', async () => {
     const w = world();
     await w.enable({ program: { file: BUNDLE, directory: '/opt/agent', node: null } });
     expect(w.host.units.get('kubeletadm-agent')?.state.activeState).toBe('active');
@@ -655,7 +655,7 @@ describe('reset of a node with an agent', () => {
     expect(kinds(await w.reset())).toEqual([]);
   });
 
-  it('ends the same wherever it was killed and run again', async () => {
+  it('reaches the same result when it is rerun after a kill at any point', async () => {
     const whole = world();
     await whole.enable();
     const had = whole.host.performed.length;
@@ -673,14 +673,14 @@ describe('reset of a node with an agent', () => {
     }
   });
 
-  it('keeps drop-ins of others', async () => {
+  it('keeps other drop-ins', async () => {
     const w = world({ files: { [`${DROP_INS}/30-own.conf`]: '[Service]\n' } });
     await w.enable();
     await w.reset();
     expect([...w.host.files.keys()].filter((path) => path.startsWith(DROP_INS))).toEqual([DROP_INS, `${DROP_INS}/30-own.conf`]);
   });
 
-  it('has nothing of an agent to remove where there is none', async () => {
+  it('plans no removal without an agent', async () => {
     const { host } = await world().reset(true);
     expect(host.phases.find(({ phase }) => phase === 'remove-agent')?.plan).toEqual({
       changes: [],

@@ -33,7 +33,7 @@ describe('rejected idioms', () => {
     ['A host that cannot be reached is told at the end', '"told": write reported, shown, printed, logged'],
     ['Show who has admin.conf', '"who": write the actor: an administrator, a process that'],
     ['Keys that are there are kept', '"there": write exists; existing; on the host'],
-  ])('finds the one of "%s"', (text, found) => {
+  ])('finds the idiom in "%s"', (text, found) => {
     expect(rejectedIdioms(text)).toContain(found);
   });
 
@@ -95,7 +95,7 @@ describe('the layout of help', () => {
     expect([code, stdout]).toEqual([0, (await helpOf('init', '60')).text]);
   });
 
-  it('uses the columns that it has', async () => {
+  it('uses the available columns', async () => {
     const [narrow, wide] = [await helpOf('init', '60'), await helpOf('init', '200')];
     const rows = (text: string): number => text.split('\n').length;
     expect(rows(narrow.text)).toBeGreaterThan(rows(wide.text) * 1.5);
@@ -106,11 +106,11 @@ describe('the layout of help', () => {
     expect((await helpOf('init', columns)).text).toBe((await helpOf('init', '80')).text);
   });
 
-  it('stays readable in very few columns', async () => {
+  it('stays readable with very few columns', async () => {
     expect((await helpOf('init', '5')).text).toBe((await helpOf('init', '40')).text);
   });
 
-  it('wraps notes and phase lists as well', async () => {
+  it('wraps notes and phase lists too', async () => {
     const { text } = await helpOf('upgrade node', '60');
     expect(text).toContain(
       '\nThe overlays, patches and settings of init and join are\nstored on the host and apply to upgrades by default.\n',

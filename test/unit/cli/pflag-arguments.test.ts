@@ -14,7 +14,7 @@ program
 
 const read = (line: string): string => pflagArguments(line.split(' '), program).join(' ');
 
-describe('a command line as pflag reads it', () => {
+describe('a command line in the syntax of pflag', () => {
   it.each([
     ['init --dry-run=true', 'init --dry-run'],
     ['init --dry-run=T --force=1', 'init --dry-run --force'],
@@ -43,7 +43,7 @@ describe('a command line as pflag reads it', () => {
     expect(() => read('init --dry-run=')).toThrow('invalid value "" for --dry-run');
   });
 
-  it('takes help as a command', () => {
+  it('accepts help as a command', () => {
     expect(helpAsOption(['help', 'token', 'create'])).toEqual(['token', 'create', '--help']);
     expect(helpAsOption(['help'])).toEqual(['--help']);
     expect(helpAsOption(['token', 'help'])).toEqual(['token', 'help']);
@@ -51,14 +51,14 @@ describe('a command line as pflag reads it', () => {
 });
 
 describe('kubeletadm', () => {
-  it('has help for a command, and says which command it does not know', async () => {
+  it('prints help for a command, and names an unknown command', async () => {
     expect(await runCommand(['help'])).toEqual(await runCommand(['--help']));
     expect(await runCommand(['help', 'token', 'create'])).toEqual(await runCommand(['token', 'create', '--help']));
     const { code, stderr } = await runCommand(['help', 'tokn']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('unknown command tokn. Did you mean token?')]);
   });
 
-  it('takes values of booleans and of short options', async () => {
+  it('accepts values of booleans and of short options', async () => {
     const generate = (...more: readonly string[]) => runCommand(['token', 'generate', ...more]);
     expect(await generate('-v=5')).toMatchObject({ code: 0, stderr: '' });
     const create = await runCommand(['token', 'create', '--print-join-command=maybe']);

@@ -10,7 +10,7 @@ import { fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 interface MovedClock extends Clock {
-  /** Lets time pass, and what waits for it go on. */
+  /** Advances the clock and runs the pending timers. */
   advance(ms: number): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ describe('a run over a fleet without a terminal', () => {
     watch.close();
   });
 
-  it('is silent where a terminal shows it, and where nothing is in progress', async () => {
+  it('is silent on a terminal, and while no host is in progress', async () => {
     const shown = world(() => undefined);
     const watch = watchFleet(shown.services, OUTPUT, {});
     watch.ports.progress?.(RUNNING);

@@ -4,11 +4,11 @@ import type { On } from '../../../src/cli/command.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { sourceFiles } from '../../support/source-files.ts';
 
-/** Files that define commands, and make the typed requests of their options. */
+/** Files that define commands and map their options to typed requests. */
 const MAPPING = /^src\/cli\/(?:command|program|request-parts|[a-z-]+-(?:commands?|options))\.ts$/;
 
 describe('the options of a command line', () => {
-  it('are read by the definitions of commands alone', () => {
+  it('are read only by the definitions of commands', () => {
     const readers = sourceFiles('src').filter(
       ({ path, code }) => !MAPPING.test(path) && /\bCommandOptions\b|\bflag(?:Text|List|Choice|Number|Duration)\(/.test(code),
     );
@@ -16,7 +16,7 @@ describe('the options of a command line', () => {
   });
 });
 
-/** The request that a command line becomes. */
+/** The typed request of a command line. */
 async function requestOf(line: string): Promise<unknown> {
   const words = line.split(' ');
   let request: unknown;

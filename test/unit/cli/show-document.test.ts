@@ -12,7 +12,7 @@ it.each([
   expect(read(renderDocument(value, format))).toEqual(value);
 });
 
-it('writes yaml as before where nothing has to be escaped', () => {
+it('writes plain YAML if no character needs escaping', () => {
   expect(renderDocument({ a: 'on', b: 'two\nlines\n', c: { d: 'é: 日本' } }, 'yaml')).toBe(
     'a: "on"\nb: |\n  two\n  lines\nc:\n  d: "é: 日本"\n',
   );

@@ -31,18 +31,18 @@ function shown(changes: readonly Change[], verbosity = 0): string {
 describe('a plan as text', () => {
   const twins = [file('/var/lib/kubelet/config.yaml', 5), file(NODE_SETTINGS_PATH, 5)];
 
-  it('shows and counts a change once, not its twin in the file of the program', () => {
+  it('shows and counts a change once, without the derived kubeletadm-node.yaml', () => {
     expect(shown(twins)).not.toContain(NODE_SETTINGS_PATH);
     expect(shown(twins)).toContain('1 change on 1 host');
     expect(shown(twins, 1)).toContain(NODE_SETTINGS_PATH);
     expect(shown(twins, 1)).toContain('2 changes on 1 host');
   });
 
-  it('shows that file where nothing else changes', () => {
+  it('shows kubeletadm-node.yaml if nothing else changes', () => {
     expect(shown(twins.slice(1))).toContain(NODE_SETTINGS_PATH);
   });
 
-  it('shows an object that is updated as a diff', () => {
+  it('shows an updated object as a diff', () => {
     const before = object('ConfigMap', { kubelet: 'maxPods: 4\nport: 1\n' });
     const after = object('ConfigMap', { kubelet: 'maxPods: 5\nport: 1\n' });
     expect(shown([{ kind: 'update-object', object: after, before, reason }])).toContain(`update ConfigMap kube-system/kubelet-config: a test
@@ -60,7 +60,7 @@ describe('a plan as text', () => {
 `);
   });
 
-  it('keeps the data of a Secret out of the diff', () => {
+  it('omits the data of a Secret from the diff', () => {
     const text = shown([{ kind: 'update-object', object: object('Secret', { a: 'new' }), before: object('Secret', { a: 'old' }), reason }]);
     expect(text).toContain('a: "[secret]"');
     expect(text).not.toMatch(/new|old/);

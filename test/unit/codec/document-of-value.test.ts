@@ -17,7 +17,7 @@ function parsed(value: YamlValue): SourceDocument {
   return documents[0] as SourceDocument;
 }
 
-/** The nodes without what only a text has. */
+/** The nodes without positions and styles. */
 function shape(node: SourceNode | null): unknown {
   if (node === null) return null;
   if (node.kind === 'scalar') return node.scalar.type === 'timestamp' ? { ...node.scalar, type: 'string' } : node.scalar;
@@ -26,7 +26,7 @@ function shape(node: SourceNode | null): unknown {
 }
 
 describe('documentOfValue', () => {
-  it('is what the encoded value reads as, in the same order', () => {
+  it('equals the parsed text of the encoded value, in the same order', () => {
     const value = fc
       .jsonValue({ maxDepth: 4 })
       .map((json) => JSON.parse(JSON.stringify(json)) as YamlValue)

@@ -34,7 +34,7 @@ describe('encodeYaml', () => {
     ['a\ufeff', '"a\\uFEFF"'],
     ['\ufeffa', '"\\uFEFF\\x61"'],
     ['\u00a0é中', '\u00a0é中'],
-    ['say "\\n"\r', '"say \\"\\\\n\\"\\r"'],
+    ['echo "\\n"\r', '"echo \\"\\\\n\\"\\r"'],
   ])('escapes %j', (text, expected) => {
     expect(encodeYaml(text)).toBe(`${expected}\n`);
   });

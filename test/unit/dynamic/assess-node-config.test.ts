@@ -20,7 +20,7 @@ interface Reported {
   readonly assigned: ConfigIdentity | null;
   readonly status: ConfigIdentity | null;
   readonly isReady?: boolean;
-  /** Minutes. */
+  /** Time of the last heartbeat, in minutes. */
   readonly heartbeat?: number;
 }
 
@@ -37,7 +37,7 @@ function validate({ assigned, status, isReady = true, heartbeat = 0 }: Reported,
   return assessNodeConfig(readNodeConfig(node), event, at(now));
 }
 
-describe('the state of a node whose kubelet reports its configuration itself', () => {
+describe('the state of a node whose kubelet reports its own configuration', () => {
   it('waits for a new status after the kubelet announced a restart', () => {
     const verdict = validate({ assigned: A, status: A }, restartFor(B, 10), 10.5);
     expect(verdict).toMatchObject({
@@ -47,16 +47,16 @@ describe('the state of a node whose kubelet reports its configuration itself', (
     expect(validate({ assigned: null, status: null }, restartFor(B, 10), 10.5).state).toBe('waiting');
   });
 
-  it('is looping when none comes', () => {
+  it('is looping when no new status comes', () => {
     expect(validate({ assigned: A, status: A }, restartFor(B, 10), 11.5)).toMatchObject({ state: 'looping' });
   });
 
-  it('is believed when the status names what the kubelet restarted for', () => {
+  it('is accepted when the status names the configuration of the restart', () => {
     expect(validate({ assigned: B, status: B }, restartFor(B, 10), 10.5).state).toBe('trial');
     expect(validate({ assigned: A, status: A }, null, 10.5).state).toBe('trial');
   });
 
-  it('is not blamed on a payload that the kubelet has reported without since', () => {
+  it('does not blame a payload after the kubelet reported without it', () => {
     // Repaired at 12, healthy until 30; then it fails for another reason.
     const later = validate({ assigned: null, status: null, isReady: false, heartbeat: 30 }, restartFor(B, 10), 40);
     expect(later).toMatchObject({ state: 'local', why: expect.stringContaining('Ready is Unknown') });

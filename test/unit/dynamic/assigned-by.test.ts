@@ -9,8 +9,8 @@ const node = (metadata: object): KubeObject => ({ apiVersion: 'v1', kind: 'Node'
 const marked = (text: string) => ({ annotations: { [ASSIGNED_BY_ANNOTATION]: text } });
 const managed = (manager: string, time: string, fieldsV1: object) => ({ manager, operation: 'Update', time, fieldsV1 });
 
-describe('who assigned the configuration of a node', () => {
-  it('is in its annotation, as long as that is about this assignment', () => {
+describe('the operator that assigned the configuration of a node', () => {
+  it('is read from the annotation if that names this assignment', () => {
     const text = formatAssignedBy(A, { by: 'alice@ws1', at: AT });
     expect(readAssigner(node(marked(text)), A)).toEqual({ by: 'alice@ws1', at: AT });
     expect(readAssigner(node(marked(text)), B)).toBeNull();
@@ -18,7 +18,7 @@ describe('who assigned the configuration of a node', () => {
     expect(readAssigner(node(marked(formatAssignedBy(null, { by: 'alice@ws1', at: AT }))), null)).toEqual({ by: 'alice@ws1', at: AT });
   });
 
-  it('else is the last manager of the field', () => {
+  it('is otherwise the last manager of the field', () => {
     const managedFields = [
       managed('kubelet', '2030-01-01T00:09:00Z', { 'f:status': { 'f:config': {} } }),
       managed('kubectl-edit', '2030-01-01T00:00:00Z', { 'f:spec': { 'f:configSource': { 'f:configMap': {} } } }),
@@ -30,7 +30,7 @@ describe('who assigned the configuration of a node', () => {
     expect(readAssigner(node({ managedFields: [managed('x', 'never', fields)] }), B)).toEqual({ by: 'manager x', at: null });
   });
 
-  it.each(['', '[]', '{', '{"by":1}', '{"source":"ns/a/kubelet"}'])('is not made up from %s', (text) => {
+  it.each(['', '[]', '{', '{"by":1}', '{"source":"ns/a/kubelet"}'])('is unknown with the annotation %s', (text) => {
     expect(readAssigner(node(marked(text)), A)).toBeNull();
     expect(readAssigner(node({ managedFields: 'x' }), A)).toBeNull();
   });

@@ -33,7 +33,7 @@ describe('the checkpoint store', () => {
     expect(loaded).toEqual({ state: null, generation: 0, access: [], damaged: [], checkpoints: [], pointer: null });
   });
 
-  it('gives back what was stored, for root alone', async () => {
+  it('returns the stored content, readable only by root', async () => {
     const host = newHost();
     const store = checkpointStore(host, D);
     const state = newAgentState(5);
@@ -72,16 +72,16 @@ describe('the checkpoint store', () => {
   });
 
   it.each([
-    ['torn', (host: FakeHost, at: string) => corrupt(host, `${at}/kubelet.yaml`, 'kind: Kube')],
+    ['truncated', (host: FakeHost, at: string) => corrupt(host, `${at}/kubelet.yaml`, 'kind: Kube')],
     ['changed', (host: FakeHost, at: string) => corrupt(host, `${at}/resolv.conf`, 'nameserver 6.6.6.6\n')],
     ['without a file', (host: FakeHost, at: string) => void host.files.delete(`${at}/resolv.conf`)],
     ['without a manifest', (host: FakeHost, at: string) => void host.files.delete(`${at}/manifest.json`)],
     [
-      'with a manifest that leads elsewhere',
+      'with a manifest that names another directory',
       (host: FakeHost, at: string) =>
         corrupt(host, `${at}/manifest.json`, host.text(`${at}/manifest.json`).replace('resolv.conf', '../../x')),
     ],
-  ])('tells a checkpoint that is %s, and corrects it', async (_, damage) => {
+  ])('detects a checkpoint that is %s, and corrects it', async (_, damage) => {
     const host = newHost();
     const store = checkpointStore(host, D);
     await store.saveCheckpoint(HASH, FILES, IDENTITY);
@@ -92,7 +92,7 @@ describe('the checkpoint store', () => {
     expect(await store.readCheckpoint(HASH)).toEqual(FILES);
   });
 
-  it('keeps what is needed and the newest of the others', async () => {
+  it('keeps the checkpoints in use and the newest of the others', async () => {
     const host = newHost();
     const store = checkpointStore(host, D);
     const hashes: string[] = [];
@@ -107,7 +107,7 @@ describe('the checkpoint store', () => {
     expect(left.every(({ files }) => files !== null)).toBe(true);
   });
 
-  it('is whole wherever a write breaks off', async () => {
+  it('is consistent after a write fails at any point', async () => {
     for (let n = 0; ; n++) {
       const host = newHost();
       const store = checkpointStore(host, D);
@@ -127,7 +127,7 @@ describe('the checkpoint store', () => {
       const loaded = await checkpointStore(host, D).load();
       expect([1, 2]).toContain(loaded.state?.since);
       expect(loaded.damaged).toEqual([]);
-      // What the pointer names can be used.
+      // The checkpoint of the pointer is complete.
       if (loaded.pointer !== null) expect(loaded.checkpoints.find(({ hash }) => hash === loaded.pointer)?.files).toEqual(FILES);
       if (isWhole) {
         expect(host.texts()[pointerFile(D)]).toContain(HASH);
@@ -137,7 +137,7 @@ describe('the checkpoint store', () => {
     }
   });
 
-  it('leaves what is there when the disk is full', async () => {
+  it('keeps the existing checkpoints when the disk is full', async () => {
     const host = newHost();
     const store = checkpointStore(host, D);
     await store.saveState(newAgentState(1), 1);

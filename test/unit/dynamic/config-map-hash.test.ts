@@ -7,7 +7,7 @@ const HTML =
 const CTRL = Buffer.from([0x61, 8, 0x62, 12, 0x63, 0x7f, 0x64, 0xe2, 0x80, 0xa8, 0x65, 0xc3, 0xa9, 10]).toString('utf8');
 
 describe('appendHash', () => {
-  // What kubectl 1.27 to 1.36 printed.
+  // Names printed by kubectl 1.27 to 1.36.
   it.each([
     [
       'my-node-config',
@@ -22,7 +22,7 @@ describe('appendHash', () => {
     ['multi', { two: '2', one: '', three: '3' }, {}, 'multi-m95km26fhh'],
     ['empty', {}, {}, 'empty-b6t642d2fb'],
     ['ctrl', { c: CTRL }, {}, 'ctrl-cctc8b8hb4'],
-  ])('of %s is kubectl’s', (name, data, binaryData, expected) => {
+  ])('of %s equals kubectl’s', (name, data, binaryData, expected) => {
     expect(appendHash({ name, data, binaryData })).toBe(expected);
   });
 
@@ -31,14 +31,14 @@ describe('appendHash', () => {
     ['no data', { data: {} }, '42745tchd9'],
     ['one key', { data: { one: '' } }, '9g67k2htb6'],
     ['three keys', { data: { two: '2', one: '', three: '3' } }, 'f5h7t85m9b'],
-    ['data that is not there', { data: null }, 'dk855m5d49'],
+    ['null data', { data: null }, 'dk855m5d49'],
     ['one binary key', { data: null, binaryData: { one: bytes() } }, 'mk79584b8c'],
     ['text and binary', { data: { one: '' }, binaryData: { two: bytes() } }, '698h7c7t9m'],
   ])('of %s', (_, content, expected) => {
     expect(appendHashOf({ name: '', ...content })).toBe(expected);
   });
 
-  it('counts immutable only where it is set', () => {
+  it('includes immutable only if it is set', () => {
     expect(appendHash({ name: 'x', data: { a: 'b' }, immutable: true })).toBe('x-gd79m9k969');
     expect(appendHash({ name: 'x', data: { a: 'b' } })).not.toBe('x-gd79m9k969');
   });

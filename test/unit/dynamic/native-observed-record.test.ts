@@ -8,8 +8,8 @@ import { CRASHING, type NativeWorld, nativeWorld, payload } from '../../support/
 const E1 = CONFIG_ERRORS.LOAD_FAILED.text;
 const E2 = CONFIG_ERRORS.VALIDATION_FAILED.text;
 const E4 = CONFIG_ERRORS.DOWNLOAD_FAILED.text;
-/** As long as somebody looked at each step. */
-const LOOKED = 40;
+/** Observation time of each step. */
+const OBSERVATION = 40;
 
 interface Observed {
   readonly assigned: string | null;
@@ -26,8 +26,8 @@ async function inspect(world: NativeWorld): Promise<Observed> {
   return { assigned: name('assigned'), active: name('active'), error: status.error ?? null, pods: world.kubelet.configz?.maxPods ?? null };
 }
 
-/** What a kubelet 1.21.0 under systemd did on 20 November 2026, step by step. */
-it('does what a real kubelet 1.21 was seen to do', async () => {
+/** Replays, step by step, the observed behaviour of a kubelet 1.21.0 under systemd on 20 November 2026. */
+it('behaves like the observed kubelet 1.21', async () => {
   const world = await nativeWorld();
   const put = (name: string, ...lines: readonly string[]) => world.put(name, { kubelet: payload(...lines) });
   const steps: readonly (readonly [string, () => Promise<unknown>, Observed, number])[] = [
@@ -72,39 +72,39 @@ it('does what a real kubelet 1.21 was seen to do', async () => {
   ];
   for (const [name, act, seen, restarts] of steps) {
     await act();
-    await world.pass(LOOKED);
+    await world.pass(OBSERVATION);
     expect({ name, ...(await inspect(world)), restarts: world.kubelet.restarts }).toEqual({ name, ...seen, restarts });
   }
 
-  // G: it takes what it cannot run with, and from then on reads nothing: H good, I in place, J deleted, K null.
+  // G: the kubelet accepts a configuration that crashes it, then reads nothing: H good, I in place, J deleted, K null.
   await world.put('crash', { kubelet: CRASHING });
   await world.assign('crash');
-  await world.pass(LOOKED);
+  await world.pass(OBSERVATION);
   const before = world.kubelet.restarts;
   expect(before).toBeGreaterThan(8);
   const acts = [() => world.assign('good'), () => put('good', 'maxPods: 78'), () => world.remove('good'), () => world.reset()];
   for (const act of acts) {
     await act();
-    await world.pass(LOOKED);
+    await world.pass(OBSERVATION);
     expect(await inspect(world)).toMatchObject({ assigned: 'extra', active: 'extra', error: null });
     expect(world.meta('assigned')).toContain('name: crash\n');
   }
   expect(world.kubelet.restarts).toBeGreaterThan(before + 20);
 
-  // By hand: the store is removed. Then I, J, J2, K again, and M.
+  // The store is removed manually. Then I, J, J2, K again, and M.
   world.kubelet.stop();
   rmSync(nativeStorePaths(world.directory).root, { recursive: true });
   world.kubelet.start();
-  await world.pass(LOOKED);
+  await world.pass(OBSERVATION);
   expect(await inspect(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
   await put('good', 'maxPods: 77');
   await world.assign('good');
-  await world.pass(LOOKED);
+  await world.pass(OBSERVATION);
   await put('good', 'maxPods: 78');
-  await world.pass(LOOKED);
+  await world.pass(OBSERVATION);
   expect(await inspect(world)).toEqual({ assigned: 'good', active: 'good', error: null, pods: 78 });
   await world.remove('good');
-  await world.pass(LOOKED);
+  await world.pass(OBSERVATION);
   expect(await inspect(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
   world.kubelet.start();
   await world.pass(8);
@@ -112,7 +112,7 @@ it('does what a real kubelet 1.21 was seen to do', async () => {
   await world.pass(12);
   expect(await inspect(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
   await world.reset();
-  await world.pass(LOOKED);
+  await world.pass(OBSERVATION);
   expect(await inspect(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
   world.close();
 });

@@ -47,28 +47,28 @@ describe('reportStore', () => {
   it.each<[string, Partial<StoreReading>, string, readonly string[]]>([
     ['nothing assigned', {}, 'local', []],
     ['a store that does not exist yet', { files: { assigned: null, lastKnownGood: null } }, 'local', []],
-    ['one that is whole', { files: { assigned: of('a'), lastKnownGood: meta('') } }, 'assigned', []],
+    ['a complete checkpoint', { files: { assigned: of('a'), lastKnownGood: meta('') } }, 'assigned', []],
     [
-      'one that is refused, without a last known good',
+      'a refused checkpoint, without a last known good',
       { files: { assigned: of('a'), lastKnownGood: meta('') }, payloads: { assigned: REFUSED, lastKnownGood: [] } },
       'local',
       ['DYNAMIC_PAYLOAD_REFUSED'],
     ],
     [
-      'one that is gone, with a last known good',
+      'a missing checkpoint, with a last known good',
       { files: { assigned: of('a'), lastKnownGood: of('b') }, payloads: { assigned: null, lastKnownGood: [] } },
       'lastKnownGood',
       ['DYNAMIC_CHECKPOINT_MISSING'],
     ],
     [
-      'neither of them whole',
+      'both checkpoints damaged',
       { files: { assigned: of('a'), lastKnownGood: of('b') }, payloads: { assigned: null, lastKnownGood: REFUSED } },
       'nothing',
       ['DYNAMIC_CHECKPOINT_MISSING', 'DYNAMIC_PAYLOAD_REFUSED', 'DYNAMIC_NOTHING_LEFT'],
     ],
     ['garbage', { files: { assigned: meta('x: ['), lastKnownGood: of('b') } }, 'nothing', ['DYNAMIC_META_CORRUPT']],
     [
-      'a directory in its place',
+      'a directory in place of a meta file',
       { files: { assigned: { type: 'directory', mode: 0o755, owner: 'root:root' }, lastKnownGood: meta('') } },
       'nothing',
       ['DYNAMIC_META_CORRUPT'],
@@ -78,8 +78,8 @@ describe('reportStore', () => {
     expect(codesOf(change)).toEqual(codes);
   });
 
-  it('names a crash loop with its cause, and when it is promoted', () => {
-    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Put it there', fatal: true };
+  it('names a crash loop with its cause and the time of its promotion', () => {
+    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Create the file', fatal: true };
     const { findings, isLooping } = reportStore(
       reading({ unit: LOOPING, failure, files: { assigned: of('c', 75), lastKnownGood: of('a') } }),
     );
@@ -94,18 +94,18 @@ describe('reportStore', () => {
     ]);
   });
 
-  it('of a store that cannot be read says nothing of an earlier cause, nor of a promotion', () => {
-    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Put it there', fatal: true };
+  it('omits earlier causes and the promotion if the store cannot be read', () => {
+    const failure = { cause: '/nonexistent/tls.crt is missing', hint: 'Create the file', fatal: true };
     const { findings } = reportStore(reading({ unit: LOOPING, failure, files: { assigned: of('c'), lastKnownGood: meta('x: [') } }));
     expect(findings.map(({ code }) => code)).toEqual(['DYNAMIC_META_CORRUPT', 'DYNAMIC_CRASH_LOOP']);
     expect(findings[1]?.message).not.toContain('tls.crt');
   });
 
-  it('takes no kubelet for one that loops which was started anew for its configuration, or once loops no more', () => {
+  it('does not report a crash loop for a planned restart, or after the loop ended', () => {
     expect(codesOf({ unit: { ...LOOPING, restarts: 1 }, recentFailures: 0 })).toEqual([]);
     expect(codesOf({ unit: { ...UNIT, restarts: 117 }, recentFailures: 1 })).toEqual([]);
     expect(codesOf({ unit: { ...UNIT, restarts: 3 }, recentFailures: 3 })).toEqual(['DYNAMIC_CRASH_LOOP']);
-    // Started by hand since: what failed before that was repaired.
+    // The kubelet was started manually since: earlier failures were repaired.
     expect(codesOf({ unit: { ...UNIT, restarts: 0 }, recentFailures: 11 })).toEqual([]);
     expect(codesOf({ unit: { ...UNIT, activeState: 'failed', subState: 'failed' } })).toEqual(['DYNAMIC_CRASH_LOOP']);
   });
@@ -128,12 +128,12 @@ describe('planStoreRepair', () => {
   const STOP = ['stop-unit', ''];
   const START = ['restart-unit', ''];
 
-  it('does nothing to a kubelet that runs, whatever it runs', () => {
+  it('changes nothing while the kubelet runs', () => {
     expect(plan({})).toEqual([]);
     expect(plan({ files: { assigned: of('a'), lastKnownGood: meta('') } })).toEqual([]);
     expect(plan({ files: { assigned: of('a'), lastKnownGood: of('b') }, payloads: { assigned: REFUSED, lastKnownGood: [] } })).toEqual([]);
   });
-  it('goes back to the last known good where that is whole and another', () => {
+  it('rolls back to the last known good if that is complete and different', () => {
     expect(plan({ unit: LOOPING, files: { assigned: of('c'), lastKnownGood: of('a') } })).toEqual([
       STOP,
       ['write-file', renderMetaFile(identity('a'))],
@@ -141,16 +141,16 @@ describe('planStoreRepair', () => {
     ]);
   });
   it.each<[string, Partial<StoreReading>]>([
-    ['it is what the kubelet dies of', { files: { assigned: of('c'), lastKnownGood: of('c') } }],
+    ['the last known good is the failing configuration', { files: { assigned: of('c'), lastKnownGood: of('c') } }],
     ['its payload is gone', { files: { assigned: of('c'), lastKnownGood: of('a') }, payloads: { assigned: [], lastKnownGood: null } }],
     [
       'its payload is refused',
       { files: { assigned: of('c'), lastKnownGood: of('a') }, payloads: { assigned: [], lastKnownGood: REFUSED } },
     ],
-  ])('goes to the local configuration where %s', (_, change) => {
+  ])('switches to the local configuration if %s', (_, change) => {
     expect(plan({ unit: LOOPING, ...change })).toEqual([STOP, ['write-file', ''], ['write-file', ''], START]);
   });
-  it('keeps a directory that stands in the place of a file', () => {
+  it('keeps a directory in place of a file, under another name', () => {
     expect(plan({ files: { assigned: { type: 'directory', mode: 0o755, owner: 'root:root' }, lastKnownGood: meta('') } })).toEqual([
       STOP,
       ['move-file', `/var/lib/kubelet/dynamic/store/meta/assigned.broken-${NOW}`],
@@ -181,14 +181,14 @@ describe('the repair of a checkpoint', () => {
     expect(summary(missing)).toEqual(['stop-unit', 'assigned: local', 'restart-unit']);
   });
 
-  it('forgets a last known good that is torn, and leaves what is assigned alone', () => {
+  it('clears a damaged last known good, and keeps the assigned configuration', () => {
     const change = { files: { assigned: of('a'), lastKnownGood: of('b') }, comparisons: { assigned: equal, lastKnownGood: torn } };
     expect(summary(change)).toEqual(['stop-unit', 'last-known-good: local', 'remove uid-b/7', 'restart-unit']);
     const same = { files: { assigned: of('a'), lastKnownGood: of('a') }, comparisons: { assigned: torn, lastKnownGood: torn } };
     expect(summary(same)).toEqual(['stop-unit', 'assigned: local', 'last-known-good: local', 'remove uid-a/7', 'restart-unit']);
   });
 
-  it('uses no torn last known good for a kubelet that loops', () => {
+  it('does not use a damaged last known good for a kubelet in a crash loop', () => {
     const change = {
       unit: LOOPING,
       files: { assigned: of('a'), lastKnownGood: of('b') },

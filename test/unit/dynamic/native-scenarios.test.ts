@@ -14,7 +14,7 @@ it.each(NATIVE_SCENARIOS.map((scenario) => [scenarioTitle(scenario), scenario] a
   await run(subject);
 });
 
-it('has every scenario of the record', () => {
+it('includes every recorded scenario', () => {
   const numbers = new Set(NATIVE_SCENARIOS.flatMap((scenario) => scenario.numbers));
   expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 54 }, (_, i) => i + 1));
 });

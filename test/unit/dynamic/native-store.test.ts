@@ -14,7 +14,7 @@ const IDENTITY = {
   resourceVersion: '1326',
   kubeletConfigKey: 'kubelet',
 };
-// As a 1.21 kubelet wrote it.
+// Written by a 1.21 kubelet.
 const WRITTEN = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: SerializedNodeConfigSource
 source:
@@ -27,13 +27,13 @@ source:
 `;
 
 describe('meta files', () => {
-  it('are the kubelet’s, to the byte', () => {
+  it('are byte-for-byte identical to the kubelet’s', () => {
     expect(renderMetaFile(IDENTITY)).toBe(WRITTEN);
     expect(parseMetaFile(WRITTEN)).toEqual({ kind: 'source', identity: IDENTITY });
     expect([renderMetaFile(null), parseMetaFile('')]).toEqual(['', { kind: 'local' }]);
   });
 
-  it('keep what another reader would take for something else in quotes', () => {
+  it('quote strings that YAML would read as another type', () => {
     const odd = { ...IDENTITY, name: 'n', kubeletConfigKey: 'on', uid: '123' };
     expect(renderMetaFile(odd)).toContain('kubeletConfigKey: "on"\n    name: "n"\n');
     expect(parseMetaFile(renderMetaFile(odd))).toEqual({ kind: 'source', identity: odd });
@@ -45,24 +45,24 @@ describe('meta files', () => {
     ['another kind', WRITTEN.replace('SerializedNodeConfigSource', 'Bogus')],
     ['no header', WRITTEN.split('\n').slice(2).join('\n')],
     ['no source', WRITTEN.split('\n').slice(0, 2).join('\n')],
-    ['a number for a text', WRITTEN.replace('"1326"', '1326')],
-    ['a boolean for a text', WRITTEN.replace('my-node-config-gkdd4d9d6k', 'y')],
+    ['a number for a string', WRITTEN.replace('"1326"', '1326')],
+    ['a boolean for a string', WRITTEN.replace('my-node-config-gkdd4d9d6k', 'y')],
   ])('%s is corrupt', (_, text) => {
     expect(parseMetaFile(text)).toMatchObject({ kind: 'corrupt' });
   });
 
-  it('may have members nobody knows, and lack some', () => {
+  it('may have unknown members, and lack members', () => {
     expect(parseMetaFile(`${WRITTEN}extra: 1\n`)).toMatchObject({ kind: 'source' });
     expect(parseMetaFile(WRITTEN.replace(/ {4}uid.*\n/, ''))).toEqual({ kind: 'source', identity: { ...IDENTITY, uid: '' } });
   });
 });
 
-it('paths have store below the directory of the flag', () => {
+it('paths are in store/ below the directory of the flag', () => {
   expect(nativeStorePaths('/var/lib/kubelet/dynamic/').assigned).toBe('/var/lib/kubelet/dynamic/store/meta/assigned');
   expect(nativeCheckpointDirectory('/d', IDENTITY)).toBe('/d/store/checkpoints/705ab4f5-6393-11e8-b7cc-42010a800002/1326');
 });
 
-it('an identity that leads out of the store is known', () => {
+it('detects an identity whose path leaves the store', () => {
   expect(staysInStore(IDENTITY)).toBe(true);
   for (const uid of ['..', '../x', '', 'a/b']) expect(staysInStore({ ...IDENTITY, uid })).toBe(false);
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AssignRules, nextStep, planBatches, type RolloutNode, type RolloutStage } from '../../../src/dynamic/rollout.ts';
 
-/** `a b! c+ d~ e- f?`: waiting, down, passed, under way, failed, unreached. */
+/** `a b! c+ d~ e- f?`: waiting, down, updated, in progress, failed, unreachable. */
 function nodes(text: string): readonly RolloutNode[] {
   const stages: Readonly<Record<string, RolloutStage>> = { '+': 'updated', '~': 'in-progress', '-': 'failed', '?': 'unreachable' };
   return text.split(' ').map((word) => ({
@@ -21,14 +21,14 @@ describe('the next step of a rollout', () => {
     ['a+ b- c', { canary: 1, maxUnavailable: 2 }, { kind: 'stop', failed: ['b'] }],
     ['a- b~ c', { canary: 0, maxUnavailable: 2 }, { kind: 'wait' }],
     ['a+ b+ c+', { canary: 1, maxUnavailable: 1 }, { kind: 'done' }],
-    // Nodes that are down count, those that are done too.
+    // Nodes that are down use up maxUnavailable, also after their update.
     ['a+! b c d', { canary: 1, maxUnavailable: 2 }, { kind: 'begin', names: ['b'], isCanary: false }],
     ['a+! b! c d', { canary: 1, maxUnavailable: 2 }, { kind: 'blocked', down: ['a', 'b'] }],
-    // They come last, together, and are no canary.
+    // Nodes that are down are updated last, together, and are never canaries.
     ['a! b c', { canary: 1, maxUnavailable: 3 }, { kind: 'begin', names: ['b'], isCanary: true }],
     ['a! b+ c! d+', { canary: 1, maxUnavailable: 1 }, { kind: 'begin', names: ['a', 'c'], isCanary: false }],
     ['a?! b+', { canary: 1, maxUnavailable: 1 }, { kind: 'done' }],
-    // What is there from an earlier run was canary enough.
+    // Nodes updated by an earlier run replace the canary.
     ['a+ b+ c d', { canary: 2, maxUnavailable: 1 }, { kind: 'begin', names: ['c'], isCanary: false }],
     ['a b c', { canary: 3, maxUnavailable: 2 }, { kind: 'begin', names: ['a', 'b'], isCanary: true }],
     ['a b c', { canary: 0, maxUnavailable: 9 }, { kind: 'begin', names: ['a', 'b', 'c'], isCanary: false }],
@@ -42,37 +42,37 @@ describe('the next step of a rollout', () => {
     ['a b?! c d', 2, { kind: 'begin', names: ['a'], isCanary: false }],
     ['a b?! c d', 1, { kind: 'blocked', down: ['b'] }],
     ['a- b+', 1, { kind: 'done' }],
-  ])('back of %s, %d at a time', (text, maxUnavailable, step) => {
+  ])('revert of %s, %d at a time', (text, maxUnavailable, step) => {
     expect(nextStep(nodes(text), { canary: 0, maxUnavailable, direction: 'back' })).toEqual(step);
   });
 });
 
 describe('the batches of a rollout', () => {
-  it('are a canary, and then as many as may be', () => {
+  it('are a canary, then up to maxUnavailable nodes', () => {
     const { batches } = planBatches(nodes('a b c d e'), { canary: 1, maxUnavailable: 2, direction: 'out' });
     expect(batches.map(({ names }) => names.join(''))).toEqual(['a', 'bc', 'de']);
     expect(batches.map(({ isCanary }) => isCanary)).toEqual([true, false, false]);
   });
 
-  it('are smaller by what is down, and end with it', () => {
+  it('are smaller by the number of nodes that are down, which come last', () => {
     const { batches, blocked } = planBatches(nodes('a b! c d e'), { canary: 1, maxUnavailable: 3, direction: 'out' });
     expect(batches.map(({ names, isDown }) => `${names.join('')}${isDown ? '!' : ''}`)).toEqual(['a', 'cd', 'e', 'b!']);
     expect(blocked).toEqual([]);
   });
 
-  it('say who keeps them from being begun', () => {
+  it('name the nodes that block the next batch', () => {
     expect(planBatches(nodes('a! b! c'), { canary: 1, maxUnavailable: 2, direction: 'out' })).toEqual({ batches: [], blocked: ['a', 'b'] });
   });
 });
 
 describe('any rollout', () => {
   const happening = fc.record({
-    /** Which node something happens to. */
+    /** Index of the affected node. */
     node: fc.nat(),
     what: fc.constantFrom('pass', 'pass', 'pass', 'fail', 'down', 'up', 'nothing'),
   });
 
-  it('takes down no more than it may, begins each once, none after a failure, and ends', () => {
+  it('respects maxUnavailable, starts each node once, starts none after a failure, and finishes', () => {
     const rules = fc.record({
       canary: fc.nat(5),
       maxUnavailable: fc.integer({ min: 1, max: 6 }),
@@ -116,7 +116,7 @@ describe('any rollout', () => {
           if (what === 'pass' || what === 'fail') settle(index, what === 'pass');
           if (what === 'down' || what === 'up') set(index, { isReady: what === 'up' });
         }
-        // From here on all goes well: it ends, and every node was begun unless it was stopped.
+        // Without further failures the rollout finishes, and starts every node unless it was stopped.
         for (let i = 0; i < 200; i++) {
           act();
           for (const index of now.keys()) {
@@ -133,7 +133,7 @@ describe('any rollout', () => {
     );
   });
 
-  it('is planned as it goes when all goes well', () => {
+  it('runs as planned without failures', () => {
     const rules = fc.record({ canary: fc.nat(5), maxUnavailable: fc.integer({ min: 1, max: 6 }), direction: fc.constant('out' as const) });
     fc.assert(
       fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 25 }), rules, (readiness, rule) => {

@@ -7,40 +7,40 @@ const catalogue = await loadCatalogue();
 const validate = (text: string, native = false) => validatePayload(text, 'overlay.yaml', { minors: [36], catalogue, native });
 
 describe('the verdict on an overlay', () => {
-  it('takes single fields, and null for one that is taken out', async () => {
+  it('accepts single fields, and null for a removed field', async () => {
     expect(await validate(`${OVERLAY}maxPods: 60\nevictionHard: null\n`)).toEqual([]);
   });
 
-  it('refuses what is not read as it is written, with its place', async () => {
+  it('refuses unknown fields and wrong types, with their position', async () => {
     expect(await validate(`${OVERLAY}maxPod: 60\nimageGCHighThresholdPercent: many\n`)).toMatchObject([
       { code: 'CONFIG_UNKNOWN_FIELD', position: { line: 3, column: 1 }, message: expect.stringContaining('unknown field') },
       { path: 'imageGCHighThresholdPercent', position: { line: 4 } },
     ]);
   });
 
-  it('only warns of what counts with the fields of the node', async () => {
+  it('only warns about rules that depend on the fields of the node', async () => {
     const found = await validate(`${OVERLAY}imageGCHighThresholdPercent: 70\n`);
     expect(found).toMatchObject([
       { code: 'KUBELET_IMAGE_GC_ORDER', severity: 'warning', message: expect.stringContaining('unless the node has another value') },
     ]);
   });
 
-  it('refuses it for kubelets that read ConfigMaps themselves', async () => {
+  it('refuses an overlay for kubelets that read ConfigMaps themselves', async () => {
     expect(await validate(`${OVERLAY}maxPods: 60\n`, true)).toMatchObject([{ code: 'CONFIG_WRONG_KIND' }]);
   });
 
-  it('refuses what only looks like one', async () => {
+  it('refuses a malformed overlay', async () => {
     expect(await validate('apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigurationOverlay\nmaxPods: 1\n')).not.toEqual([]);
     expect(await validate('apiVersion: kubeletadm.dev/v1alpha1\nkind: Overlay\n')).toMatchObject([{ code: 'CONFIG_WRONG_KIND' }]);
   });
 });
 
-describe('the verdict on a payload that switches off what reads it', () => {
+describe('the verdict on a payload that disables dynamic configuration', () => {
   const text = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfeatureGates: {DynamicKubeletConfig: false}\n';
   const ownFindings = async (minor: number, native: boolean) =>
     (await validatePayload(text, 'kubelet.yaml', { minors: [minor], catalogue, native })).filter(({ code }) => code.startsWith('DYNAMIC_'));
 
-  it('refuses it where the kubelet reads it itself and has no flag that wins', async () => {
+  it('refuses the payload if the kubelet reads it itself and no flag overrides it', async () => {
     expect(await ownFindings(21, true)).toMatchObject([{ code: 'DYNAMIC_TURNS_ITSELF_OFF', path: 'featureGates[DynamicKubeletConfig]' }]);
     expect(await ownFindings(22, true)).toEqual([]);
     expect(await ownFindings(21, false)).toEqual([]);
@@ -50,7 +50,7 @@ describe('the verdict on a payload that switches off what reads it', () => {
 describe('the verdict for kubelets of several minors', () => {
   const text = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuCFSQuotaPeriod: 5ms\n';
 
-  it('uses the rules of each minor, and names those that are not all known', async () => {
+  it('uses the rules of each minor version, and names versions without complete rules', async () => {
     const found = await validatePayload(text, 'kubelet.yaml', { minors: [17, 21, 38], catalogue, native: false });
     expect(found.map(({ code, message }) => `${code} ${message}`)).toEqual([
       expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR Kubernetes 1\.17: .* of 1\.17, startup checks are those of 1\.20$/),
@@ -59,7 +59,7 @@ describe('the verdict for kubelets of several minors', () => {
     ]);
   });
 
-  it('names them for an overlay as well, without a reservation', async () => {
+  it('names them for an overlay too, without the note on values of the node', async () => {
     const found = await validatePayload(`${OVERLAY}maxPods: 60\n`, 'overlay.yaml', { minors: [17], catalogue, native: false });
     expect(found).toMatchObject([
       { code: 'KUBELET_RULES_OF_OTHER_MINOR', severity: 'warning', message: expect.stringMatching(/of 1\.20$/) },

@@ -21,9 +21,9 @@ describe('readInventoryList', () => {
     ['an inventory in JSON', '{"all": {"hosts": {"n1": {}}}}'],
     ['nothing', ''],
     ['another value', '[]'],
-    ['hosts that are no names', '{"_meta": {"hostvars": {}}, "web": {"hosts": [1]}}'],
-    ['variables that are no mapping', '{"_meta": {"hostvars": {"n1": 3}}}'],
-  ])('does not take %s', (_, text) => {
+    ['hosts that are not strings', '{"_meta": {"hostvars": {}}, "web": {"hosts": [1]}}'],
+    ['variables that are not an object', '{"_meta": {"hostvars": {"n1": 3}}}'],
+  ])('refuses %s', (_, text) => {
     expect(readInventoryList(text)).toBeNull();
   });
 });
@@ -34,7 +34,7 @@ describe('importAnsible', () => {
     return { ...inventory.hosts[0]?.written, problems: problems.map(formatProblem) };
   };
 
-  it('puts connection variables in the words of a fleet file', () => {
+  it('maps connection variables to fields of a fleet file', () => {
     expect(
       one({
         ansible_host: '10.0.0.1',
@@ -62,7 +62,7 @@ describe('importAnsible', () => {
     expect(one(settings)).toMatchObject({ ssh: { bastion }, problems: [] });
   });
 
-  it('says what it does not take', () => {
+  it('reports ignored variables', () => {
     expect(
       one({
         ansible_become_method: 'doas',
@@ -76,7 +76,7 @@ describe('importAnsible', () => {
     ]);
   });
 
-  it('says it once of all hosts of which it is true', () => {
+  it('reports each problem once for all affected hosts', () => {
     const web = Array.from({ length: 30 }, (_, i) => [`web${String(i + 1).padStart(2, '0')}`, { ansible_password: 'x' }]);
     const lab = { ansible_connection: 'local' };
     const list = listOf({ ...Object.fromEntries(web), lab1: lab, lab2: lab, db1: { ansible_password: 'y' } });
@@ -86,25 +86,25 @@ describe('importAnsible', () => {
     ]);
   });
 
-  it('takes no secret', () => {
+  it('imports no secrets', () => {
     const { variables } = one({ ansible_password: 'hunter2', db_password: 'x', api_token: 'y', vault_key: 'z', rack: 1, compass: 'ok' });
     expect(variables).toEqual({ rack: 1, compass: 'ok' });
   });
 
-  it('leaves out what Ansible does not reach over SSH', () => {
+  it('omits hosts that Ansible does not reach over SSH', () => {
     const { inventory, problems } = importAnsible(listOf({ localhost: { ansible_connection: 'local' }, n1: {} }), 'hosts');
     expect(inventory.hosts.map(({ name }) => name)).toEqual(['n1']);
     expect(problems.map(formatProblem)).toEqual(['hosts:1:1: localhost is left out: ansible_connection is local [FLEET_IMPORT_IGNORED]']);
   });
 
-  it('takes hosts, groups and variables from the list', () => {
+  it('reads hosts, groups and variables from the list', () => {
     const hostvars = {
       n1: { ansible_host: '10.0.0.1', zone: 'a', labels: { pool: 'edge' }, none: null, vaulted: { __ansible_vault: '$ANSIBLE_VAULT;1.1' } },
       script: {},
     };
     const list = listOf(hostvars, {
       all: { children: ['ungrouped', 'web', 'prod'] },
-      ungrouped: { hosts: ['lone'] },
+      ungrouped: { hosts: ['single'] },
       web: { hosts: ['n1', 'n2'] },
       prod: { children: ['edge', 'web'] },
       edge: { hosts: ['n1'], children: ['empty'] },
@@ -113,8 +113,8 @@ describe('importAnsible', () => {
     const { inventory, problems } = importAnsible(list, 'list.json');
     expect(problems).toEqual([]);
     expect(inventory.hosts.map(({ name, groups, written }) => [name, groups, written.address])).toEqual([
-      ['lone', [], undefined],
-      // A deeper group counts more, then the later name.
+      ['single', [], undefined],
+      // A deeper group has precedence, then the later name.
       ['n1', ['prod', 'edge', 'web'], '10.0.0.1'],
       ['n2', ['prod', 'web'], undefined],
       ['n3', ['elsewhere'], undefined],
@@ -152,7 +152,7 @@ describe('filterImport', () => {
 });
 
 describe('importSshConfig', () => {
-  it('takes names of Host lines that stand for one host, also of files that are included', () => {
+  it('imports Host names without patterns, also from included files', () => {
     const line = (keyword: string, args: readonly string[], number: number) => ({
       file: 'config',
       line: number,

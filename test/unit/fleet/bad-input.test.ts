@@ -11,7 +11,7 @@ function problemsOf(body: string): readonly string[] {
 
 const N1 = 'hosts: [{name: n1}]\n';
 
-describe('a fleet file that is wrong', () => {
+describe('an invalid fleet file', () => {
   it.each<[string, string, readonly string[]]>([
     ['an unknown field', `hots: []\n${N1}`, ['fleet.yaml:3:1 hots: unknown field. Did you mean hosts? [CONFIG_UNKNOWN_FIELD]']],
     [
@@ -42,7 +42,7 @@ describe('a fleet file that is wrong', () => {
       ['fleet.yaml:3:9 hosts[0].name: required field is missing [CONFIG_MISSING_VALUE]'.replace('required.', 'required')],
     ],
     [
-      'a role there is not',
+      'an unknown role',
       'hosts: [{name: n1, role: wroker}]\n',
       [
         'fleet.yaml:3:26 hosts[0].role: "wroker" is not one of worker, control-plane, controlPlane and bastion. Did you mean worker? [CONFIG_INVALID_VALUE]',
@@ -54,14 +54,14 @@ describe('a fleet file that is wrong', () => {
       ['fleet.yaml:3:32 hosts[0].ssh.port: 70000 is not a valid port. Use a port from 1 to 65535, without quotes. [CONFIG_OUT_OF_RANGE]'],
     ],
     [
-      'a duration that is none',
+      'an invalid duration',
       'hosts: [{name: n1, ssh: {connectTimeout: 10}}]\n',
       [
         'fleet.yaml:3:42 hosts[0].ssh.connectTimeout: expected a string, found the number 10. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
-      'a time limit that ends at once, or never',
+      'a time limit out of range',
       'hosts: [{name: n1, ssh: {connectTimeout: 0s, commandTimeout: 1000h}}]\n',
       [
         'fleet.yaml:3:42 hosts[0].ssh.connectTimeout: must be a duration from 1s to 24h. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_OUT_OF_RANGE]',
@@ -69,7 +69,7 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'a host key that is none',
+      'an invalid host key',
       'hosts: [{name: n1, ssh: {hostKeys: ["ssh-ed25519 AAAA"]}}]\n',
       [
         'fleet.yaml:3:37 hosts[0].ssh.hostKeys[0]: not a public host key. Use type and key as in /etc/ssh/ssh_host_ed25519_key.pub on the host: ssh-ed25519 AAAA…. [FLEET_INVALID_HOST_KEY]',
@@ -81,54 +81,54 @@ describe('a fleet file that is wrong', () => {
       ['fleet.yaml:5:15: not valid YAML: a mapping key must be a string. Quote a value that begins with {{: "{{ rack }}". [CONFIG_SYNTAX]'],
     ],
     [
-      'a template that is none',
+      'an invalid template',
       'hosts: [{name: n1, address: "{{ ip | lower }}"}]\n',
       [
         'fleet.yaml:3:29 hosts[0].address: "{{ ip | lower }}" has more than a variable name in {{ }}. Write the name of a variable, such as {{ rack }}; write literal braces as {{ "{{" }}. [FLEET_INVALID_TEMPLATE]',
       ],
     ],
     [
-      'a variable there is not, once for all hosts',
+      'an unknown variable, once for all hosts',
       'baseline: {variables: {rack: a}}\nhosts: [{name: "n[1:200]", address: "{{ rak }}-{{ name }}"}]\n',
       ['fleet.yaml:4:37 hosts[0].address: n1 (and 199 hosts more) has no variable "rak". Did you mean rack? [FLEET_UNKNOWN_VARIABLE]'],
     ],
     [
-      'a variable there is not, in a configuration',
+      'an unknown variable in a configuration',
       'baseline:\n  kubeletConfiguration:\n    maxPods: "{{ pods }}"\nhosts: [{name: n1}, {name: n2, variables: {pods: 5}}]\n',
       [
         'fleet.yaml:5:14 baseline.kubeletConfiguration: n1 has no variable "pods". Declare the variable under variables. [FLEET_UNKNOWN_VARIABLE]',
       ],
     ],
     [
-      'variables in a circle',
+      'circular variables',
       'hosts: [{name: n1, variables: {a: "{{ b }}", b: "{{ a }}"}, address: "{{ a }}"}]\n',
       [
         'fleet.yaml:3:35 hosts[0].variables.a: circular reference between variables: a -> b -> a. Set one of them to a value without references. [FLEET_VARIABLE_CYCLE]',
       ],
     ],
     [
-      'a variable that every host has',
+      'a built-in variable',
       `baseline: {variables: {name: x}}\n${N1}`,
       [
         'fleet.yaml:3:30 baseline.variables.name: name is a built-in variable of every host and cannot be declared. Choose another name. [FLEET_RESERVED_VARIABLE]',
       ],
     ],
     [
-      'two hosts of one name',
+      'two hosts with one name',
       'hosts:\n  - name: n1\n  - name: n[0:2]\n    address: 10.0.0.[0:2]\n',
       [
         'fleet.yaml:5:11 hosts[1].name: the host "n1" is defined twice, first at fleet.yaml:4:11. Give each host a unique name. [FLEET_DUPLICATE_NAME]',
       ],
     ],
     [
-      'two hosts of one address, however it is written',
+      'two hosts with one address in different notations',
       'hosts:\n  - {name: n1, address: "FD00::0:1"}\n  - {name: n2, address: "fd00::1", ssh: {port: 22}}\n',
       [
         'fleet.yaml:5:25 hosts[1].address: n2 and n1 (fleet.yaml:4:12) have the same address fd00::1. Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
       ],
     ],
     [
-      'two nodes of one name',
+      'two nodes with one name',
       'baseline: {nodeName: Node}\nhosts: [{name: n1}, {name: n2}]\n',
       [
         'fleet.yaml:3:22 baseline.nodeName: n2 and n1 have the same nodeName "node". Use a template such as {{ name }}, or set it for each host. [FLEET_DUPLICATE_NODE]',
@@ -142,12 +142,12 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'a group there is not',
+      'an unknown group',
       'groups: [{name: edge}]\nhosts: [{name: "n[1:3]", groups: [egde]}]\n',
       ['fleet.yaml:4:35 hosts[0].groups[0]: group "egde" does not exist. Did you mean edge? [FLEET_UNKNOWN_GROUP]'],
     ],
     [
-      'two groups of one name',
+      'two groups with one name',
       `groups: [{name: edge}, {name: edge}]\n${N1}`,
       [
         'fleet.yaml:3:31 groups[1].name: the group "edge" is defined twice, first at fleet.yaml:3:17. Merge both groups. [FLEET_DUPLICATE_NAME]',
@@ -161,7 +161,7 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'bastions in a circle',
+      'circular bastions',
       'hosts: [{name: a, ssh: {bastion: b}}, {name: b, ssh: {bastion: a}}]\n',
       [
         'fleet.yaml:3:64 hosts[1].ssh.bastion: circular reference between bastions: a -> b -> a. Set ssh.bastion: none for the host that is reached directly. [FLEET_BASTION_CYCLE]',
@@ -175,14 +175,14 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'a bastion that is no destination',
+      'an invalid bastion',
       'hosts: [{name: a, ssh: {bastion: "b:99999"}}]\n',
       [
         'fleet.yaml:3:34 hosts[0].ssh.bastion: "b:99999" is not a valid bastion. Write the name of a host in this file, [user@]address[:port], or none. [FLEET_INVALID_VALUE]',
       ],
     ],
     [
-      'a bad range',
+      'an invalid range',
       'hosts: [{name: "n[9:1]"}]\n',
       ['fleet.yaml:3:16 hosts[0].name: [9:1] has an end below its start. Put the smaller value first. [FLEET_INVALID_RANGE]'],
     ],
@@ -201,7 +201,7 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'addresses with what belongs elsewhere',
+      'addresses with user, port or option',
       'hosts: [{name: a, address: "root@x"}, {name: b, address: "x:22"}, {name: c, address: "-oProxyCommand=x"}]\n',
       [
         'fleet.yaml:3:28 hosts[0].address: "root@x" is not a valid address. Set the user in ssh.user. [FLEET_INVALID_ADDRESS]',
@@ -210,14 +210,14 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'a name with a blank',
+      'a name with a space',
       'hosts: [{name: "n 1"}]\n',
       [
         'fleet.yaml:3:16 hosts[0].name: "n 1" is not a valid host name. Use letters, digits, dashes, dots, colons and underscores, at most 253 characters. [FLEET_INVALID_NAME]',
       ],
     ],
     [
-      'a label a kubelet may not give itself',
+      'a label that a kubelet may not set on its Node',
       'cluster: {endpoint: "a:6443", caCertHashes: ["sha256:HASH"], token: {env: T}}\nhosts: [{name: n1, labels: {node-role.kubernetes.io/worker: ""}}]\n'.replace(
         'HASH',
         'a'.repeat(64),
@@ -227,14 +227,14 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'labels beside the flag',
+      'labels in addition to the flag',
       'hosts: [{name: n1, labels: {a: b}, kubeletExtraArgs: [{name: node-labels, value: c=d}]}]\n',
       [
         'fleet.yaml:3:62 hosts[0].kubeletExtraArgs[0].name: labels and the flag node-labels set the same value. Remove one of them. [FLEET_CONFLICT]',
       ],
     ],
     [
-      'a node name, a socket and a flag that are none',
+      'an invalid node name, socket and flag',
       'hosts: [{name: n1, nodeName: a_b, criSocket: "tcp://x", kubeletExtraArgs: [{name: --v, value: "2"}]}]\n',
       [
         'fleet.yaml:3:30 hosts[0].nodeName: "a_b" is not a valid node name. A node name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
@@ -243,21 +243,21 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
-      'an IP that is none',
+      'an invalid node IP',
       'hosts: [{name: n1, nodeIP: "10.0.0.1,10.0.0.2"}]\n',
       [
         'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not a valid node IP. Write an IP address, or a subnet that contains exactly one address of the host; comma-separated for dual-stack (IPv4 and IPv6). [FLEET_INVALID_VALUE]',
       ],
     ],
     [
-      'a version there is not',
+      'an unsupported version',
       `kubernetesVersion: "1.99"\n${N1}`,
       [
         'fleet.yaml:3:20 kubernetesVersion: "1.99" is not a supported kubelet version. Use a version from "1.20" to "1.36". [FLEET_INVALID_VALUE]',
       ],
     ],
     [
-      'a cluster that cannot be found so',
+      'invalid discovery settings',
       `cluster: {endpoint: "https://api:6443", caCertHashes: ["sha256:0"], token: {}}\n${N1}`,
       [
         'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not of the form HOST:PORT. Remove the scheme: api:6443. [CONFIG_INVALID_ENDPOINT]',
@@ -267,7 +267,7 @@ describe('a fleet file that is wrong', () => {
     ],
     ['no host', 'groups: [{name: g}]\n', ['fleet.yaml:1:1: the fleet has no hosts. Add entries to hosts or imports. [FLEET_EMPTY]']],
     [
-      'an import of nothing',
+      'an import without a source',
       'imports: [{hosts: ["*"]}]\n',
       [
         'fleet.yaml:3:11 imports[0]: an import must have exactly one source. Set either ansibleInventory or sshConfig. [FLEET_INVALID_VALUE]',
@@ -297,7 +297,7 @@ describe('a fleet file that is wrong', () => {
       ['f:2:7: unknown kind "Fleeet" of "kubeletadm.dev/v1alpha1". Did you mean Fleet? [CONFIG_UNKNOWN_KIND]'],
     ],
     [
-      'two of them',
+      'two documents',
       `${HEADER}${N1}---\n${HEADER}${N1}`,
       ['f:6:7: duplicate Fleet, first on line 1. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
     ],
@@ -307,7 +307,7 @@ describe('a fleet file that is wrong', () => {
     expect(resolveFleet(loadFleet(text, 'f')).problems.map(formatProblem)).toEqual(expected);
   });
 
-  it('tells all its problems at once, in their order', () => {
+  it('reports all problems at once, in their order', () => {
     const body = 'hots: 1\nbaseline: {kubeletConfiguration: 5}\nhosts: [{name: "n[2:1]"}, {name: n1, ssh: {prot: 1}}]\n';
     expect(problemsOf(body).map((line) => /^\S+/.exec(line)?.[0])).toEqual([
       'fleet.yaml:3:1',
@@ -317,7 +317,7 @@ describe('a fleet file that is wrong', () => {
     ]);
   });
 
-  it('tells few of many problems of one kind', () => {
+  it('limits the number of reported problems of one kind', () => {
     const hosts = Array.from({ length: 200 }, () => '  - name: n1').join('\n');
     const lines = problemsOf(`hosts:\n${hosts}\n`);
     expect(lines).toHaveLength(21);
@@ -345,14 +345,14 @@ describe('a secret in a fleet file', () => {
       `baseline: {ssh: {identityFiles: ["${KEY}"]}}\n`,
       'fleet.yaml:3:34 baseline.ssh.identityFiles[0]: a private key is not allowed',
     ],
-  ])('%s is refused with its place and without its value', (_, body, line) => {
+  ])('%s is refused with its position and without its value', (_, body, line) => {
     const problems = problemsOf(body + N1);
     expect(problems[0]).toContain(line);
     expect(problems.every((each) => each.endsWith('[FLEET_INLINE_SECRET]'))).toBe(true);
     expect(problems.join()).not.toMatch(/hunter2|abcdef\.0123|OPENSSH/);
   });
 
-  it('is not what a host may be called', () => {
+  it('is not a valid host name', () => {
     expect(problemsOf('hosts: [{name: server.mycompanynetwor1}, {name: n2, address: abcdef.0123456789abcdef}]\n')).toEqual([]);
   });
 });
@@ -395,7 +395,7 @@ describe('any text', () => {
     .tuple(fc.nat(4), fc.boolean(), word, fc.constantFrom(': ', ':', ' '), word)
     .map(([depth, dash, a, colon, b]) => `${'  '.repeat(depth)}${dash ? '- ' : ''}${a}${colon}${b}`);
 
-  it('ends in problems or in a fleet, never in another error', () => {
+  it('results in problems or in a fleet, never in another error', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
         const { fleet, problems } = resolveFleet(loadFleet(`${HEADER}${lines.join('\n')}\n`, 'f'));
@@ -450,7 +450,7 @@ describe('any text', () => {
     imports: value,
   });
 
-  it('of the right shape with anything in it ends so too', () => {
+  it('of the right shape with arbitrary values does so too', () => {
     fc.assert(
       fc.property(file, (body) => {
         const text = JSON.stringify({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'Fleet', ...body });

@@ -13,7 +13,7 @@ groups: [{name: edge, labels: {pool: edge}, kubeletConfiguration: {maxPods: 60, 
 hosts: [{name: b, role: bastion, ssh: {port: 2222}}, {name: "e[1:2]", address: "fd00::{{ number }}", groups: [edge], nodeName: "{{ name }}"}]
 `;
 
-describe('what a fleet file comes to', () => {
+describe('the resolved inventory', () => {
   const fleet = resolved(BODY);
 
   it('is printed as a table', () => {
@@ -61,7 +61,7 @@ describe('what a fleet file comes to', () => {
     );
   });
 
-  it('is printed for machines, without secrets', () => {
+  it('is printed as JSON and YAML, without secrets', () => {
     const document = inventoryDocument(fleet, fleet.hosts, true);
     expect(JSON.stringify(document)).not.toContain('hunter2');
     expect(document).toMatchObject({
@@ -82,7 +82,7 @@ describe('what a fleet file comes to', () => {
 });
 
 describe('docs/fleet.md', () => {
-  it('shows a file that is right', () => {
+  it('shows a valid file', () => {
     const [, text = ''] = /```yaml\n(apiVersion: kubeletadm[\s\S]*?)```/.exec(fixture(import.meta.url, '../../../docs/fleet.md')) ?? [];
     const { fleet, problems } = resolveFleet(loadFleet(text, 'fleet.yaml'));
     expect(problems).toEqual([]);
@@ -91,17 +91,17 @@ describe('docs/fleet.md', () => {
 });
 
 describe('the start file', () => {
-  it('is right as it stands', () => {
+  it('is valid', () => {
     const { fleet, problems } = resolveFleet(loadFleet(starterFile('1.36'), 'fleet.yaml'));
     expect(problems).toEqual([]);
     expect(fleet.hosts.map(({ name }) => name)).toEqual(['edge-01', 'edge-02', 'edge-03', 'worker-1']);
   });
 
-  it('is right with what stands in its comments', () => {
+  it('is valid with its commented settings enabled', () => {
     const uncommented = starterFile('1.36').replace(/^( *)# ( *(?:- \{.*|(?:- )?[a-zA-Z]+:(?: .*)?))$/gm, '$1$2');
     const none = { hosts: [], groups: [] };
     const { fleet, problems } = resolveFleet(loadFleet(uncommented, 'fleet.yaml'), [none, none]);
-    // A pin and a key that are none stand for one, and only hosts of a range have a number.
+    // The comments have placeholders for a pin and a key, and only hosts of a range have a number.
     expect(problems.map(({ code }) => code)).toEqual(['CONFIG_INVALID_PIN', 'FLEET_INVALID_HOST_KEY', 'FLEET_UNKNOWN_VARIABLE']);
     expect(fleet.hosts[0]).toMatchObject({
       ssh: { user: 'root', jumps: [{ name: 'jump.example.com' }] },

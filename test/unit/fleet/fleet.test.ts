@@ -9,21 +9,21 @@ import { recordingReporter } from '../../support/recording-reporter.ts';
 const RULES: FleetRules = { canary: 0, serial: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };
 const FAILED = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' });
 const BACK = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' }, { exitCode: 5 });
-const GONE = new AppError({ code: 'HOST_UNREACHABLE', message: 'nobody is there' });
+const GONE = new AppError({ code: 'HOST_UNREACHABLE', message: 'no response' });
 const NO = new AppError({ code: 'PREFLIGHT', message: 'not like this' }, { exitCode: 3 });
 
-/** How a host behaves. */
+/** Behaviour of a host. */
 interface Behaviour {
   readonly changes?: boolean;
   readonly plan?: AppError;
   readonly apply?: AppError;
-  /** Turns of the event loop. */
+  /** Duration of planning and applying, in turns of the event loop. */
   readonly planTakes?: number;
   readonly applyTakes?: number;
   readonly stage?: number;
   readonly isAlone?: boolean;
   readonly isNeeded?: boolean;
-  /** The Node it stands for, known when it was looked at. */
+  /** Node of the host, known after planning. */
   readonly claim?: NodeClaim;
 }
 
@@ -36,7 +36,7 @@ function planOf(name: string, changes: boolean): HostPlan {
   return { name, phases: [{ phase: 'kubelet-start', plan: changes ? { changes: [change] } : { changes: [], noop: 'nothing' } }] };
 }
 
-/** Hosts, and what was done on them in which order. */
+/** Hosts, and a log of the operations on them. */
 function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<FleetRules> = {}) {
   const log: string[] = [];
   const interruption = new AbortController();
@@ -91,7 +91,7 @@ const many = (count: number, behaviour: Behaviour = {}): Record<string, Behaviou
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`h${i + 1}`, behaviour]));
 
 describe('a run over a fleet', () => {
-  it('says what became of each host, in the order of the hosts', async () => {
+  it('reports the result of each host, in the order of the hosts', async () => {
     const { statuses, now } = world({
       a: {},
       b: { changes: false },
@@ -104,13 +104,13 @@ describe('a run over a fleet', () => {
     expect(now.open).toBe(0);
   });
 
-  it('only plans when that is all that is wanted', async () => {
+  it('only plans when apply is not requested', async () => {
     const { statuses, log } = world({ a: {}, b: { changes: false } }, { dryRun: true });
     expect(await statuses()).toEqual({ a: 'pending', b: 'unchanged' });
     expect(log.filter((line) => !line.startsWith('look'))).toEqual([]);
   });
 
-  it('does not wait for a host that does not answer', async () => {
+  it('does not wait for an unresponsive host', async () => {
     const { run, log } = world({ dead: { plan: GONE, planTakes: 50 }, ...many(5) }, { canary: 1, serial: 2, parallel: 4 });
     const done = run();
     await turns(30);
@@ -119,17 +119,17 @@ describe('a run over a fleet', () => {
     expect(outcomes[0]).toMatchObject({ host: 'dead', status: 'unreachable', error: GONE });
   });
 
-  it('says that a host begins before it changes it', async () => {
+  it('reports the start of a host before changing it', async () => {
     const { run, log } = world({ a: {} });
     await run();
     expect(log).toEqual(['look a', 'begins a', 'change a']);
   });
 
-  describe('with two hosts that stand for one Node', () => {
+  describe('with two hosts that claim one Node', () => {
     const claim: NodeClaim = { nodeName: 'n1', isProven: true, machineId: 'a' };
     const both = { a: { claim }, b: { claim, planTakes: 20 }, c: { claim: { ...claim, nodeName: 'n2' } } };
 
-    it('changes neither, where all are looked at first', async () => {
+    it('changes neither, if all hosts are planned first', async () => {
       const { run, log, now } = world(both, { observesFirst: true });
       const { outcomes } = await run();
       expect(outcomes.map(({ host, status, error }) => [host, status, error?.code, error?.exitCode])).toEqual([
@@ -142,14 +142,14 @@ describe('a run over a fleet', () => {
       expect(now.open).toBe(0);
     });
 
-    it('says so of both in a plan, once', async () => {
+    it('reports both in a plan, once', async () => {
       const { run, ended } = world(both, { observesFirst: true, dryRun: true });
       await run();
       const problemsOf = (name: string) => ended.find(({ host }) => host === name)?.error?.problems.map(({ code }) => code);
       expect([problemsOf('a'), problemsOf('b'), problemsOf('c')]).toEqual([['NODE_CLAIMED_TWICE'], ['NODE_CLAIMED_TWICE'], undefined]);
     });
 
-    it('changes neither that was not begun before the other was looked at, where nobody waits', async () => {
+    it('changes no further claimant without planning all hosts first', async () => {
       const first = { claim: { ...claim, nodeName: 'n0' }, applyTakes: 30 };
       const waiting = await world({ first, ...both }, { serial: 1 }).statuses();
       expect(waiting).toEqual({ first: 'changed', a: 'refused', b: 'refused', c: 'changed' });
@@ -159,7 +159,7 @@ describe('a run over a fleet', () => {
     });
   });
 
-  it('waits for a host that does not answer only where all are looked at first', async () => {
+  it('waits for an unresponsive host only if all hosts are planned first', async () => {
     const { run, log } = world({ dead: { plan: GONE, planTakes: 30 }, ...many(3) }, { observesFirst: true });
     const done = run();
     await turns(20);
@@ -173,13 +173,13 @@ describe('a run over a fleet', () => {
     expect(now.mostChanging).toBe(serial);
   });
 
-  it('has no more connections open than are allowed, and ends', async () => {
+  it('respects the maximum number of connections, and finishes', async () => {
     const { statuses, now } = world(many(30), { serial: 1, maxOpen: 4 });
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
     expect(now.most).toBeLessThanOrEqual(4);
   });
 
-  it('changes the canary first, alone, and the others when it is well', async () => {
+  it('changes the canary first, alone, and the others when it is healthy', async () => {
     const { run, log } = world(many(4, { applyTakes: 5 }), { canary: 1 });
     const done = run();
     await turns(4);
@@ -188,7 +188,7 @@ describe('a run over a fleet', () => {
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(4);
   });
 
-  it('leaves the others alone when the canary breaks', async () => {
+  it('does not change the others when the canary fails', async () => {
     const { run, now } = world({ h1: { apply: BACK }, h2: {}, h3: { changes: false } }, { canary: 1 });
     const { outcomes, stopped } = await run();
     expect(outcomes.map(({ status }) => status)).toEqual(['reverted', 'stopped', 'unchanged']);
@@ -197,20 +197,20 @@ describe('a run over a fleet', () => {
     expect(now.open).toBe(0);
   });
 
-  it('takes another canary when the first needs nothing or is refused', async () => {
+  it('selects another canary when the first is unchanged or refused', async () => {
     const { run, log } = world({ h1: { changes: false }, h2: { plan: NO }, h3: { applyTakes: 5 }, h4: {} }, { canary: 1 });
     await run();
     expect(log.filter((line) => line.startsWith('change'))).toEqual(['change h3', 'change h4']);
   });
 
-  it('stops the rest after too many failures', async () => {
+  it('stops after too many failures', async () => {
     const { run } = world({ ...many(2, { apply: FAILED }), x: {}, y: {} }, { serial: 1, maxFail: 1 });
     const { outcomes, stopped } = await run();
     expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'failed', 'stopped', 'stopped']);
     expect(stopped).toBe('2 hosts failed, more than --max-fail allows');
   });
 
-  it('stops by default after few of many hosts, when the canary survives a mistake that breaks all others', async () => {
+  it('stops by default after few of many hosts, if only the canary succeeds', async () => {
     const { run, log } = world({ canary: {}, ...many(40, { apply: FAILED, applyTakes: 3 }) }, { canary: 1, cautious: true });
     const { outcomes, stopped } = await run();
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(3);
@@ -218,19 +218,19 @@ describe('a run over a fleet', () => {
     expect(stopped).toContain('2 of 3 changed hosts failed');
   });
 
-  it('reaches all hosts by default when none fails, more and more at a time', async () => {
+  it('changes all hosts by default when none fails, in growing batches', async () => {
     const { run, now } = world({ ...many(60, { applyTakes: 3 }) }, { canary: 1, cautious: true, serial: 50 });
     const { outcomes } = await run();
     expect(outcomes.every(({ status }) => status === 'changed')).toBe(true);
     expect(now.mostChanging).toBeGreaterThan(16);
   });
 
-  it('does not take a host that is off for a failure', async () => {
+  it('does not treat an unreachable host as a failure', async () => {
     const { statuses } = world({ a: { plan: GONE }, b: { planTakes: 9 } }, { maxFail: 0 });
     expect(await statuses()).toEqual({ a: 'unreachable', b: 'changed' });
   });
 
-  it('brings hosts under way to their end when it is interrupted, and begins no other', async () => {
+  it('finishes hosts in progress when it is interrupted, and starts no other', async () => {
     const { run, log, interruption, now } = world(many(6, { applyTakes: 10 }), { serial: 2 });
     const done = run();
     await turns(6);
@@ -241,7 +241,7 @@ describe('a run over a fleet', () => {
     expect(now.open).toBe(0);
   });
 
-  it('ends hosts under way when something of ours is broken, and tells it', async () => {
+  it('finishes hosts in progress after an internal error, and reports the error', async () => {
     const bug = new TypeError('undefined is not a function') as unknown as AppError;
     const { run, ended } = world({ a: { plan: bug, planTakes: 5 }, b: { applyTakes: 20 }, c: { planTakes: 30 } });
     await expect(run()).rejects.toBe(bug);
@@ -252,7 +252,7 @@ describe('a run over a fleet', () => {
 describe('stages', () => {
   const FIRST = { stage: 0, isNeeded: true, planTakes: 3, applyTakes: 3 };
 
-  it('begin when all of the stages before have ended, in whatever order the hosts are', async () => {
+  it('begin after all previous stages finished, in any order of the hosts', async () => {
     const { statuses, log } = world({ w1: { stage: 2 }, w2: { stage: 2 }, cp2: { stage: 1 }, cp1: FIRST });
     expect(await statuses()).toEqual({ w1: 'changed', w2: 'changed', cp2: 'changed', cp1: 'changed' });
     const at = (line: string): number => log.indexOf(line);
@@ -260,7 +260,7 @@ describe('stages', () => {
     expect(Math.min(at('look w1'), at('look w2'))).toBeGreaterThan(at('change cp2'));
   });
 
-  it('are not waited for in a plan', async () => {
+  it('are planned without waiting', async () => {
     const { statuses, log } = world({ w1: { stage: 2 }, cp1: { ...FIRST, planTakes: 30 } }, { dryRun: true });
     expect(await statuses()).toEqual({ w1: 'pending', cp1: 'pending' });
     expect(log).toEqual(['look w1', 'look cp1']);
@@ -271,7 +271,7 @@ describe('stages', () => {
     ['unreachable', { plan: GONE }],
     ['failed', { apply: FAILED }],
     ['reverted', { apply: BACK }],
-  ])('are left out when the host they need is %s', async (status, behaviour) => {
+  ])('are skipped when a required host is %s', async (status, behaviour) => {
     const { run, log } = world({ cp1: { ...FIRST, ...behaviour }, cp2: { stage: 1 }, w1: { stage: 2 } });
     const { outcomes, stopped } = await run();
     expect(outcomes.map((outcome) => outcome.status)).toEqual([status, 'stopped', 'stopped']);
@@ -279,17 +279,17 @@ describe('stages', () => {
     expect(log.filter((line) => !line.endsWith(' cp1'))).toEqual([]);
   });
 
-  it('go on when a host that nobody needs fails', async () => {
+  it('continue when a host fails that no other requires', async () => {
     const { statuses } = world({ cp1: FIRST, cp2: { stage: 1, plan: GONE }, cp3: { stage: 1, apply: FAILED }, w1: { stage: 2 } });
     expect(await statuses()).toEqual({ cp1: 'changed', cp2: 'unreachable', cp3: 'failed', w1: 'changed' });
   });
 
-  it('have hosts that are changed one at a time', async () => {
+  it('can change their hosts one at a time', async () => {
     const alone = { stage: 1, isAlone: true, applyTakes: 5 };
     const { statuses, now, log } = world({ a: alone, b: alone, c: alone, d: { stage: 1, applyTakes: 5 } });
     expect(await statuses()).toEqual({ a: 'changed', b: 'changed', c: 'changed', d: 'changed' });
     expect(now.mostChanging).toBe(1);
-    // Each is looked at when the one before it is done.
+    // Each host is planned after the previous one finished.
     expect(log.filter((line) => /^(?:look|change) [abc]$/.test(line))).toEqual([
       'look a',
       'change a',
@@ -300,7 +300,7 @@ describe('stages', () => {
     ]);
   });
 
-  it('have them all looked at when nothing is to be changed', async () => {
+  it('plan all hosts when apply is not requested', async () => {
     const { statuses } = world({ a: { isAlone: true }, b: { isAlone: true, plan: GONE, planTakes: 20 } }, { dryRun: true, parallel: 1 });
     expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable' });
   });

@@ -13,7 +13,7 @@ const noopOf = (host: string) => ({ level: 'info', code: 'PHASE_NOOP', host, pha
 const doneOf = (host: string) => ({ level: 'info', code: 'CHANGE_DONE', host, phase: 'p', message: 'created /a' }) as const;
 
 describe('hostBlocks', () => {
-  it('keeps what a host says together, and phases that have nothing to do for -v', () => {
+  it('keeps the output of a host together, and prints unchanged phases only with -v', () => {
     const reporter = recordingReporter();
     const blocks = hostBlocks(reporter, { applies: true });
     for (const event of [doneOf, noopOf]) for (const host of ['a', 'b']) blocks.of(host).report(event(host));
@@ -22,7 +22,7 @@ describe('hostBlocks', () => {
     expect(reporter.events).toEqual([doneOf('b'), { ...noopOf('b'), verbosity: 1 }]);
   });
 
-  it('tells in one line that a host needed nothing', () => {
+  it('prints one line for an unchanged host', () => {
     const reporter = recordingReporter();
     const blocks = hostBlocks(reporter, { applies: true });
     blocks.of('a').report(noopOf('a'));
@@ -33,11 +33,11 @@ describe('hostBlocks', () => {
   });
 
   it.each<[string, boolean, HostOutcome]>([
-    ['was only looked at', false, outcome('a', NOOP)],
-    ['waits for something', true, outcome('a', { changes: [], deferred: 'at boot' })],
-    ['was not reached', true, { host: 'a', status: 'unreachable', plan: null, error: null }],
-    ['was not begun', true, outcome('a', NOOP, 'stopped')],
-  ])('says nothing of the kind of a host that %s', (_, applies, ended) => {
+    ['was only planned', false, outcome('a', NOOP)],
+    ['has a deferred change', true, outcome('a', { changes: [], deferred: 'at boot' })],
+    ['was unreachable', true, { host: 'a', status: 'unreachable', plan: null, error: null }],
+    ['was not started', true, outcome('a', NOOP, 'stopped')],
+  ])('does not print that line for a host that %s', (_, applies, ended) => {
     const reporter = recordingReporter();
     hostBlocks(reporter, { applies }).ended(ended);
     expect(reporter.events).toEqual([]);

@@ -5,12 +5,12 @@ import { hostOf, resolve, resolved } from './support.ts';
 
 const SUM = 'ab'.repeat(32);
 
-describe('what comes before a host can be a node', () => {
-  it('is nothing where nothing is declared', () => {
+describe('the prerequisites of a node', () => {
+  it('are empty without a declaration', () => {
     expect(hostOf(resolved('hosts: [{name: n1}]\n'), 'n1').preparation).toEqual(NO_PREPARATION);
   });
 
-  it('is laid layer over layer', () => {
+  it('are merged from all layers', () => {
     const fleet = resolved(`kubernetesVersion: "1.36"
 baseline:
   install: packages
@@ -65,7 +65,7 @@ hosts:
     expect(hostOf(fleet, 'n2').origins().get('packages.version')).toMatchObject({ layer: 'group old', position: { line: 11 } });
   });
 
-  it('may be files by their checksums', () => {
+  it('may be files with checksums', () => {
     const fleet = resolved(`hosts:
   - name: n1
     install: binaries
@@ -95,7 +95,7 @@ hosts:
     });
   });
 
-  it('is kept in a saved plan', () => {
+  it('are kept in a saved plan', () => {
     const host = hostOf(resolved('hosts: [{name: n1, install: packages, packages: {version: "1.36"}, sysctls: {a.b: x}}]\n'), 'n1');
     const context = {
       fleet: { file: 'f', directory: '/', name: null },
@@ -110,7 +110,7 @@ hosts:
     expect(task?.host.preparation).toEqual(host.preparation);
   });
 
-  it('makes of controlPlane the role that it is', () => {
+  it('reads the role controlPlane as control-plane', () => {
     expect(resolved('hosts: [{name: a, role: controlPlane}, {name: b, role: control-plane}]\n').hosts.map(({ role }) => role)).toEqual([
       'control-plane',
       'control-plane',
@@ -118,7 +118,7 @@ hosts:
   });
 });
 
-describe('what is refused', () => {
+describe('invalid prerequisites', () => {
   const host = (body: string): string => `hosts: [{name: n1, ${body}}]\n`;
   const packages = (body: string): string => host(`install: packages, packages: {version: "1.36", ${body}}`);
   const files = (body: string): string => host(`install: binaries, binaries: {${body}}`);
@@ -130,18 +130,18 @@ describe('what is refused', () => {
       'install: install: packages needs the version of the kubelet. Set kubernetesVersion: "1.36" at the top of the file',
     ],
     [
-      'a strange version',
+      'an invalid version',
       host('install: packages, packages: {version: latest}'),
       'packages.version: "latest" is not a valid kubelet package version. Use a version such as "1.36" or "1.36.2"',
     ],
-    ['another way', host('install: pakages'), 'install: "pakages" is not one of packages, binaries and none. Did you mean packages?'],
+    ['an unknown method', host('install: pakages'), 'install: "pakages" is not one of packages, binaries and none. Did you mean packages?'],
     [
-      'a URL that is none',
+      'an invalid URL',
       packages('repository: pkgs.k8s.io'),
       'packages.repository: "pkgs.k8s.io" is not a valid repository URL. Use the form https://HOST/PATH',
     ],
     [
-      'a URL with more in it',
+      'a URL with an apt option',
       packages('repository: "https://x/ [trusted=yes]"'),
       'packages.repository: "https://x/ [trusted=yes]" is not a valid repository URL. Use the form https://HOST/PATH',
     ],
@@ -167,7 +167,7 @@ describe('what is refused', () => {
       'packages.repositories[0].keyFingerprints: a repository needs keyFingerprints. Set keyFingerprints to the fingerprints published by its vendor',
     ],
     [
-      'a repository like ours',
+      'a reserved repository name',
       packages('repositories: [{name: kubernetes, url: "https://x/", keyFingerprints: [DE15B14486CD377B9E876E1A234654DA9A296436]}]'),
       'packages.repositories[0].name: "kubernetes" is not a valid repository name. Use letters, digits and dashes; kubernetes is reserved',
     ],
@@ -192,7 +192,7 @@ describe('what is refused', () => {
       'binaries.files[0].sha256: not a valid SHA-256. Quote the 64 hexadecimal digits printed by sha256sum',
     ],
     [
-      'a path that climbs',
+      'a path with ..',
       files(`source: x, files: [{name: kubelet, sha256: "${SUM}", path: /usr/../bin/x}]`),
       'binaries.files[0].path: "/usr/../bin/x" is not an absolute path. Use a path that begins with /',
     ],
@@ -207,22 +207,22 @@ describe('what is refused', () => {
       'binaries.files[1].name: c is listed twice: /b',
     ],
     [
-      'an archive that is none',
+      'a file that is not an archive',
       files(`source: x, files: [{name: a.zip, extractTo: /b, sha256: "${SUM}"}]`),
       'binaries.files[0].extractTo: a.zip is not a tar archive. Use a file whose name ends in .tar, .tar.gz or .tar.xz',
     ],
     [
-      'a module that is none',
+      'an invalid kernel module',
       host('kernelModules: ["overlay; reboot"]'),
       'kernelModules[0]: "overlay; reboot" is not a valid kernel module name',
     ],
     [
-      'a parameter that is none',
+      'an invalid kernel parameter',
       host('sysctls: {ip_forward: 1}'),
       'sysctls.ip_forward: "ip_forward" is not a valid kernel parameter name. Use the form of sysctl -a: net.ipv4.ip_forward',
     ],
     [
-      'a parameter that is true',
+      'a kernel parameter with a boolean',
       host('sysctls: {net.ipv4.ip_forward: true}'),
       'sysctls["net.ipv4.ip_forward"]: expected a number or a string, found true',
     ],

@@ -14,7 +14,7 @@ const ended = (host: string, status: string): JournalEntry => ({ event: 'host-en
 const textOf = (...entries: JournalEntry[]): string => entries.map(encodeEntry).join('');
 
 describe('the journal of a run', () => {
-  it('tells which hosts are to be taken up again', () => {
+  it('lists unfinished hosts for a retry', () => {
     const run = readJournal(
       textOf(STARTED, began('a'), ended('a', 'changed'), ended('b', 'unchanged'), began('c'), began('d'), ended('d', 'failed')),
     );
@@ -22,19 +22,19 @@ describe('the journal of a run', () => {
     expect(run && hostsToRetry(run)).toEqual(['c', 'd', 'e']);
   });
 
-  it.each(['unreachable', 'refused', 'reverted', 'stopped', 'interrupted', 'failed'])('takes up hosts that are %s', (status) => {
+  it.each(['unreachable', 'refused', 'reverted', 'stopped', 'interrupted', 'failed'])('retries hosts that are %s', (status) => {
     const run = readJournal(textOf(STARTED, ended('a', status)));
     expect(run && hostsToRetry(run)).toContain('a');
   });
 
-  it('takes up hosts that an earlier run left unfinished and that the run does not include', () => {
+  it('retries hosts of an earlier run that the last run did not include', () => {
     const run = readJournal(
       textOf({ ...STARTED, hosts: ['a', 'b'], remaining: ['x', 'y'] }, began('a'), ended('a', 'changed'), began('b')),
     );
     expect(run && hostsToRetry(run)).toEqual(['b', 'x', 'y']);
   });
 
-  it('is read up to where the power was cut', () => {
+  it('is read up to a truncated entry', () => {
     const whole = textOf(STARTED, began('a'), ended('a', 'changed'));
     for (let length = encodeEntry(STARTED).length; length < whole.length - 1; length++) {
       const run = readJournal(whole.slice(0, length));
@@ -44,7 +44,7 @@ describe('the journal of a run', () => {
     expect(readJournal(`${whole}${encodeEntry({ event: 'run-ended', time, exitCode: 0 })}`)).toMatchObject({ isFinished: true });
   });
 
-  it.each(['', '\n', 'nonsense\n', encodeEntry(began('a')), '{"event":"run-started"}\n'])('is none: %j', (text) => {
+  it.each(['', '\n', 'nonsense\n', encodeEntry(began('a')), '{"event":"run-started"}\n'])('is invalid: %j', (text) => {
     expect(readJournal(text)).toBeNull();
   });
 });

@@ -42,12 +42,12 @@ describe('fleetJsonSchema', async () => {
   const accepts = (body: string): boolean => validator.safeParse(parse(`${HEADER}${body}`)).success;
   const errors = (body: string): readonly string[] => loadFleet(`${HEADER}${body}`, 'f').problems.map(({ code }) => code);
 
-  it('takes a file with everything in it, as the reader does', () => {
+  it('accepts a file with every field, as the reader does', () => {
     expect(errors(EVERYTHING)).toEqual([]);
     expect(validator.safeParse(parse(HEADER + EVERYTHING)).error?.issues ?? []).toEqual([]);
   });
 
-  it('takes the start file', () => {
+  it('accepts the start file', () => {
     expect(validator.safeParse(parse(starterFile('1.36'))).error?.issues ?? []).toEqual([]);
   });
 
@@ -66,7 +66,7 @@ describe('fleetJsonSchema', async () => {
     'baseline: {kubeletConfiguration: [1]}\n',
     'cluster: {token: {value: x}}\n',
     'kubernetesVersion: 1.36\n',
-  ])('refuses with the reader: %s', (body) => {
+  ])('refuses, as the reader does: %s', (body) => {
     expect([accepts(body), errors(body).length > 0]).toEqual([false, true]);
   });
 

@@ -44,11 +44,11 @@ describe('expandRanges', () => {
     expect(texts(pattern)).toBe(message);
   });
 
-  it('tells what stood in the brackets', () => {
+  it('returns the values of the brackets', () => {
     expect(expandRanges('r[a:a]n[07:07]')).toEqual({ items: [{ text: 'ran07', indexes: ['a', '07'] }] });
   });
 
-  it('gives as many as there are, each once, whatever the ends', () => {
+  it('returns each element of any valid range exactly once', () => {
     fc.assert(
       fc.property(fc.nat(500), fc.nat(500), fc.integer({ min: 1, max: 50 }), (from, length, step) => {
         const names = texts(`n[${from}:${from + length}:${step}]`);
@@ -57,7 +57,7 @@ describe('expandRanges', () => {
     );
   });
 
-  it('never fails on any text', () => {
+  it('never throws another error on any text', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('[', ']', ':', '0', '1', '9', 'a', 'Z', '-', ' ') }),

@@ -54,7 +54,7 @@ function configOf({ overlays }: ResolvedHost): unknown[] {
 describe('resolveFleet', () => {
   const fleet = resolved(LAYERS);
 
-  it('writes ranges out, bastions apart', () => {
+  it('expands ranges, and lists bastions separately', () => {
     expect(fleet.hosts.map(({ name, ssh }) => [name, ssh.address])).toEqual([
       ['edge-008', '10.0.0.8'],
       ['edge-009', '10.0.0.9'],
@@ -66,7 +66,7 @@ describe('resolveFleet', () => {
     expect(fleet.groups).toEqual(['edge', 'gpu']);
   });
 
-  it('layers baseline, groups in the order of the host, host', () => {
+  it('merges baseline, groups in the order of the host, and host', () => {
     expect(configOf(hostOf(fleet, 'edge-008'))).toEqual([
       ['baseline', { maxPods: 110, clusterDomain: 'a.lan', evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%' } }],
       ['group edge', { evictionHard: { 'memory.available': '50Mi' } }],
@@ -75,7 +75,7 @@ describe('resolveFleet', () => {
     expect(configOf(hostOf(fleet, 'same')).map((each) => (each as unknown[])[0])).toEqual(['baseline', 'group gpu', 'group edge']);
   });
 
-  it('fills templates in host by host, a variable alone with its type', () => {
+  it('renders templates for each host, and keeps the type of a single variable', () => {
     const both = hostOf(fleet, 'both');
     expect(configOf(both)[0]).toEqual(['baseline', expect.objectContaining({ maxPods: 110, clusterDomain: 'b.lan' })]);
     expect(both.nodeRegistration).toEqual({
@@ -91,7 +91,7 @@ describe('resolveFleet', () => {
     ]);
   });
 
-  it('gives a registration as JoinConfiguration has it', () => {
+  it('returns the registration in the form of JoinConfiguration', () => {
     expect(hostOf(fleet, 'edge-009').nodeRegistration).toEqual({
       name: 'edge-009.a.lan',
       taints: [{ key: 'pool', value: 'a', effect: 'NoSchedule' }],
@@ -104,7 +104,7 @@ describe('resolveFleet', () => {
     });
   });
 
-  it('looks bastions up among the hosts', () => {
+  it('finds bastions among the hosts', () => {
     expect(hostOf(fleet, 'edge-008').ssh).toEqual({
       address: '10.0.0.8',
       user: 'core',
@@ -118,7 +118,7 @@ describe('resolveFleet', () => {
     });
   });
 
-  it('shares a layer between the hosts for which it comes to the same', () => {
+  it('shares a layer between hosts for which the result is equal', () => {
     const [first, second] = [hostOf(fleet, 'edge-008'), hostOf(fleet, 'edge-010')];
     expect(first.overlays.map(({ document }) => document)).toEqual(second.overlays.map(({ document }) => document));
     for (const [i, { document }] of first.overlays.entries()) expect(second.overlays[i]?.document).toBe(document);
@@ -137,7 +137,7 @@ describe('resolveFleet', () => {
     });
   });
 
-  it('tells of each setting of a host which layer said it, and where', () => {
+  it('names the layer and line of each setting of a host', () => {
     const origins = [...hostOf(fleet, 'same').origins()].map(
       ([path, { layer, position }]) => `${path} ${layer} ${position.line}:${position.column}`,
     );
@@ -160,7 +160,7 @@ describe('resolveFleet', () => {
     ]);
   });
 
-  it('keeps what was written: 01 is no 1', () => {
+  it('keeps the notation: 01 is not 1', () => {
     const host = hostOf(
       resolved('hosts: [{name: n1, variables: {rack: 01, active: yes}, labels: {rack: "r{{ rack }}", x: "{{ active }}"}}]\n'),
       'n1',
@@ -168,19 +168,19 @@ describe('resolveFleet', () => {
     expect(host.nodeRegistration.kubeletExtraArgs).toEqual([{ name: 'node-labels', value: 'rack=r01,x=yes' }]);
   });
 
-  it('has variables of the range, of each when there are several', () => {
+  it('provides variables of each range', () => {
     const fleet2 = resolved(
       'hosts: [{name: "r[a:a]-n[07:07]", address: "{{ index1 }}-{{ index2 }}-{{ number2 }}-{{ index }}-{{ number }}"}]\n',
     );
     expect(fleet2.hosts[0]?.ssh.address).toBe('a-07-7-07-7');
   });
 
-  it('takes an address that is a range of the same length', () => {
+  it('accepts an address that is a range of the same length', () => {
     const { hosts } = resolved('hosts: [{name: "n[1:3]", address: "10.0.0.[11:13]"}]\n');
     expect(hosts.map(({ ssh }) => ssh.address)).toEqual(['10.0.0.11', '10.0.0.12', '10.0.0.13']);
   });
 
-  it('goes directly to the bastion itself, and where it is told to', () => {
+  it('connects directly to the bastion itself, and with ssh.bastion none', () => {
     const { hosts } = resolved(
       'baseline: {ssh: {bastion: b}}\nhosts: [{name: b}, {name: n1}, {name: n2, ssh: {bastion: none}}, {name: n3, ssh: {bastion: "root@x:22,b"}}]\n',
     );
@@ -209,7 +209,7 @@ describe('resolveFleet', () => {
     expect(hosts[0]?.ssh.hostKeys).toEqual([{ type: 'ssh-ed25519', blob: key, file: 'fleet.yaml', line: 6, marker: 'none', hosts: 'n1' }]);
   });
 
-  it('keeps references to secrets, and no secret', () => {
+  it('keeps references to secrets, but no secret', () => {
     const { cluster } = resolved('cluster: {endpoint: "api:6443", token: {env: TOKEN}, caCert: ca.crt}\nhosts: [{name: n1}]\n');
     expect(cluster).toEqual({
       kubeconfig: null,
@@ -251,7 +251,7 @@ imports:
   - {ansibleInventory: hosts.ini, groups: [mine], ssh: {become: sudo}}
 `;
 
-  it('gets what is said here on top', () => {
+  it('merges the settings of the fleet file over the imported ones', () => {
     const fleet = resolved(body, [inventory]);
     expect(fleet.hosts.map(({ name, groups, position }) => [name, groups, position.file])).toEqual([
       ['w1', ['all-web', 'web', 'mine'], 'fleet.yaml'],

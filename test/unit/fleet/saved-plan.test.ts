@@ -62,21 +62,21 @@ function planOf(name: string, ...changes: Change[]): HostPlan {
 const differ = (a: readonly Change[], b: readonly Change[]) =>
   differingOperations(operationsOf(planOf('a', ...a)), operationsOf(planOf('a', ...b)));
 
-describe('what is to be done on a host', () => {
+describe('the difference between two plans of a host', () => {
   const write = (more: Partial<WriteFile>): Change => ({ ...WRITE, ...more });
   const token = (text: string) => new SensitiveText(['token: ', new Secret(text), '\n']);
   const X = 'kubelet-start write-file /x';
 
   it.each<[string, readonly Change[], readonly Change[], readonly string[]]>([
-    ['the same', [WRITE, RESTART], [WRITE, RESTART], []],
+    ['equal plans', [WRITE, RESTART], [WRITE, RESTART], []],
     ['other reasons', [WRITE], [write({ reason: 'something else' })], []],
     ['another secret', [write({ content: token('a') })], [write({ content: token('b') })], []],
     ['other content', [WRITE], [write({ content: 'newer\n' })], [X]],
     ['another mode', [WRITE], [write({ mode: 0o600 })], [X]],
-    ['what stands there now', [WRITE], [write({ before: { content: 'by hand\n', mode: 0o644, owner: 'root:root' } })], [X]],
-    ['who owns it now', [WRITE], [write({ before: { content: 'old\n', mode: 0o644, owner: 'bob:bob' } })], [X]],
-    ['less', [WRITE, RESTART], [WRITE], ['kubelet-start restart-unit kubelet']],
-    ['more', [RESTART], [WRITE, RESTART], [X]],
+    ['another previous content', [WRITE], [write({ before: { content: 'by hand\n', mode: 0o644, owner: 'root:root' } })], [X]],
+    ['another previous owner', [WRITE], [write({ before: { content: 'old\n', mode: 0o644, owner: 'bob:bob' } })], [X]],
+    ['a missing operation', [WRITE, RESTART], [WRITE], ['kubelet-start restart-unit kubelet']],
+    ['an additional operation', [RESTART], [WRITE, RESTART], [X]],
     ['another order', [WRITE, RESTART], [RESTART, WRITE], ['order of the operations']],
   ])('%s', (_, a, b, expected) => {
     expect(differ(a, b)).toEqual(expected);
@@ -90,7 +90,7 @@ describe('a saved plan', () => {
       names.map((name) => [host(name), { status: 'pending', plan: planOf(name, WRITE, RESTART), problems: [] }] as const),
     );
 
-  it('gives back its hosts with what is to be done on them', () => {
+  it('returns its hosts with their operations', () => {
     const text = JSON.stringify(plan('a1', 'a2'));
     const tasks = hostsToApply(readPlan(text, 'plan.json'));
     expect(tasks.map((task) => withoutOverlays(task.host))).toMatchObject(['a1', 'a2'].map((name) => withoutOverlays(host(name))));
@@ -99,38 +99,38 @@ describe('a saved plan', () => {
     expect(tasks[0]?.host.overlays[0]?.document.file).toBe('/srv/fleet.yaml');
   });
 
-  it('has one id for the same content, and writes what hosts share once', () => {
+  it('has one id for the same content, and stores shared content once', () => {
     expect(plan('a1', 'a2').id).toBe(plan('a1', 'a2').id);
     expect(plan('a1').id).not.toBe(plan('a2').id);
     expect(Object.keys(plan('a1', 'a2', 'a3').changes)).toHaveLength(1);
     expect(Object.keys(plan('a1', 'a2', 'a3').overlays)).toHaveLength(1);
   });
 
-  it('has nothing to do on hosts that are as they should be, or were not reached', () => {
+  it('has no operations on unchanged or unreachable hosts', () => {
     const saved = savePlan(CONTEXT, [
       [host('a1'), { status: 'unchanged', plan: planOf('a1'), problems: [] }],
-      [host('a2'), { status: 'unreachable', plan: null, problems: ['a2: nobody is there'] }],
+      [host('a2'), { status: 'unreachable', plan: null, problems: ['a2: no response'] }],
     ]);
     expect(hostsToApply(saved)).toEqual([]);
-    expect(saved.hosts[1]?.problems).toEqual(['a2: nobody is there']);
+    expect(saved.hosts[1]?.problems).toEqual(['a2: no response']);
   });
 
   it.each([
     ['not JSON', () => 'kind: FleetPlan', /not valid JSON/],
-    ['something else', () => '[]', /not a valid saved plan/],
+    ['another value', () => '[]', /not a valid saved plan/],
     ['edited', () => JSON.stringify({ ...plan('a1'), takeOver: true }), /the file was edited after saving/],
-    ['with more in it', () => JSON.stringify({ ...plan('a1'), more: 1 }), /more/],
+    ['with an unknown field', () => JSON.stringify({ ...plan('a1'), more: 1 }), /more/],
     ['of a later version', () => JSON.stringify({ ...plan('a1'), apiVersion: 'kubeletadm.dev/v2' }), /apiVersion/],
   ])('is refused: %s', (_, text, message) => {
     expect(() => readPlan(text(), 'plan.json')).toThrow(message);
   });
 
-  it('has one spelling', () => {
+  it('has one canonical encoding', () => {
     expect(canonicalJson({ b: [1, { d: undefined, c: null }], a: 'ü' })).toBe('{"a":"ü","b":[1,{"c":null}]}');
     expect(canonicalJson({ secret: new Secret('s3cret'), list: [undefined, true] })).toBe('{"list":[null,true],"secret":"[secret]"}');
   });
 
-  it('is read by JSON as what it was made of', () => {
+  it('decodes to the encoded value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));

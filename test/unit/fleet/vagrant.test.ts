@@ -29,7 +29,7 @@ describe('a fleet file from vagrant ssh-config', () => {
     );
   });
 
-  it('names users host by host where they differ', () => {
+  it('sets users per host if they differ', () => {
     const text = 'Host a\n  HostName 10.0.0.1\n  User ada\nHost b\n  HostName 10.0.0.2\n  User bob\n  Port 2222\n';
     const { fleet } = resolveFleet(loadFleet(starterFile('1.36', { machines: readVagrantMachines(text, '-') }), 'fleet.yaml'));
     expect(fleet.hosts.map(({ ssh: { user, port } }) => [user, port])).toEqual([

@@ -18,7 +18,7 @@ hosts: [{name: "n[1:500]"}, {name: "m[1:500]", groups: [a]}, {name: "o[1:500]", 
     expect(await validate(body)).toEqual({ configurations: 3, lines: [] });
   });
 
-  it('names place, field and hosts', async () => {
+  it('names position, field and hosts', async () => {
     const body = `baseline:
   kubeletConfiguration:
     maxPod: 110
@@ -36,7 +36,7 @@ hosts: [{name: n1}, {name: "m[1:3]", groups: [a]}]
     ]);
   });
 
-  it('sees what only layers together get wrong', async () => {
+  it('reports a conflict of values from different layers', async () => {
     const body = `baseline: {kubeletConfiguration: {imageGCLowThresholdPercent: 60}}
 groups: [{name: a, kubeletConfiguration: {imageGCHighThresholdPercent: 50}}]
 hosts: [{name: n1}, {name: n2, groups: [a]}]
@@ -47,7 +47,7 @@ hosts: [{name: n1}, {name: n2, groups: [a]}]
     expect((await validate(body.replace('imageGCHighThresholdPercent: 50', 'imageGCHighThresholdPercent: 70'))).lines).toEqual([]);
   });
 
-  it('sees a layer that corrects one below', async () => {
+  it('accepts a layer that corrects an earlier one', async () => {
     const body = (pods: string) => `baseline: {kubeletConfiguration: {imageGCHighThresholdPercent: 0}}
 groups: [{name: a, kubeletConfiguration: ${pods}}]
 hosts: [{name: n2, groups: [a]}]
@@ -56,7 +56,7 @@ hosts: [{name: n2, groups: [a]}]
     expect((await validate(body('{imageGCHighThresholdPercent: 85}'))).lines).toEqual([]);
   });
 
-  it('validates by the minor, flags included', async () => {
+  it('validates by the rules of the minor version, flags included', async () => {
     const body =
       'hosts: [{name: n1, kubeletExtraArgs: [{name: pod-infra-container-image, value: x}], kubeletConfiguration: {failSwapOn: false, crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}]\n';
     expect((await validate(body, 30)).lines).toEqual([

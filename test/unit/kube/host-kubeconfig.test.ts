@@ -241,7 +241,7 @@ describe('the argument of connectCluster', () => {
     const masked: ClusterTarget = { kubeconfig: new SensitiveText([text]) };
     // @ts-expect-error an object literal cannot have its private field
     const operator: OperatorKubeconfig = { text, file: ADMIN_CONF };
-    // @ts-expect-error its private field cannot be made up
+    // @ts-expect-error its private field cannot be forged
     const host: HostKubeconfig = { text: new SensitiveText([text]), file: ADMIN_CONF, server: SERVER, caPem: ca.certPem };
     // @ts-expect-error a host kubeconfig is not an operator kubeconfig
     const asOperator = (kubeconfig: HostKubeconfig): OperatorKubeconfig => kubeconfig;

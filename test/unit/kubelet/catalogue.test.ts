@@ -33,7 +33,7 @@ describe('parseMinor', () => {
     expect(parseMinor(version)).toBe(minor);
   });
 
-  it('and back', () => {
+  it('is formatted by formatMinor', () => {
     expect(formatMinor(36)).toBe('1.36');
   });
 });

@@ -20,7 +20,7 @@ function problemsOf(fields: JsonObject, layer: LayerName = 'patch', minor = 36):
   }
 }
 
-describe('checkNodeFields of a kubelet that is only assumed', () => {
+describe('checkNodeFields of a kubelet whose version is assumed', () => {
   const layered = (fields: JsonObject) => addLayer(NO_LAYERS, { ...HEADER, ...fields }, () => ({ layer: 'patch', source: 'k.yaml' }));
 
   it('warns about values that the kubelet would reject', () => {
@@ -28,14 +28,14 @@ describe('checkNodeFields of a kubelet that is only assumed', () => {
     expect(warnings.map(({ code, field }) => [code, field])).toEqual([['KUBELET_OUT_OF_RANGE', 'maxPods']]);
   });
 
-  it('refuses what no kubelet could read', () => {
+  it('refuses values that no kubelet can read', () => {
     const check = () => checkNodeFields(layered({ maxPods: 'x' }), { minor: 36, assumed: true, catalogue });
     expect(check).toThrow(expect.objectContaining({ code: 'CONFIG_WRONG_TYPE', exitCode: 2 }));
   });
 });
 
 describe('checkNodeFields', () => {
-  it('takes what the kubelet takes', () => {
+  it('accepts values that the kubelet accepts', () => {
     expect(problemsOf({ maxPods: 50, evictionHard: { 'memory.available': '5%' }, clusterDNS: ['10.96.0.10'] })).toEqual([]);
   });
 
@@ -51,13 +51,13 @@ describe('checkNodeFields', () => {
     ]);
   });
 
-  it('refuses what the kubelet takes and then does not start with', () => {
+  it('refuses values that the kubelet accepts but fails with at startup', () => {
     expect(problemsOf({ evictionHard: { 'memory.available': 'much' } }, 'set')).toEqual([
       'evictionHard[memory.available]: "much" is neither a quantity nor a percentage; the kubelet accepts the file but exits at startup (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
     ]);
   });
 
-  it('validates by the minor of the node', () => {
+  it('validates by the minor version of the node', () => {
     const fields = { cgroupsPerQOS: false, enforceNodeAllocatable: ['none'] };
     expect(problemsOf(fields, 'host', 31)).toEqual([]);
     expect(problemsOf(fields, 'host', 30)).toHaveLength(1);

@@ -23,7 +23,7 @@ const SOURCE = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet
 const IDENTITY = { ...SOURCE, uid: 'u', resourceVersion: '7' };
 
 describe('parseConfigSource', () => {
-  it('takes what an API server takes, and gives it back', () => {
+  it('parses valid sources, and formats them unchanged', () => {
     expect(parseConfigSource({ configMap: SOURCE })).toEqual({ source: SOURCE, issue: null });
     expect(formatConfigSource(SOURCE)).toEqual({ configMap: SOURCE });
     expect(parseConfigSource(undefined)).toEqual({ source: null, issue: null });
@@ -47,12 +47,12 @@ describe('parseConfigSource', () => {
 });
 
 describe('isConfigMapKey', () => {
-  it.each(['kubelet', '.hidden', 'a..b', 'A_-9', 'k'.repeat(253)])('takes %s', (key) => expect(isConfigMapKey(key)).toBe(true));
+  it.each(['kubelet', '.hidden', 'a..b', 'A_-9', 'k'.repeat(253)])('accepts %s', (key) => expect(isConfigMapKey(key)).toBe(true));
   it.each(['', '.', '..', '..a', 'a/b', '/a', 'k'.repeat(254), 'é'])('refuses %s', (key) => expect(isConfigMapKey(key)).toBe(false));
 });
 
 describe('annotations', () => {
-  it('hold the JSON of the fields', () => {
+  it('contain the fields as JSON', () => {
     expect(CONFIG_SOURCE_ANNOTATION).toBe('kubeletadm.dev/config-source');
     expect(formatSourceAnnotation(SOURCE)).toBe('{"configMap":{"kubeletConfigKey":"kubelet","name":"a","namespace":"kube-system"}}');
     expect(parseSourceAnnotation(formatSourceAnnotation(SOURCE)).source).toEqual(SOURCE);
@@ -64,7 +64,7 @@ describe('annotations', () => {
 });
 
 describe('parseSourceArgument', () => {
-  it('has the key kubelet when none is given', () => {
+  it('has the default key kubelet', () => {
     expect(parseSourceArgument('kube-system/a').source).toEqual(SOURCE);
     expect(parseSourceArgument('kube-system/a/other').source).toEqual({ ...SOURCE, kubeletConfigKey: 'other' });
     expect(describeSource(SOURCE)).toBe('kube-system/a/kubelet');
@@ -76,7 +76,7 @@ describe('parseSourceArgument', () => {
 });
 
 describe('parseConfigStatus', () => {
-  it('reads what the kubelet writes, and writes it again', () => {
+  it("parses the kubelet's status, and formats it unchanged", () => {
     const written = { active: { configMap: IDENTITY }, assigned: { configMap: { ...IDENTITY, name: 'b' } }, error: 'no' };
     const status = parseConfigStatus(written);
     expect(status).toEqual({ active: IDENTITY, assigned: { ...IDENTITY, name: 'b' }, lastKnownGood: null, error: 'no' });
@@ -89,7 +89,7 @@ describe('parseConfigStatus', () => {
   });
 });
 
-it('compares as the kubelet does', () => {
+it('compares like the kubelet', () => {
   expect(sameSource(SOURCE, IDENTITY)).toBe(true);
   expect(sameIdentity(IDENTITY, { ...IDENTITY })).toBe(true);
   expect(sameIdentity(IDENTITY, { ...IDENTITY, resourceVersion: '8' })).toBe(false);
@@ -101,7 +101,7 @@ describe('findConfigError', () => {
   it.each(Object.values(CONFIG_ERRORS))('knows $code', (error) => {
     expect(findConfigError(error.text)).toBe(error);
   });
-  it('knows texts without the prefix, and does not guess', () => {
+  it('finds messages without the prefix, but no unknown ones', () => {
     expect(findConfigError('failed to download config, see Kubelet log for details')).toBe(CONFIG_ERRORS.DOWNLOAD_FAILED);
     expect(findConfigError('internal failure, see Kubelet log for details')).toBe(CONFIG_ERRORS.INTERNAL_FAILURE);
     expect(findConfigError('something else')).toBeNull();

@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../../src/base/json.ts';
 
 /**
- * Documents (without header) and what the kubelet of each minor makes of them. Every verdict, strict and lenient, was compared with the
+ * Documents (without header) and their decoded values in the kubelet of each minor. Every verdict, strict and lenient, was compared with the
  * real decoder of that minor.
  */
 export interface DecodeCase {
   readonly rule: string;
   readonly yaml: string;
   readonly minors: readonly number[];
-  /** What was read; left out where nothing was. */
+  /** The decoded value; omitted if nothing was decoded. */
   readonly value?: JsonObject;
   /** `path CODE` of each problem, in order. */
   readonly problems?: readonly string[];
@@ -62,7 +62,7 @@ export const DECODE_CASES: readonly DecodeCase[] = [
     ['maxPods: 0x32', { maxPods: 50 }],
     ['maxPods: 062', { maxPods: 50 }],
     ['maxPods: 0o62', { maxPods: 50 }],
-    // No octal number, but a float.
+    // A float, not an octal number.
     ['maxPods: 08', { maxPods: 8 }],
     ['maxPods: 0b11', { maxPods: 3 }],
     ['maxPods: 1_000', { maxPods: 1000 }],
@@ -158,7 +158,7 @@ export const DECODE_CASES: readonly DecodeCase[] = [
     ['clusterDNS: [a, null, ~]', { clusterDNS: ['a', '', ''] }],
     ['clusterDNS:\n- a\n- b', { clusterDNS: ['a', 'b'] }],
   ]),
-  ...refuses('lists: a scalar or a mapping in place of a list', BOTH, [
+  ...refuses('lists: a scalar or an object in place of a list', BOTH, [
     ['clusterDNS: 10.0.0.1', `clusterDNS ${WRONG}`],
     ['clusterDNS: ""', `clusterDNS ${WRONG}`],
     ['clusterDNS: {a: b}', `clusterDNS ${WRONG}`],
@@ -178,12 +178,12 @@ export const DECODE_CASES: readonly DecodeCase[] = [
     ['authentication: {anonymous: {enabled: false}}', { authentication: { anonymous: { enabled: false } } }],
     ['authentication: {}', { authentication: {} }],
   ]),
-  ...refuses('objects: anything but a mapping', BOTH, [
+  ...refuses('objects: any other type', BOTH, [
     ['authentication: []', `authentication ${WRONG}`],
     ['authentication: x509', `authentication ${WRONG}`],
     ['authentication: {x509: true}', `authentication.x509 ${WRONG}`],
   ]),
-  ...accepts('null is the same as leaving it out', BOTH, [
+  ...accepts('null is equal to omitting the field', BOTH, [
     ['maxPods: null', {}],
     ['maxPods: ~', {}],
     ['maxPods:', {}],
@@ -195,7 +195,7 @@ export const DECODE_CASES: readonly DecodeCase[] = [
     ['resolvConf: null', {}],
     ['cpuCFSQuotaPeriod: null', {}],
   ]),
-  ...refuses('null for a duration that is no pointer', BOTH, [
+  ...refuses('null for a duration that is not a pointer', BOTH, [
     ['syncFrequency: null', `syncFrequency ${DURATION}`],
     ['syncFrequency:', `syncFrequency ${DURATION}`],
     ['authentication: {webhook: {cacheTTL: ~}}', `authentication.webhook.cacheTTL ${DURATION}`],
@@ -213,7 +213,7 @@ export const DECODE_CASES: readonly DecodeCase[] = [
     ['syncFrequency: 2562047h47m16s', { syncFrequency: '2562047h47m16s' }],
     ['cpuCFSQuotaPeriod: 0s', { cpuCFSQuotaPeriod: '0s' }],
   ]),
-  ...refuses('durations: everything else', BOTH, [
+  ...refuses('durations: any other notation', BOTH, [
     ['syncFrequency: 0', `syncFrequency ${DURATION}`],
     ['syncFrequency: 10', `syncFrequency ${DURATION}`],
     ['syncFrequency: "10"', `syncFrequency ${DURATION}`],
@@ -308,11 +308,11 @@ export const DECODE_CASES: readonly DecodeCase[] = [
   ]),
   ...accepts('fields that went', [20, 23], [['logging: {sanitization: true}', { logging: { sanitization: true } }]]),
   ...refuses('fields that went', [24, 36], [['logging: {sanitization: true}', `logging.sanitization ${UNKNOWN}`]]),
-  ...refuses('metadata and status are no part of the type', BOTH, [
+  ...refuses('metadata and status are not part of the type', BOTH, [
     ['metadata: {name: x}', `metadata ${UNKNOWN}`],
     ['status: {}', `status ${UNKNOWN}`],
   ]),
-  ...refuses('keys of JavaScript', BOTH, [
+  ...refuses('names of built-in JavaScript properties', BOTH, [
     ['__proto__: {maxPods: 5}', `__proto__ ${UNKNOWN}`],
     ['constructor: 5', `constructor ${UNKNOWN}`],
     ['toString: 5', `toString ${UNKNOWN}`],
@@ -325,14 +325,14 @@ export const DECODE_CASES: readonly DecodeCase[] = [
     ],
   ]),
   {
-    rule: 'duplicate keys: the last one counts',
+    rule: 'duplicate keys: the last one is used',
     minors: BOTH,
     yaml: 'maxPods: 5\nmaxPods: 6',
     value: { maxPods: 6 },
     problems: [`maxPods ${DUPLICATE}`],
   },
   {
-    rule: 'duplicate keys: what was overridden is not looked at',
+    rule: 'duplicate keys: overridden values are not validated',
     minors: BOTH,
     yaml: 'maxPods: many\nmaxPods: 6',
     value: { maxPods: 6 },

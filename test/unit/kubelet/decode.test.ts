@@ -46,7 +46,7 @@ describe('decodeKubeletConfiguration', () => {
     expect(kept).toEqual({ ...HEADER_VALUE, ...value });
   });
 
-  it('gives objects without prototype, whatever the keys', () => {
+  it('returns objects without prototype for any keys', () => {
     const { value } = decodeFields('kubeReserved: {__proto__: "1", constructor: "2"}\nauthentication: {x509: {}}');
     expect(Object.getPrototypeOf(value)).toBeNull();
     expect(Object.getPrototypeOf(value.kubeReserved)).toBeNull();
@@ -57,7 +57,7 @@ describe('decodeKubeletConfiguration', () => {
     expect(({} as Record<string, unknown>).cpu).toBeUndefined();
   });
 
-  it('knows where each field was written', () => {
+  it('records the position of each field', () => {
     const { fields } = decodeFields(
       'authentication:\n  x509:\n    clientCAFile: /ca\nclusterDNS:\n- a\nevictionHard: {memory.available: 5%}\nmaxPods: null\nport: x',
     );
@@ -85,7 +85,7 @@ describe('decodeKubeletConfiguration', () => {
     ]);
   });
 
-  it('makes unknown and duplicate fields warnings when lenient, and nothing else', () => {
+  it('reports only unknown and duplicate fields as warnings when lenient', () => {
     const { problems } = decodeFields('foo: 1\nport: 5\nport: 6\nmaxPods: x', { lenient: true });
     expect(problems.map(({ code, severity }) => `${code} ${severity ?? 'error'}`)).toEqual([
       'CONFIG_UNKNOWN_FIELD warning',
@@ -134,7 +134,7 @@ describe('header', () => {
     expect(messagesOf(decodeText(text).problems)).toEqual(expected);
   });
 
-  it('takes another letter case as header, as Go does, with a warning about the field', () => {
+  it('accepts header fields in another letter case, as Go does, with a warning', () => {
     const { problems } = decodeText(`${API}Kind: KubeletConfiguration\n`, { lenient: true });
     expect(messagesOf(problems)).toEqual(['k.yaml:2:1 Kind: unknown field. Did you mean kind? [CONFIG_UNKNOWN_FIELD]']);
     expect(problems[0]?.severity).toBe('warning');
@@ -246,7 +246,7 @@ describe('messages', () => {
     expect(problems).toEqual(['k.yaml:3:38 staticPodURLHeader[Authorization][0]: must be a string. Quote the value. [CONFIG_WRONG_TYPE]']);
   });
 
-  it('cuts long values and escapes what a terminal would obey', () => {
+  it('truncates long values and escapes control characters', () => {
     const [problem] = decodeFields(`maxPods: "\\e[31m${'x'.repeat(200)}"`).problems;
     expect(problem?.message).toBe(`must be an integer, not the string "\\u001b[31m${'x'.repeat(55)}…"`);
   });
@@ -256,13 +256,13 @@ describe('JSON files', () => {
   const json = (text: string, minor = 36) =>
     decodeText(`{"apiVersion":"kubelet.config.k8s.io/v1beta1","kind":"KubeletConfiguration",${text}}`, { minor, syntax: 'json' });
 
-  it('know fewer spellings of whole numbers', () => {
+  it('accept fewer notations of integers', () => {
     expect(json('"maxPods": 50').value.maxPods).toBe(50);
     expect(json('"maxPods": 50.0').problems[0]?.code).toBe('CONFIG_WRONG_TYPE');
     expect(json('"maxPods": 1e2').problems[0]?.code).toBe('CONFIG_WRONG_TYPE');
   });
 
-  it('merge objects given twice, and look at each value', () => {
+  it('merge duplicate objects, and validate each value', () => {
     const merged = json(
       '"authentication":{"x509":{"clientCAFile":"a"}},"authentication":{"webhook":{"enabled":true}},"address":"x","address":null',
     );
@@ -270,14 +270,14 @@ describe('JSON files', () => {
     expect(json('"maxPods":"many","maxPods":6').problems.map(({ code }) => code)).toEqual(['CONFIG_WRONG_TYPE', 'CONFIG_DUPLICATE_FIELD']);
   });
 
-  it('are told by their first character', () => {
+  it('are recognised by their first character', () => {
     expect(syntaxOf(' \n{"a": 1}')).toBe('json');
     expect(syntaxOf('a: {}')).toBe('yaml');
     expect(syntaxOf('\ufeff{}')).toBe('yaml');
     expect(syntaxOf('')).toBe('yaml');
   });
 
-  it('have to be JSON', () => {
+  it('must be valid JSON', () => {
     expect(checkJsonSyntax('{"a": [1, 2]}\n', 'k.yaml')).toBeNull();
     expect(checkJsonSyntax('{a: 1}', 'k.yaml')?.code).toBe('CONFIG_SYNTAX');
     expect(checkJsonSyntax('{"a": 1} x', 'k.yaml')?.code).toBe('CONFIG_SYNTAX');
@@ -287,7 +287,7 @@ describe('JSON files', () => {
 describe('hostile documents', () => {
   it.each([
     ['unknown fields', Array.from({ length: 3_000 }, (_, i) => `maxPdos${i}: 1`).join('\n')],
-    ['one field over and over', 'maxPods: 1\n'.repeat(5_000)],
+    ['one field repeatedly', 'maxPods: 1\n'.repeat(5_000)],
     ['a list of wrong items', `clusterDNS:\n${'- 1\n'.repeat(5_000)}`],
     ['a very long number', `maxPods: ${'9'.repeat(60_000)}`],
   ])('%s are read in reasonable time', (_, yaml) => {

@@ -36,29 +36,29 @@ function thrownBy(run: () => unknown): AppError {
 describe('encodeKubeletConfiguration', () => {
   const empty = readdirSync(GOLDEN).filter((name) => name.startsWith('empty-'));
 
-  it.each(empty)('prints an empty configuration as the struct of its minor does: %s', (name) => {
+  it.each(empty)('prints an empty configuration like the struct of its minor: %s', (name) => {
     const minor = Number(/1\.(\d+)/.exec(name)?.[1]);
     expect(renderKubeletConfiguration({}, { minor, catalogue })).toBe(golden(name));
   });
 
-  it.each([24, 36])('prints everything a field can be as the struct of 1.%i does', (minor) => {
+  it.each([24, 36])('prints every field like the struct of 1.%i', (minor) => {
     expect(renderKubeletConfiguration(read(golden(`full-1.${minor}.input.yaml`), minor), { minor, catalogue })).toBe(
       golden(`full-1.${minor}.yaml`),
     );
   });
 
-  it.each(['defaults', 'user-configuration', 'patched'])('gives back what kubeadm wrote, byte for byte: %s', (name) => {
+  it.each(['defaults', 'user-configuration', 'patched'])('reproduces kubeadm’s file byte for byte: %s', (name) => {
     const text = golden(`kubeadm-1.36.2-${name}.yaml`);
     expect(renderKubeletConfiguration(read(text, 36), { minor: 36, catalogue })).toBe(text);
   });
 
-  it('is stable after one round', () => {
+  it('is stable after one round trip', () => {
     const value = read(golden('full-1.36.input.yaml'), 36);
     const once = encodeKubeletConfiguration(value, { minor: 36, catalogue });
     expect(encodeKubeletConfiguration(once, { minor: 36, catalogue })).toEqual(once);
   });
 
-  it('sorts keys, adds the header and leaves out what the minor does not know', () => {
+  it('sorts keys, adds the header and omits fields that the minor does not have', () => {
     const encoded = encodeKubeletConfiguration({ maxPods: 5, address: 'x', memorySwap: {}, foo: 1 }, { minor: 21, catalogue });
     expect(Object.keys(encoded)).toEqual(Object.keys(encoded).toSorted());
     expect(encoded).toMatchObject({ apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', maxPods: 5, address: 'x' });
@@ -66,7 +66,7 @@ describe('encodeKubeletConfiguration', () => {
     expect(encoded).not.toHaveProperty('foo');
   });
 
-  it('keeps an explicit zero behind a pointer and drops others', () => {
+  it('keeps an explicit zero of a pointer field and drops others', () => {
     const encoded = encodeKubeletConfiguration(
       {
         healthzPort: 0,
@@ -102,7 +102,7 @@ describe('encodeKubeletConfiguration', () => {
     });
   });
 
-  it('keeps whole numbers exact that JavaScript cannot hold', () => {
+  it('keeps integers exact that JavaScript numbers cannot represent', () => {
     const value = read('apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxOpenFiles: 9223372036854775807\n', 36);
     expect(encodeKubeletConfiguration(value, { minor: 36, catalogue }).maxOpenFiles).toBe('9223372036854775807');
     expect(renderKubeletConfiguration(value, { minor: 36, catalogue })).toContain('\nmaxOpenFiles: 9223372036854775807\n');
@@ -122,7 +122,7 @@ describe('encodeKubeletConfiguration', () => {
     ]);
   });
 
-  it('takes nothing from the prototype of its input', () => {
+  it('ignores the prototype of its input', () => {
     const value = JSON.parse('{"kubeReserved": {"__proto__": "1"}, "__proto__": {"maxPods": 5}}') as JsonObject;
     const encoded = encodeKubeletConfiguration(value, { minor: 36, catalogue });
     expect(encoded).not.toHaveProperty('maxPods');
@@ -130,11 +130,11 @@ describe('encodeKubeletConfiguration', () => {
     expect(encodeYaml({ a: encoded.kubeReserved ?? null })).toBe('a:\n  __proto__: "1"\n');
   });
 
-  it('prints text the reader takes for the same value', () => {
+  it('prints text that decodes to the same value', () => {
     const text = golden('full-1.36.yaml');
     const [document] = parseSource(text, 'k.yaml').documents;
     const encoded = encodeKubeletConfiguration(read(text, 36), { minor: 36, catalogue });
-    // The one number beyond 2^53 stays text in JSON.
+    // The number beyond 2^53 stays a string in JSON.
     const expected = { ...encoded, podPidsLimit: Number(encoded.podPidsLimit) };
     expect(document?.root && sourceToJson(document.root)).toEqual(expected);
   });

@@ -29,7 +29,7 @@ function input(change: Partial<KubeletFlagsInput> = {}): KubeletFlagsInput {
 const GPU: Taint = { key: 'dedicated', value: 'gpu', effect: 'NoSchedule' };
 
 describe('kubeadm-flags.env', () => {
-  /** What kubeadm 1.36.2 wrote for the same input on a host called otherwise. */
+  /** Written by kubeadm 1.36.2 for the same input on a host with another name. */
   it.each([
     ['init, defaults', input(), '--hostname-override=cp-1'],
     [
@@ -52,7 +52,7 @@ describe('kubeadm-flags.env', () => {
       input({ nodeName: 'worker-8', extraArgs: args(['node-ip', '10.1.2.3']) }),
       '--hostname-override=worker-8 --node-ip=10.1.2.3',
     ],
-    ['nothing to say', input({ nodeName: 'vm' }), ''],
+    ['no flags', input({ nodeName: 'vm' }), ''],
   ])('%s', (_, given, expected) => {
     const text = renderFlagsEnv(buildKubeletFlags(given));
     expect(text).toBe(`KUBELET_KUBEADM_ARGS="${expected}"\n`);
@@ -63,12 +63,12 @@ describe('kubeadm-flags.env', () => {
 describe('buildKubeletFlags', () => {
   it.each([
     [
-      'hostname-override of the user stands in for the node name',
+      'hostname-override of the user replaces the node name',
       input({ extraArgs: args(['hostname-override', 'other']) }),
       [['hostname-override', 'other']],
     ],
     [
-      'the last of several counts, all are kept',
+      'the last of several is used, all are kept',
       input({ nodeName: 'vm', extraArgs: args(['hostname-override', 'a'], ['hostname-override', 'vm']) }),
       [
         ['hostname-override', 'a'],
@@ -81,9 +81,9 @@ describe('buildKubeletFlags', () => {
       input({ extraArgs: args(['hostname-override', 'OVERRIDE-NAME']) }),
       [['hostname-override', 'OVERRIDE-NAME']],
     ],
-    ['a host name that is not known', input({ hostname: null, nodeName: 'vm' }), [['hostname-override', 'vm']]],
+    ['an unknown host name', input({ hostname: null, nodeName: 'vm' }), [['hostname-override', 'vm']]],
     [
-      'own flags sorted, the user’s not',
+      'generated flags sorted, the user’s flags in their order',
       input({ registerWithTaints: [GPU], extraArgs: args(['z', '1'], ['a', '2']) }),
       [
         ['hostname-override', 'cp-1'],
@@ -93,7 +93,7 @@ describe('buildKubeletFlags', () => {
       ],
     ],
     [
-      'a flag of the user takes the place of ours',
+      'a flag of the user replaces a generated one',
       input({ registerWithTaints: [GPU], extraArgs: args(['register-with-taints', '']) }),
       [
         ['hostname-override', 'cp-1'],
@@ -110,9 +110,9 @@ describe('buildKubeletFlags', () => {
     ],
     ['kubelet 1.27 reads the socket from its configuration', input({ nodeName: 'vm', kubeletMinor: 27 }), []],
     ['kubelet 1.26 needs it as a flag', input({ nodeName: 'vm', kubeletMinor: 26 }), [['container-runtime-endpoint', CONTAINERD]]],
-    ['kubelet 1.24 knows no dockershim', input({ nodeName: 'vm', kubeletMinor: 24 }), [['container-runtime-endpoint', CONTAINERD]]],
+    ['kubelet 1.24 has no dockershim', input({ nodeName: 'vm', kubeletMinor: 24 }), [['container-runtime-endpoint', CONTAINERD]]],
     [
-      'kubelet 1.23 has to be told',
+      'kubelet 1.23 requires --container-runtime',
       input({ nodeName: 'vm', kubeletMinor: 23 }),
       [
         ['container-runtime', 'remote'],
@@ -120,7 +120,7 @@ describe('buildKubeletFlags', () => {
       ],
     ],
     [
-      'the user’s endpoint wins there too',
+      'the user’s endpoint also wins for kubelet 1.26',
       input({ nodeName: 'vm', kubeletMinor: 26, extraArgs: args(['container-runtime-endpoint', 'unix:///x']) }),
       [['container-runtime-endpoint', 'unix:///x']],
     ],
@@ -139,7 +139,7 @@ describe('buildKubeletFlags', () => {
     expect(buildKubeletFlags(given)).toEqual(args(...expected));
   });
 
-  it('changes nothing it was given', () => {
+  it('does not change its input', () => {
     const extraArgs = Object.freeze(args(['b', '1'], ['a', '2']));
     expect(() => buildKubeletFlags(input({ extraArgs }))).not.toThrow();
   });
@@ -163,19 +163,19 @@ describe('renderFlagsEnv', () => {
     ['dollar, per cent, backquote', 'a$HOME%h`id`', 'KUBELET_KUBEADM_ARGS="--f=a$HOME%h`id`"\n', '--f=a$HOME%h`id`'],
     ['Unicode', 'zoë_😀', 'KUBELET_KUBEADM_ARGS="--f=zoë_😀"\n', '--f=zoë_😀'],
     ['nothing', '', 'KUBELET_KUBEADM_ARGS="--f="\n', '--f='],
-  ])('writes %s as kubeadm does', (_, value, text, word) => {
+  ])('writes %s like kubeadm', (_, value, text, word) => {
     const rendered = renderFlagsEnv(args(['f', value]));
     expect(rendered).toBe(text);
     expect(readFlagsEnv(rendered)).toEqual([word]);
   });
 
   it.each([
-    ['a blank outside quotes', 'a b'],
-    ['a blank at the end', 'a '],
-    ['a blank alone', ' '],
+    ['a space outside quotes', 'a b'],
+    ['a space at the end', 'a '],
+    ['a single space', ' '],
     ['an open double quote', '"a'],
     ['an open single quote', "it's"],
-    ['an open quote after a blank', 'a "'],
+    ['an open quote after a space', 'a "'],
     ['a tab', 'a\tb'],
     ['a quoted tab', '"a\tb"'],
     ['a newline', 'a\nb'],
@@ -185,7 +185,7 @@ describe('renderFlagsEnv', () => {
     ['a no-break space, which Go writes as an escape', 'a\u00a0b'],
     ['a zero-width space', 'a\u200bb'],
     ['half of a surrogate pair', 'a\ud800'],
-    ['a lone backslash', 'C:\\x'],
+    ['an unquoted backslash', 'C:\\x'],
     ['a backslash at the end', 'a\\'],
     ['a backslash before a letter, inside quotes', '"a\\b"'],
   ])('refuses %s', (_, value) => {
@@ -198,7 +198,7 @@ describe('renderFlagsEnv', () => {
     expect(() => renderFlagsEnv(args([name, '1']))).toThrow(/FLAG_NOT_ENCODABLE/);
   });
 
-  it('exits with 2: nothing was touched', () => {
+  it('exits with code 2 before any change', () => {
     try {
       renderFlagsEnv(args(['a', 'b c']));
       expect.unreachable();
@@ -214,7 +214,7 @@ interface Recorded {
 }
 const RECORDED = JSON.parse(fixture(import.meta.url, 'fixtures/flags-env-systemd-252.json')) as readonly Recorded[];
 
-describe('what systemd 252 passed on', () => {
+describe('arguments recorded with systemd 252', () => {
   it.each(RECORDED.map(({ values, argv }) => [JSON.stringify(values), values, argv] as const))('%s', (_, [x, y], argv) => {
     expect(readFlagsEnv(renderFlagsEnv(args(['x', x], ['y', y])))).toEqual(argv);
   });
@@ -225,7 +225,7 @@ describe('renderFlagsEnv and readFlagsEnv', () => {
   const awkward = fc.string({ unit: fc.constantFrom(...'ab"\'\\ \t\n$`#;=%é\u00a0'.split('')), maxLength: 8 });
   const flags = fc.array(fc.record({ name, value: fc.oneof(awkward, fc.string({ unit: 'binary' })) }), { maxLength: 4 });
 
-  it('give one word a flag, with its name, for whatever is accepted', () => {
+  it('produce one argument per flag, with its name, for every accepted value', () => {
     fc.assert(
       fc.property(flags, (list) => {
         const text = renderOrNull(list);
@@ -240,7 +240,7 @@ describe('renderFlagsEnv and readFlagsEnv', () => {
     );
   });
 
-  it('give each flag the same word alone as among others', () => {
+  it('produce the same argument for a flag alone and among others', () => {
     fc.assert(
       fc.property(flags, (list) => {
         const text = renderOrNull(list);
@@ -250,7 +250,7 @@ describe('renderFlagsEnv and readFlagsEnv', () => {
     );
   });
 
-  it('accept every printable value without quotes, blanks and backslashes and give it back unchanged', () => {
+  it('accept every printable value without quotes, spaces and backslashes, and return it unchanged', () => {
     const plain = fc.string({ unit: 'grapheme' }).filter((text) => /^[\p{L}\p{N}\p{P}\p{S}]*$/u.test(text) && !/["'\\]/.test(text));
     fc.assert(
       fc.property(fc.array(fc.record({ name, value: plain })), (list) => {

@@ -22,7 +22,7 @@ const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConf
 const minor = fc.integer({ min: 20, max: 36 });
 const WORDS = ['', 'a', 'none', 'static', '10.0.0.1', '/x', 'relative/y', '0-1'];
 const DURATIONS = ['0s', '10s', '1h30m', '-1s', '90s'];
-/** Values of the right type, right or not. */
+/** Values of the right type, valid or not. */
 const BY_TYPE: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   bool: fc.boolean(),
   int32: fc.constantFrom(-1, 0, 1, 50, 10250),
@@ -76,7 +76,7 @@ const text = fc.oneof(
   }),
 );
 
-/** Anything but an AppError is a fault of ours. */
+/** Any error other than an AppError is a bug. */
 function survives(run: () => unknown): void {
   try {
     run();
@@ -86,15 +86,15 @@ function survives(run: () => unknown): void {
   }
 }
 
-describe('whatever is given', () => {
-  it('explain answers, or says what it does not know', () => {
+describe('with arbitrary input', () => {
+  it('explain returns a result, or names the unknown field', () => {
     fc.assert(
       fc.property(fc.string(), minor, (name, m) => survives(() => renderExplanation(explain(name, { catalogue, minor: m })))),
       { numRuns: 30 },
     );
   });
 
-  it('a host’s configuration is laid together, or its fault is named', () => {
+  it('the layers of a host are merged, or an error is reported', () => {
     fc.assert(
       fc.property(text, fc.array(text, { maxLength: 2 }), words, minor, (file, dropIns, line, m) =>
         survives(() => {
@@ -107,7 +107,7 @@ describe('whatever is given', () => {
             dropIns: dropIns.map((one, i) => ({ path: `/d/${i}.conf`, text: one })),
             flags: flags.map((flag) => ({ ...flag, source: 'x' })),
           });
-          // What it has in force already needs no more defaults, and does not differ from itself.
+          // The effective configuration needs no further defaults and does not differ from itself.
           const side = { name: 'a', minor: m, config: layered.config };
           expect(diffConfigs(side, side, catalogue).differences).toEqual([]);
         }),
@@ -116,7 +116,7 @@ describe('whatever is given', () => {
     );
   });
 
-  it('a file is migrated, or its fault is named; migrated again, nothing changes', () => {
+  it('a file is migrated idempotently, or an error is reported', () => {
     fc.assert(
       fc.property(text, words, minor, minor, (file, line, from, to) =>
         survives(() => {
@@ -130,7 +130,7 @@ describe('whatever is given', () => {
     );
   });
 
-  it('whatever a migration changes in force is said', () => {
+  it('a migration reports every effective change', () => {
     fc.assert(
       fc.property(config, words, minor, minor, (one, line, from, to) =>
         survives(() => {
@@ -144,7 +144,7 @@ describe('whatever is given', () => {
             return { name: 'a', minor: m, config: layered.config };
           };
           const { differences } = diffConfigs(inForce(text, flags, from), inForce(migrated, kept, to), catalogue);
-          // Flags that had no field in the old kubelet: nothing of theirs can be compared.
+          // Flags without a field in the old kubelet cannot be compared.
           const fieldless = flags.flatMap(({ name }) => {
             const flag = catalogue.flag(name, from);
             return flag !== null && flag.field === null && flag.entry.field !== null ? [flag.entry.field] : [];
@@ -160,7 +160,7 @@ describe('whatever is given', () => {
     );
   });
 
-  it('defaults are filled in once: a second time changes nothing', () => {
+  it('adding defaults is idempotent', () => {
     fc.assert(
       fc.property(minor, fc.boolean(), (m, merge) => {
         const once = effectiveConfiguration({ mergeDefaultEvictionSettings: merge }, { minor: m, catalogue });
@@ -169,7 +169,7 @@ describe('whatever is given', () => {
     );
   });
 
-  it('a unit file is expanded to words', () => {
+  it('a unit file is expanded to arguments', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (unit, env) => {
         execStartWords([{ path: '/u', text: `[Service]\nExecStart=${unit}\n` }], [{ path: '/e', text: env }]);

@@ -5,7 +5,7 @@ import { adviseKubeadmDefaults, kubeadmDefaults, setAt } from '../../../src/kube
 const INPUT = { clusterDNS: '10.96.0.10', dnsDomain: 'cluster.local', certificatesDir: '/etc/kubernetes/pki' };
 
 describe('kubeadmDefaults', () => {
-  it('are kubeadm 1.36’s', () => {
+  it('equal those of kubeadm 1.36', () => {
     expect(kubeadmDefaults(INPUT)).toEqual({
       staticPodPath: '/etc/kubernetes/manifests',
       clusterDNS: ['10.96.0.10'],
@@ -21,7 +21,7 @@ describe('kubeadmDefaults', () => {
 
   it.each([
     [
-      'a certificates directory of its own',
+      'a separate certificates directory',
       { ...INPUT, certificatesDir: '/srv/pki/' },
       { authentication: { x509: { clientCAFile: '/srv/pki/ca.crt' } } },
     ],
@@ -30,7 +30,7 @@ describe('kubeadmDefaults', () => {
     expect(kubeadmDefaults(input)).toMatchObject(expected);
   });
 
-  it('name no domain when the cluster does not', () => {
+  it('omit the domain when the cluster has none', () => {
     expect(kubeadmDefaults({ ...INPUT, dnsDomain: '' })).not.toHaveProperty('clusterDomain');
   });
 });
@@ -40,7 +40,7 @@ describe('adviseKubeadmDefaults', () => {
 
   it.each<[string, JsonObject]>([
     ['nothing is set', {}],
-    ['everything is as recommended', kubeadmDefaults(INPUT)],
+    ['all values are the recommended ones', kubeadmDefaults(INPUT)],
     ['cgroupDriver is another: it is not kubeadm’s business', { cgroupDriver: 'cgroupfs' }],
     ['readOnlyPort is 0', { readOnlyPort: 0 }],
   ])('is silent when %s', (_, config) => {
@@ -79,7 +79,7 @@ describe('adviseKubeadmDefaults', () => {
     expect(advice(config)).toEqual([message]);
   });
 
-  it('warns of a certificate that is not renewed, which kubeadm would turn round in silence', () => {
+  it('warns of disabled certificate rotation, which kubeadm silently enables', () => {
     expect(adviseKubeadmDefaults({ rotateCertificates: false }, INPUT)).toMatchObject([
       { code: 'KUBELET_NO_ROTATION', field: 'rotateCertificates' },
     ]);

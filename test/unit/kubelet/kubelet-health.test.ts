@@ -41,7 +41,7 @@ const healthy = (host: FakeHost) => (): void => {
   host.http = (url) => (url === URL ? { status: 200, body: 'ok' } : { error: 'another url' });
 };
 
-/** Dies and comes back every ten seconds, as the unit of the packages does. */
+/** Crashes and restarts every ten seconds, like the unit of the packages. */
 function crashLoop({ clock, unit }: World, line: string, times: number): void {
   for (let i = 1; i <= times; i++) clock.at(i * 10_000, () => crashes(unit, line));
 }
@@ -56,7 +56,7 @@ async function failureOf(promise: Promise<void>): Promise<AppError> {
 }
 
 describe('waitForHealthyKubelet', () => {
-  it('is content at once with a kubelet that is healthy', async () => {
+  it('returns immediately for a healthy kubelet', async () => {
     const { host, clock, reporter, wait } = world();
     healthy(host)();
     await wait();
@@ -77,7 +77,7 @@ describe('waitForHealthyKubelet', () => {
   it.each([
     ['an answer that is not 200', { status: 500, body: '[-]syncloop failed' }, 'healthz returns 500'],
     ['no answer', { error: 'connection refused' }, 'healthz: connection refused'],
-  ])('gives up on %s when the time is up', async (_, answer, reported) => {
+  ])('times out on %s', async (_, answer, reported) => {
     const { host, clock, reporter, wait } = world();
     host.http = () => answer;
     const error = await failureOf(wait({ url: URL, timeoutMs: 15_000 }));
@@ -89,7 +89,7 @@ describe('waitForHealthyKubelet', () => {
     expect(reporter.messages('WAITING')[0]).toContain(reported);
   });
 
-  it('looks for the cause in the journal, and keeps the journal for -v 5', async () => {
+  it('finds the cause in the journal, and keeps the journal for -v 5', async () => {
     const { host, unit, wait } = world();
     unit.journal =
       'E1120 13:21:53.692109   28155 server.go:951] "Failed to start healthz server" err="listen tcp 127.0.0.1:10248: bind: address already in use"\n';
@@ -101,7 +101,7 @@ describe('waitForHealthyKubelet', () => {
     expect(host.performed).toEqual([]);
   });
 
-  it('reads the journal from the restart on: what the kubelet died of last week is not the cause', async () => {
+  it('reads the journal since the restart, and ignores older crashes', async () => {
     const it = world();
     crashLoop(it, SWAP, 2);
     const asked: (readonly string[])[] = [];
@@ -120,7 +120,7 @@ describe('waitForHealthyKubelet', () => {
     expect((await failureOf(it.wait())).message.length).toBeLessThan(800);
   });
 
-  it('ends early when the kubelet dies twice of what waiting does not heal', async () => {
+  it('ends early when the kubelet crashes twice with a permanent error', async () => {
     const it = world();
     crashLoop(it, SWAP, 9);
     const error = await failureOf(it.wait());
@@ -145,7 +145,7 @@ describe('waitForHealthyKubelet', () => {
     expect(journals).toBe(3);
   });
 
-  it('names such a cause when the time is up', async () => {
+  it('names a temporary cause after the timeout', async () => {
     const it = world();
     crashLoop(it, NO_RUNTIME, 40);
     expect((await failureOf(it.wait())).message).toContain(
@@ -153,7 +153,7 @@ describe('waitForHealthyKubelet', () => {
     );
   });
 
-  it('ends at once when the unit has failed for good', async () => {
+  it('ends immediately when the unit has failed permanently', async () => {
     const { unit, clock, wait } = world();
     unit.state = { ...unit.state, activeState: 'failed', subState: 'failed', execMainStatus: 1 };
     unit.journal = `${SWAP}\n`;
@@ -161,7 +161,7 @@ describe('waitForHealthyKubelet', () => {
     expect(clock.elapsedMs).toBe(0);
   });
 
-  it('ignores crashes from before the wait', async () => {
+  it('ignores crashes before the start of the wait', async () => {
     // Before a join the unit of the packages dies every ten seconds, and `systemctl restart` does not reset systemd's counter.
     const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
     it.unit.journal = `${`Started kubelet.service - kubelet: The Kubernetes Node Agent.\n${MISSING_CONFIG}\n`.repeat(5)}Started kubelet.service - kubelet: The Kubernetes Node Agent.\n`;
@@ -170,19 +170,19 @@ describe('waitForHealthyKubelet', () => {
     expect(it.clock.elapsedMs).toBe(3_000);
   });
 
-  it('ends when such a unit dies once more of what waiting does not heal', async () => {
+  it('ends when such a unit crashes again with a permanent error', async () => {
     const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
     it.clock.at(2_000, () => crashes(it.unit, SWAP));
     expect((await failureOf(it.wait())).message).toContain('after 2s: swap is on');
   });
 
-  it('does not blame an earlier run for a kubelet that lives and does not answer', async () => {
+  it('does not report the error of an earlier run for a running kubelet that does not respond', async () => {
     const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
     it.unit.journal = `Started kubelet.service - kubelet.\n${MISSING_CONFIG}\nStarted kubelet.service - kubelet.\nI1120 13:21:54.0   28155 server.go:545] "Kubelet version"\n`;
     expect((await failureOf(it.wait())).message).toContain('unit active (running)');
   });
 
-  it('restarts counting after a reset of the counter', async () => {
+  it('detects crashes after a reset of the restart counter', async () => {
     const it = world(fakeUnit({ activeState: 'activating', subState: 'auto-restart', restarts: 9 }));
     it.clock.at(1_000, () => {
       it.unit.state = { ...it.unit.state, restarts: 0 };
@@ -194,7 +194,7 @@ describe('waitForHealthyKubelet', () => {
 
   it.each([
     ['masked', { loadState: 'masked', unitFileState: 'masked' }, 'kubelet.service is masked'],
-    ['not there', { loadState: 'not-found', unitFileState: '' }, 'kubelet.service does not exist'],
+    ['missing', { loadState: 'not-found', unitFileState: '' }, 'kubelet.service does not exist'],
     ['without its binary', { activeState: 'activating', subState: 'auto-restart', execMainStatus: 203 }, '203/EXEC'],
   ])('reports a unit that is %s', async (_, state, cause) => {
     const { wait } = world(fakeUnit(state));
@@ -213,14 +213,14 @@ describe('waitForHealthyKubelet', () => {
   describe('with healthzPort 0', () => {
     const quiet = { url: null, timeoutMs: 60_000 };
 
-    it('asks nothing over HTTP and is content with a unit that stays up for five seconds', async () => {
+    it('sends no HTTP request, and accepts a unit that runs for five seconds', async () => {
       const { host, clock, wait } = world();
       host.http = () => expect.unreachable();
       await wait(quiet);
       expect(clock.elapsedMs).toBe(5_000);
     });
 
-    it('begins to count again when the unit dies in between', async () => {
+    it('restarts the five seconds when the unit crashes in between', async () => {
       const it = world();
       it.clock.at(3_000, () => crashes(it.unit, NO_RUNTIME));
       it.clock.at(13_000, () => runs(it.unit));

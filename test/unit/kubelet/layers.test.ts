@@ -43,7 +43,7 @@ describe('mergeConfig', () => {
     ),
   })).object;
 
-  it('has every leaf of the overlay, and nothing from elsewhere', () => {
+  it('has every leaf of the overlay, and only values of its inputs', () => {
     fc.assert(
       fc.property(config, config, (base, overlay) => {
         const merged = leavesOf(mergeConfig(base, overlay));
@@ -54,7 +54,7 @@ describe('mergeConfig', () => {
     );
   });
 
-  it('changes neither of the two', () => {
+  it('changes neither input', () => {
     fc.assert(
       fc.property(config, config, (base, overlay) => {
         const before = JSON.stringify([base, overlay]);
@@ -97,7 +97,7 @@ describe('addLayer', () => {
     expect(originTexts(taken)).not.toHaveProperty('maxPods');
   });
 
-  it('leaves the layers below as they were', () => {
+  it('does not change earlier layers', () => {
     addLayer(defaults, { maxPods: 1 }, from('set'));
     expect(defaults.history.has('maxPods')).toBe(false);
   });

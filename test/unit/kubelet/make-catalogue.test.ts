@@ -44,21 +44,21 @@ describe('make-catalogue', () => {
     ['an unknown type', [{ ...FIELD, type: 'int16' }], 'field maxPods: "int16" is none of string'],
     ['an unknown minor', [{ ...FIELD, minorsPresent: ['1.10', '1.37'] }], 'field maxPods: "1.37" is no minor from 1.10 to 1.36'],
     [
-      'minors that do not rise',
+      'minors that are not ascending',
       [{ ...FIELD, defaultByMinor: [...FIELD.defaultByMinor, ...FIELD.defaultByMinor] }],
       'field maxPods: minors of value do not rise',
     ],
     ['an enumeration without values', [{ ...FIELD, type: 'enum' }], 'field maxPods: type enum and enumByMinor do not fit'],
     ['a field twice', [FIELD, FIELD], 'a path occurs twice'],
-    ['a field gone missing', [FIELD], 'is missing'],
-    ['something else than a list', { maxPods: FIELD }, 'fields: not a list'],
+    ['a missing field', [FIELD], 'is missing'],
+    ['a value that is not a list', { maxPods: FIELD }, 'fields: not a list'],
   ])('ends with an error at %s and writes nothing', (_, fields, message) => {
     const reported = run(fields);
     expect(reported).toMatch(/^make-catalogue: /);
     expect(reported).toContain(message);
   });
 
-  it('wants a directory', () => {
+  it('requires a directory', () => {
     const { status, stderr } = spawnSync(process.execPath, [SCRIPT], { encoding: 'utf8' });
     expect([status, stderr.trim()]).toEqual([1, 'make-catalogue: usage: node scripts/make-catalogue.mjs DIR']);
   });

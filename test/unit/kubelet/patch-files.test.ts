@@ -46,7 +46,7 @@ describe('planPatches', () => {
   const plan = (files: Readonly<Record<string, string>>) =>
     planPatches(Object.entries(files).map(([path, text]): PatchFile => ({ path, text })));
 
-  it('takes files in lexical order, directory by directory', () => {
+  it('reads files in lexical order, directory by directory', () => {
     const names = [
       'kubeletconfiguration9.yaml',
       'kubeletconfiguration.yaml',
@@ -66,7 +66,7 @@ describe('planPatches', () => {
     ]);
   });
 
-  it('takes each document as a patch', () => {
+  it('reads each document as a patch', () => {
     const { patches, problems } = plan({
       'kubeletconfiguration+json.yaml': '---\n- op: add\n---  # second\n\n---\n- op: remove\r\n',
       'etcd.yaml': '{"a": 1}',
@@ -138,7 +138,7 @@ describe('applyPlannedPatches', () => {
     });
   });
 
-  it('names the patch that does not apply', () => {
+  it('names the patch that cannot be applied', () => {
     const { patches } = planPatches([{ path: 'kubeletconfiguration+merge.yaml', text: 'a: 1\n---\n[]\n' }]);
     const run = () => applyPlannedPatches({}, patches, options);
     expect(run).toThrow('patch kubeletconfiguration+merge.yaml (2): a merge patch must be an object, not a list [PATCH_INVALID]');

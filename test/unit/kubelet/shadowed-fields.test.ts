@@ -9,10 +9,10 @@ const shadowed = (flag: string, value: string, config: JsonObject) => {
   const layered = addLayer(NO_LAYERS, config, () => ({ layer: 'cluster', source: 'init.yaml' }));
   return shadowedFields([{ name: flag, value }], layered, 36, catalogue).map(({ message }) => message);
 };
-/** As readers of configurations make them. */
+/** A decoded object, without a prototype. */
 const taint = Object.assign(Object.create(null), { key: 'a', effect: 'NoSchedule' }) as JsonObject;
 
-describe('flags that win over a field of the file', () => {
+describe('flags that override a field of the file', () => {
   it.each<[string, string, JsonObject, boolean]>([
     ['max-pods', '50', { maxPods: 40 }, true],
     ['max-pods', '50', { maxPods: 50 }, false],

@@ -9,10 +9,10 @@ const upgrade = (line: string, minor: number, moveSocket = false) =>
 const SOCKET = '--container-runtime-endpoint=unix:///run/crio/crio.sock';
 const names = (flags: readonly { readonly name: string }[]) => flags.map(({ name }) => name);
 
-describe('kubeadm-flags.env of a node that is upgraded', () => {
+describe('kubeadm-flags.env of an upgraded node', () => {
   it.each([
-    ['stays as it is', '--node-ip=10.0.0.4', 36, false, { kept: ['node-ip'], dropped: [], changed: false }],
-    ['loses the socket that moves', `${SOCKET} --v=2`, 36, true, { kept: ['v'], dropped: [], changed: true }],
+    ['is unchanged', '--node-ip=10.0.0.4', 36, false, { kept: ['node-ip'], dropped: [], changed: false }],
+    ['loses the socket, which moves to the configuration', `${SOCKET} --v=2`, 36, true, { kept: ['v'], dropped: [], changed: true }],
     [
       'keeps the socket of an old kubelet',
       `${SOCKET} --v=2`,
@@ -21,14 +21,14 @@ describe('kubeadm-flags.env of a node that is upgraded', () => {
       { kept: ['container-runtime-endpoint', 'v'], dropped: [], changed: false },
     ],
     [
-      'loses what the kubelet does not know any more',
+      'loses flags that the kubelet no longer has',
       '--pod-infra-container-image=pause:3.10 --v=2',
       35,
       false,
       { kept: ['v'], dropped: ['pod-infra-container-image'], changed: true },
     ],
     [
-      'keeps what the kubelet still knows',
+      'keeps flags that the kubelet still has',
       '--pod-infra-container-image=pause:3.10 --v=2',
       34,
       false,
@@ -41,13 +41,7 @@ describe('kubeadm-flags.env of a node that is upgraded', () => {
       false,
       { kept: [], dropped: ['container-runtime', 'network-plugin'], changed: true },
     ],
-    [
-      'keeps the order and what is there twice',
-      '--v=4 --node-ip=::1 --v=2',
-      36,
-      true,
-      { kept: ['v', 'node-ip', 'v'], dropped: [], changed: false },
-    ],
+    ['keeps the order and duplicates', '--v=4 --node-ip=::1 --v=2', 36, true, { kept: ['v', 'node-ip', 'v'], dropped: [], changed: false }],
   ] as const)('%s', (_, line, minor, moveSocket, expected) => {
     const { flags, dropped, changed } = upgrade(line, minor, moveSocket);
     expect({ kept: names(flags), dropped: names(dropped), changed }).toEqual(expected);
@@ -68,7 +62,7 @@ describe('kubeadm-flags.env of a node that is upgraded', () => {
     String.raw`--node-labels=x=\"q r\" --v=2`,
     '--node-labels=a=b --register-with-taints=k=v:NoSchedule',
     "--node-labels='x y' --v=2",
-  ])('is read by systemd as before once it is written again: %s', (line) => {
+  ])('is read by systemd unchanged after rewriting: %s', (line) => {
     const before = readFlagsEnv(`KUBELET_KUBEADM_ARGS="${line} ${SOCKET}"\n`);
     const written = renderFlagsEnv(upgrade(`${line} ${SOCKET}`, 36, true).flags);
     expect(readFlagsEnv(written)).toEqual(before.slice(0, -1));

@@ -4,7 +4,7 @@ import { withBigIntegers } from '../../../src/kubelet/encode.ts';
 
 const catalogue = await loadCatalogue();
 
-it('makes numbers of texts where the type has them', () => {
+it('converts strings to integers in integer fields', () => {
   const config = {
     podPidsLimit: '9223372036854775807',
     maxOpenFiles: 5,

@@ -18,7 +18,7 @@ describe('maskSecrets', () => {
     ['quotes', "token: 'it''s'\nsecret: \"a: b\"\n", 'token: [secret]\nsecret: [secret]\n'],
     ['any case', 'TOKEN: x\n', 'TOKEN: [secret]\n'],
     ['CRLF', 'token: abc\r\nz: 1\r\n', 'token: [secret]\r\nz: 1\r\n'],
-    ['a comment behind', 'token: abc # mine\n', 'token: [secret]\n'],
+    ['a trailing comment', 'token: abc # mine\n', 'token: [secret]\n'],
     ['a private key', `key: ${KEY}\nz: 1\n`, 'key: [secret]\nz: 1\n'],
     ['a private key that was cut off', `${KEY.slice(0, 40)}`, '[secret]'],
     ['a bootstrap token in a sentence', 'join with abcdef.0123456789abcdef now', 'join with [secret] now'],
@@ -33,7 +33,7 @@ describe('maskSecrets', () => {
   });
 
   it.each([
-    ['a key with nothing behind it', 'token:\n  nested: 1\n'],
+    ['a key without a value', 'token:\n  nested: 1\n'],
     ['an empty value', 'token: \nx: 1\n'],
     ['other keys', 'tokenFile: /x\nmy-token: y\nclient-certificate-data: abc\n'],
     ['file names that look a bit like tokens', 'kubelet.config.yaml\n'],

@@ -4,7 +4,7 @@ import { sortKeysNaturally } from '../../../../src/base/text/natural-order.ts';
 describe('sortKeysNaturally', () => {
   it.each([
     ['numbers by value', ['a1', 'a01', 'a2', 'a10', 'a100']],
-    ['letters after all else', ['', '-', '_', '1', '10', 'A', 'Z', 'a', 'a-b', 'a.b', 'aB', 'ab', '\u00e9']],
+    ['letters after all other characters', ['', '-', '_', '1', '10', 'A', 'Z', 'a', 'a-b', 'a.b', 'aB', 'ab', '\u00e9']],
     ['a shorter key first', ['maxPods', 'maxPodsPerCore']],
     ['zeros inside a number', ['v1', 'v10', 'v010', 'v11', 'v100', 'v101']],
   ])('%s', (_, keys) => {

@@ -26,7 +26,7 @@ describe.each([
     expect(printed).not.toContain('0123456789abcdef');
   });
 
-  it('reveals itself only when asked', () => {
+  it('is revealed only by reveal()', () => {
     expect(value.reveal()).toContain('abcdef.0123456789abcdef');
   });
 });

@@ -30,12 +30,12 @@ describe('writeLocalFile', () => {
   });
   afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-  it('makes a file for its owner alone, and leaves nothing beside it', async () => {
+  it('creates a file readable only by its owner, and leaves no temporary file', async () => {
     await writeLocalFile(at('f'), 'one\n');
     expect([readFileSync(at('f'), 'utf8'), modeOf('f'), readdirSync(top)]).toEqual(['one\n', 0o600, ['f']]);
   });
 
-  it('replaces a file of the user by another with the same mode', async () => {
+  it('replaces a file of the user and keeps its mode', async () => {
     writeFileSync(at('f'), 'old\n');
     chmodSync(at('f'), 0o640);
     const before = statSync(at('f')).ino;
@@ -44,7 +44,7 @@ describe('writeLocalFile', () => {
     expect(statSync(at('f')).ino).not.toBe(before);
   });
 
-  it('writes nothing through a link that somebody planted under a name that can be foretold', async () => {
+  it('writes nothing through a link that another user created under a predictable name', async () => {
     chmodSync(top, 0o1777);
     writeFileSync(at('victim'), 'theirs\n');
     const planted = at(`.f.kubeletadm.${process.pid}`);
@@ -55,7 +55,7 @@ describe('writeLocalFile', () => {
     expect([readFileSync(at('f'), 'utf8'), modeOf('f')]).toEqual(['secret\n', 0o600]);
   });
 
-  it('takes no mode from what a link points to', async () => {
+  it('does not copy the mode of the target of a link', async () => {
     writeFileSync(at('target'), 'theirs\n');
     chmodSync(at('target'), 0o666);
     symlinkSync(at('target'), at('f'));
@@ -63,8 +63,8 @@ describe('writeLocalFile', () => {
     expect([readFileSync(at('f'), 'utf8'), modeOf('f'), readFileSync(at('target'), 'utf8')]).toEqual(['secret\n', 0o600, 'theirs\n']);
   });
 
-  it.skipIf(requirement('a file of another user', isRoot ? null : 'it takes root'))(
-    'takes no mode from a file of another user',
+  it.skipIf(requirement('a file of another user', isRoot ? null : 'requires root'))(
+    'does not copy the mode of a file of another user',
     async () => {
       writeFileSync(at('f'), 'theirs\n');
       chmodSync(at('f'), 0o666);
@@ -87,7 +87,7 @@ describe('writeLocalFile', () => {
     expect(readdirSync(top)).toEqual(what === 'a device' ? [] : ['f']);
   });
 
-  it('names the file it cannot write, and leaves nothing', async () => {
+  it('names the file it cannot write, and leaves no temporary file', async () => {
     await expect(writeLocalFile(at('no/such/f'), 'x\n')).rejects.toMatchObject({
       code: 'INPUT_UNWRITABLE',
       message: expect.stringContaining(`cannot write ${at('no/such/f')}: `),

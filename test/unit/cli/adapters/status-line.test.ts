@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { withStatusLine } from '../../../../src/cli/adapters/status-line.ts';
 
-/** What a terminal shows after all that was written to it: lines, the last one perhaps not ended. */
+/** Lines that a terminal shows after the written text; the last line may be incomplete. */
 function terminal(width = 40) {
   let written = '';
   const write = (text: string): void => {
@@ -15,7 +15,7 @@ function terminal(width = 40) {
 }
 
 describe('a line at the bottom of the terminal', () => {
-  it('stays below what is printed', () => {
+  it('stays below the output', () => {
     const { output, screen } = terminal();
     output.status?.('1/3 hosts');
     output.stderr('node1: done\n');
@@ -24,7 +24,7 @@ describe('a line at the bottom of the terminal', () => {
     expect(screen()).toEqual(['node1: done', 'result', '2/3 hosts']);
   });
 
-  it('goes away at the end', () => {
+  it('is removed at the end', () => {
     const { output, screen } = terminal();
     output.status?.('1/3 hosts');
     output.stderr('node1: done\n');
@@ -33,13 +33,13 @@ describe('a line at the bottom of the terminal', () => {
     expect(screen()).toEqual(['node1: done', 'end', '']);
   });
 
-  it('is no longer than the terminal is wide, and holds nothing a terminal obeys', () => {
+  it('is not wider than the terminal, and contains no terminal escape sequences', () => {
     const { output, screen } = terminal(16);
     output.status?.('a\u001b[31mb\n\u202ec and so on');
     expect(screen()).toEqual(['a\\x1b[31mb\\x0a…']);
   });
 
-  it('does not break a line that has not ended', () => {
+  it('does not split an incomplete line', () => {
     const { output, screen } = terminal();
     output.status?.('1/3');
     output.stderr('Really? ');

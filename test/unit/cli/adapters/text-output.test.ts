@@ -15,14 +15,14 @@ function outputOn(terminal: boolean) {
   return { output, written: () => written };
 }
 
-/** The codes of our own styles and of the line at the bottom, and no others. */
+/** Escape sequences of the program's own styles and of the status line. */
 const withoutOwnCodes = (text: string): string => text.replace(/\u001b\[(?:0|1|31|32|33|36)m|\r\u001b\[2K/g, '');
 
 describe.each([
   ['a terminal', true],
   ['a file', false],
 ])('output to %s', (_, terminal) => {
-  it.each(['stdout', 'stderr'] as const)('obeys nothing in a text: %s', (stream) => {
+  it.each(['stdout', 'stderr'] as const)('escapes every escape sequence of a text: %s', (stream) => {
     const { output, written } = outputOn(terminal);
     output[stream](`a ${HOSTILE}\n\tb\n`);
     expect(written()).toBe(
@@ -30,7 +30,7 @@ describe.each([
     );
   });
 
-  it('puts the codes of styles around what is escaped, and a host cannot forge one', () => {
+  it('adds style codes around escaped text, and a host cannot forge a style code', () => {
     const { output, written } = outputOn(terminal);
     output.stdout(joinLines([['+ ', styled('green', `\u001b[0m${HOSTILE}`)], '\u001b[31mred']));
     expect(written().split('\u001b[32m')).toHaveLength(terminal ? 2 : 1);
@@ -38,7 +38,7 @@ describe.each([
     expect(written()).toMatch(terminal ? /^\+ \u001b\[32m\\x1b\[0m.*\u001b\[0m\n\\x1b\[31mred\n$/ : /^\+ \\x1b\[0m.*\n\\x1b\[31mred\n$/);
   });
 
-  it('keeps the bytes of a document, but not on a terminal', () => {
+  it('keeps the bytes of a document, except on a terminal', () => {
     const { output, written } = outputOn(terminal);
     output.document(`# ${HOSTILE}\n`);
     if (terminal) expect(written()).not.toMatch(UNSAFE);
@@ -47,7 +47,7 @@ describe.each([
 });
 
 describe('lines', () => {
-  it('are not added by a newline in one of them', () => {
+  it('are not added by a newline in a value', () => {
     expect(joinLines(['a\nb\tc', 'd'])).toBe('a\\x0ab\tc\nd\n');
     const { output, written } = outputOn(false);
     output.stdout(joinLines([['a\n', styled('red', 'b\n')], 'c']));
@@ -55,7 +55,7 @@ describe('lines', () => {
   });
 });
 
-it('is the only place with codes of a terminal', () => {
+it('is the only file with terminal escape sequences', () => {
   const texts = [...repositoryTexts()].filter(([path, text]) => path.startsWith('src/') && /\\u001b|\\x1b\[|\\e\[|\\033/i.test(text));
   expect(texts.map(([path]) => path).toSorted()).toEqual(['src/base/text/styled.ts', 'src/cli/adapters/status-line.ts']);
 });

@@ -5,7 +5,7 @@ import { thisProcess } from '../../../../src/cli/adapters/this-process.ts';
 import { untilTrue } from '../../../support/until-true.ts';
 
 describe('thisProcess', () => {
-  it('tells machines apart, and processes that run from those that ended', () => {
+  it('distinguishes hosts, and running processes from exited ones', () => {
     const self = thisProcess();
     expect(self).toMatchObject({ id: process.pid, name: expect.stringMatching(/^.+@.+$/) });
     expect(self.machine).toMatch(process.platform === 'linux' ? /^[^/]+\/[0-9a-f-]{36}\/\d+$/ : new RegExp(`^${hostname()}`));
@@ -14,7 +14,7 @@ describe('thisProcess', () => {
     expect(self.isRunning(pid)).toBe(false);
   });
 
-  it.skipIf(process.platform !== 'linux')('one that has ended and that nobody asks about does not run', async () => {
+  it.skipIf(process.platform !== 'linux')('a zombie process does not run', async () => {
     const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
     const pid = await new Promise<number>((resolve) => parent.stdout.once('data', (chunk) => resolve(Number(chunk))));
     await untilTrue(() => !thisProcess().isRunning(pid));

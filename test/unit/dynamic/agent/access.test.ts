@@ -25,7 +25,7 @@ const begin = async (): Promise<void> => {
   await world.push('a', payload(50));
   await world.assign('a');
   await world.until('a is good', phase('good'));
-  await world.until('that is reported', async () => (await validated()).verdict.state === 'good');
+  await world.until('the state is reported', async () => (await validated()).verdict.state === 'good');
   expect(readyz()?.status).toBe(200);
 };
 
@@ -33,7 +33,7 @@ describe('an agent that the API server refuses', () => {
   it('keeps the cause of a refused credential on its host, is not ready, and recovers', async () => {
     await begin();
     world.refuse(true);
-    await world.until('noticed', () => world.access.length > 0);
+    await world.until('the refusal is noticed', () => world.access.length > 0);
     await world.push('b', payload(51));
     await world.assign('b');
     await world.until('kept', async () => (await stored()).length > 0);
@@ -47,7 +47,7 @@ describe('an agent that the API server refuses', () => {
     expect(verdict.hint).toContain('dynamic inspect');
     world.refuse(false);
     await world.until('b is good', () => world.state?.phase === 'good' && world.runs() === 51);
-    await world.until('forgotten', () => !world.host.files.has(accessFile(AGENT_DIRECTORY)));
+    await world.until('the file is removed', () => !world.host.files.has(accessFile(AGENT_DIRECTORY)));
     expect(readyz()?.status).toBe(200);
   });
 
@@ -74,7 +74,7 @@ describe('an agent that the API server refuses', () => {
     const { uid, resourceVersion, creationTimestamp, ...metadata } = binding.metadata;
     await world.cluster.create({ ...binding, metadata });
     await world.until('b is good', () => world.state?.phase === 'good' && world.runs() === 51);
-    await world.until('forgotten', () => !world.host.files.has(accessFile(AGENT_DIRECTORY)));
+    await world.until('the file is removed', () => !world.host.files.has(accessFile(AGENT_DIRECTORY)));
   });
 });
 
@@ -111,7 +111,7 @@ describe('the report of an agent', () => {
       'bad is reported',
       async () => (await world.condition()).message?.toString().endsWith('runs the last known good configuration') === true,
     );
-    await world.until('all is seen', async () => (await validated()).verdict.state === 'rolled-back');
+    await world.until('the rollback is reported', async () => (await validated()).verdict.state === 'rolled-back');
     controller.abort();
     await watching;
     expect(seen).toContain('reporting');

@@ -35,7 +35,7 @@ describe('the rights of an agent', () => {
   const condition = { status: { conditions: [{ type: 'KubeletConfigOk', status: 'True' }] } };
   const node = (name: string) => ({ apiVersion: 'v1', kind: 'Node', name });
 
-  it('are four objects that belong to the Node, for its kubelet alone', () => {
+  it('are four objects owned by the Node, granted only to its kubelet', () => {
     const objects = agentRights({ nodeName: 'n1', nodeUid: 'u1', namespace: 'x' });
     expect(objects.map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name])).toEqual([
       ['Role', 'x', 'kubeletadm:agent:n1'],
@@ -53,7 +53,7 @@ describe('the rights of an agent', () => {
     ]);
   });
 
-  it('are enough for what the agent does', async () => {
+  it('allow every request of the agent', async () => {
     const { agent } = world();
     await agent.list({ apiVersion: 'v1', kind: 'Node' }, { fieldSelector: 'metadata.name=n1' });
     await agent.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE }, { fieldSelector: 'metadata.name=a' });
@@ -66,7 +66,7 @@ describe('the rights of an agent', () => {
     });
   });
 
-  it('are good for nothing else', async () => {
+  it('allow no other request', async () => {
     const { admin, agent } = world();
     for (const name of ['n1', 'n2']) admin.proxyNode(name, () => ({ status: 200, body: { kubeletconfig: {} } }));
     const secret = { apiVersion: 'v1', kind: 'Secret', namespace: AGENT_NAMESPACE, name: 's' };
@@ -93,11 +93,11 @@ describe('the rights of an agent', () => {
       await expect(attempt()).rejects.toThrow(/CLUSTER_FORBIDDEN/);
   });
 
-  it.each(['kube-system', 'kube-public', 'kube-node-lease', 'default'])('are not given in %s', (namespace) => {
+  it.each(['kube-system', 'kube-public', 'kube-node-lease', 'default'])('are not granted in %s', (namespace) => {
     expect(agentNamespaceProblem(namespace)).toMatchObject({ code: 'AGENT_NAMESPACE_SHARED' });
   });
 
-  it('are given in any other namespace', () => {
+  it('are granted in any other namespace', () => {
     expect([agentNamespaceProblem(AGENT_NAMESPACE), agentNamespaceProblem('edge')]).toEqual([null, null]);
   });
 });
@@ -110,7 +110,7 @@ describe('the units', () => {
     expect(hashInPath(formatPointer(AGENT_DIRECTORY, hash))).toBe(hash);
   });
 
-  it('start the agent whatever is in its arguments', () => {
+  it('quote every argument of the agent', () => {
     const text = renderAgentUnit(['/usr/bin/node', '/opt/my tools/k.mjs', 'agent', '--node-name', '100%$x"'], '/var/lib/x');
     expect(text).toContain('ExecStart=/usr/bin/node "/opt/my tools/k.mjs" agent --node-name "100%%$$x\\""\n');
     expect(text).toContain('Restart=always\n');
@@ -133,13 +133,13 @@ describe('the units', () => {
       expect(values(name), name).toEqual([value]);
     // Node.js compiles at runtime.
     expect(values('MemoryDenyWriteExecute')).toEqual([]);
-    // A Node.js of root's own, as nvm installs it.
+    // Node.js in root's home directory, as nvm installs it.
     expect(values('ProtectHome', ['/root/.nvm/versions/node/v22.1.0/bin/node'])).toEqual(['read-only']);
   });
 });
 
 describe('the metrics', () => {
-  it('are those of the kubelet', () => {
+  it('equal those of the kubelet', () => {
     const agent = testAgent();
     agent.assign('A@7', 'a');
     const lines = renderAgentMetrics(agent.state).split('\n');

@@ -56,17 +56,14 @@ describe('a host with an agent', () => {
     ['CLUSTER_UNAUTHORIZED', 'read Node', /certs renew-kubelet --force .*--node-name/],
     ['CLUSTER_FORBIDDEN', 'read ConfigMap', /dynamic enable/],
     ['CLUSTER_FORBIDDEN', 'write Node/status', /authorization mode Node/],
-  ])(
-    'names what helps against %s to %s: a refused certificate that has not expired is renewed with --force alone',
-    (code, request, hint) => {
-      const access = [{ request, code, why: 'refused', since: 0 }];
-      expect(reportAgent({ ...WELL, access }).map(({ hint }) => hint)).toEqual([expect.stringMatching(hint)]);
-    },
-  );
+  ])('names the fix for %s to %s: only --force renews a refused certificate that has not expired', (code, request, hint) => {
+    const access = [{ request, code, why: 'refused', since: 0 }];
+    expect(reportAgent({ ...WELL, access }).map(({ hint }) => hint)).toEqual([expect.stringMatching(hint)]);
+  });
 
   it.each<[string, Partial<AgentReading>, readonly string[], readonly string[]]>([
-    ['is well', {}, [], []],
-    ['is well without an assignment', { state: newAgentState(0), pointer: null, hasPointerFile: false, runs: 'local' }, [], []],
+    ['is healthy', {}, [], []],
+    ['is healthy without an assignment', { state: newAgentState(0), pointer: null, hasPointerFile: false, runs: 'local' }, [], []],
     [
       'has an agent that the API server refuses',
       { access: [{ request: 'read Node', code: 'CLUSTER_UNAUTHORIZED', why: 'Unauthorized', since: 0 }] },
@@ -74,41 +71,41 @@ describe('a host with an agent', () => {
       [],
     ],
     [
-      'has a kubelet that does not stay up',
+      'has a kubelet that keeps exiting',
       { kubelet: unit('activating', 'auto-restart'), runs: null },
       ['KUBELET_UNHEALTHY'],
       ['remove-file /d/active.env', 'restart-unit kubelet'],
     ],
     [
-      'has a kubelet that is not healthy',
+      'has an unhealthy kubelet',
       { healthz: { status: 500, body: '' } },
       ['KUBELET_UNHEALTHY'],
       ['remove-file /d/active.env', 'restart-unit kubelet'],
     ],
     [
-      'has a kubelet that is not healthy by its own configuration',
+      'has a kubelet that is unhealthy with its local configuration',
       { state: newAgentState(0), pointer: null, hasPointerFile: false, runs: 'local', healthz: { error: 'refused' } },
       ['KUBELET_UNHEALTHY'],
       ['restart-unit kubelet'],
     ],
-    ['lost what it runs', { checkpoints: [] }, ['CHECKPOINT_DAMAGED'], ['remove-file /d/active.env', 'restart-unit kubelet']],
+    ['lost the active checkpoint', { checkpoints: [] }, ['CHECKPOINT_DAMAGED'], ['remove-file /d/active.env', 'restart-unit kubelet']],
     [
-      'has a torn checkpoint',
+      'has a truncated checkpoint',
       { checkpoints: [checkpoint('a', false)] },
       ['CHECKPOINT_DAMAGED'],
       ['remove-file /d/active.env', 'restart-unit kubelet'],
     ],
     [
-      'has a pointer to nothing',
+      'has a pointer to a missing checkpoint',
       { pointer: null, runs: 'local' },
       ['AGENT_POINTER_DAMAGED'],
       ['remove-file /d/active.env', 'restart-unit kubelet'],
     ],
-    ['has no agent that runs', { agent: unit('failed') }, ['AGENT_DOWN'], ['restart-unit kubeletadm-agent']],
+    ['has an agent that does not run', { agent: unit('failed') }, ['AGENT_DOWN'], ['restart-unit kubeletadm-agent']],
     ['lost the drop-in', { hasDropIn: false }, ['AGENT_DROP_IN_MISSING'], []],
     ['lost one copy of the state', { damaged: ['/d/state-0.json'] }, ['AGENT_STATE_DAMAGED'], []],
-    ['lost both', { state: null, damaged: ['/d/state-0.json', '/d/state-1.json'] }, ['AGENT_STATE_DAMAGED'], []],
-    ['runs something else', { runs: 'local' }, ['AGENT_NOT_IN_FORCE'], []],
+    ['lost both copies of the state', { state: null, damaged: ['/d/state-0.json', '/d/state-1.json'] }, ['AGENT_STATE_DAMAGED'], []],
+    ['runs another configuration', { runs: 'local' }, ['AGENT_NOT_IN_FORCE'], []],
     ['has no kubeconfig of a kubelet', { identity: { state: 'missing' } }, ['NODE_NO_CREDENTIALS'], []],
     ['has an expired certificate', { identity: { state: 'unusable', why: 'it expired' } }, ['NODE_NO_CREDENTIALS'], []],
     ['has a kubeconfig elsewhere', { identity: null }, [], []],
@@ -123,7 +120,7 @@ describe('a host with an agent', () => {
     expect(unneededCheckpoints(WELL, 3600)).toEqual([hash('b')]);
     expect(unneededCheckpoints(WELL, 9000)).toEqual([]);
     expect(unneededCheckpoints({ ...WELL, runs: hash('b') }, 3600)).toEqual([]);
-    // What is needed is not known.
+    // Without a state, all checkpoints may be in use.
     expect(unneededCheckpoints({ ...WELL, state: null }, 0)).toEqual([]);
   });
 });

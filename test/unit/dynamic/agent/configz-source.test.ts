@@ -43,7 +43,7 @@ interface World extends Kubelet {
   readonly certificate?: string;
   readonly reply?: FakeReply;
   readonly kubeconfig?: keyof typeof KUBECONFIGS;
-  /** Of the kubelet's client certificate. */
+  /** Rotation file of the kubelet's client certificate. */
   readonly current?: string | null;
 }
 function world({
@@ -74,15 +74,18 @@ describe('configz', () => {
     ['by default', {}],
     ['at its address and port', { yaml: 'address: 10.0.0.5\nport: 10350\n', url: 'https://10.0.0.5:10350' }],
     ['at its port by a flag', { flags: ['port=10351'], url: 'https://127.0.0.1:10351' }],
-    ['at an address of IPv6', { yaml: "address: '::'\n", url: 'https://[::1]:10250' }],
-    ['by the certificate of the cluster', { yaml: 'serverTLSBootstrap: true\n', file: '/var/lib/kubelet/pki/kubelet-server-current.pem' }],
-    ['by a certificate that was put there', { yaml: 'tlsCertFile: /etc/tls.crt\ntlsPrivateKeyFile: /etc/tls.key\n', file: '/etc/tls.crt' }],
+    ['at an IPv6 address', { yaml: "address: '::'\n", url: 'https://[::1]:10250' }],
     [
-      'by one relative to its configuration',
+      'with a serving certificate of the cluster',
+      { yaml: 'serverTLSBootstrap: true\n', file: '/var/lib/kubelet/pki/kubelet-server-current.pem' },
+    ],
+    ['with a configured certificate', { yaml: 'tlsCertFile: /etc/tls.crt\ntlsPrivateKeyFile: /etc/tls.key\n', file: '/etc/tls.crt' }],
+    [
+      'with a certificate relative to its configuration',
       { yaml: 'tlsCertFile: tls.crt\ntlsPrivateKeyFile: tls.key\n', file: '/var/lib/kubelet/tls.crt' },
     ],
-    ['by one in its --cert-dir', { flags: ['cert-dir=/srv/pki'], file: '/srv/pki/kubelet.crt' }],
-  ])('is asked of the kubelet itself, %s', async (_, how) => {
+    ['with a certificate in its --cert-dir', { flags: ['cert-dir=/srv/pki'], file: '/srv/pki/kubelet.crt' }],
+  ])('is read from the kubelet, %s', async (_, how) => {
     const { query, web } = world(how);
     expect(await query()).toEqual(OWN);
     expect(web.requests).toMatchObject([{ trust: { kind: 'certificate', pem: PEM }, proxyUrl: null }]);
@@ -92,7 +95,7 @@ describe('configz', () => {
     ['files', CLIENT + KEY, CLIENT + KEY],
     ['relative files', CLIENT, KEY],
     ['data', CLIENT, KEY],
-  ])('is asked with the client certificate of the kubelet, from %s, and without a token', async (kubeconfig, certificate, key) => {
+  ])('is requested with the client certificate of the kubelet, from %s, without a token', async (kubeconfig, certificate, key) => {
     const { query, web } = world({ kubeconfig });
     await query();
     const [request] = web.requests;
@@ -101,7 +104,7 @@ describe('configz', () => {
     expect(request?.bearerToken).toBeUndefined();
   });
 
-  it('is asked with the certificate as it is after its rotation', async () => {
+  it('is requested with the rotated certificate', async () => {
     const { host, query, web } = world({});
     await query();
     const rotated = CLIENT.replace('B', 'D') + KEY;
@@ -110,7 +113,7 @@ describe('configz', () => {
     expect(web.requests.map(({ clientCertificate }) => clientCertificate?.certificate)).toEqual([CLIENT + KEY, rotated]);
   });
 
-  it('is asked with the token of a kubelet that has no certificate, once the server proved itself', async () => {
+  it('is requested with a token if the kubelet has no certificate, after the server was authenticated', async () => {
     const { query, web } = world({ kubeconfig: 'token' });
     await query();
     expect(web.requests[0]?.bearerToken?.reveal()).toBe(TOKEN);
@@ -118,17 +121,27 @@ describe('configz', () => {
   });
 
   it.each<[string, World, ConfigzUnavailableError['credential'], RegExp]>([
-    ['it serves none', { yaml: 'enableServer: false\n' }, 'refused', /the kubelet serves no API \(enableServer: false\)/],
-    ['it does not know the CA any more', { reply: { status: 401, text: 'Unauthorized\n' } }, 'refused', /10250 returned 401: Unauthorized/],
-    ['it is older than 1.33', { reply: { status: 403, text: 'Forbidden (user=x)\n' } }, 'accepted', /returned 403: Forbidden \(user=x\)/],
-    ['it hangs', { reply: 'silence' }, 'refused', /no response within 5 s/],
-    ['it can not be reached', { url: 'https://127.0.0.1:1' }, 'refused', /connection refused/],
-    ['it talks nonsense', { reply: { text: '<html>' } }, 'refused', /a response that is not a configuration/],
-    ['another server is there', { certificate: 'other', kubeconfig: 'token' }, 'refused', /no token was sent/],
-    ['its certificate is elsewhere', { file: '/elsewhere' }, null, /kubelet\.crt cannot be read/],
-    ['the client certificate is gone', { current: null }, null, /kubelet-client-current\.pem cannot be read/],
-    ['it logs in by a plugin', { kubeconfig: 'plugin' }, null, /neither a client certificate nor a token/],
-  ])('is not told where %s', async (_, how, credential, text) => {
+    ['the kubelet serves no API', { yaml: 'enableServer: false\n' }, 'refused', /the kubelet serves no API \(enableServer: false\)/],
+    [
+      'the kubelet rejects the credential',
+      { reply: { status: 401, text: 'Unauthorized\n' } },
+      'refused',
+      /10250 returned 401: Unauthorized/,
+    ],
+    [
+      'the kubelet is older than 1.33',
+      { reply: { status: 403, text: 'Forbidden (user=x)\n' } },
+      'accepted',
+      /returned 403: Forbidden \(user=x\)/,
+    ],
+    ['the kubelet does not respond', { reply: 'silence' }, 'refused', /no response within 5 s/],
+    ['the kubelet is unreachable', { url: 'https://127.0.0.1:1' }, 'refused', /connection refused/],
+    ['the response is not JSON', { reply: { text: '<html>' } }, 'refused', /a response that is not a configuration/],
+    ['another server listens on the port', { certificate: 'other', kubeconfig: 'token' }, 'refused', /no token was sent/],
+    ['the serving certificate is missing', { file: '/elsewhere' }, null, /kubelet\.crt cannot be read/],
+    ['the client certificate is missing', { current: null }, null, /kubelet-client-current\.pem cannot be read/],
+    ['the kubeconfig uses a plugin', { kubeconfig: 'plugin' }, null, /neither a client certificate nor a token/],
+  ])('is not read when %s', async (_, how, credential, text) => {
     const { query, web } = world(how);
     const error = (await query().catch((error: unknown) => error)) as ConfigzUnavailableError;
     expect(error.message).toMatch(text);

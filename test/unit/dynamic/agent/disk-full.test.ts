@@ -30,22 +30,22 @@ describe('an agent whose disk is full', () => {
     fill();
     await world.until('rolled back', phase('fallen-back'));
     expect(world.runs()).toBe(50);
-    await world.until('that is reported', async () => (await message()).endsWith('runs the last known good configuration'));
+    await world.until('the rollback is reported', async () => (await message()).endsWith('runs the last known good configuration'));
     expect(world.starts()).toBe(3);
-    // The decision is on the disk: another start of the agent does not try it again.
+    // The decision is persisted: a restarted agent does not try the configuration again.
     await world.stop();
     world.start();
-    await world.until('it is loaded', () => world.state?.switching === null);
+    await world.until('the state is loaded', () => world.state?.switching === null);
     expect(world.state?.phase).toBe('fallen-back');
     expect(world.starts()).toBe(3);
   });
 
-  it('does not start a trial whose rollback has no space, and starts it when the space is back', async () => {
+  it('starts no trial without space for its rollback, and starts it once space is available', async () => {
     await withLastKnownGood();
     await world.push('c', payload(70));
     for (const path of [...world.host.files.keys()])
       if (path.endsWith('/reserve') || path.endsWith('rollback.env')) world.host.files.delete(path);
-    // Enough for the checkpoint and the state.
+    // Enough space for the checkpoint and the state only.
     fill(20_000);
     await world.assign('c');
     await world.until('refused', async () => (await message()).includes('no trial without a rollback'));
@@ -57,11 +57,11 @@ describe('an agent whose disk is full', () => {
     await world.until('it is good', () => world.state?.phase === 'good' && world.runs() === 70);
   });
 
-  it('gives the kubelet its local configuration when the pointer to the last known good one cannot be written at all', async () => {
+  it('switches to the local configuration when the pointer to the last known good one cannot be written', async () => {
     await withLastKnownGood();
     await world.assign('bad');
     await world.until('bad is in trial', phase('trial'));
-    // As after an agent of an earlier version, which reserved nothing.
+    // An agent of an earlier version reserved no space.
     for (const path of [...world.host.files.keys()])
       if (path.endsWith('/reserve') || path.endsWith('rollback.env')) world.host.files.delete(path);
     fill(-1_000_000);
@@ -75,10 +75,10 @@ describe('an agent whose disk is full', () => {
     await world.until('the last known good runs again', phase('fallen-back'));
     expect(world.runs()).toBe(50);
     expect(world.starts()).toBe(starts + 1);
-    await world.until('that is reported', async () => (await message()).endsWith('runs the last known good configuration'));
+    await world.until('the rollback is reported', async () => (await message()).endsWith('runs the last known good configuration'));
   });
 
-  it('removes checkpoints that are not needed before it gives up a new one', async () => {
+  it('removes unused checkpoints before it gives up storing a new one', async () => {
     await withLastKnownGood();
     for (const [name, pods] of [
       ['b', 51],
@@ -96,15 +96,15 @@ describe('an agent whose disk is full', () => {
   });
 });
 
-describe('what an agent reports', () => {
-  it('does not claim a configuration that the process of the kubelet does not run', async () => {
+describe('the status of an agent', () => {
+  it('does not report a configuration that the kubelet process does not run', async () => {
     await withLastKnownGood();
     await world.assign('bad');
     await world.until('rolled back', phase('fallen-back'));
-    await world.until('that is reported', async () => (await message()).endsWith('runs the last known good configuration'));
-    // Somebody starts the kubelet with its local configuration.
+    await world.until('the rollback is reported', async () => (await message()).endsWith('runs the last known good configuration'));
+    // An administrator starts the kubelet with its local configuration.
     world.host.files.delete(`${AGENT_DIRECTORY}/active.env`);
     world.restartKubelet();
-    await world.until('noticed', async () => !(await message()).endsWith('; runs the last known good configuration'));
+    await world.until('the status is corrected', async () => !(await message()).endsWith('; runs the last known good configuration'));
   });
 });

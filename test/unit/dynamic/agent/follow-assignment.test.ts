@@ -60,7 +60,7 @@ function world({ spreadMs = 0 } = {}) {
 }
 
 describe('followAssignment', () => {
-  it('follows the ConfigMap a Node names, and prepares each version once on the same terms', async () => {
+  it('watches the ConfigMap that a Node names, and prepares each version once while its inputs are unchanged', async () => {
     const { follower, followed, prepared } = world();
     expect(await follower.nodeIs(assigned(A))).toBeNull();
     expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
@@ -72,7 +72,7 @@ describe('followAssignment', () => {
     expect(followed).toHaveLength(1);
   });
 
-  it('follows one at a time, and does not listen to the one before', async () => {
+  it('watches one ConfigMap at a time, and ignores events of the previous one', async () => {
     const { follower, followed, prepared } = world();
     const other = source('kube-system/b/kubelet');
     await follower.nodeIs(assigned(A));
@@ -89,7 +89,7 @@ describe('followAssignment', () => {
     ['{', 'UNKNOWN_SOURCE'],
     ['{}', 'UNKNOWN_SOURCE'],
     [JSON.stringify({ configMap: { namespace: 'default', name: 'a', kubeletConfigKey: 'kubelet' } }), 'DOWNLOAD_FAILED'],
-  ])('says why it can do nothing with %s, and what it followed before has no say any more', async (annotation, code) => {
+  ])('reports why the annotation %s is invalid, and ignores the previous ConfigMap', async (annotation, code) => {
     const { follower, followed, prepared } = world();
     await follower.nodeIs(assigned(A));
     expect(await follower.nodeIs(node(annotation))).toMatchObject({ kind: 'unavailable', issue: { code } });
@@ -98,7 +98,7 @@ describe('followAssignment', () => {
     expect(prepared).toEqual([]);
   });
 
-  it('tells a ConfigMap that can be had again anew, and not before it was heard of', async () => {
+  it('reports a ConfigMap that is available again, and reports nothing before the first response', async () => {
     const { follower, prepared } = world();
     await follower.nodeIs(assigned(A));
     await follower.handle({ kind: 'config-map', source: A, object: version('1') });
@@ -111,7 +111,7 @@ describe('followAssignment', () => {
     expect(prepared).toEqual(['1', '1']);
   });
 
-  it('lets an edit wait for its turn, also one that was made while the API server was away, and an assignment not', async () => {
+  it('delays an edit, also one made while the API server was unreachable, and never an assignment', async () => {
     const { follower, clock, now } = world({ spreadMs: 10_000 });
     await follower.nodeIs(assigned(A));
     expect(await follower.handle({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
@@ -123,7 +123,7 @@ describe('followAssignment', () => {
     expect(await follower.wake()).toEqual({ ...ASSIGNED, nodeUid: null });
   });
 
-  it('tries again what could not be prepared, and looks again now and then at what could', async () => {
+  it('retries a failed preparation, and periodically repeats a successful one', async () => {
     const one = world();
     const { follower, clock, now, prepared } = one;
     one.fails = true;

@@ -38,7 +38,7 @@ function begin() {
   return { world, cluster };
 }
 
-describe("the API server by the kubelet's own kubeconfig", () => {
+describe("the API server of the kubelet's kubeconfig", () => {
   it('reads the kubeconfig once for many requests, and again after half a minute', async () => {
     const { world, cluster } = begin();
     await Promise.all([cluster.get(NODE), cluster.get(NODE)]);
@@ -49,7 +49,7 @@ describe("the API server by the kubelet's own kubeconfig", () => {
     expect([world.reads, world.made.length]).toEqual([2, 1]);
   });
 
-  it('connects again after a change, and ends the watches of the connection before', async () => {
+  it('reconnects after a change, and ends the watches of the previous connection', async () => {
     const { world, cluster } = begin();
     const { resourceVersion } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
     const watch = cluster.watch({ apiVersion: 'v1', kind: 'Node' }, { resourceVersion })[Symbol.asyncIterator]();
@@ -65,7 +65,7 @@ describe("the API server by the kubelet's own kubeconfig", () => {
     expect((await event).done).toBe(true);
   });
 
-  it('keeps the connection while the file is away, and says so', async () => {
+  it('keeps the connection while the file is missing, and reports that', async () => {
     const { world, cluster } = begin();
     await cluster.get(NODE);
     world.text = new Error('no such file');
@@ -77,7 +77,7 @@ describe("the API server by the kubelet's own kubeconfig", () => {
     expect(world.made.length).toBe(2);
   });
 
-  it('fails with the cause while there never was one, and works once there is', async () => {
+  it('fails with the cause until the file exists, and then connects', async () => {
     const { world, cluster } = begin();
     world.text = new Error('no such file');
     await expect(cluster.get(NODE)).rejects.toThrow('no such file');

@@ -7,7 +7,7 @@ import { newWorld, payload, type World } from './world.ts';
 
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 
-describe('an agent whose host has its local configuration edited', () => {
+describe('an agent after an edit of the local configuration', () => {
   let world: World;
   afterEach(() => world.stop());
   const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
@@ -15,7 +15,7 @@ describe('an agent whose host has its local configuration edited', () => {
     [...world.host.files].find(([path]) => path.includes(world.state?.active?.hash ?? '-') && path.endsWith('kubelet.yaml'))?.[1].content ??
     '';
 
-  it('merges the overlay with it within seconds, as a trial, and rolls back what crashes', async () => {
+  it('merges the overlay with it within seconds, as a trial, and rolls back after a crash', async () => {
     world = newWorld({ timing: { trialMs: 30_000 } });
     world.start();
     const configz = { podPidsLimit: 4096 };
@@ -25,7 +25,7 @@ describe('an agent whose host has its local configuration edited', () => {
     await world.until('a is good', phase('good'));
     const editedAt = world.clock.elapsedMs;
     world.editLocal(payload(120));
-    await world.until('it runs', () => world.runs() === 120);
+    await world.until('the merged configuration runs', () => world.runs() === 120);
     expect(world.clock.elapsedMs - editedAt).toBeLessThan(10_000);
     expect(running()).toContain('podPidsLimit: 4096');
     await world.until('good again', () => world.state?.phase === 'good' && world.state.active?.hash === world.state.lastKnownGood?.hash);
@@ -36,7 +36,7 @@ describe('an agent whose host has its local configuration edited', () => {
     expect(running()).toContain('podPidsLimit: 4096');
   });
 
-  it('restarts no kubelet whose configuration stays the same', async () => {
+  it('does not restart the kubelet if the result is unchanged', async () => {
     world = newWorld({ timing: { trialMs: 30_000 } });
     world.start();
     await world.push('a', payload(50));
@@ -60,7 +60,7 @@ describe('a watch of a file', () => {
       },
     ],
     ['is removed', (path) => rmSync(path)],
-  ])('reports that it %s, and nothing before', async (_, change) => {
+  ])('reports only that it %s', async (_, change) => {
     const directory = mkdtempSync(join(tmpdir(), 'watch-file-'));
     const path = join(directory, 'config.yaml');
     writeFileSync(path, 'a');
@@ -73,7 +73,7 @@ describe('a watch of a file', () => {
         resolve();
       };
       watchFile(path, seen, stop.signal, 5);
-      // The first look is made before this timer.
+      // The first read happens before this timer.
       setTimeout(() => {
         isChanged = true;
         change(path);

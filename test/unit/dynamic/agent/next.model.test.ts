@@ -10,24 +10,24 @@ import { candidate, healthy, START, wantedHash } from './support.ts';
 const TIMING: Timing = { ...DEFAULT_TIMING, trialMs: 5_000 };
 const HASHES = ['a', 'b', 'c'] as const;
 
-/** The world around the state machine: a disk, a kubelet, a clock; and what may be said of them whatever happened. */
+/** Model of a disk, a kubelet and a clock, with the invariants that hold after every event. */
 interface World {
   state: AgentState;
   onDisk: AgentState;
   nowMs: number;
   pointer: string | null;
-  /** Switches that were asked for and not answered yet, oldest first. */
+  /** Requested switches without a result, oldest first. */
   asked: { readonly id: number; readonly to: string | null }[];
-  /** What failed while it ran, and was not lifted since. */
+  /** Payloads that failed while running, except those that a new assignment allows again. */
   failed: Set<string>;
-  /** How long what runs was seen healthy in a row, since the switch. */
+  /** Continuous healthy time of the running payload since the switch. */
   healthyMs: number;
   lastLookAt: number | null;
-  /** What the process was last shown to run; null: the local configuration. */
+  /** Payload of the process at the last observation; null: the local configuration. */
   shown: string | null;
-  /** The last look, or the last switch, showed it. */
+  /** True if the last observation or switch showed the payload. */
   isShown: boolean;
-  /** What was proven by this world's own reckoning. */
+  /** Payloads that were healthy for a complete trial according to this model. */
   proven: Set<string>;
   words: number;
 }
@@ -68,12 +68,12 @@ function check(world: World, before: AgentState): void {
   // The kubelet never runs a payload that was rejected.
   expect(rejected.has(desired ?? '')).toBe(false);
   expect(rejected.has(state.lastKnownGood?.hash ?? '')).toBe(false);
-  // What fails is remembered.
+  // Failed payloads stay rejected.
   expect([...world.failed].filter((hash) => !rejected.has(hash))).toEqual([]);
-  // Last known good only after a healthy trial.
+  // A payload becomes last known good only after a healthy trial.
   const good = state.lastKnownGood?.hash ?? null;
   if (good !== null && good !== (before.lastKnownGood?.hash ?? null)) expect(world.proven.has(good)).toBe(true);
-  // What is wanted runs, or is on its way: nothing is forgotten.
+  // The desired payload runs, or a switch to it is pending.
   if (state.switching === null) {
     expect(desired).toBe(world.pointer);
     expect(state.active?.hash ?? null).toBe(world.pointer);
@@ -81,10 +81,10 @@ function check(world: World, before: AgentState): void {
     expect(state.switching.to).toBe(desired);
     expect(state.switching.againAt !== null || world.asked.at(-1)?.to === desired).toBe(true);
   }
-  // What is reported to run was seen, and nothing else.
+  // Only an observed payload is reported as running.
   expect(state.seen?.hash ?? null).toBe(world.shown);
   expect(statusOf(state).active).toEqual(state.seen?.identity ?? null);
-  // Something is always due while anything but the local configuration runs, or is not known to.
+  // A next check is scheduled unless the local configuration is known to run.
   if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(desired === null && world.isShown);
   if (world.isShown) expect(state.unseen).toBeNull();
   else if (state.switching === null) expect(state.unseen).not.toBeNull();
@@ -116,7 +116,7 @@ function answer(world: World, how: 'done' | 'full' | 'damaged'): void {
     world.pointer = to;
     world.healthyMs = 0;
     world.lastLookAt = world.nowMs;
-    // Every other time the process is not up yet.
+    // Every second time the process has not started yet.
     const runs = id % 2 === 0 ? (to ?? 'local') : null;
     if (world.state.switching?.id === id) world.isShown = runs !== null;
     if (runs !== null && world.state.switching?.id === id) world.shown = to;
@@ -208,7 +208,7 @@ const COMMANDS = [
   ),
 ];
 
-/** Whatever runs fails: after the assigned one and the last known good there is only the local configuration. */
+/** Fails each running payload: the assigned one and the last known good, until only the local configuration remains. */
 function failAll(world: World): void {
   for (let i = 0; i < 200; i++) {
     if (world.state.switching === null) {
@@ -237,7 +237,7 @@ describe('the state machine after any sequence of events', () => {
     );
   }, 60_000);
 
-  it('is local again when the assignment is removed', () => {
+  it('returns to the local configuration when the assignment is removed', () => {
     fc.assert(
       fc.property(fc.commands(COMMANDS, { maxCommands: 40 }), (commands) => {
         const world = newWorld();

@@ -17,7 +17,7 @@ describe('a trial', () => {
     expect(conditionOf(agent.state)).toMatchObject({ status: 'True', reason: 'Trial' });
   });
 
-  it('ends when it was healthy for ten minutes', () => {
+  it('ends after ten healthy minutes', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS);
@@ -35,7 +35,7 @@ describe('a trial', () => {
       'the kubelet exited: open /x: no such file',
     ],
     [
-      'it came back by itself',
+      'systemd restarted the kubelet',
       { unit: { activeState: 'active', subState: 'running', restarts: 1 } },
       0,
       'the kubelet exited: unit active (running), 1 restarts',
@@ -102,7 +102,7 @@ describe('a trial', () => {
     expect(late.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'start' } });
   });
 
-  it('has patience with what was wrong before', () => {
+  it('tolerates conditions that existed before the switch', () => {
     const agent = testAgent();
     agent.send({ kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null });
     const wasWrong = healthy(null, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] });
@@ -112,7 +112,7 @@ describe('a trial', () => {
     expect(agent.state.phase).toBe('trial');
   });
 
-  it('neither ends nor counts while the API server is away', () => {
+  it('is paused while the API server is unreachable', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(10_000, (hash) => healthy(hash, { differing: null, ready: null }));
@@ -133,7 +133,7 @@ describe('a trial', () => {
   it.each([
     ['forward', 86_400_000],
     ['back', -86_400_000],
-  ])('is not fooled by a clock that jumps %s', (_, jump) => {
+  ])('is unaffected by a clock that jumps %s', (_, jump) => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(60);
@@ -149,8 +149,8 @@ describe('a trial', () => {
   });
 });
 
-describe('what was good', () => {
-  it('is left for the local configuration when the kubelet crash-loops', () => {
+describe('a good configuration', () => {
+  it('is replaced by the local configuration when the kubelet crash-loops', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS + 2);
@@ -161,7 +161,7 @@ describe('what was good', () => {
     expect(agent.pointer).toBeNull();
   });
 
-  it('stays for all else: months between ends, NotReady, a stopped unit', () => {
+  it('is kept otherwise: with months between exits, NotReady, a stopped unit', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS + 2);
@@ -184,7 +184,7 @@ describe('a switch that fails', () => {
     const start = { kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null } as const;
     agent.assign('B@1', 'b');
     const waits: number[] = [];
-    // Done by hand: this disk is full.
+    // The switch fails explicitly, as on a full disk.
     const step = agent.send(start);
     expect(step.effects[0]).toMatchObject({ kind: 'switch', to: 'a' });
     agent.state = { ...step.state, switching: { id: 99, to: 'a', issue: null, failures: 0, againAt: null } };
@@ -201,7 +201,7 @@ describe('a switch that fails', () => {
   });
 });
 
-describe('what was rejected', () => {
+describe('a rejected configuration', () => {
   it('is retried only after a new value of the annotation', () => {
     const agent = testAgent();
     const crashing = () => healthy('a', { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } });
@@ -221,7 +221,7 @@ describe('what was rejected', () => {
     expect(agent.pointer).toBe('a');
   });
 
-  it('may be run by another kubelet', () => {
+  it('is tried again with another kubelet version', () => {
     const agent = testAgent();
     agent.reboot();
     agent.assign('A@1', 'a');
@@ -246,9 +246,9 @@ describe('an agent that starts', () => {
   });
 
   it.each([
-    ['the assigned one is lost', (hash: string) => hash !== 'b', 'a'],
-    ['both are lost', () => false, null],
-  ])('falls back when %s', (_, intact, runs) => {
+    ['the assigned checkpoint is lost', (hash: string) => hash !== 'b', 'a'],
+    ['both checkpoints are lost', () => false, null],
+  ])('rolls back when %s', (_, intact, runs) => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.run(TRIAL_SECONDS + 2);
@@ -256,7 +256,7 @@ describe('an agent that starts', () => {
     agent.reboot(intact);
     expect(agent.pointer).toBe(runs);
     expect(agent.status().error).toBe('failed to load config, see Kubelet log for details');
-    // What is lost is fetched again, and was never rejected.
+    // A lost checkpoint is fetched again and is not rejected.
     agent.assign('B@1', 'b');
     expect(agent.pointer).toBe('b');
   });

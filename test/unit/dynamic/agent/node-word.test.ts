@@ -20,18 +20,18 @@ const ready = (status: string, second: string): JsonObject => ({
 
 describe('readNodeReport', () => {
   it.each([
-    ['nothing while the Node is not known', null, null],
-    ['Ready of the kubelet that runs', node(ready('True', '10')), { is: true, why: '' }],
-    ['nothing of what the kubelet before said', node(ready('True', '09')), null],
-    ['nothing bad of what the kubelet before said', node(ready('False', '09')), null],
-    ['NotReady of the kubelet that runs', node(ready('False', '11')), { is: false, why: 'Ready is False: R: m' }],
+    ['nothing while the Node is unknown', null, null],
+    ['Ready of the current kubelet process', node(ready('True', '10')), { is: true, why: '' }],
+    ['no Ready of the previous kubelet process', node(ready('True', '09')), null],
+    ['no NotReady of the previous kubelet process', node(ready('False', '09')), null],
+    ['NotReady of the current kubelet process', node(ready('False', '11')), { is: false, why: 'Ready is False: R: m' }],
     [
       'Unknown, which is the word of the node controller, whenever it is',
       node(ready('Unknown', '02')),
       { is: false, why: 'Ready is Unknown: R: m' },
     ],
-    ['nothing of a Node that has said nothing', node(), null],
-  ])('takes %s', (_, object, expected) => {
+    ['nothing of a Node without conditions', node(), null],
+  ])('returns %s', (_, object, expected) => {
     expect(readNodeReport(object, AT).ready).toEqual(expected);
   });
 
@@ -46,7 +46,7 @@ describe('readNodeReport', () => {
     expect(readNodeReport(object, AT).pressures).toEqual(['DiskPressure']);
   });
 
-  it('returns the minor, or the newest without one', () => {
+  it('returns the minor version, or the newest if the Node reports none', () => {
     expect(minorOfNode(node())).toBe(31);
     expect(minorOfNode(null)).toBe(36);
   });

@@ -15,7 +15,7 @@ function begin(answers: (number | Error)[]) {
 }
 
 describe('onceResolved', () => {
-  it('asks a process once, and a new one again', async () => {
+  it('queries a process once, and again after a restart', async () => {
     const { of, once, count } = begin([50, 40, 50]);
     expect(await of(7)).toBe(50);
     expect(await of(7)).toBe(50);
@@ -25,7 +25,7 @@ describe('onceResolved', () => {
     expect(await of(8)).toBe(50);
   });
 
-  it('asks again at once after the first failure, then every 5 s, and says why it is not told', async () => {
+  it('retries immediately after the first failure, then every 5 s, and returns the reason of the failure', async () => {
     const { of, once, clock, count } = begin([new Error('the disk is gone'), new ConfigzUnavailableError('it refuses', 'refused'), 50]);
     expect(await of(7)).toBeNull();
     expect(once.issue).toMatchObject({ isRefusal: false, why: 'the disk is gone' });

@@ -34,7 +34,7 @@ describe('where the pointer is read', () => {
     });
   });
 
-  it('is the end of the command line where the unit has its own', () => {
+  it('is the end of the command line if the unit has its own', () => {
     const unit = { ...UNIT, text: '[Service]\nExecStart=-/opt/bin/kubelet --config=/etc/kubelet.yaml \\\n  --v=2\n' };
     const place = placePointer(templates, texts([], {}, unit), D);
     expect(place).toMatchObject({ kind: 'drop-in', localConfig: '/etc/kubelet.yaml' });

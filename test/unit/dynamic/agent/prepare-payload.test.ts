@@ -27,7 +27,7 @@ const prepare = (
 ) => preparePayload({ identity, data }, { ...NODE, ...over }, policy);
 
 describe('a payload', () => {
-  it('takes the place of the local configuration', () => {
+  it('replaces the local configuration', () => {
     const { candidate, files, refusal } = prepare({ kubelet: `${HEADER}maxPods: 50\n` });
     expect(refusal).toBeNull();
     expect(files?.['kubelet.yaml']).toContain('maxPods: 50');
@@ -36,7 +36,7 @@ describe('a payload', () => {
     expect(candidate.changes).toContain('maxPods: 40 to 50');
   });
 
-  it('is the same for the same content, however it is written', () => {
+  it('has the same hash for the same content in another notation', () => {
     const hashes = [
       `${HEADER}maxPods: 50\n`,
       `# why\nmaxPods:   50 # pods\n${HEADER}`,
@@ -46,7 +46,7 @@ describe('a payload', () => {
     expect(prepare({ kubelet: `${HEADER}maxPods: 51\n` }).candidate.hash).not.toBe(hashes[0]);
   });
 
-  it('as an overlay changes the local configuration field by field; null takes a field out', () => {
+  it('as an overlay changes the local configuration field by field; null removes a field', () => {
     const { files, candidate } = prepare({ kubelet: `${OVERLAY}evictionHard: {memory.available: 5%}\nmaxPods: null\n` });
     expect(files?.['kubelet.yaml']).toContain('- 10.96.0.10');
     expect(files?.['kubelet.yaml']).toContain('kind: KubeletConfiguration\n');
@@ -54,7 +54,7 @@ describe('a payload', () => {
     expect(candidate.changes).toContain('maxPods: 40 to 110');
   });
 
-  it('has layers for the group and the node of this node, and no others', () => {
+  it('merges only the layers for this node and its group', () => {
     const data = {
       kubelet: `${HEADER}maxPods: 50\nkubeAPIQPS: 7\n`,
       'kubelet.group.edge': `${OVERLAY}maxPods: 60\nkubeAPIBurst: 71\n`,
@@ -67,12 +67,12 @@ describe('a payload', () => {
     expect(text).toMatch(/kubeAPIBurst: 71\n/);
     expect(prepare(data, { name: 'node-2' }).files?.['kubelet.yaml']).toMatch(/maxPods: 60\n/);
     expect(prepare(data, { name: 'node-2', group: null }).files?.['kubelet.yaml']).toMatch(/maxPods: 50\n/);
-    // A layer of another node is no reason to restart this one.
+    // A changed layer of another node must not restart this kubelet.
     const { 'kubelet.group.core': _, ...fewer } = data;
     expect(prepare(fewer).candidate.hash).toBe(prepare(data).candidate.hash);
   });
 
-  it('brings the files it names', () => {
+  it('includes the files that it references', () => {
     const { files } = prepare({ kubelet: `${HEADER}resolvConf: resolv.conf\n`, 'resolv.conf': 'nameserver 10.0.0.1\n', other: 'x' });
     expect(Object.keys(files ?? {}).sort()).toEqual(['kubelet.yaml', 'resolv.conf']);
   });
@@ -80,29 +80,34 @@ describe('a payload', () => {
 
 describe('a payload is refused before the node is touched', () => {
   it.each([
-    ['the key is not there', { other: 'x' }, 'LOAD_FAILED', 'the ConfigMap has no key "kubelet" in data'],
+    ['the key does not exist', { other: 'x' }, 'LOAD_FAILED', 'the ConfigMap has no key "kubelet" in data'],
     ['it is empty', { kubelet: '' }, 'LOAD_FAILED', 'kubelet is empty'],
-    ['it is no configuration', { kubelet: '{0xdeadbeef}' }, 'LOAD_FAILED', 'kubelet:1:'],
-    ['no kind', { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\n' }, 'LOAD_FAILED', 'kind'],
+    ['it is not a configuration', { kubelet: '{0xdeadbeef}' }, 'LOAD_FAILED', 'kubelet:1:'],
+    ['kind is missing', { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\n' }, 'LOAD_FAILED', 'kind'],
     ['another kind', { kubelet: `${HEADER.replace('KubeletConfiguration', 'BogusKind')}` }, 'LOAD_FAILED', 'BogusKind'],
     ['another version', { kubelet: `${HEADER.replace('v1beta1', 'bogusversion')}` }, 'LOAD_FAILED', 'bogusversion'],
-    ['no YAML', { kubelet: '{*' }, 'LOAD_FAILED', 'kubelet:1:'],
+    ['it is not YAML', { kubelet: '{*' }, 'LOAD_FAILED', 'kubelet:1:'],
     ['a value of another type', { kubelet: `${HEADER}maxPods: many\n` }, 'LOAD_FAILED', 'maxPods'],
     ['a value out of range', { kubelet: `${HEADER}kubeAPIQPS: -1\n` }, 'VALIDATION_FAILED', 'kubeAPIQPS'],
     ['an unknown feature gate', { kubelet: `${HEADER}featureGates: {NoSuchGate: true}\n` }, 'VALIDATION_FAILED', 'NoSuchGate'],
     [
-      'what kubelets die of at start',
+      'a value with which kubelets crash at startup',
       { kubelet: `${HEADER}evictionHard: {memory.available: lots}\n` },
       'VALIDATION_FAILED',
       'evictionHard',
     ],
     [
-      'a layer that is no overlay',
+      'a layer that is not an overlay',
       { kubelet: HEADER, 'kubelet.node.node-1': `${HEADER}maxPods: 1\n` },
       'LOAD_FAILED',
       'kubelet.node.node-1',
     ],
-    ['a file over our own', { kubelet: `${HEADER}resolvConf: manifest.json\n`, 'manifest.json': '{}' }, 'LOAD_FAILED', 'manifest.json'],
+    [
+      'a file named like the manifest of the checkpoint',
+      { kubelet: `${HEADER}resolvConf: manifest.json\n`, 'manifest.json': '{}' },
+      'LOAD_FAILED',
+      'manifest.json',
+    ],
   ])('when %s', (_, data, code, cause) => {
     const { refusal, files } = prepare(data);
     expect(refusal?.code).toBe(code);
@@ -115,7 +120,7 @@ describe('a payload is refused before the node is touched', () => {
     expect(prepare({ kubelet: HEADER }).refusal).toBeNull();
   });
 
-  it('by the policy, unless the node is drained', () => {
+  it('when the policy forbids it, unless the node is drained', () => {
     const data = { kubelet: `${OVERLAY}topologyManagerScope: pod\n` };
     const policy = { allow: 'new-pods-only', isCordoned: false } as const;
     const { refusal } = prepare(data, {}, policy);
@@ -136,7 +141,7 @@ describe('a payload of several layers', () => {
   const labels = (name: string) =>
     `systemReserved: {${Array.from({ length: 1600 }, (_, i) => `hugepages-${name}-${i}: "1"`).join(', ')}}\n`;
 
-  it('is refused when it is larger than a configuration that can be read back', () => {
+  it('is refused when the result exceeds the size limit of a configuration', () => {
     const { refusal, files } = prepare({
       kubelet: `${HEADER}${layer('kernel')}`,
       'kubelet.group.edge': `${OVERLAY}${labels('a')}`,
@@ -151,7 +156,7 @@ describe('a payload of several layers', () => {
 });
 
 describe('a flag', () => {
-  it('that wins over the payload is told, and not expected of configz', () => {
+  it("that overrides the payload is reported, and configz is not expected to show the payload's value", () => {
     const flags = [{ name: 'max-pods', value: '77', source: '/etc/default/kubelet' }];
     const { candidate, files } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, { flags });
     const expected = expectedConfigz(readHostText({ path: 'kubelet.yaml', text: files?.['kubelet.yaml'] ?? '' }), {
@@ -167,7 +172,7 @@ describe('a flag', () => {
 });
 
 describe('configz', () => {
-  it('is held against what the payload says, whatever else is in it', () => {
+  it('is compared with the fields of the payload only', () => {
     const options = { minor: 36, catalogue };
     const expected = { maxPods: 50, evictionHard: { 'memory.available': '5%' }, syncFrequency: '60s' };
     const shown = {
@@ -182,7 +187,7 @@ describe('configz', () => {
 });
 
 describe('a payload for a kubelet whose rules are not all known', () => {
-  it('is validated as far as they are, and the verdict names them', () => {
+  it('is validated by the known rules, and the verdict names them', () => {
     const gate = `${HEADER}featureGates: {NewThing: true}\n`;
     expect(prepare({ kubelet: gate }).refusal).toMatchObject({ code: 'VALIDATION_FAILED' });
     // A newer kubelet may know the gate.

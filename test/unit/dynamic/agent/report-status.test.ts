@@ -7,11 +7,11 @@ import { fakeCluster } from '../../../support/fake-cluster.ts';
 
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
 
-it('tells at once when the API server is heard of again, however long it was to wait', async () => {
+it('reports immediately when the API server is reachable again, without waiting for the end of the retry delay', async () => {
   const cluster = fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } }] });
   const stop = new AbortController();
   const pauses: number[] = [];
-  // A pause that ends only when it is cut short.
+  // A delay that ends only when it is interrupted.
   const clock = {
     now: () => new Date('2030-01-01'),
     sleep: (ms: number, signal?: AbortSignal) =>

@@ -25,7 +25,7 @@ describe('an agent', () => {
     expect(world.starts()).toBe(0);
   });
 
-  it('brings an assignment to good with one restart', async () => {
+  it('makes an assignment good with one restart', async () => {
     begin();
     await world.push('a', payload(50));
     await world.assign('a');
@@ -43,7 +43,7 @@ describe('an agent', () => {
   });
 
   it.each(['v1.24.17', 'v1.32.4', 'v1.33.0', 'v1.36.2'])(
-    'takes a kubelet %s from an assignment to good, and back from one that is bad, with the credential of the kubelet',
+    'makes an assignment of a kubelet %s good and rolls back a bad one, with the credential of the kubelet',
     async (version) => {
       begin({ version, timing: { trialMs: 60_000 } });
       world.behaviours.set(60, { crashesAfter: 5 });
@@ -69,7 +69,7 @@ describe('an agent', () => {
       await world.until('the active configuration is reported', async () =>
         JSON.stringify((await world.status()).active).includes('"name":"a"'),
       );
-      // It never asked for more than a kubelet may do.
+      // Every request is allowed for a kubelet.
       expect(world.asNode.calls.filter((call) => /proxy|token|Secret/.test(call))).toEqual([]);
     },
   );
@@ -88,7 +88,7 @@ describe('an agent', () => {
     expect(seen.filter((line) => line.startsWith('a') && !line.endsWith(' 50'))).toEqual([]);
   });
 
-  it('does not take a kubelet for proven whose configuration was written after its start', async () => {
+  it('does not verify a kubelet whose configuration was written after its start', async () => {
     begin();
     await world.push('a', payload(50));
     await world.assign('a');
@@ -97,7 +97,7 @@ describe('an agent', () => {
     const path = [...world.host.files.keys()].find((name) => name.endsWith('/kubelet.yaml')) ?? '';
     const file = world.host.files.get(path);
     if (file === undefined) throw new Error('no checkpoint');
-    // The same content, by a clock that says 2030: a second after the kubelet was started.
+    // The same content, with a modification time one second after the start of the kubelet.
     world.host.files.set(path, { ...file, modifiedAt: Math.floor(world.clock.now().getTime() / 1000) + 1 });
     const at = world.clock.elapsedMs;
     world.start();
@@ -121,14 +121,14 @@ describe('an agent', () => {
 
   it.each([
     [
-      'it dies at the start',
-      { crashesAfter: 0, says: 'failed to run Kubelet: open /no/cert: no such file or directory' },
+      'it crashes at startup',
+      { crashesAfter: 0, logs: 'failed to run Kubelet: open /no/cert: no such file or directory' },
       'the kubelet exited: ',
     ],
-    ['it dies after 5 s', { crashesAfter: 5 }, 'the kubelet exited: '],
-    ['it dies after 30 s', { crashesAfter: 30 }, 'the kubelet exited: '],
-    ['it dies after 90 s', { crashesAfter: 90 }, 'the kubelet exited: '],
-    ['it dies more slowly than anyone looks', { crashesAfter: 500 }, 'the kubelet exited: '],
+    ['it crashes after 5 s', { crashesAfter: 5 }, 'the kubelet exited: '],
+    ['it crashes after 30 s', { crashesAfter: 30 }, 'the kubelet exited: '],
+    ['it crashes after 90 s', { crashesAfter: 90 }, 'the kubelet exited: '],
+    ['it crashes near the end of the trial', { crashesAfter: 500 }, 'the kubelet exited: '],
     ['healthz returns 500', { healthz: 500 }, 'healthz: returned 500'],
     ['it is not Ready', { notReady: true }, 'the Node is not Ready: Ready is False: KubeletNotReady'],
     ['the disk fills', { pressure: 'DiskPressure' }, 'the Node has DiskPressure'],
@@ -151,7 +151,7 @@ describe('an agent', () => {
     expect(message).toContain(cause);
     expect(message).toContain('runs the last known good configuration');
     expect((await world.status()).error).toContain('failed to run config: ');
-    // It stays there, and is not tried again: not by an edit of the metadata, not after a restart of the agent.
+    // Neither an edit of the metadata nor a restart of the agent causes another attempt.
     const starts = world.starts();
     await world.edit('b', { metadata: { labels: { x: 'y' } } });
     await world.stop();
@@ -168,7 +168,7 @@ describe('an agent', () => {
     ['unparsable', '{0xdeadbeef}', 'failed to load config, see Kubelet log for details'],
     ['invalid', `${HEADER}kubeAPIQPS: -1\n`, 'failed to validate config, see Kubelet log for details'],
     ['known to crash', `${HEADER}evictionHard: {memory.available: lots}\n`, 'failed to validate config, see Kubelet log for details'],
-  ])('does not touch the kubelet for what is %s', async (_, text, error) => {
+  ])('does not restart the kubelet for a payload that is %s', async (_, text, error) => {
     begin();
     await world.push('a', text);
     await world.assign('a');
@@ -181,7 +181,7 @@ describe('an agent', () => {
     await world.until('no error', async () => (await world.status()).error === undefined);
   });
 
-  it('restarts nothing for 100 edits of metadata, and for each edit of the content once', async () => {
+  it('does not restart for 100 edits of metadata, and restarts once for each edit of the content', async () => {
     begin();
     await world.push('a', payload(50));
     await world.assign('a');
@@ -214,7 +214,7 @@ describe('an agent', () => {
     await world.until('no error', async () => (await world.status()).error === undefined);
   });
 
-  it('starts and falls back without the API server', async () => {
+  it('starts and rolls back without the API server', async () => {
     begin();
     world.behaviours.set(60, { crashesAfter: 20 });
     await world.push('a', payload(60));
@@ -227,7 +227,7 @@ describe('an agent', () => {
     expect(world.runs()).toBe(110);
   });
 
-  it('knows after a restart which fields a flag wins over, also while the ConfigMap is gone', async () => {
+  it('knows after a restart which fields a flag overrides, also while the ConfigMap is missing', async () => {
     begin({ flags: ['--registry-qps=7'] });
     world.behaviours.set(60, { configz: { registryPullQPS: 7 } });
     await world.push('a', payload(60, 'registryPullQPS: 9\n'));
@@ -240,7 +240,7 @@ describe('an agent', () => {
     expect(world.starts()).toBe(1);
   });
 
-  it('delivers its status when the API server comes back', async () => {
+  it('reports its status when the API server is reachable again', async () => {
     begin();
     for (let i = 0; i < 5; i++) world.asNode.failNext('patch Node node-1', new Error('away'));
     await world.until('the state is reported', async () => (await reason()) === 'Local');
@@ -253,7 +253,7 @@ describe('an agent', () => {
     await world.until('it is corrected', async () => JSON.stringify(await world.status()) === '{}');
   });
 
-  it('with both copies of its state torn runs what is assigned, through a trial', async () => {
+  it('runs the assigned configuration in a new trial if both copies of its state are damaged', async () => {
     begin();
     await world.push('a', payload(50));
     await world.assign('a');
@@ -269,7 +269,7 @@ describe('an agent', () => {
     expect(world.runs()).toBe(50);
   });
 
-  it('refuses what its policy does not allow, until the node is drained', async () => {
+  it('refuses changes that its policy forbids until the node is drained', async () => {
     begin({ allow: 'new-pods-only' });
     await world.push('a', payload(110, 'topologyManagerScope: pod\n'));
     await world.assign('a');
@@ -279,7 +279,7 @@ describe('an agent', () => {
     await world.until('it runs', phase('trial'));
   });
 
-  it('spreads an edit in place over time, and an assignment not at all', async () => {
+  it('delays an edit in place by the spread, but not an assignment', async () => {
     begin({ spreadMs: 10_000 });
     await world.push('a', payload(50));
     await world.assign('a');
@@ -291,7 +291,7 @@ describe('an agent', () => {
     expect(world.clock.elapsedMs - edited).toBeGreaterThanOrEqual(5_000);
   });
 
-  it('reads an immutable ConfigMap once, and watches the Node alone', async () => {
+  it('reads an immutable ConfigMap once, and then watches only the Node', async () => {
     begin();
     await world.push('a', payload(50), { immutable: true });
     await world.assign('a');

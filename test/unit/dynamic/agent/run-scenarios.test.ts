@@ -5,7 +5,7 @@ import { NODE, newWorld, type World } from './world.ts';
 let world: World;
 afterEach(() => world.stop());
 
-describe('an agent and a kubelet of memory, by the scenarios of the kubelet', () => {
+describe("an agent and an in-memory kubelet in the kubelet's scenarios", () => {
   it.each(SCENARIOS.map((scenario) => [`${scenario.number}. ${scenario.title}`, scenario] as const))('%s', async (_, scenario) => {
     world = newWorld();
     world.start();

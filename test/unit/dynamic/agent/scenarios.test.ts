@@ -7,18 +7,18 @@ const E2 = 'failed to validate config, see Kubelet log for details';
 const E4 = 'failed to sync: failed to download config, see Kubelet log for details';
 const BAD: { refusal: Fault } = { refusal: { code: 'LOAD_FAILED', cause: 'it is no configuration' } };
 const INVALID: { refusal: Fault } = { refusal: { code: 'VALIDATION_FAILED', cause: 'kubeAPIQPS: -1' } };
-const GONE: SyncFailure = { code: 'DOWNLOAD_FAILED', cause: 'there is no such ConfigMap' };
+const GONE: SyncFailure = { code: 'DOWNLOAD_FAILED', cause: 'the ConfigMap does not exist' };
 const good = (agent: TestAgent): void => agent.run(605);
 const gone = (agent: TestAgent): void => void agent.send({ kind: 'unavailable', issue: GONE });
 
 /**
- * The conformance scenarios of the kubelet's own dynamic configuration, by number, as far as they are about what is assigned and not about how an API server
- * checks its fields. What a kubelet says after a restart the agent says without one.
+ * The conformance scenarios of the kubelet's own dynamic configuration, by number, without those about the API
+ * server's field validation. The agent reports without a restart; the kubelet reports after one.
  */
 const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<Record<string, string>>, number][] = [
   [
     1,
-    'any to nil',
+    'the assignment is removed',
     (a) => {
       a.assign('A@1', 'a');
       a.unassign();
@@ -72,7 +72,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
   ],
   [
     17,
-    'and back: good at once',
+    'back to the last known good: good at once',
     (a) => {
       a.assign('A@1', 'a');
       good(a);
@@ -95,7 +95,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
   ],
   [
     19,
-    'the last known good moves on',
+    'the last known good is replaced',
     (a) => {
       a.assign('A@1', 'a');
       good(a);
@@ -127,7 +127,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
     { assigned: 'A@2', active: 'A@1', lastKnownGood: 'A@1', error: E1 },
     1,
   ],
-  // The kubelet names the older version as its last known good, though it is the same; here it is known to be.
+  // A kubelet names the older version as its last known good; the agent knows that both contents are equal.
   [
     23,
     'good again in place',
@@ -150,7 +150,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
     { assigned: 'A@1', active: 'A@1' },
     1,
   ],
-  // The kubelet restarts for it.
+  // A kubelet restarts in this case.
   [
     26,
     'a label changed',
@@ -173,7 +173,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
   ],
   [
     29,
-    'created again',
+    'the ConfigMap is created again',
     (a) => {
       a.assign('A@1', 'a');
       gone(a);
@@ -186,7 +186,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
   // The kubelet keeps the error until its next restart.
   [
     31,
-    'and taken away',
+    'the failing assignment is removed',
     (a) => {
       gone(a);
       a.unassign();
@@ -204,7 +204,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
     { assigned: 'A@1', active: 'A@1' },
     1,
   ],
-  // A kubelet exits for ever.
+  // A kubelet is in a crash loop in this case.
   [
     42,
     'assigned bad, last known good lost',
@@ -217,7 +217,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
     { assigned: 'B@1', error: E1 },
     2,
   ],
-  // A kubelet needs a second restart by somebody.
+  // A kubelet requires a second, manual restart.
   [
     44,
     'checkpoint lost and fetched again',
@@ -231,7 +231,7 @@ const SCENARIOS: readonly [number, string, (agent: TestAgent) => void, Readonly<
   ],
 ];
 
-describe('the agent, by the scenarios of the kubelet', () => {
+describe("the agent in the kubelet's scenarios", () => {
   it.each(SCENARIOS)('%i. %s', (_, __, play, status, restarts) => {
     const agent = testAgent();
     play(agent);
@@ -239,7 +239,7 @@ describe('the agent, by the scenarios of the kubelet', () => {
     expect(agent.restarts).toBe(restarts);
   });
 
-  it('20. a hundred times from one to the other', () => {
+  it('20. a hundred changes between two configurations', () => {
     const agent = testAgent();
     for (let i = 0; i < 100; i++) agent.assign(i % 2 === 0 ? 'A@1' : 'B@1', i % 2 === 0 ? 'a' : 'b');
     expect(agent.status()).toEqual({ assigned: 'B@1', active: 'B@1' });
@@ -247,7 +247,7 @@ describe('the agent, by the scenarios of the kubelet', () => {
     expect(agent.state.rejected).toEqual([]);
   });
 
-  it('49. one event for each change', () => {
+  it('49. one Event for each change', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     agent.unassign();

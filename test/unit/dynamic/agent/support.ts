@@ -6,7 +6,7 @@ import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/s
 import { statusOf } from '../../../../src/dynamic/agent/status.ts';
 import { formatConfigStatus } from '../../../../src/kubelet/config-source.ts';
 
-/** `A@1`, `B@2.bad`: a version of ConfigMap a, and its key where that is not `kubelet`. */
+/** `A@1`, `B@2.bad`: a version of ConfigMap a, and its key unless that is `kubelet`. */
 export function candidate(text: string, hash: string | null): Candidate {
   const match = /^([A-Z])@(\d+)(?:\.(\w+))?$/.exec(text);
   if (match === null) throw new Error(`not a version: ${text}`);
@@ -29,7 +29,7 @@ export function shortStatus(state: AgentState): JsonObject {
   );
 }
 
-/** A kubelet that is healthy with a payload. */
+/** The observation of a kubelet that is healthy with a payload. */
 export function healthy(hash: string | null, over: Partial<Observation> = {}): Observation {
   return {
     unit: { activeState: 'active', subState: 'running', restarts: 0 },
@@ -44,22 +44,22 @@ export function healthy(hash: string | null, over: Partial<Observation> = {}): O
   };
 }
 
-/** An agent's state machine with a disk and a kubelet that always do as they are told, and a clock. */
+/** An agent's state machine with a clock, a disk and a kubelet on which every operation succeeds. */
 export interface TestAgent {
   state: AgentState;
   nowMs: number;
   /** What the kubelet runs: a hash, or null for the local configuration. */
   pointer: string | null;
-  /** How often the kubelet was restarted. */
+  /** Number of kubelet restarts. */
   restarts: number;
   readonly announced: string[];
   readonly log: AgentEffect[];
   send(event: AgentEvent): Step;
   assign(version: string, hash: string | null, more?: { refusal?: Fault; retry?: string }): void;
   unassign(): void;
-  /** Time passes, and the kubelet is looked at once a second; `seen` is what there is to see. */
+  /** Advances the clock and observes the kubelet once a second; `seen` is the observation. */
   run(seconds: number, seen?: (pointer: string | null) => Observation): void;
-  /** The agent dies and is started again. */
+  /** Kills the agent and starts it again. */
   reboot(intact?: (hash: string) => boolean): void;
   status(): JsonObject;
 }
@@ -111,7 +111,7 @@ export function testAgent(timing: Timing = DEFAULT_TIMING): TestAgent {
   return agent;
 }
 
-/** The payload the state wants, as a hash. */
+/** Hash of the payload that the state requires. */
 export function wantedHash(state: AgentState): string | null {
   return desiredPayload(state)?.hash ?? null;
 }

@@ -17,7 +17,7 @@ const WELL: Observation = {
 const UNSEEN: Observation = { ...WELL, isProven: false, differing: null, unknown: ['the start time of the kubelet is not known'] };
 const identity = { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', kubeletConfigKey: 'kubelet' };
 
-/** A look a second. */
+/** Observes the kubelet once a second. */
 function looks(watch: Watch, seen: Observation, seconds: number): Watch {
   let after = watch;
   const from = watch.lastAt ?? 0;
@@ -27,7 +27,7 @@ function looks(watch: Watch, seen: Observation, seconds: number): Watch {
 const messageOf = (watch: Watch): string =>
   conditionOf({ ...newAgentState(0), phase: 'trial', assigned: { identity, hash: HASH, changes: ['maxPods: 1 to 2'] }, watch }).message;
 
-it('says of a trial that does not get on what can not be seen, and no more once it is', () => {
+it('names the missing observation of a paused trial until it is available', () => {
   const early = looks(NEW_WATCH, UNSEEN, 20);
   expect(messageOf(early)).toBe('in trial: maxPods: 1 to 2');
   const late = looks(early, UNSEEN, 700);
@@ -40,6 +40,6 @@ it('says of a trial that does not get on what can not be seen, and no more once 
   expect(messageOf(seen)).toBe('in trial: maxPods: 1 to 2');
 });
 
-it('needs no word of the kubelet on its configuration where its process is shown to have read it', () => {
+it('needs no configz if the process evidently read the configuration', () => {
   expect(looks(NEW_WATCH, { ...WELL, differing: null }, 100)).toMatchObject({ healthyMs: 99_000, unproven: null, signs: {} });
 });

@@ -37,38 +37,38 @@ const KUBECONFIG = clientCertificateKubeconfig({
   keyPem: new Secret('-----BEGIN PRIVATE KEY-----\nkey\n-----END PRIVATE KEY-----\n'),
 }).reveal();
 
-/** What a kubelet of the world does with a configuration. */
+/** Behaviour of the simulated kubelet with a configuration. */
 export interface Behaviour {
-  /** Seconds after the start at which it ends; 0: at once. */
+  /** Seconds between the start and a crash. */
   readonly crashesAfter?: number;
-  readonly says?: string;
+  readonly logs?: string;
   readonly healthz?: number;
   readonly notReady?: boolean;
   readonly pressure?: string;
   readonly configz?: JsonObject;
-  /** It refuses the credential of its own node. */
+  /** The kubelet refuses the credential of its own node. */
   readonly lockedOut?: boolean;
-  /** It does not get through to the API server: nothing is heard of it, and after 40 s its Node is Unknown. */
+  /** The kubelet cannot reach the API server: after 40 s its Node is Unknown. */
   readonly silent?: boolean;
 }
 
 /** A node with systemd, a kubelet and an API server in memory, and an agent that can be killed. */
 export interface World {
   readonly host: FakeHost;
-  /** As an administrator. */
+  /** Client of an administrator. */
   readonly cluster: FakeCluster;
-  /** As the kubelet: what the agent uses. */
+  /** Client with the kubelet's credential, which the agent uses. */
   readonly asNode: FakeCluster;
   readonly clock: FakeClock;
-  /** By maxPods of the configuration. */
+  /** Behaviours by maxPods of the configuration. */
   readonly behaviours: Map<number, Behaviour>;
   state: AgentState | null;
-  /** maxPods of what the kubelet runs. */
+  /** maxPods of the kubelet's running configuration. */
   runs(): number | null;
   starts(): number;
-  /** systemd starts a kubelet again that ended by itself. */
+  /** Simulates the restart of an exited kubelet by systemd. */
   restartKubelet(): void;
-  /** When it was started, in milliseconds of the clock. */
+  /** Start time of the kubelet, in milliseconds of the clock. */
   readonly startTimes: number[];
   push(
     name: string,
@@ -79,17 +79,17 @@ export interface World {
   remove(name: string): Promise<void>;
   assign(name: string | null, key?: string): Promise<void>;
   annotate(annotations: Readonly<Record<string, string | null>>): Promise<void>;
-  /** The API server can't be reached by the agent, or can again. */
+  /** Makes the API server unreachable or reachable for the agent. */
   away(isAway: boolean): void;
-  /** The API server answers the agent with 401, or accepts its credential again. */
+  /** Makes the API server reject (401) or accept the agent's credential. */
   refuse(isRefused: boolean): void;
-  /** Writes the local configuration of the host, and has its watcher see that. */
+  /** Writes the local configuration of the host and notifies its watcher. */
   editLocal(text: string): void;
-  /** The requests that the agent reports as refused. */
+  /** Requests that the agent reports as refused. */
   access: readonly AccessProblem[];
   start(): void;
   stop(): Promise<void>;
-  /** Turns of the event loop until something is true. */
+  /** Runs the event loop until the condition is true. */
   until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void>;
   status(): Promise<JsonObject>;
   condition(): Promise<JsonObject>;
@@ -100,9 +100,9 @@ export interface WorldOptions {
   readonly timing?: Partial<Timing>;
   readonly allow?: LiveChange;
   readonly spreadMs?: number;
-  /** What the kubelet is started with besides its configuration. */
+  /** Flags of the kubelet, in addition to its configuration. */
   readonly flags?: readonly string[];
-  /** Of the kubelet; before 1.33 it does not tell its configuration to its own node. */
+  /** Version of the kubelet; before 1.33 it does not serve configz to its own node. */
   readonly version?: string;
 }
 
@@ -199,13 +199,13 @@ export function newWorld(options: WorldOptions = {}): World {
     unit.state = { ...unit.state, restarts: 0 };
     beginProcess();
   };
-  /** Time does its work: the kubelet ends, systemd starts it again. */
+  /** Advances the simulation: the kubelet crashes, systemd restarts it. */
   function tick(): void {
-    const { crashesAfter, says } = behaviour();
+    const { crashesAfter, logs } = behaviour();
     if (crashesAfter === undefined || isCrashed || clock.elapsedMs - startedAt < crashesAfter * 1000) return;
     isCrashed = true;
     unit.state = { ...unit.state, activeState: 'activating', subState: 'auto-restart', restarts: unit.state.restarts + 1 };
-    unit.journal += `${says ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
+    unit.journal += `${logs ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
   }
   function heartbeat(): void {
     const { notReady, pressure, silent = false } = behaviour();
@@ -249,7 +249,7 @@ export function newWorld(options: WorldOptions = {}): World {
   let isAway = false;
   let isRefused = false;
   let localChanged = (): void => undefined;
-  /** The API server as the agent gets to it. */
+  /** The API server as the agent reaches it. */
   const reached = new Proxy(asNode, {
     get: (target, name) => {
       const member: unknown = Reflect.get(target, name);
@@ -347,7 +347,7 @@ export function newWorld(options: WorldOptions = {}): World {
           world.access = problems;
         },
       });
-      // A test that fails says so itself.
+      // The failure of the test is reported elsewhere.
       done.catch(() => undefined);
       running = { stop, done };
     },
@@ -362,7 +362,7 @@ export function newWorld(options: WorldOptions = {}): World {
         await new Promise((resolve) => setImmediate(resolve));
       }
       throw new Error(
-        `it never came to be: ${what}; ${JSON.stringify({ state: world.state?.phase, status: await world.status(), condition: await world.condition() })}`,
+        `timeout waiting for: ${what}; ${JSON.stringify({ state: world.state?.phase, status: await world.status(), condition: await world.condition() })}`,
       );
     },
     status: async () => {

@@ -10,7 +10,7 @@ const turn = async (): Promise<void> => {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Sleepers sleep until they are woken. */
+/** Sleeps end only when the test ends them. */
 function sleepyClock(): Clock & { wake(): void } {
   let wake: (() => void)[] = [];
   return {
@@ -39,7 +39,7 @@ async function open(labelSelector?: string) {
   return { cluster, clock, names, calls: () => cluster.calls.filter((call) => /^(get|list|watch) (Node|Event)/.test(call)) };
 }
 
-it('reads nodes once, and follows them by a watch from then on', async () => {
+it('lists nodes once, and then watches them', async () => {
   const { cluster, names, calls } = await open();
   const before = calls();
   expect(before.filter((call) => call.startsWith('watch')).sort()).toEqual(['watch Event in default', 'watch Node']);
@@ -53,7 +53,7 @@ it('reads nodes once, and follows them by a watch from then on', async () => {
   expect(await names()).toBe('n1');
 });
 
-it('goes on with a node that lost the label it was chosen by', async () => {
+it('keeps a node that lost the label of the selector', async () => {
   const { cluster, names } = await open('pool=edge');
   expect(await names()).toBe('n1 n2');
   await cluster.patch(ref('n2'), 'merge', { metadata: { labels: { pool: null } } });
@@ -66,7 +66,7 @@ it('goes on with a node that lost the label it was chosen by', async () => {
   expect(await names()).toBe('n1');
 });
 
-it('lists where it may not watch', async () => {
+it('polls if watches are forbidden', async () => {
   const { cluster, clock, names } = await open();
   for (let i = 0; i < 9; i++) cluster.failNext('watch Node', clusterRefused('watch Node', { httpStatus: 403, message: 'forbidden' }));
   cluster.endWatches();
@@ -82,7 +82,7 @@ it('lists where it may not watch', async () => {
   expect(await names()).toBe('n1');
 });
 
-it('says that the API server is away, and goes on when it is back', async () => {
+it('reports an unreachable API server, and continues when it is reachable again', async () => {
   const { cluster, clock, names } = await open();
   for (const call of ['watch Node', 'list Node', 'list Node'])
     cluster.failNext(call, clusterUnreachable(cluster.server, 'refused', 'Wait'));

@@ -11,13 +11,13 @@ const node = (name: string) => ({
 });
 const source = { configMap: { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet' } };
 
-it('tells of nodes as they change, by one watch of Nodes and one of Events', async () => {
+it('reports changes of nodes with one watch of Nodes and one of Events', async () => {
   const cluster = fakeCluster({ objects: [node('n1'), node('n2')] });
   const stop = new AbortController();
   const reported: string[] = [];
   const watching = watchNodes([], {
     cluster,
-    // Time stands still.
+    // The clock does not advance.
     clock: {
       now: () => new Date('2030-01-01'),
       sleep: (_, signal) => new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),

@@ -38,10 +38,10 @@ describe('fillKubeletDefaults', () => {
     ['an empty map is kept', { evictionHard: {} }, 25, { evictionHard: {} }],
     ['resolvConf: no pointer to 1.22', { resolvConf: '' }, 22, { resolvConf: '/etc/resolv.conf' }],
     ['resolvConf: a pointer from 1.23', { resolvConf: '' }, 23, { resolvConf: '' }],
-    ['below zero there is no limit of processes', { podPidsLimit: -7 }, 36, { podPidsLimit: -1 }],
+    ['a negative limit of processes means no limit', { podPidsLimit: -7 }, 36, { podPidsLimit: -1 }],
     ['a limit of processes beyond 53 bits', { podPidsLimit: '9223372036854775807' }, 36, { podPidsLimit: '9223372036854775807' }],
     [
-      'the report follows the update frequency',
+      'the report frequency follows the update frequency',
       { nodeStatusUpdateFrequency: '30s' },
       36,
       {
@@ -50,9 +50,9 @@ describe('fillKubeletDefaults', () => {
       },
     ],
     ['pulls in parallel are not serial', { maxParallelImagePulls: 2 }, 27, { serializeImagePulls: false }],
-    ['one at a time is', { maxParallelImagePulls: 1 }, 27, { serializeImagePulls: true }],
+    ['one pull at a time is serial', { maxParallelImagePulls: 1 }, 27, { serializeImagePulls: true }],
     [
-      'a default behind a gate that is on',
+      'a default of an enabled gate',
       {},
       35,
       {
@@ -61,7 +61,7 @@ describe('fillKubeletDefaults', () => {
       },
     ],
     [
-      'a gate of the file counts',
+      'a gate of the file is honoured',
       { featureGates: { KubeletCrashLoopBackOffMax: true } },
       32,
       {
@@ -69,7 +69,7 @@ describe('fillKubeletDefaults', () => {
       },
     ],
     [
-      'and so does AllAlpha',
+      'AllAlpha is honoured',
       { featureGates: { AllAlpha: true } },
       33,
       {
@@ -81,17 +81,17 @@ describe('fillKubeletDefaults', () => {
     expect(filled(config, minor)).toMatchObject(expected);
   });
 
-  it('leaves out a default behind a gate that is off', () => {
+  it('omits a default of a disabled gate', () => {
     expect(filled({}, 34)).not.toHaveProperty('crashLoopBackOff');
     expect(filled({}, 34)).not.toHaveProperty('imagePullCredentialsVerificationPolicy');
   });
 
-  it('changes nothing it is given', () => {
+  it('does not change its input', () => {
     const config = Object.freeze({ authentication: Object.freeze({ x509: Object.freeze({}) }) });
     expect(filled(config)).toMatchObject({ authentication: { anonymous: { enabled: false } } });
   });
 
-  it('is done once', () => {
+  it('is idempotent', () => {
     for (let minor = 20; minor <= 36; minor++) {
       const defaults = defaultKubeletConfiguration(minor, catalogue);
       expect(filled(defaults, minor)).toEqual(defaults);
@@ -100,7 +100,7 @@ describe('fillKubeletDefaults', () => {
 });
 
 describe('defaultEvictionHard', () => {
-  it('is what the field had as its default', () => {
+  it('equals the former default of the field', () => {
     expect(defaultKubeletConfiguration(25, catalogue).evictionHard).toEqual(defaultEvictionHard(25));
     expect(defaultKubeletConfiguration(26, catalogue).evictionHard).toBeUndefined();
     expect(defaultEvictionHard(30)).toHaveProperty(['imagefs.inodesFree'], '5%');

@@ -18,13 +18,13 @@ function changes(before: JsonObject, after: JsonObject, minors: readonly [number
 
 describe('diffConfigs', () => {
   it.each<[string, JsonObject, JsonObject]>([
-    ['a default that is written out', {}, { maxPods: 110, healthzPort: 10248 }],
+    ['an explicit default', {}, { maxPods: 110, healthzPort: 10248 }],
     ['durations', { syncFrequency: '90s' }, { syncFrequency: '1m30s' }],
     ['a duration in nanoseconds', { logging: { flushFrequency: 5000000000 } }, { logging: { flushFrequency: '5s' } }],
     ['quantities', { kubeReserved: { memory: '1Gi', cpu: '1' } }, { kubeReserved: { cpu: '1000m', memory: '1024Mi' } }],
     ['a zero that means the default', { maxPods: 0, syncFrequency: '0s', port: 0 }, {}],
     [
-      'hard eviction thresholds the kubelet fills in',
+      'hard eviction thresholds that the kubelet adds',
       {},
       {
         mergeDefaultEvictionSettings: false,
@@ -37,13 +37,13 @@ describe('diffConfigs', () => {
         },
       },
     ],
-    ['gates that are on or off anyway', { featureGates: { NodeSwap: true, InPlacePodVerticalScaling: true } }, {}],
+    ['gates set to their default', { featureGates: { NodeSwap: true, InPlacePodVerticalScaling: true } }, {}],
     ['the order of members', { featureGates: { A: true, B: false } }, { featureGates: { B: false, A: true } }],
-  ])('sees no difference in %s', (_, before, after) => {
+  ])('finds no difference in %s', (_, before, after) => {
     expect(changes(before, after)).toEqual([]);
   });
 
-  it('counts defaults of each side’s own kubelet', () => {
+  it('uses the defaults of each side’s own kubelet', () => {
     expect(changes({}, {}, [26, 27]).map(([name, before, after]) => [name, before, after])).toEqual([
       ['eventBurst', 10, 100],
       ['eventRecordQPS', 5, 50],
@@ -53,14 +53,14 @@ describe('diffConfigs', () => {
     ]);
   });
 
-  it('counts gates nobody sets by their default in each kubelet', () => {
+  it('uses the default of unset gates in each kubelet', () => {
     expect(changes({ featureGates: { NodeSwap: false } }, {}, [29, 30])).toContainEqual(['featureGates[NodeSwap]', false, true, 'unsafe']);
     expect(changes({ featureGates: { AllAlpha: true } }, {}).map(([name, before, after]) => [name, before, after])).toEqual([
       ['featureGates[AllAlpha]', true, false],
     ]);
   });
 
-  it('says which value is a default, what the change does, and what belongs to one machine', () => {
+  it('marks defaults, the impact of each change, and fields specific to a host', () => {
     const { differences, worst } = diffConfigs(
       side({ maxPods: 50 }),
       side({ resolvConf: '/run/systemd/resolve/resolv.conf', clusterDomain: 'a.b' }),
@@ -86,7 +86,7 @@ describe('a comparison', () => {
     await expect(renderDiff(diff, before, after)).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden', 'table.txt'));
   });
 
-  it('is a document for machines', async () => {
+  it('is printed as JSON and YAML', async () => {
     const document = `${JSON.stringify(diffDocument(diff, before, after), null, 2)}\n`;
     await expect(document).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden', 'document.json'));
   });

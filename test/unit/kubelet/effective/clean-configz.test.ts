@@ -10,7 +10,7 @@ import { cleanConfigz } from '../../../../src/kubelet/effective/clean-configz.ts
 
 const catalogue = await loadCatalogue();
 const minor = 36;
-/** As kubeadm 1.36 leaves it on a host with systemd-resolved and containerd. */
+/** The configuration written by kubeadm 1.36 on a host with systemd-resolved and containerd. */
 const LOCAL = `apiVersion: kubelet.config.k8s.io/v1beta1
 authentication:
   anonymous:
@@ -44,7 +44,7 @@ function configz() {
   return effectiveConfiguration(decodeKubeletConfiguration(document, { minor, catalogue }).value, { minor, catalogue });
 }
 
-/** What an agent with the default policy makes of a payload on the node of `LOCAL`. */
+/** The result of a payload in an agent with the default policy, on the node of `LOCAL`. */
 function prepare(kubelet: string) {
   return preparePayload(
     { identity: { namespace: 'n', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' }, data: { kubelet } },
@@ -65,14 +65,17 @@ function prepare(kubelet: string) {
 }
 
 describe('the configuration of a node that kubeadm wrote', () => {
-  it.each([true, false])('changes nothing there as an overlay, and passes the default policy (without defaults: %s)', (withoutDefaults) => {
-    const { shared } = cleanConfigz(configz(), { minor, catalogue, withoutDefaults });
-    expect(prepare(encodeYaml(payloadDocument('overlay', shared)))).toMatchObject({ refusal: null, candidate: { changes: [] } });
-    const edited = prepare(encodeYaml(payloadDocument('overlay', { ...shared, eventRecordQPS: 0 })));
-    expect(edited).toMatchObject({ refusal: null, candidate: { changes: ['eventRecordQPS: 50 to 0'] } });
-  });
+  it.each([true, false])(
+    'changes nothing on its own node as an overlay, and passes the default policy (without defaults: %s)',
+    (withoutDefaults) => {
+      const { shared } = cleanConfigz(configz(), { minor, catalogue, withoutDefaults });
+      expect(prepare(encodeYaml(payloadDocument('overlay', shared)))).toMatchObject({ refusal: null, candidate: { changes: [] } });
+      const edited = prepare(encodeYaml(payloadDocument('overlay', { ...shared, eventRecordQPS: 0 })));
+      expect(edited).toMatchObject({ refusal: null, candidate: { changes: ['eventRecordQPS: 50 to 0'] } });
+    },
+  );
 
-  it('would move what belongs to the node as a whole configuration', () => {
+  it('would change node-specific fields as a whole configuration', () => {
     const { shared } = cleanConfigz(configz(), { minor, catalogue, withoutDefaults: true });
     expect(prepare(encodeYaml(payloadDocument('configuration', shared))).refusal).toMatchObject({
       code: 'NOT_ALLOWED',

@@ -20,7 +20,7 @@ const CALM: DriftInput = {
 describe('findDrift', () => {
   it.each<[string, Partial<DriftInput>, readonly string[]]>([
     ['nothing', {}, []],
-    ['a host that can’t tell', { diskFlags: null, unit: null, runningVersion: null }, []],
+    ['a host without information', { diskFlags: null, unit: null, runningVersion: null }, []],
     [
       'a file edited after the start',
       { files: [{ path: '/c', modifiedAt: 101 }] },
@@ -42,7 +42,7 @@ describe('findDrift', () => {
       ['NOT_RESTARTED: the running kubelet has no --max-pods, but its unit sets --max-pods=4 (/e): edited, not restarted'],
     ],
     [
-      'a flag taken out on disk',
+      'a flag removed on disk',
       { diskFlags: [] },
       ['NOT_RESTARTED: the running kubelet has --v=2, but its unit does not set it any more: edited, not restarted'],
     ],
@@ -87,14 +87,14 @@ describe('readConfigz', () => {
 describe('cleanConfigz', () => {
   const options = { minor: 36, catalogue, withoutDefaults: true };
 
-  it('leaves nothing of a kubelet that runs with defaults, in any minor', () => {
+  it('is empty for a kubelet with defaults, in any minor', () => {
     for (let minor = 20; minor <= 36; minor++) {
       const config = profileDefaults('kubelet', minor, catalogue);
       expect([minor, cleanConfigz(config, { ...options, minor })]).toEqual([minor, { shared: {}, own: {}, masked: [] }]);
     }
   });
 
-  it('parts what belongs to the machine, and keeps maps whole', () => {
+  it('separates host-specific fields, and keeps maps whole', () => {
     const config = {
       ...profileDefaults('kubelet', 36, catalogue),
       maxPods: 50,
@@ -110,7 +110,7 @@ describe('cleanConfigz', () => {
     });
   });
 
-  it('keeps defaults where they are wanted, but no masked values', () => {
+  it('keeps defaults on request, but no masked values', () => {
     const config = { maxPods: 110, staticPodURLHeader: { 'X-Token': ['<masked>'] } };
     expect(cleanConfigz(config, { ...options, withoutDefaults: false })).toEqual({
       shared: { maxPods: 110 },
@@ -143,9 +143,9 @@ source:
 
   it.each([
     ['an empty file', ''],
-    ['a key that leads out', ASSIGNED.replace('kubelet\n    name', '../../../etc/shadow\n    name')],
+    ['a key that leaves the store', ASSIGNED.replace('kubelet\n    name', '../../../etc/shadow\n    name')],
     ['no uid', ASSIGNED.replace(/\n {4}uid: .*/, '')],
-  ])('%s names none', (_, text) => {
+  ])('%s names no checkpoint', (_, text) => {
     expect(parseAssigned(text)).toBeNull();
   });
 });

@@ -17,7 +17,7 @@ function layer(change: Partial<RunningConfigInput>): RunningConfig {
   return layerRunningConfig({ catalogue, minor: 36, configFile: file(''), dynamicConfig: null, dropIns: [], flags: [], ...change });
 }
 
-/** Value and origin of a field, then what lost. */
+/** Value and origin of a field, then the overridden values. */
 function why({ layered }: RunningConfig, path: string): readonly (readonly [Json | undefined, string, string])[] {
   return selectFields(explainLayers(layered), path).flatMap(({ value, layer: name, source, lost }) => [
     [value, name, source] as const,
@@ -28,7 +28,7 @@ function why({ layered }: RunningConfig, path: string): readonly (readonly [Json
 const EXTRA = 'KUBELET_EXTRA_ARGS in /etc/default/kubelet';
 
 describe('layerRunningConfig', () => {
-  it('lays flags over fragments over the file over defaults, and remembers what lost', () => {
+  it('merges defaults, the file, fragments and flags, and records overridden values', () => {
     const running = layer({
       configFile: file('maxPods: 50\n'),
       dropIns: [file('maxPods: 60\n', '/etc/kubelet.d/10-a.conf'), file('maxPods: 70\n', '/etc/kubelet.d/20-b.conf')],
@@ -43,12 +43,12 @@ describe('layerRunningConfig', () => {
     ]);
   });
 
-  it('a value that repeats the one below comes from who said it last', () => {
+  it('an equal value has the last layer as its origin', () => {
     const running = layer({ configFile: file('maxPods: 110\n') });
     expect(why(running, 'maxPods')[0]).toEqual([110, 'config file', '/var/lib/kubelet/config.yaml:3']);
   });
 
-  it('a zero the kubelet replaces is no word of the file', () => {
+  it('a zero that the kubelet replaces has the default as its origin', () => {
     const running = layer({ configFile: file('syncFrequency: 0s\nhealthzPort: 0\n') });
     expect(why(running, 'syncFrequency')).toEqual([['1m0s', 'kubelet default', 'kubelet 1.36']]);
     expect(why(running, 'healthzPort')[0]).toEqual([0, 'config file', '/var/lib/kubelet/config.yaml:4']);
@@ -64,7 +64,7 @@ describe('layerRunningConfig', () => {
     expect(why(running, 'evictionHard')).toEqual([]);
   });
 
-  it('fills in hard eviction thresholds after the file and before fragments', () => {
+  it('adds hard eviction thresholds after the file and before fragments', () => {
     const running = layer({ dropIns: [file('evictionHard: {memory.available: 1Gi}\n', '/d/a.conf')] });
     expect(why(running, 'evictionHard[memory.available]').map(([value]) => value)).toEqual(['1Gi', '100Mi']);
     expect(why(running, 'evictionHard.nodefs.available')).toEqual([['10%', 'kubelet default', 'not set in /var/lib/kubelet/config.yaml']]);
@@ -72,7 +72,7 @@ describe('layerRunningConfig', () => {
     expect(own.layered.config.evictionHard).toEqual({ 'memory.available': '1Gi' });
   });
 
-  it('a fragment merges maps, replaces lists, and takes fields out with null', () => {
+  it('a fragment merges maps, replaces lists, and removes fields with null', () => {
     const running = layer({
       configFile: file('kubeReserved: {cpu: 100m, memory: 1Gi}\nclusterDNS: [10.0.0.1]\nmaxPods: 50\nclusterDomain: a.b\n'),
       dropIns: [file('kubeReserved: {cpu: null, pid: "100"}\nclusterDNS: [10.0.0.2]\nmaxPods: null\nclusterDomain: null\n', '/d/a.conf')],
@@ -87,7 +87,7 @@ describe('layerRunningConfig', () => {
     expect(why(running, 'kubeReserved.memory')[0]).toEqual(['1Gi', 'config file', '/var/lib/kubelet/config.yaml:3']);
   });
 
-  it('loses empty lists to the merge of fragments, and fills in defaults after the last one', () => {
+  it('drops empty lists when fragments are merged, and adds defaults after the last one', () => {
     const running = layer({
       configFile: file('enforceNodeAllocatable: []\n'),
       dropIns: [file('nodeStatusReportFrequency: 0s\n', '/d/a.conf'), file('nodeStatusUpdateFrequency: 30s\n', '/d/b.conf')],
@@ -96,13 +96,13 @@ describe('layerRunningConfig', () => {
     expect(layer({ configFile: file('enforceNodeAllocatable: []\n') }).layered.config.enforceNodeAllocatable).toEqual([]);
   });
 
-  it('takes seccompDefault from the flag or the file: either turns it on', () => {
+  it('enables seccompDefault by the flag or the file', () => {
     const seccomp = (text: string, value: string): Json | undefined =>
       layer({ configFile: file(text), flags: [{ name: 'seccomp-default', value, source: EXTRA }] }).layered.config.seccompDefault;
     expect([seccomp('seccompDefault: true\n', 'false'), seccomp('', 'true'), seccomp('', 'false')]).toEqual([true, true, false]);
   });
 
-  it('feature gates of flags are laid over those of the file, one by one', () => {
+  it('feature gates of flags are merged with those of the file', () => {
     const running = layer({
       configFile: file('featureGates: {NodeSwap: true, AllAlpha: false}\n'),
       flags: [{ name: 'feature-gates', value: 'AllAlpha=true', source: EXTRA }],
@@ -114,7 +114,7 @@ describe('layerRunningConfig', () => {
     ]);
   });
 
-  it('makes relative paths absolute beside the file', () => {
+  it('resolves relative paths against the directory of the file', () => {
     const running = layer({
       configFile: file('staticPodPath: manifests\nresolvConf: ../run/./r.conf\nvolumePluginDir: /v\n', '/etc/k/config.yaml'),
     });
@@ -125,7 +125,7 @@ describe('layerRunningConfig', () => {
     });
   });
 
-  it('a dynamic configuration takes the place of the whole file', () => {
+  it('a dynamic configuration replaces the whole file', () => {
     const running = layer({
       minor: 21,
       configFile: file('maxPods: 50\nclusterDomain: a.b\n'),

@@ -94,7 +94,7 @@ describe('runtimeCgroupDriver', () => {
       'containerd config dump',
     ],
     [
-      'what CRI-O runs with before its files',
+      'the running configuration of CRI-O before its files',
       CRIO,
       {
         'crio status config': commandOutput(crio('status-config-1.30-cgroupfs')),
@@ -113,7 +113,7 @@ describe('runtimeCgroupDriver', () => {
     [CONTAINERD, { 'crictl runtime-config': SYSTEMD }, 'SystemdCgroup = false under the runc runtime'],
     [CRIO, { 'crio config': commandOutput(crio('status-config-1.30-cgroupfs')) }, 'cgroup_manager = "systemd" under [crio.runtime]'],
     [CRI_DOCKERD, { 'docker info': commandOutput('cgroupfs\n') }, '"native.cgroupdriver=systemd"'],
-  ])('says for %s what to change', (socket, given, change) => {
+  ])('names for %s the setting to change', (socket, given, change) => {
     expect(parseFact(runtimeCgroupDriver(socket), given)?.change).toContain(change);
   });
 
@@ -124,7 +124,7 @@ describe('runtimeCgroupDriver', () => {
     expect(parseFact(runtimeCgroupDriver(CRI_DOCKERD), given)).toBeNull();
   });
 
-  it('asks only the tools of that runtime', () => {
+  it('runs only the tools of that runtime', () => {
     expect(Object.keys(runtimeCgroupDriver(CRIO).queries)).toEqual(['crictl runtime-config', 'crio status config', 'crio config']);
   });
 });
@@ -139,9 +139,9 @@ describe('runtimeConfigSupport', () => {
   const OLD_CRICTL = commandFailure(3, "No help topic for 'runtime-config'");
 
   it.each([
-    ['a runtime that has it', CONTAINERD, { 'crictl runtime-config': commandOutput('cgroup driver: SYSTEMD\n') }, true],
+    ['a runtime with RuntimeConfig', CONTAINERD, { 'crictl runtime-config': commandOutput('cgroup driver: SYSTEMD\n') }, true],
     [
-      'a runtime that has not',
+      'a runtime without RuntimeConfig',
       CONTAINERD,
       { 'crictl runtime-config': UNIMPLEMENTED, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
       false,
@@ -153,7 +153,7 @@ describe('runtimeConfigSupport', () => {
       { 'crictl runtime-config': OLD_CRICTL, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
       true,
     ],
-    ['containerd that does not answer', CONTAINERD, {}, null],
+    ['an unresponsive containerd', CONTAINERD, {}, null],
     ['CRI-O without crictl', CRIO, {}, null],
     ['CRI-O that has not', CRIO, { 'crictl runtime-config': UNIMPLEMENTED }, false],
   ] as const)('%s', (_, socket, given, expected) => {

@@ -13,7 +13,7 @@ describe('kubeletAcceptance', () => {
 
   it.each<[string, string, unknown]>([
     [
-      'accepted, whatever it grumbles about',
+      'accepted, with warnings',
       `W1121 19:39:45.288074   30278 feature_gate.go:420] unrecognized feature gate: Nope\n${failed('failed to run Kubelet: cannot exit on lock file contention: no lock file specified')}`,
       { verdict: 'accepted' },
     ],
@@ -39,24 +39,24 @@ describe('kubeletAcceptance', () => {
       { verdict: 'refused', isHost: true, cause: 'the host uses cgroup v1, which this kubelet refuses' },
     ],
     [
-      'refused in words that are not known',
+      'refused with an unknown message',
       failed('failed to construct kubelet dependencies: the moon is full'),
       { verdict: 'refused', cause: 'failed to construct kubelet dependencies: the moon is full' },
     ],
     [
-      'ended by a panic',
+      'a panic',
       'panic: unable to parse feature gates: unrecognized feature gate: Nope\n\ngoroutine 1 [running]:\n',
       { verdict: 'refused', cause: 'this kubelet does not know the feature gate Nope' },
     ],
     ['silent', '', { verdict: 'unknown', why: 'no output within 20 s' }],
-    ['not to be started', 'timeout: kubelet: Permission denied\n', { verdict: 'unknown', why: 'timeout: kubelet: Permission denied' }],
+    ['cannot be started', 'timeout: kubelet: Permission denied\n', { verdict: 'unknown', why: 'timeout: kubelet: Permission denied' }],
   ])('%s', (_, output, expected) => {
     expect(parseFact(fact, { reported: commandOutput(output) })).toMatchObject(expected as object);
   });
 });
 
 describe('flagsForQuery', () => {
-  it('takes away what is not to be asked with, however it is written', () => {
+  it('removes flags that must not be used in the check, in each notation', () => {
     const words = [
       ...['--config=/x', '--cert-dir', '/pki', '--root-dir=/r', '--lock-file=/l', '--lock_file=/l', '--exit-on-lock-contention=false'],
       ...['--kubeconfig=/k', '--bootstrap-kubeconfig=/b', '--version', '-h', '--log-file=/f', '--logtostderr=false'],

@@ -12,7 +12,7 @@ describe('kubeletCommandLine', () => {
     });
   });
 
-  it('goes without the age where the kernel does not tell', () => {
+  it('returns no age if the kernel does not report it', () => {
     expect(parse('812  5123\nkubelet\0')?.ageMs).toBeNull();
     expect(parse('812 5000 \nkubelet\0')?.ageMs).toBeNull();
   });

@@ -8,7 +8,7 @@ const journal = (name: string): string => fixture(import.meta.url, `../../host/f
 const unit = (name: string): UnitState =>
   parseUnitState(fixture(import.meta.url, `../../host/facts/fixtures/systemd-252/show-${name}.txt`)) as UnitState;
 
-/** By fixture: the cause (a part of it) and whether waiting is in vain. */
+/** By fixture: a part of the cause, and true if the cause is permanent. */
 const CAUSES: Readonly<Record<string, readonly [cause: string, fatal: boolean]>> = {
   'kubelet-1.36/bad-flag-value': ['flag "--max-pods" has the invalid value "lots": strconv.ParseInt: parsing "lots": invalid syntax', true],
   'kubelet-1.36/bad-format': ['refuses its configuration: logging.format: Invalid value: "xml"', true],
@@ -96,11 +96,11 @@ describe('explainKubeletFailure', () => {
     ['failed-signal', 'unit failed (failed), last exit code 9', false],
     ['stopped-enabled', 'unit inactive (dead), last exit code 1', false],
     ['active', 'unit active (running)', false],
-  ])('goes by the unit that is %s', (name, cause, fatal) => {
+  ])('uses the state of a unit that is %s', (name, cause, fatal) => {
     expect(explainKubeletFailure(unit(name), null)).toMatchObject({ cause: expect.stringContaining(cause), fatal });
   });
 
-  it('prefers the unit to the journal of earlier times', () => {
+  it('prefers the state of the unit to older journal entries', () => {
     expect(explainKubeletFailure(unit('masked'), journal('kubelet-1.36/swap')).cause).toContain('masked');
   });
 
@@ -120,25 +120,25 @@ describe('explainKubeletFailure', () => {
     const started = 'Started kubelet.service - kubelet: The Kubernetes Node Agent.\n';
     const old = `${started}${journal('kubelet-1.36/missing-config')}`;
 
-    it('goes by the last one', () => {
+    it('uses the last run', () => {
       expect(explainKubeletFailure(null, `${old}${started}${journal('kubelet-1.36/swap')}`).cause).toBe('swap is on');
     });
 
-    it('looks at the one before while the last has said nothing yet', () => {
+    it('uses the previous run while the last one has not logged anything', () => {
       expect(explainKubeletFailure(null, `${old}${started}`).cause).toContain('does not exist');
     });
 
-    it('leaves earlier ones alone when the last one lives', () => {
+    it('ignores earlier runs when the last one is running', () => {
       expect(explainKubeletFailure(unit('active'), `${old}${started}`, { lastRunOnly: true }).cause).toBe('unit active (running)');
     });
 
-    it('tells runs apart by process id where systemd’s lines are missing', () => {
+    it('distinguishes runs by process id if systemd’s lines are missing', () => {
       const text = `${journal('kubelet-1.36/missing-config')}${journal('kubelet-1.36/no-cri')}`;
       expect(explainKubeletFailure(null, text).cause).toContain('no container runtime');
       expect(explainKubeletFailure(null, text, { lastRunOnly: true }).cause).toContain('no container runtime');
     });
 
-    it('does not blame an expired certificate for what else goes wrong after a new bootstrap', () => {
+    it('does not report an expired certificate for other errors after a new bootstrap', () => {
       const expired = journal('kubelet-1.36/expired')
         .split('\n')
         .filter((line) => line.includes('is expired'))
@@ -161,7 +161,7 @@ describe('explainKubeletFailure', () => {
       'failed to run Kubelet: "x" is odd',
     ],
     ['an error over several lines', 'E1120 13:18:48.1   25578 run.go:72] "command failed" err=<\n\tfirst\n\tsecond\n >\n', 'first second'],
-    ['such an error that was cut off', 'E1120 13:18:48.1   25578 run.go:72] "command failed" err=<\n\tfirst\n', 'unit state unknown'],
+    ['a truncated error over several lines', 'E1120 13:18:48.1   25578 run.go:72] "command failed" err=<\n\tfirst\n', 'unit state unknown'],
     ['a panic', 'panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n', 'runtime error: index out of range'],
     ['broken JSON', '{"ts":1,"msg":"command failed","err":"x\n', 'unit state unknown'],
     [

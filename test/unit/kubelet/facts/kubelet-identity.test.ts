@@ -23,7 +23,7 @@ current-context: default-context
 `;
 }
 
-/** As the kubelet writes it after its TLS bootstrap. */
+/** The kubeconfig that the kubelet writes after its TLS bootstrap. */
 const BY_KUBELET = kubeconfig(`{client-certificate: ${PEM}, client-key: ${PEM}}`);
 const usable = {
   state: 'usable',
@@ -42,7 +42,7 @@ describe('clientIdentity', () => {
     ],
     ['both', { conf: textFile(BY_KUBELET), pem: textFile(VALID), date: NOW }, { ...usable, source: PEM }],
     [
-      'both, with a key behind the certificate',
+      'both, with the key after the certificate',
       {
         conf: textFile(BY_KUBELET),
         pem: textFile(`${VALID}-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----\n`),
@@ -61,12 +61,12 @@ describe('clientIdentity', () => {
       { state: 'unusable', why: `the client certificate in ${PEM} expired on 2021-01-01T00:00:00.000Z`, commonName: usable.commonName },
     ],
     [
-      'a host that does not tell the time',
+      'a host with an unknown time',
       { conf: textFile(BY_KUBELET), pem: textFile(EXPIRED) },
       { ...usable, source: PEM, notAfter: '2021-01-01T00:00:00.000Z' },
     ],
     [
-      'a file that is no certificate',
+      'a file that is not a certificate',
       { conf: textFile(BY_KUBELET), pem: textFile('hello\n'), date: NOW },
       { state: 'unusable', why: `${PEM} contains no certificate` },
     ],

@@ -5,7 +5,7 @@ import { fixture } from '../../../support/fixture.ts';
 const JOURNAL = fixture(import.meta.url, '../../host/facts/fixtures/kubelet-trouble/1.36-no-api-server.txt');
 const REFUSED = 'dial tcp 10.0.0.10:6443: connect: connection refused';
 
-describe('what a kubelet says keeps it from its certificate or its Node', () => {
+describe('the logged reason for a missing certificate or Node', () => {
   it('returns the last error', () => {
     expect(kubeletIssue(JOURNAL)).toBe(
       `cannot create certificate signing request: Post "https://10.0.0.10:6443/apis/certificates.k8s.io/v1/certificatesigningrequests": ${REFUSED}`,
@@ -22,7 +22,7 @@ describe('what a kubelet says keeps it from its certificate or its Node', () => 
     [
       '"Failed while requesting a signed certificate from the control plane" err="cannot create certificate signing request: Unauthorized" logger="x"',
     ],
-  ])('in the form of its time: %s', (reported) => {
+  ])('in the log format of its version: %s', (reported) => {
     expect(kubeletIssue(`E0102 03:04:05.678901   42 certificate_manager.go:1] ${reported}\n`)).toBe(
       'cannot create certificate signing request: Unauthorized',
     );
@@ -35,13 +35,13 @@ describe('what a kubelet says keeps it from its certificate or its Node', () => 
     expect(kubeletIssue(`E0102 03:04:05.678901   42 kubelet_node_status.go:1] ${reported}`)).toBe('nodes is forbidden'),
   );
 
-  it('in one line that no terminal obeys', () => {
+  it('is one line without terminal escape sequences', () => {
     const reported = kubeletIssue(`Unable to register node "w1" with API server: \u001b[2J${'x'.repeat(500)}`);
     expect(reported).toMatch(/^\[2Jx+\.\.\.$/);
     expect(reported?.length).toBeLessThan(310);
   });
 
-  it('nothing', () => {
+  it('is null without such an error', () => {
     expect(kubeletIssue('')).toBeNull();
     expect(kubeletIssue('I0102 Attempting to register node')).toBeNull();
   });

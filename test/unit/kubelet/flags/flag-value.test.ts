@@ -72,7 +72,7 @@ describe('readFlagValue', () => {
     expect(read(name, texts)).toEqual(value);
   });
 
-  it('gives the flush frequency in the type the minor has', () => {
+  it('returns the flush frequency in the type of the minor', () => {
     expect(read('log-flush-frequency', ['10s'], 27)).toBe(10_000_000_000);
     expect(read('log-flush-frequency', ['10s'], 28)).toBe('10s');
   });
@@ -100,7 +100,7 @@ describe('readFlagSettings', () => {
       { minor, catalogue },
     ).settings.map(({ path, value }) => [path, value]);
 
-  it('lays feature gates over those of the file, and adds patterns of vmodule; all else replaces', () => {
+  it('merges feature gates with those of the file, appends vmodule patterns, and replaces all other values', () => {
     const file = {
       featureGates: { A: true, B: true },
       logging: { vmodule: [{ filePattern: 'a', verbosity: 1 }] },
@@ -128,7 +128,7 @@ describe('readFlagSettings', () => {
     ]);
   });
 
-  it('passes over flags that are no fields of that minor', () => {
+  it('ignores flags without a field in that minor', () => {
     expect(
       settings(
         [
@@ -142,7 +142,7 @@ describe('readFlagSettings', () => {
     expect(settings([['container-runtime-endpoint', 'unix:///x']], {}, 27)).toEqual([['containerRuntimeEndpoint', 'unix:///x']]);
   });
 
-  it('of two names for one field, the one given last comes last', () => {
+  it('keeps the order of two flags for one field', () => {
     expect(
       settings(
         [

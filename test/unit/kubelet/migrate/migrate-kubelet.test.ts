@@ -30,7 +30,7 @@ function migrate(
   return migrateKubelet(text, 'kubelet.yaml', { from, to, catalogue, flags: line.flags, keepDefaults: false, ...change });
 }
 
-/** The steps but for defaults that change. */
+/** The steps, without changed defaults. */
 function steps(migration: KubeletMigration): readonly string[] {
   return migration.steps.filter(({ did }) => did !== 'changes').map((step) => `${step.lossy ? 'LOSSY ' : ''}${stepText(step)}`);
 }
@@ -54,7 +54,7 @@ const FLAGS = [
 ];
 
 describe('migrateKubelet', () => {
-  it('brings a file and its flags from 1.22 to 1.36, comments kept, each thing said', async () => {
+  it('migrates a file and its flags from 1.22 to 1.36, keeps comments and reports each step', async () => {
     const golden = (name: string): string => path.join(import.meta.dirname, 'golden', name);
     const migration = migrate(readFileSync(golden('workers.input.yaml'), 'utf8'), [22, 36], FLAGS);
     await expect(migration.text).toMatchFileSnapshot(golden('workers.output.yaml'));
@@ -64,12 +64,12 @@ describe('migrateKubelet', () => {
     expect(migration.problems.filter(({ severity }) => severity !== 'warning')).toEqual([]);
   });
 
-  it('leaves a text alone in which nothing has to change, whatever its style', () => {
+  it('keeps a text byte for byte if no field changes', () => {
     const text = `# odd\n${HEADER}'maxPods':   0x3c\nclusterDNS:   [ 10.0.0.1 ]\nkubeReserved: { "cpu": '1' }\n`;
     expect(migrate(text, [27, 36]).text).toBe(text);
   });
 
-  it('a second run finds nothing more to do', () => {
+  it('a second run changes nothing', () => {
     const first = migrate(`${HEADER}maxPods: 5\nfeatureGates: {CSIMigration: true, NodeSwap: true}\n`, [24, 36], ['--v=4']);
     const second = migrate(
       first.text,
@@ -82,14 +82,14 @@ describe('migrateKubelet', () => {
 
   it.each<[string, string, readonly [number, number], string, readonly string[]]>([
     [
-      'a field that is gone and said nothing',
+      'a removed field with its default',
       'logging: {sanitization: false}\nmaxPods: 5\n',
       [22, 24],
       'maxPods: 5\n',
       ['removed: logging.sanitization: unknown to a 1.24 kubelet, removed in 1.24'],
     ],
     [
-      'a field that is gone',
+      'a removed field',
       'logging:\n  sanitization: true\n  format: json\n',
       [22, 24],
       'logging:\n  format: json\n',
@@ -103,42 +103,42 @@ describe('migrateKubelet', () => {
       ['removed: podLogsDir: unknown to a 1.28 kubelet'],
     ],
     [
-      'a field of newer kubelets, going back',
+      'a field of newer kubelets, in a downgrade',
       'imageMaximumGCAge: 24h\n',
       [36, 28],
       '',
       ['LOSSY removed: imageMaximumGCAge: unknown to a 1.28 kubelet, added in 1.29: 24h0m0s cannot be kept'],
     ],
     [
-      'a type that changed, going back',
+      'a changed type, in a downgrade',
       'logging:\n  flushFrequency: 10s # slow disk\n',
       [28, 27],
       'logging:\n  flushFrequency: 10000000000 # slow disk\n',
       ['rewritten: logging.flushFrequency: 10s is written 10000000000 for a 1.27 kubelet'],
     ],
     [
-      'a type that changed',
+      'a changed type',
       'logging:\n  flushFrequency: 10000000000\n',
       [27, 28],
       'logging:\n  flushFrequency: 10s\n',
       ['rewritten: logging.flushFrequency: 10000000000 is written 10s for a 1.28 kubelet'],
     ],
     [
-      'a word that is gone',
+      'a removed value',
       'memorySwap:\n  swapBehavior: UnlimitedSwap\n',
       [29, 30],
       'memorySwap:\n  swapBehavior: UnlimitedSwap\n',
       ['LOSSY kept: memorySwap.swapBehavior: a 1.30 kubelet does not support UnlimitedSwap; supported values: LimitedSwap, NoSwap'],
     ],
     [
-      'a field the old kubelet passed over',
+      'a field that the old kubelet ignored',
       'seccompDefault: true\n',
       [21, 30],
       'seccompDefault: true\n',
       ['kept: seccompDefault: unknown to a 1.21 kubelet: added in 1.22; a 1.30 kubelet honours it'],
     ],
     [
-      'a field nobody knows',
+      'an unknown field',
       'maxPodz: 5\nmaxPods: 5\n',
       [21, 30],
       'maxPods: 5\n',
@@ -193,15 +193,15 @@ describe('migrateKubelet', () => {
 
   it.each<[string, readonly string[], readonly [number, number], readonly string[], readonly string[]]>([
     [
-      'a field on both sides',
+      'a field of both minors',
       ['--max-pods=6'],
       [24, 36],
       [],
       ['moved: --max-pods: to maxPods: 6 instead of 5: the flag overrode the file'],
     ],
-    ['a flag that says what the file says', ['--max-pods=5'], [24, 36], [], ['moved: --max-pods: to maxPods: 5']],
+    ['a flag with the value of the file', ['--max-pods=5'], [24, 36], [], ['moved: --max-pods: to maxPods: 5']],
     [
-      'a flag whose field is younger than the new kubelet',
+      'a flag whose field does not exist yet in the new kubelet',
       ['--register-with-taints=a=b:NoSchedule'],
       [21, 22],
       ['register-with-taints=a=b:NoSchedule'],
@@ -215,14 +215,14 @@ describe('migrateKubelet', () => {
       ['moved: --register-with-taints: to registerWithTaints: [{key: a, value: b, effect: NoSchedule}]'],
     ],
     [
-      'a value no kubelet takes',
+      'an invalid value',
       ['--max-pods=many'],
       [24, 36],
       ['max-pods=many'],
       ['LOSSY kept: --max-pods: no kubelet accepts its value: must be an integer, not the string "many"'],
     ],
     [
-      'a flag that was renamed',
+      'a renamed flag',
       ['--experimental-bootstrap-kubeconfig=/b'],
       [22, 23],
       ['bootstrap-kubeconfig=/b'],
@@ -239,7 +239,7 @@ describe('migrateKubelet', () => {
       ],
     ],
     [
-      'a cloud provider that is gone',
+      'a removed cloud provider',
       ['--cloud-provider=aws'],
       [26, 27],
       ['cloud-provider=aws'],
@@ -248,14 +248,14 @@ describe('migrateKubelet', () => {
       ],
     ],
     [
-      'a flag nobody knows',
+      'an unknown flag',
       ['--nonsense=1'],
       [26, 27],
       ['nonsense=1'],
       ['LOSSY kept: --nonsense: a 1.27 kubelet has no flag --nonsense. Check the spelling; kubelet --help lists the flags'],
     ],
     [
-      'a flag of newer kubelets, going back',
+      'a flag of newer kubelets, in a downgrade',
       ['--config-dir=/d'],
       [30, 24],
       [],
@@ -277,7 +277,7 @@ describe('migrateKubelet', () => {
     ]);
   });
 
-  it('refuses a flag the old kubelet did not start with', () => {
+  it('refuses a flag with which the old kubelet did not start', () => {
     expect(steps(migrate(HEADER, [25, 36], ['--network-plugin=cni']))).toEqual([
       'LOSSY removed: --network-plugin: a 1.25 kubelet has no such flag and did not start with it',
     ]);
@@ -299,29 +299,29 @@ describe('migrateKubelet', () => {
     expect(body(pinned)).toBe('kubeAPIQPS: 20\neventBurst: 10\neventRecordQPS: 5\nkubeAPIBurst: 10\nmemoryThrottlingFactor: 0.8\n');
   });
 
-  it('keeps thresholds whole when it writes them down', () => {
+  it('writes complete eviction thresholds', () => {
     const pinned = migrate(HEADER, [29, 30], [], { keepDefaults: true });
     expect(body(pinned)).toBe(
       'evictionHard:\n  imagefs.available: 15%\n  memory.available: 100Mi\n  nodefs.available: 10%\n  nodefs.inodesFree: 5%\n',
     );
   });
 
-  it('changes one document of several, and no other', () => {
+  it('changes only one of several documents', () => {
     const init = '# first\napiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n';
     const migration = migrate(`${init}---\n${HEADER}maxPods: 5\nfeatureGates: {CSIMigration: true}\n`, [25, 36]);
     expect(migration.text).toBe(`${init}---\n${HEADER}maxPods: 5\n`);
   });
 
   it.each([
-    ['what the old kubelet could not read', `${HEADER}maxPods: many\n`, /kubelet.yaml:3:10 maxPods: must be an integer/],
+    ['a file that the old kubelet could not read', `${HEADER}maxPods: many\n`, /kubelet.yaml:3:10 maxPods: must be an integer/],
     ['a file without such a document', 'kind: Pod\napiVersion: v1\n', /has no document of kind KubeletConfiguration/],
-    ['two of them', `${HEADER}---\n${HEADER}`, /has more than one document/],
+    ['two documents', `${HEADER}---\n${HEADER}`, /has more than one document/],
     ['no YAML', 'a: [', /not valid YAML/],
   ])('refuses %s', (_, text, message) => {
     expect(() => migrate(text, [25, 36])).toThrow(message);
   });
 
-  it('brings the defaults of every minor to every other in a form that one reads', () => {
+  it('migrates the defaults of every minor to every other in a readable form', () => {
     for (const from of [20, 28, 36]) {
       for (const to of [20, 23, 28, 36]) {
         const { text } = migrate(encodeYaml(profileDefaults('kubelet', from, catalogue)), [from, to]);

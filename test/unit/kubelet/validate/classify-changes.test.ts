@@ -13,12 +13,12 @@ function changes(before: JsonObject, after: JsonObject, minor = 36): string[] {
 
 describe('classifyChanges', () => {
   it.each<[string, JsonObject, JsonObject, string[]]>([
-    ['a default given is no change', {}, { maxPods: 110, syncFrequency: '60s' }, []],
-    ['an explicit zero is its default', { port: 0 }, { port: 10250 }, []],
-    ['durations count by value', { syncFrequency: '90s' }, { syncFrequency: '1m30s' }, []],
-    ['texts that are quantities count by value', { kubeReserved: { memory: '1Gi' } }, { kubeReserved: { memory: '1024Mi' } }, []],
+    ['an explicit default is not a change', {}, { maxPods: 110, syncFrequency: '60s' }, []],
+    ['an explicit zero is the default', { port: 0 }, { port: 10250 }, []],
+    ['durations are compared by value', { syncFrequency: '90s' }, { syncFrequency: '1m30s' }, []],
+    ['quantities are compared by value', { kubeReserved: { memory: '1Gi' } }, { kubeReserved: { memory: '1024Mi' } }, []],
     [
-      'percentages are no quantities',
+      'percentages are not quantities',
       { evictionHard: { a: '5%' } },
       { evictionHard: { a: '6%' } },
       ['evictionHard[a] "5%" -> "6%" new-pods-only'],
@@ -27,10 +27,15 @@ describe('classifyChanges', () => {
     ['a limit that is raised', { maxPods: 50 }, {}, ['maxPods 50 -> 110 safe']],
     ['a limit that is lowered', {}, { maxPods: 50 }, ['maxPods 110 -> 50 new-pods-only']],
     ['no limit is the highest', { podPidsLimit: 100 }, {}, ['podPidsLimit 100 -> -1 safe']],
-    ['a limit where there was none', {}, { podsPerCore: 5 }, ['podsPerCore undefined -> 5 new-pods-only']],
+    ['a new limit', {}, { podsPerCore: 5 }, ['podsPerCore undefined -> 5 new-pods-only']],
     ['lists are one value', { clusterDNS: ['10.0.0.10'] }, { clusterDNS: [] }, ['clusterDNS ["10.0.0.10"] -> [] new-pods-only']],
-    ['an empty list and none are the same', { clusterDNS: [] }, {}, []],
-    ['unless the default is something else', { enforceNodeAllocatable: [] }, {}, ['enforceNodeAllocatable [] -> ["pods"] unsafe']],
+    ['an empty list equals no list', { clusterDNS: [] }, {}, []],
+    [
+      'an empty list differs from a non-empty default',
+      { enforceNodeAllocatable: [] },
+      {},
+      ['enforceNodeAllocatable [] -> ["pods"] unsafe'],
+    ],
     [
       'members of maps by name',
       { featureGates: { A: true } },
@@ -57,7 +62,7 @@ describe('classifyChanges', () => {
       ['imagePullCredentialsVerificationPolicy "NeverVerifyPreloadedImages" -> "NeverVerify" unsafe'],
     ],
     ['nested fields', {}, { authentication: { anonymous: { enabled: true } } }, ['authentication.anonymous.enabled false -> true unsafe']],
-    ['what the minor does not know is passed over', {}, { nonsense: 1 }, []],
+    ['unknown fields are ignored', {}, { nonsense: 1 }, []],
   ])('%s', (_, before, after, expected) => {
     expect(changes(before, after)).toEqual(expected);
   });
@@ -67,7 +72,7 @@ describe('classifyChanges', () => {
     expect(changes({ kubeAPIQPS: 5 }, {}, 27)).toEqual(['kubeAPIQPS 5 -> 50 safe']);
   });
 
-  it('names the worst class', () => {
+  it('names the highest impact', () => {
     const found = classifyChanges({}, { maxPods: 200, cpuManagerPolicy: 'static', kubeAPIQPS: 7 }, { minor: 36, catalogue });
     expect(worstLiveChange(found)).toBe('drain');
     expect(worstLiveChange([])).toBeNull();

@@ -7,7 +7,7 @@ import { type Verdict, validateKubeletConfiguration } from '../../../../src/kube
 
 const catalogue = await loadCatalogue();
 const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
-/** Allowance for machines that do other things as well. */
+/** Allowance for busy hosts. */
 const LIMIT_MS = 5_000;
 
 function validate(fields: Json, minor = 36): Verdict {
@@ -20,7 +20,7 @@ function many<T>(count: number, make: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-describe('validateKubeletConfiguration is done in time', () => {
+describe('validateKubeletConfiguration finishes in time', () => {
   it.each<[string, Json]>([
     ['gates', { featureGates: Object.fromEntries(many(1_000, (i) => [`KubeletTracin${i}`, true])) }],
     ['kinds', { enforceNodeAllocatable: many(1_000, (i) => `system-reserve${i}`) }],
@@ -83,7 +83,7 @@ describe('validateKubeletConfiguration is done in time', () => {
     ),
   })).value;
 
-  it('and without a crash, whatever the fields hold', () => {
+  it('and without a crash for arbitrary values', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...paths), values, { maxKeys: 6 }), fc.integer({ min: 20, max: 37 }), (fields, minor) => {
         const { ok, problems } = validate(fields, minor);

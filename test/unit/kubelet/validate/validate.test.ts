@@ -31,7 +31,7 @@ function isWarning({ severity }: Problem): boolean {
   return severity === 'warning';
 }
 
-describe('what the kubelet refuses', () => {
+describe('values that the kubelet refuses', () => {
   it.each(VALIDATION_CASES)('$about (1.$minor): $yaml', ({ yaml, minor, found }) => {
     const { ok, problems } = validate(yaml, { minor });
     const errors = problems.filter((problem) => !isWarning(problem));
@@ -44,7 +44,7 @@ describe('what the kubelet refuses', () => {
   });
 });
 
-describe('what the kubelet takes and then does not start with, and other warnings', () => {
+describe('values with which the kubelet fails at startup, and other warnings', () => {
   it.each(STARTUP_CASES)('$about (1.$minor): $yaml', ({ yaml, minor, found }) => {
     const { ok, problems } = validate(yaml, { minor });
     expect(named(problems)).toEqual([...found].sort());
@@ -117,7 +117,7 @@ describe('validateKubeletConfiguration', () => {
     expect(validate('port: -1', { minor: 37 }).ok).toBe(false);
   });
 
-  it('finds its way about names with brackets and dots', () => {
+  it('resolves names with brackets and dots', () => {
     const { problems } = validate('featureGates: {"Wi[n.DSR": false, "]": true, "[": true, "a]b": true}\nkubeReserved: {"[.": x}');
     expect(problems.map(({ path, position }) => `${path} ${position?.line}:${position?.column}`)).toEqual([
       'featureGates[Wi[n.DSR] 3:16',
@@ -128,14 +128,14 @@ describe('validateKubeletConfiguration', () => {
     ]);
   });
 
-  it('reads no further in a document of another kind', () => {
+  it('ignores the fields of a document of another kind', () => {
     const { documents } = parseSource('apiVersion: v1\nkind: KubeletConfiguration\nport: -1\n', 'k.yaml');
     const [document] = documents;
     if (document === undefined) throw new Error('no document');
     expect(named(validateKubeletConfiguration(document, { minor: 36, catalogue }).problems)).toEqual(['apiVersion CONFIG_WRONG_KIND']);
   });
 
-  it('knows what a host with cgroup v1 changes', () => {
+  it('applies the rules of a host with cgroup v1', () => {
     const onV1 = (yaml: string, minor: number) =>
       named(validate(yaml, { minor, cgroupVersion: 1 }).problems.filter((problem) => !isWarning(problem)));
     expect(onV1('maxPods: 5', 36)).toEqual(['failCgroupV1 KUBELET_CGROUP_V1']);
@@ -146,7 +146,7 @@ describe('validateKubeletConfiguration', () => {
     expect(validate('singleProcessOOMKill: false\nfailCgroupV1: true').ok).toBe(true);
   });
 
-  it('warns of flags that win over fields', () => {
+  it('warns of flags that override fields', () => {
     const flags = [
       { name: 'max-pods', value: '50' },
       { name: 'cgroup-driver', value: 'systemd' },
@@ -172,7 +172,7 @@ describe('validateKubeletConfiguration', () => {
     `);
   });
 
-  it('gives the configuration in force', () => {
+  it('returns the effective configuration', () => {
     expect(validate('maxPods: 5\nport: 0').effective).toMatchObject({ maxPods: 5, port: 10250, kubeAPIQPS: 50 });
   });
 });

@@ -480,7 +480,7 @@ describe('messages', () => {
       ['f.yaml:3:59 nodeRegistration.taints[1]: duplicate taint "a:NoSchedule". Keep one of them. [CONFIG_INVALID_TAINT]'],
     ],
     [
-      'all beside others',
+      'all in addition to other checks',
       'init',
       'nodeRegistration: {ignorePreflightErrors: [all, Swap]}',
       [
@@ -504,7 +504,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'address nobody reaches',
+      'unreachable address',
       'init',
       'localAPIEndpoint: {advertiseAddress: 224.0.0.1}',
       [
@@ -540,7 +540,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'signing alone, whatever the groups',
+      'signing alone, with any groups',
       'init',
       'bootstrapTokens: [{usages: [signing]}, {usages: [signing], groups: []}, {usages: [signing], groups: ["system:bootstrappers:a"]}, {usages: []}]',
       [
@@ -613,13 +613,13 @@ describe('messages', () => {
       ],
     ],
     [
-      'no parts for nodes wanted',
+      'no allocation of node CIDRs',
       'cluster',
       'networking: {podSubnet: 10.0.0.0/25}\ncontrollerManager: {extraArgs: [{name: allocate-node-cidrs, value: "false"}]}',
       [],
     ],
     [
-      'node mask that is no number',
+      'invalid node mask',
       'cluster',
       'networking: {podSubnet: 10.0.0.0/16}\ncontrollerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: aa}]}',
       [
@@ -635,7 +635,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'networks that overlap',
+      'overlapping networks',
       'cluster',
       'networking: {serviceSubnet: 10.96.0.0/12, podSubnet: 10.100.0.0/16}',
       [
@@ -643,7 +643,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'pods in the usual network of services',
+      'pods in the default network of services',
       'cluster',
       'networking: {podSubnet: 10.100.0.0/16}',
       [
@@ -719,7 +719,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'gate misspelt',
+      'misspelt gate',
       'cluster',
       'featureGates: {RootlesControlPlane: true}',
       [
@@ -727,7 +727,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'gate on its way out',
+      'deprecated gate',
       'cluster',
       'featureGates: {PublicKeysECDSA: true}',
       [
@@ -735,7 +735,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'gate that will be on for good',
+      'deprecated gate that is on by default',
       'cluster',
       'featureGates: {NodeLocalCRISocket: false}',
       [
@@ -749,7 +749,7 @@ describe('messages', () => {
       ['f.yaml:3:45 apiServer.extraEnvs[0].valueFrom: value and valueFrom are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
     ],
     [
-      'both etcds',
+      'local and external etcd',
       'cluster',
       'etcd: {local: {dataDir: x}, external: {endpoints: [x]}}',
       ['f.yaml:3:1 etcd: local and external are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
@@ -761,13 +761,13 @@ describe('messages', () => {
       ['f.yaml:3:8 etcd.external.endpoints: an endpoint is required for external etcd [CONFIG_MISSING_VALUE]'],
     ],
     [
-      'etcd with half a pair',
+      'etcd with a certificate but no key',
       'cluster',
       'etcd: {external: {endpoints: ["https://a:1"], certFile: /c}}',
       ['f.yaml:3:57 etcd.external.certFile: keyFile is required with certFile [CONFIG_MISSING_VALUE]'],
     ],
     [
-      'etcd with a pair but no authority',
+      'etcd with a client certificate but no CA',
       'cluster',
       'etcd: {external: {endpoints: ["https://a:1"], certFile: /c, keyFile: /k}}',
       ['f.yaml:3:57 etcd.external.certFile: caFile is required with certFile and keyFile [CONFIG_MISSING_VALUE]'],
@@ -790,7 +790,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'certificates that outlive their authority',
+      'certificates that expire after their CA',
       'cluster',
       'certificateValidityPeriod: 2h\ncaCertificateValidityPeriod: 1h',
       ['warning: f.yaml:3:28 certificateValidityPeriod: 2h0m0s exceeds caCertificateValidityPeriod (1h0m0s) [CONFIG_LONG_VALIDITY]'],
@@ -804,7 +804,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'both discoveries',
+      'two discovery methods',
       'join',
       'discovery:\n  bootstrapToken: {token: abcdef.1234567890123456}\n  file: {kubeConfigPath: "https://url/file.conf"}',
       [
@@ -812,7 +812,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'empty discovery by token',
+      'empty token discovery',
       'join',
       'discovery: {bootstrapToken: {}}',
       [
@@ -822,7 +822,7 @@ describe('messages', () => {
       ],
     ],
     [
-      'discovery by a file not named',
+      'file discovery without a path',
       'join',
       'discovery: {file: {}}',
       ['f.yaml:3:13 discovery.file.kubeConfigPath: a path or URL is required for discovery by file [CONFIG_MISSING_VALUE]'],

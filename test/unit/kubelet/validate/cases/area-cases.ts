@@ -29,8 +29,8 @@ const ALLOCATABLE: readonly ValidateCase[] = [
       `${SYSTEM_CGROUP}enforceNodeAllocatable: [pods, system-reserved-compressible]`,
     ],
   ),
-  ...refuses('none stands alone', BOTH, 'enforceNodeAllocatable[0] KUBELET_ENFORCE_NONE', ['enforceNodeAllocatable: [none, pods]']),
-  ...refuses('none stands alone', BOTH, 'enforceNodeAllocatable[1] KUBELET_ENFORCE_NONE', ['enforceNodeAllocatable: [pods, none]']),
+  ...refuses('none must be alone', BOTH, 'enforceNodeAllocatable[0] KUBELET_ENFORCE_NONE', ['enforceNodeAllocatable: [none, pods]']),
+  ...refuses('none must be alone', BOTH, 'enforceNodeAllocatable[1] KUBELET_ENFORCE_NONE', ['enforceNodeAllocatable: [pods, none]']),
   ...accepts('an entry twice', [OLD, 30], ['enforceNodeAllocatable: [pods, pods]']),
   ...refuses('an entry twice', [31, NEW], 'enforceNodeAllocatable[1] KUBELET_ENFORCE_TWICE', ['enforceNodeAllocatable: [pods, pods]']),
   ...refuses('an entry and its compressible kind', [32, NEW], 'enforceNodeAllocatable[1] KUBELET_ENFORCE_EITHER', [

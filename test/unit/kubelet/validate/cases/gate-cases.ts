@@ -15,14 +15,14 @@ export const GATE_CASES: readonly ValidateCase[] = [
   ...refuses('gates that were removed', NEW, 'featureGates[DynamicKubeletConfig] KUBELET_UNKNOWN_GATE', [
     'featureGates: {DynamicKubeletConfig: false}',
   ]),
-  ...accepts('gates that were there once', OLD, ['featureGates: {DynamicKubeletConfig: false}']),
+  ...accepts('gates that existed once', OLD, ['featureGates: {DynamicKubeletConfig: false}']),
   ...finds('several at once', NEW, [
     ['featureGates: {Abc: true, Def: false}', 'featureGates[Abc] KUBELET_UNKNOWN_GATE', 'featureGates[Def] KUBELET_UNKNOWN_GATE'],
     ['featureGates: {Abc: true}\nport: -1', 'featureGates[Abc] KUBELET_UNKNOWN_GATE', 'port KUBELET_OUT_OF_RANGE'],
   ]),
   ...refuses('locked gates', NEW, 'featureGates[NodeSwap] KUBELET_LOCKED_GATE', ['featureGates: {NodeSwap: false}']),
   ...refuses('locked gates', OLD, 'featureGates[EndpointSlice] KUBELET_LOCKED_GATE', ['featureGates: {EndpointSlice: false}']),
-  ...accepts('locked gates set to what they are', OLD, ['featureGates: {EndpointSlice: true}']),
+  ...accepts('locked gates set to their value', OLD, ['featureGates: {EndpointSlice: true}']),
   ...finds(
     'gates that need others',
     [35, NEW],

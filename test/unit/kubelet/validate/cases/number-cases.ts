@@ -15,7 +15,7 @@ export const NUMBER_CASES: readonly ValidateCase[] = [
     'maxOpenFiles: 0',
     'topologyManagerPolicy: ""',
   ]),
-  ...accepts('zeros behind pointers that mean something', BOTH, [
+  ...accepts('significant zeros of pointer fields', BOTH, [
     'healthzPort: 0',
     'eventRecordQPS: 0',
     'registryPullQPS: 0',
@@ -25,12 +25,12 @@ export const NUMBER_CASES: readonly ValidateCase[] = [
     'nodeStatusMaxImages: 0',
     'iptablesDropBit: 0',
   ]),
-  ...accepts('zeros that are no limit', BOTH, ['podsPerCore: 0', 'podPidsLimit: -5', 'readOnlyPort: 0']),
-  ...refuses('a lease that lasts', BOTH, `nodeLeaseDurationSeconds ${RANGE}`, [
+  ...accepts('zeros that mean no limit', BOTH, ['podsPerCore: 0', 'podPidsLimit: -5', 'readOnlyPort: 0']),
+  ...refuses('a positive lease duration', BOTH, `nodeLeaseDurationSeconds ${RANGE}`, [
     'nodeLeaseDurationSeconds: -1',
     'nodeLeaseDurationSeconds: -2147483648',
   ]),
-  ...accepts('a lease that lasts', BOTH, ['nodeLeaseDurationSeconds: 1']),
+  ...accepts('a positive lease duration', BOTH, ['nodeLeaseDurationSeconds: 1']),
   ...refuses('bursts are not negative', BOTH, `eventBurst ${RANGE}`, ['eventBurst: -1']),
   ...refuses('rates are not negative', BOTH, `eventRecordQPS ${RANGE}`, ['eventRecordQPS: -1']),
   ...refuses('bursts are not negative', BOTH, `registryBurst ${RANGE}`, ['registryBurst: -1']),
@@ -58,7 +58,7 @@ export const NUMBER_CASES: readonly ValidateCase[] = [
   ...refuses('limits are not negative', BOTH, `podsPerCore ${RANGE}`, ['podsPerCore: -1']),
   ...refuses('score of the OOM killer', BOTH, `oomScoreAdj ${RANGE}`, ['oomScoreAdj: -1001', 'oomScoreAdj: 1001']),
   ...accepts('score of the OOM killer', BOTH, ['oomScoreAdj: -1000', 'oomScoreAdj: 1000']),
-  ...accepts('large numbers of 64 bits', BOTH, ['maxOpenFiles: 9223372036854775807', 'podPidsLimit: 9223372036854775807']),
+  ...accepts('large 64-bit integers', BOTH, ['maxOpenFiles: 9223372036854775807', 'podPidsLimit: 9223372036854775807']),
   ...refuses('pulls in parallel', [27, NEW], `maxParallelImagePulls ${RANGE}`, ['maxParallelImagePulls: 0', 'maxParallelImagePulls: -1']),
   ...accepts('pulls in parallel', [27, NEW], ['maxParallelImagePulls: 1', 'maxParallelImagePulls: 2']),
   ...refuses('log workers', [30, NEW], `containerLogMaxWorkers ${RANGE}`, ['containerLogMaxWorkers: 0', 'containerLogMaxWorkers: -1']),

@@ -138,13 +138,20 @@ const MANAGERS: readonly ValidateCase[] = [
 ];
 
 const SERVING: readonly ValidateCase[] = [
-  ...accepts('words looked at late', BOTH, ['tlsMinVersion: VersionTLS13', 'authorization: {mode: Webhook}', 'cgroupDriver: cgroupfs']),
-  ...refuses('words looked at late', BOTH, `tlsMinVersion ${WORD}`, ['tlsMinVersion: "1.2"', 'tlsMinVersion: TLS12']),
-  ...refuses('words looked at late', BOTH, `authorization.mode ${WORD}`, ['authorization: {mode: RBAC}', 'authorization: {mode: webhook}']),
-  ...refuses('words looked at late', BOTH, `configMapAndSecretChangeDetectionStrategy ${WORD}`, [
+  ...accepts('values validated at startup', BOTH, [
+    'tlsMinVersion: VersionTLS13',
+    'authorization: {mode: Webhook}',
+    'cgroupDriver: cgroupfs',
+  ]),
+  ...refuses('values validated at startup', BOTH, `tlsMinVersion ${WORD}`, ['tlsMinVersion: "1.2"', 'tlsMinVersion: TLS12']),
+  ...refuses('values validated at startup', BOTH, `authorization.mode ${WORD}`, [
+    'authorization: {mode: RBAC}',
+    'authorization: {mode: webhook}',
+  ]),
+  ...refuses('values validated at startup', BOTH, `configMapAndSecretChangeDetectionStrategy ${WORD}`, [
     'configMapAndSecretChangeDetectionStrategy: watch',
   ]),
-  ...refuses('words looked at late', BOTH, `cgroupDriver ${WORD}`, ['cgroupDriver: Systemd']),
+  ...refuses('values validated at startup', BOTH, `cgroupDriver ${WORD}`, ['cgroupDriver: Systemd']),
   ...accepts('cipher suites', BOTH, [
     'tlsCipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_RSA_WITH_AES_128_CBC_SHA]',
     'tlsCipherSuites: []',

@@ -3,7 +3,7 @@
  * that minor.
  */
 export interface ValidateCase {
-  /** What is shown, in words. */
+  /** The rule that the case shows. */
   readonly about: string;
   readonly yaml: string;
   readonly minor: number;
@@ -22,12 +22,12 @@ export function accepts(about: string, minors: Minors, rows: readonly string[]):
   return rows.flatMap((yaml) => [minors].flat().map((minor) => ({ about, yaml, minor, found: [] })));
 }
 
-/** Documents in which something is found: `path RULE` each. */
+/** Documents with findings: `path RULE` each. */
 export function finds(about: string, minors: Minors, rows: readonly (readonly [yaml: string, ...found: string[]])[]): ValidateCase[] {
   return rows.flatMap(([yaml, ...found]) => [minors].flat().map((minor) => ({ about, yaml, minor, found })));
 }
 
-/** Documents in which one rule finds something at one path. */
+/** Documents with a finding of one rule at one path. */
 export function refuses(about: string, minors: Minors, found: string, rows: readonly string[]): ValidateCase[] {
   return finds(
     about,
