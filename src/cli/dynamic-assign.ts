@@ -28,21 +28,21 @@ export interface DynamicResetRequest {
   readonly plan: PlanRequest;
 }
 
-/** `dynamic assign`. */
 export interface DynamicAssignRequest extends DynamicResetRequest {
   readonly assigned: AssignedRequest;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
 }
 
-/** What is assigned: a ConfigMap, or a file that is pushed first. */
+/** The assigned source: a ConfigMap, or a file that is pushed first. */
 export type AssignedRequest =
   | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
   | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
 
 /**
- * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY | --file F`, batch by batch. Exit code 5 when the only node rejected or rolled back the configuration, or all have back what
- * they had; 4 when only some nodes are there.
+ * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY
+ * --file F`, batch by batch. Exit code 5 when the only node rejected or rolled back the configuration, or all
+ * nodes have their previous assignment again; 4 when only some nodes are updated.
  */
 export async function runDynamicAssign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
   const { assigned, force } = request;
@@ -105,7 +105,9 @@ const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
   ['waiting', 'not started'],
 ];
 
-/** `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; of events the last. */
+/**
+ * `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
+ */
 function showResult(
   services: Services,
   { format, reporter }: { readonly format: PlanRequest['format']; readonly reporter: Reporter },

@@ -20,7 +20,7 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** What the command line decides about a new control plane. */
+/** Options of the command line for a new control plane. */
 export interface ControlPlaneRequest {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
@@ -39,12 +39,12 @@ export interface InitControlPlaneRun {
   readonly node: ReadNodeOptions;
   readonly reporter: Reporter;
   readonly warnings: readonly Warning[];
-  /** Of `--kubeconfig`, for a phase alone. */
+  /** The value of `--kubeconfig`, for a single phase. */
   readonly given: Cluster | null;
   readonly trust: NodeTrust | null;
 }
 
-/** `init` and `init phase NAME...` where no API server is given: it makes one. */
+/** `init` and `init phase NAME...` without an existing API server: bootstraps a control plane. */
 export async function runInitControlPlane(services: Services, run: InitControlPlaneRun): Promise<ExitCode> {
   const { config, request, node, reporter, given, trust } = run;
   const { onlyPhase, plan } = request;
@@ -111,7 +111,7 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
   }
 }
 
-/** Of the phase upload-certs alone: with a join command the key is in that. */
+/** Prints the key of the phase upload-certs. The join command contains the key already. */
 function printCertificateKey({ output }: Services, { skipCertificateKeyPrint, plan }: ControlPlaneRequest, key: Secret | null): void {
   if (key === null || skipCertificateKeyPrint || plan.format !== 'text') return;
   output.stdout(`\nThe certificate key, for join --control-plane:\n\n  ${key.reveal()}\n\n`);

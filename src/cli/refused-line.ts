@@ -32,9 +32,9 @@ export class StrictCommand extends Command {
   }
 }
 
-/** Guesses that differ in more letters mislead. */
+/** A suggestion that differs in more letters would mislead. */
 const MAX_DISTANCE = 2;
-/** So many commands an option belongs to are named. */
+/** Maximum number of commands listed for an option. */
 const MAX_NAMED = 3;
 
 const NO_UPGRADE = 'kubeletadm does not upgrade control planes';
@@ -116,7 +116,7 @@ function namesOf(owners: readonly string[]): string {
   return named.length === 1 ? (named[0] ?? '') : `${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
 }
 
-/** commander's sentence with the value named and the reason behind it. */
+/** Adds the value and the reason to commander's message. */
 function reworded(message: string): string {
   const missing = /^option '(.*)' argument missing$/s.exec(message);
   if (missing) return `option ${missing[1]} needs a value`;
@@ -141,7 +141,7 @@ function invalidValue(message: string): string | null {
     : `option ${option}: invalid value "${value}": ${reason}`;
 }
 
-/** The names on the way to a command, without the program's: `fleet plan`. */
+/** The names of a command path, without the program's name: `fleet plan`. */
 export function pathOf(command: Command): string {
   return ancestorsOf(command)
     .slice(0, -1)

@@ -47,7 +47,7 @@ describe('config validate', () => {
       code: 2,
       stdout: `${good}: ok\n`,
       stderr: `${bad}:3:1 maxPod: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]
-cannot read ${directory}/none.yaml: there is no such file. Check the path. [INPUT_UNREADABLE]
+cannot read ${directory}/none.yaml: the file does not exist. Check the path. [INPUT_UNREADABLE]
 cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
 `,
     });
@@ -89,7 +89,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
             line: 0,
             column: 0,
             rule: 'INPUT_UNREADABLE',
-            message: `cannot read ${directory}/none.yaml: there is no such file`,
+            message: `cannot read ${directory}/none.yaml: the file does not exist`,
             hint: 'Check the path',
           },
         ],

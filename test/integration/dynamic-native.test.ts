@@ -226,7 +226,7 @@ describe('dynamic assign', () => {
     expect(world.kubelet.configz?.maxPods).toBe(77);
     const { restarts } = world.kubelet;
     const again = await dynamic('assign', 'n1', '--configmap', source);
-    expect(again.stderr).toContain('nothing to do: it is assigned');
+    expect(again.stderr).toContain('unchanged: already assigned');
     expect(again.code).toBe(0);
     await world.pass(30);
     expect(world.kubelet.restarts).toBe(restarts);

@@ -384,7 +384,7 @@ describe('dynamic assign of many nodes', () => {
     fleet.plan.set(fleet.elapsedSeconds + 40, away);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
     expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
-    expect(stderr).toContain('the API server answers again');
+    expect(stderr).toContain('the API server is reachable again');
   });
 
   it('resets batch by batch', async () => {

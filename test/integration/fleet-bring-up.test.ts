@@ -58,9 +58,9 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
   it('starts no other host when the first is rejected, and writes no kubeconfig', async () => {
     write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
     const { code, stdout, stderr } = await run('apply');
-    expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not begun.\n']);
+    expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not started.\n']);
     expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has no address in the subnet .*\[NODE_IP_NOT_FOUND\]$/m);
-    expect(stderr).toContain('2 hosts were not begun: the other hosts need node1, which failed.');
+    expect(stderr).toContain('2 hosts were not started: the other hosts need node1, which failed.');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });
 
@@ -75,7 +75,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'the plan is saved',
       ['--out', 'plan.json'],
       null,
-      /^there is no cluster yet: what the hosts will get that join it is not known, and cannot be saved\./,
+      /^the cluster does not exist yet: the changes of the hosts that join it are unknown and cannot be saved\./,
     ],
     [
       'the cluster configuration is invalid',
@@ -93,7 +93,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'the cluster configuration does not exist',
       [],
       () => rmSync(join(directory, 'cluster.yaml')),
-      /cluster\.yaml: there is no such file\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
+      /cluster\.yaml: the file does not exist\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
     ],
   ])('prints one line when %s', async (_, args, spoil, message) => {
     spoil?.();
