@@ -40,9 +40,9 @@ export type AssignedRequest =
   | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
 
 /**
- * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY
- * --file F`, batch by batch. Exit code 5 when the only node rejected or rolled back the configuration, or all
- * nodes have their previous assignment again; 4 when only some nodes are updated.
+ * `dynamic assign` for nodes by name, selector or group, batch by batch. Exit code 5 when the only node rejected
+ * or rolled back the configuration, or all nodes have their previous assignment again; 4 when only some nodes
+ * are updated.
  */
 export async function runDynamicAssign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
   const { assigned, force } = request;

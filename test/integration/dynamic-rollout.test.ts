@@ -422,7 +422,7 @@ describe('dynamic assign of many nodes', () => {
   it.each([
     [['assign', '--configmap', 'kube-system/a'], 'no node was named'],
     [['assign', 'n1', '--selector', 'a=b', '--configmap', 'kube-system/a'], 'nodes are named in two ways'],
-    [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node has such labels'],
+    [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node matches'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable 0: no node would be changed'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120%: neither a number'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one: neither a number'],

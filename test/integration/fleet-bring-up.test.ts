@@ -32,7 +32,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     expect(code, stderr).toBe(6);
     const lines = stdout.split('\n');
     expect(lines).toContain('node3, node2 (2 hosts)');
-    expect(lines).toContain('  ~ [join] later: it joins the cluster that node1 makes');
+    expect(lines).toContain('  ~ [join] later: waits for node1 to bootstrap the cluster');
     expect(lines.filter((line) => /^ {2}\+ \[(?:certs\/ca|kubeconfig\/admin|control-plane\/apiserver)\] write-file/.test(line))).toEqual([
       '  + [certs/ca] write-file /etc/kubernetes/pki/ca.key (0600 root:root): does not exist',
       '  + [certs/ca] write-file /etc/kubernetes/pki/ca.crt (0644 root:root): does not exist',
@@ -69,7 +69,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'the first control plane is excluded',
       ['--limit', 'node2'],
       null,
-      /^\S+\/admin\.conf is not there: node1 is to make the cluster, and it is not among the hosts of this run\. Leave out --limit, or name node1 too; of a cluster that is there give the kubeconfig\. \[USAGE\]\n$/,
+      /^\S+\/admin\.conf does not exist, and node1, which would bootstrap the cluster, is not among the hosts of this run\. Remove --limit, or include node1; for an existing cluster set the kubeconfig\. \[USAGE\]\n$/,
     ],
     [
       'the plan is saved',
@@ -87,7 +87,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'no endpoint leads to all control planes',
       [],
       () => writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, '')),
-      /^\S+\/fleet\.yaml: node1, node2 are control planes, and no address is named that leads to all of them\. Name one that will last, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
+      /^\S+\/fleet\.yaml: node1, node2 are control planes, but no shared endpoint is configured\. Name one that will last, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
     ],
     [
       'the cluster configuration does not exist',

@@ -200,7 +200,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stderr).toMatch(
         /node4: something changed since the plan was made: kubelet-start write-file \/var\/lib\/kubelet\/config\.yaml\..*\[PLAN_STALE\]/,
       );
-      expect(stderr).toContain('node4 difference between the saved plan and what would be applied now:\n');
+      expect(stderr).toContain('node4 difference between the saved plan and the current plan:\n');
       expect(stderr).toMatch(/^ *\+ +# by hand$|^ *\+ +-# by hand$/m);
       expect(config(4)).toBe(edited);
       // With the flag the new plan is shown and applied.

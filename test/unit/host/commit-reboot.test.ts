@@ -90,7 +90,7 @@ function machine(fault: Fault, faultsAt: readonly number[]): Machine {
   };
   const strike = (): void => {
     if (fault === 'operator') {
-      revert('bob@desk asked for it');
+      revert('requested by bob@desk');
       return;
     }
     boots++;
