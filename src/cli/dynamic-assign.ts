@@ -5,7 +5,7 @@ import { type AssignmentRequest, assignedBy, carryOutAssignment, checkAssignment
 import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-rollout.ts';
 import type { PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
-import type { RolloutOptions } from '../dynamic/use-cases/rollout-wishes.ts';
+import type { RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { findNodeNames, type NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { type KubeconfigRequest, openCluster } from '../kubeadm/use-cases/open-cluster.ts';

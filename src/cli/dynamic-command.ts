@@ -3,7 +3,7 @@ import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { BesideFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
-import type { RolloutOptions } from '../dynamic/use-cases/rollout-wishes.ts';
+import type { RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { hostsOf, parseAmount } from '../fleet/amount.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
