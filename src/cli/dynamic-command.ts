@@ -228,7 +228,7 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
     name: flagText(options, 'name') ?? 'node-config',
     key: flagText(options, 'key') ?? 'kubelet',
-    beside: flagList(options, 'beside').map(besideFile),
+    siblings: flagList(options, 'beside').map(besideFile),
     appendHash: options.appendHash !== false,
     inPlace: options.inPlace === true,
     validation: validationRequest(options),
@@ -368,7 +368,8 @@ function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequ
 }
 
 function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
-  if (address === undefined || more.length > 0) throw usageError('one host is inspected at a time', 'Name the host; localhost is the local host');
+  if (address === undefined || more.length > 0)
+    throw usageError('one host is inspected at a time', 'Name the host; localhost is the local host');
   const plan = planRequest(options);
   if (options.repair !== true && plan.dryRun) throw usageError('--dry-run is for --repair', 'Without --repair nothing is changed');
   return {

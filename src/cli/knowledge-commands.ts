@@ -188,7 +188,8 @@ function migrateRequest(args: readonly string[], options: CommandOptions): Confi
 
 function requireVersion(options: CommandOptions, name: 'from' | 'to'): string {
   const text = flagText(options, name);
-  if (text === undefined) throw usageError(`--${name} is missing`, 'Pass the current and the new kubelet version, e.g. --from 1.26 --to 1.36');
+  if (text === undefined)
+    throw usageError(`--${name} is missing`, 'Pass the current and the new kubelet version, e.g. --from 1.26 --to 1.36');
   return text;
 }
 

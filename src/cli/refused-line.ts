@@ -40,7 +40,7 @@ const MAX_NAMED = 3;
 const NO_UPGRADE = 'kubeletadm does not upgrade control planes';
 const ONE_NODE = 'to see the changes of one node: kubeletadm upgrade node --dry-run';
 
-/** Commands of kubeadm that kubeletadm does not have: why, and what to use instead. */
+/** Commands of kubeadm that kubeletadm does not have: the reason, and the alternative. */
 const UNSUPPORTED: ReadonlyMap<string, readonly [why: string, instead: string]> = new Map([
   ['upgrade apply', [NO_UPGRADE, 'Use kubeadm upgrade apply, then kubeletadm upgrade node on each node']],
   ['upgrade plan', [NO_UPGRADE, `Use kubeadm upgrade plan; ${ONE_NODE}`]],
@@ -59,9 +59,9 @@ const KUBECTL: ReadonlySet<string> = new Set(
 );
 
 /**
- * The message for a command line that was refused: what is wrong, in which command, and what to write instead.
+ * The message for a command line that was rejected: the error, the command, and the correct form.
  * @param program the command tree with all its subcommands and options, for the commands an option belongs to
- * @returns USAGE, exit code 2. Values of unknown options are left out: they may be secrets
+ * @returns USAGE, exit code 2. Values of unknown options are omitted, because they may be secrets
  */
 export function describeRefusedLine({ command, code, message }: RefusedLine, program: Command): AppError {
   const path = pathOf(command);

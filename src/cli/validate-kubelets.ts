@@ -18,7 +18,7 @@ export interface KubeletsRequest {
 export interface KubeletsToQuery {
   /**
    * Validates a file by the rules of each kubelet, runs each kubelet on the file, and reports differences.
-   * @param judge kubeletadm's own verdict for a kubelet version
+   * @param validate kubeletadm's own verdict for a kubelet version
    */
   validate(validate: (asked: Asked) => Promise<TextVerdict>, file: string): Promise<readonly Problem[]>;
   close(): Promise<void>;
@@ -49,7 +49,10 @@ export async function openKubelets(
       const asNode = requested.addresses.length > 0;
       const kubelet = await findKubelet(host, { catalogue, asNode, signal, ...(path === undefined ? {} : { path }) });
       if (chosen !== null && chosen !== kubelet.minor)
-        throw usageError(`--kubernetes-version ${formatMinor(chosen)}, but ${nameOf(kubelet)} validates the file`, 'Omit --kubernetes-version');
+        throw usageError(
+          `--kubernetes-version ${formatMinor(chosen)}, but ${nameOf(kubelet)} validates the file`,
+          'Omit --kubernetes-version',
+        );
       kubelets.push(kubelet);
     }
   } catch (error) {

@@ -30,8 +30,7 @@ export function readVagrantMachines(text: string, file: string): readonly Vagran
       if (machines.has(name)) throw invalid(line, `${name} is listed twice`, 'Save the output of one vagrant ssh-config');
       current = new Map();
       machines.set(name, current);
-    } else if (current === null)
-      throw invalid(line, 'not the output of vagrant ssh-config', 'Its first line must be a Host line');
+    } else if (current === null) throw invalid(line, 'not the output of vagrant ssh-config', 'Its first line must be a Host line');
     else current.set(line.keyword, [...(current.get(line.keyword) ?? []), line]);
   }
   if (machines.size === 0) throw invalid({ file, line: 1 }, 'no host found', 'Run vagrant up first');

@@ -179,8 +179,11 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
   });
 
   it.each([
-    [['--kubernetes-version', '1.10'], /--kubernetes-version 1.10: kubelets 1.11 to 1.36 are known. Give one of 1.11 to 1.36. \[USAGE\]/],
-    [['--kubernetes-version', 'x'], /--kubernetes-version x: no version/],
+    [
+      ['--kubernetes-version', '1.10'],
+      /--kubernetes-version 1.10: not a supported kubelet version. Use a version from 1.11 to 1.36. \[USAGE\]/,
+    ],
+    [['--kubernetes-version', 'x'], /--kubernetes-version x: not a version/],
   ])('rejects %j', async (options, message) => {
     const { code, stderr } = await runCommand(['config', 'validate', file('good.yaml', HEADER), ...options]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);

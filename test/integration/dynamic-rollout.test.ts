@@ -72,7 +72,7 @@ const records = async (): Promise<readonly string[]> => {
   const { items } = await fleet.cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });
   return items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('rollout-'));
 };
-const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(?:way back, )?batch .*$/gm)].map(([line]) => line);
+const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(?:rollback, )?batch .*$/gm)].map(([line]) => line);
 const NODES = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
 
 describe('dynamic assign of many nodes', () => {
@@ -211,9 +211,9 @@ describe('dynamic assign of many nodes', () => {
       'batch 1 (canary), 1 node: n1',
       'batch 2, 2 nodes: n2, n3',
       'batch 3, 2 nodes: n4, n5',
-      'way back, batch 1, 2 nodes: n4, n1',
-      'way back, batch 2, 2 nodes: n2, n3',
-      'way back, batch 3, 1 node: n5',
+      'rollback, batch 1, 2 nodes: n4, n1',
+      'rollback, batch 2, 2 nodes: n2, n3',
+      'rollback, batch 3, 1 node: n5',
     ]);
     expect(stderr).toContain('n4: rolled back: ');
     expect(stderr).toContain('rollout stopped: n4 failed, 1 node not started.');

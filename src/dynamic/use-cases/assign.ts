@@ -81,7 +81,9 @@ export function planRollout({ nodes, desired, push }: Assignment, rollout: Rollo
   const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   if (blocked.length > 0)
     throw new AppError(rolloutBlocked([...changes.values()].filter((change) => change !== null).length, blocked), { exitCode: 3 });
-  const noops = nodes.flatMap(({ name }) => (changes.get(name) === null ? [{ changes: [], noop: `${name} already has this assignment` }] : []));
+  const noops = nodes.flatMap(({ name }) =>
+    changes.get(name) === null ? [{ changes: [], noop: `${name} already has this assignment` }] : [],
+  );
   const planned = batches.map(({ names, isCanary, isDown }, i): PhasePlan => {
     const which = `batch ${i + 1}${isCanary ? ', canary' : isDown ? ', down now' : ''}`;
     const inBatch = names.flatMap((name) => changes.get(name) ?? []);

@@ -16,7 +16,7 @@ export interface PushedFileRequest {
   /** Key of the payload. */
   readonly key: string;
   /** Files that the payload references by a relative path, by key. */
-  readonly beside: readonly BesideFile[];
+  readonly siblings: readonly BesideFile[];
   readonly appendHash: boolean;
   readonly inPlace: boolean;
   readonly validation: ValidationRequest;
@@ -47,13 +47,13 @@ export async function planPushedFile(files: Pick<LocalFiles, 'input'>, { pushed,
     name: pushed.name,
     key: pushed.key,
     text,
-    beside: await readBeside(files, pushed.beside),
+    siblings: await readBeside(files, pushed.siblings),
     appendHash: pushed.appendHash,
     inPlace: pushed.inPlace,
   };
   const issue = configSourceFailure({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
   if (issue !== null) throw usageError(issue.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
-  if (Object.hasOwn(input.beside, input.key)) throw usageError(`--beside ${input.key}: the payload already has this key`);
+  if (Object.hasOwn(input.siblings, input.key)) throw usageError(`--beside ${input.key}: the payload already has this key`);
   const nodes = cluster === null ? [] : await readNodes(cluster, []);
   await requireGoodPayload(text, pushed.file, { nodes, validation: pushed.validation, reporter });
   return planPush(cluster, input);

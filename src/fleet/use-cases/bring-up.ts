@@ -179,7 +179,8 @@ async function readConfiguration(services: FleetRunPorts, { cluster, file, contr
 function noEndpoint(file: string, controlPlanes: readonly PlannedHost[]): AppError {
   const names = controlPlanes.map(({ name }) => name).join(', ');
   const message = `${file}: ${names} are control planes, but no shared endpoint is configured`;
-  const hint = 'Set cluster.endpoint, or controlPlaneEndpoint in cluster.configuration, to a permanent address: a load balancer or a DNS name';
+  const hint =
+    'Set cluster.endpoint, or controlPlaneEndpoint in cluster.configuration, to a permanent address: a load balancer or a DNS name';
   return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, hint }, { exitCode: 2 });
 }
 

@@ -24,8 +24,7 @@ export async function findNodeNames(services: FleetFilePorts, cluster: Cluster, 
   if (names.length > 0) return names;
   if (selector !== undefined) {
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: selector });
-    if (items.length === 0)
-      throw usageError(`--selector ${selector}: no Node matches`, 'List the labels: kubectl get nodes --show-labels');
+    if (items.length === 0) throw usageError(`--selector ${selector}: no Node matches`, 'List the labels: kubectl get nodes --show-labels');
     return items.map(({ metadata }) => metadata.name).sort();
   }
   const fleet = await readFleet(services, { file: fleetFile });

@@ -51,10 +51,7 @@ describe('a fleet file from vagrant ssh-config', () => {
 
   it.each([
     ['', '-:1:1: no host found. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
-    [
-      '# what\n\nUser vagrant\n',
-      '-:3:1: not the output of vagrant ssh-config. Its first line must be a Host line. [FLEET_IMPORT_INVALID]',
-    ],
+    ['# what\n\nUser vagrant\n', '-:3:1: not the output of vagrant ssh-config. Its first line must be a Host line. [FLEET_IMPORT_INVALID]'],
     ['Host a\n', '-:1:1: a has no HostName. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
     [
       'Host a\n HostName h\nHost a\n HostName i\n',
