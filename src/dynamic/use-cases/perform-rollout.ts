@@ -170,7 +170,7 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
   });
 }
 
-/** Exit code 5 requires that every node has its assignment from before the rollout. */
+/** Exit code 5 requires that every node has its previous assignment. */
 function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
   if (reverted !== null)
     return final.every(
