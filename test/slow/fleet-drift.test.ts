@@ -107,10 +107,10 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     const file = write(DEAD.join(''));
     await run('apply', '-f', file, '--canary', '0');
     const limited = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'dead1');
-    expect(limited.stdout).toBe('1 host: 1unreachable.\n');
+    expect(limited.stdout).toBe('1 host: 1 unreachable.\n');
     const rest = await run('apply', '-f', file, '--retry', 'failed');
-    expect(rest.stdout).toBe('2 hosts: 2unreachable.\n');
-    expect((await run('apply', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1unreachable.\n');
+    expect(rest.stdout).toBe('2 hosts: 2 unreachable.\n');
+    expect((await run('apply', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1 unreachable.\n');
   });
 
   describe('labels and taints', () => {
@@ -344,7 +344,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       });
       expect(json.hosts.find(({ host }) => host === second)?.unconfirmed).toBeNull();
       const again = await run('apply', '-f', file, '--retry', 'failed', '--canary', '0');
-      expect(again.stdout, again.stderr).toBe('3 hosts: 2 changed, 1unreachable.\n');
+      expect(again.stdout, again.stderr).toBe('3 hosts: 2 changed, 1 unreachable.\n');
       expect(await drift(file)).toMatch(/^No drift on the 2 hosts/);
     });
   });

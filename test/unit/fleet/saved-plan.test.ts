@@ -106,7 +106,7 @@ describe('a saved plan', () => {
     expect(Object.keys(plan('a1', 'a2', 'a3').overlays)).toHaveLength(1);
   });
 
-  it('has nothing to do on hosts that areunchanged, or were not reached', () => {
+  it('has nothing to do on hosts that are unchanged, or were not reached', () => {
     const saved = savePlan(CONTEXT, [
       [host('a1'), { status: 'unchanged', plan: planOf('a1'), problems: [] }],
       [host('a2'), { status: 'unreachable', plan: null, problems: ['a2: nobody is there'] }],
