@@ -87,7 +87,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'no endpoint leads to all control planes',
       [],
       () => writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, '')),
-      /^\S+\/fleet\.yaml: node1, node2 are control planes, but no shared endpoint is configured\. Name one that will last, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
+      /^\S+\/fleet\.yaml: node1, node2 are control planes, but no shared endpoint is configured\. Set cluster\.endpoint, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
     ],
     [
       'the cluster configuration does not exist',
