@@ -237,7 +237,10 @@ describe('config validate --kubelet', () => {
       stderr: expect.stringMatching(/none --version names no version of a kubelet.*\[KUBELET_NOT_ASKED\]/),
     });
     const other = await runCommand(['config', 'validate', good, '--kubelet', kubelet('kubelet', accepts), '--kubernetes-version', '1.36']);
-    expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/--kubernetes-version 1.36, but kubelet v1.30.4 validates the file/) });
+    expect(other).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--kubernetes-version 1.36, but kubelet v1.30.4 validates the file/),
+    });
   });
 });
 

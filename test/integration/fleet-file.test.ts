@@ -160,7 +160,7 @@ describe('fleet init', () => {
     expect(code, stderr).toBe(0);
     const names =
       'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels, system_reserved';
-    expect(stderr).toBe(`not taken from the inventory: ${names}. Declare in ${file} what of them holds for the kubelets.\n`);
+    expect(stderr).toBe(`not taken from the inventory: ${names}. Declare settings that concern the kubelets in ${file}.\n`);
     const text = readFileSync(file, 'utf8');
     const comment = /# Not imported from the inventory:\n((?: +# {3}.*\n)+)/.exec(text)?.[1] ?? '';
     expect(
@@ -485,7 +485,7 @@ describe('fleet trust', () => {
     expect(shown).toMatchObject({ code: 6, stderr: '' });
     expect(shown.stdout).toMatch(
       new RegExp(
-        `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +not known\\n$`,
+        `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +unknown\\n$`,
       ),
     );
     // Without a terminal no question can be asked.
