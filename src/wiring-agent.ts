@@ -2,10 +2,10 @@ import type { Services } from './cli/services.ts';
 import type { Environment } from './run-process.ts';
 import { connectLocalHost, localServices, type WholeProgram } from './wiring-local.ts';
 
-/** Services of the agent's own program: this host and its API server, without SSH and all that only operators use. */
+/** Ports of the agent program: the local host and its API server, without SSH and other parts for operators. */
 export function createAgentServices(environment: Environment): Services {
   const absent = (): never => {
-    throw new Error('the program of the agent does not contain this');
+    throw new Error('the agent program does not include this service');
   };
   const operators = {
     readProgram: absent,

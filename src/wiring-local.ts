@@ -14,7 +14,7 @@ import type { Host } from './host/host.ts';
 import type { Transport } from './host/transport.ts';
 import type { Environment } from './run-process.ts';
 
-/** Services that only the whole program has. */
+/** Ports that only the main program has. */
 export type WholeProgram =
   | 'readProgram'
   | 'runLocal'
@@ -29,7 +29,7 @@ export type WholeProgram =
   | 'connectEtcd'
   | 'startLab';
 
-/** Services of this machine and of API servers, which every program has. */
+/** Ports of every program: the local host and API servers. */
 export function localServices(environment: Environment): Omit<Services, WholeProgram> {
   const { env, stdin, stdout, stderr, signal, onForcedExit } = environment;
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
@@ -67,7 +67,7 @@ export function localServices(environment: Environment): Omit<Services, WholePro
   };
 }
 
-/** This machine as a host; a root directory is made absolute. */
+/** The local host; a root directory is made absolute. */
 export async function connectLocalHost(target: HostTarget): Promise<Host> {
   const { localTransport } = await import('./host/adapters/transport-local.ts');
   const { rootDir } = target;

@@ -115,7 +115,7 @@ async function resolveTarget(route: string | FleetHostTarget, config: SshConfig,
   return fleetSshTarget(route, config, { directory: route.directory, overrides });
 }
 
-/** The settings that the command line makes for all hosts. */
+/** Settings on the command line that apply to all hosts. */
 function sshOverrides(ssh: SshOptions): SshOverrides {
   return {
     identityFiles: ssh.identityFiles ?? [],

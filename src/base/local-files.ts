@@ -4,17 +4,25 @@ export interface TreeFile {
   readonly text: string;
 }
 
-/** Files on the local host that the user names on the command line. Errors are AppError INPUT_* with the path and exit code 2. */
+/**
+ * Files on the local host that the user names on the command line. Errors are AppError INPUT_* with the path,
+ * exit code 2.
+ */
 export interface InputFiles {
-  /** The file's text; `-` is standard input. Not UTF-8 comes out with U+FFFD, which readers refuse. */
+  /**
+   * The text of the file; `-` is standard input. Bytes that are not UTF-8 become U+FFFD, which readers
+   * reject.
+   */
   readText(path: string): Promise<string>;
   /**
-   * All files below a directory, in lexical order of their paths. A symbolic link in place of the directory is refused, as kubeadm does.
-   * @param isDesired by path below the directory: others are listed without being read, and have an empty text
+   * All files below a directory, in lexical order of their paths. A symbolic link instead of the directory is
+   * rejected, as kubeadm does.
+   * @param isDesired by path below the directory: other files are listed without being read, with an empty
+   * text
    */
   readTree(directory: string, isDesired: (path: string) => boolean): Promise<readonly TreeFile[]>;
   exists(path: string): Promise<boolean>;
-  /** Links are followed. */
+  /** Follows links. */
   isDirectory(path: string): Promise<boolean>;
 }
 

@@ -25,7 +25,7 @@ export interface Reporter {
   report(event: ReportEvent): void;
 }
 
-/** Makes the reporters of a run. */
+/** Creates the reporters of a run. */
 export interface Reporters {
   reporter(options: { readonly verbosity: number; readonly format: 'text' | 'json' }): Reporter;
 }

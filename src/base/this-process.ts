@@ -1,9 +1,9 @@
 /** Identifies this process on hosts that it changes. */
 export interface ThisProcess {
-  /** For people: `alice@laptop`. */
+  /** For messages: `alice@laptop`. */
   readonly name: string;
   readonly id: number;
-  /** Another one after every boot. */
+  /** Changes with every boot. */
   readonly machine: string;
   /** Whether a process of the local host is running. */
   isRunning(id: number): boolean;

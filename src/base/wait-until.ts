@@ -1,10 +1,10 @@
 import type { Clock } from './clock.ts';
 import type { Reporter } from './reporter.ts';
 
-/** What a probe found: the result of the wait, or what is still pending. */
+/** The result of a probe, or the pending state. */
 export type Probed<T, P> = { readonly done: T } | { readonly pending: P };
 
-/** What a wait works with. `host` and `phase` name the place in its progress events. */
+/** The environment of a wait. `host` and `phase` are included in its progress events. */
 export interface WaitContext {
   readonly clock: Clock;
   readonly reporter?: Reporter | undefined;
@@ -15,29 +15,30 @@ export interface WaitContext {
 
 export interface Wait<T, P> {
   /**
-   * Checks once. An error that it throws ends the wait.
-   * @param elapsedMs gives the milliseconds since the wait began
+   * Checks once. An error ends the wait.
+   * @param elapsedMs returns the milliseconds since the wait began
    */
   readonly probe: (elapsedMs: () => number) => Promise<Probed<T, P>>;
   readonly timeoutMs: number;
   /** Milliseconds before the next probe. @param tries the number of probes so far */
   readonly pauseMs: (waitedMs: number, tries: number) => number;
-  /** The result of a wait whose time is over, or the error to throw. */
+  /** The result after the timeout, or the error to throw. */
   readonly timedOut: (pending: P, waitedMs: number) => T | Promise<T>;
-  /** The message of a progress event. An error that it throws ends the wait. */
+  /** The message of a progress event. An error ends the wait. */
   readonly describe?: (pending: P, waitedMs: number) => string | Promise<string>;
   /** Milliseconds between two progress events. Default: 10,000. */
   readonly progressMs?: number;
-  /** Reports also at once, and whenever this text of what is pending changes. */
+  /** Also report immediately, and whenever this text changes. */
   readonly changed?: (pending: P) => string;
 }
 
 const PROGRESS_MS = 10_000;
 
 /**
- * Probes until it is done or the time is over: at least once, and the last time when the time is over. Reports progress (WAITING) in between.
+ * Probes until the result is available or the timeout expires: at least once, and a last time at the timeout.
+ * Reports progress (WAITING) in between.
  * @returns the result of the probe, or of `timedOut`
- * @throws what `probe`, `describe` and `timedOut` throw; the signal's reason
+ * @throws errors of `probe`, `describe` and `timedOut`; the signal's reason
  */
 export async function waitUntil<T, P>(
   { clock, reporter, signal, host, phase }: WaitContext,
@@ -67,7 +68,8 @@ export async function waitUntil<T, P>(
 }
 
 /**
- * Probes often at first, so that a short wait ends soon, and less often later, so that a long one costs little.
+ * Probes often at first, so that a short wait ends quickly, and later less often, so that a long wait costs
+ * little.
  * @returns for `pauseMs`: `quickMs` during the first `forMs`, then `slowMs`
  */
 export function quickAtFirst(pauses: {

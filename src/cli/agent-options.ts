@@ -29,14 +29,14 @@ export function addAgentOptions(command: Command): Command {
   );
 }
 
-/** What an agent does, by the options of its command line. */
+/** Behaviour of an agent, configured by the options of its command line. */
 export interface AgentPolicy {
   readonly trialMs: number;
   readonly allow: LiveChange;
-  /** How many unused checkpoints are kept. */
+  /** Number of unused checkpoints that are kept. */
   readonly spareCheckpoints: number;
   readonly spreadMs: number;
-  /** Where it listens; null: nowhere. */
+  /** Listen address; null: none. */
   readonly listen: Address | null;
 }
 
@@ -55,8 +55,8 @@ export function agentPolicy(options: CommandOptions): AgentPolicy {
 }
 
 /**
- * The options of an agent that are not what it does anyway, as words for its command line.
- * @throws AppError (exit code 2) for what it would refuse
+ * The options of an agent that differ from the defaults, as arguments for its command line.
+ * @throws AppError (exit code 2) for values that the agent would reject
  */
 export function agentWords(options: CommandOptions): readonly string[] {
   agentPolicy(options);
@@ -66,7 +66,7 @@ export function agentWords(options: CommandOptions): readonly string[] {
   });
 }
 
-/** Where it listens; null: nowhere. */
+/** Listen address; null: none. */
 export function agentAddress(options: CommandOptions): string | null {
   return addressOf(options) === null ? null : (flagText(options, 'listen') ?? LISTEN);
 }

@@ -11,7 +11,6 @@ import { loadCatalogue } from '../kubelet/catalogue.ts';
 import type { Address, AgentPolicy } from './agent-options.ts';
 import type { LocalAnswer, LocalServer, Services } from './services.ts';
 
-/** `agent`. */
 export interface AgentRequest {
   readonly policy: AgentPolicy;
   /** The kubeconfig of the kubelet. */
@@ -26,7 +25,7 @@ export interface AgentRequest {
   readonly verbosity: number;
 }
 
-/** `agent`: runs until it is stopped. Exit code 0 when that was asked for by a signal. */
+/** `agent`: runs until it is stopped. Exit code 0 when a signal requested the stop. */
 export async function runAgentCommand(services: Services, request: AgentRequest): Promise<ExitCode> {
   const { kubeconfig: file, localConfig, namespace, directory } = request;
   const { trialMs, spreadMs, spareCheckpoints, allow, listen } = request.policy;
@@ -34,7 +33,7 @@ export async function runAgentCommand(services: Services, request: AgentRequest)
   const host = await services.connectHost({});
   const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
   const cluster = kubeletCluster({
-    // The kubelet runs what its kubeconfig names as well, on the same host and as root.
+    // No new risk: the kubelet runs the programs of its kubeconfig on the same host and as root as well.
     read: async () => ({
       text: await services.input.readText(file),
       connect: async () => services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [file]) }),
@@ -98,14 +97,17 @@ async function serve(services: Services, { host, port }: Address, shown: () => S
   }
 }
 
-/** What the agent serves of itself. */
+/** HTTP endpoints of the agent. */
 export interface Shown {
   readonly state: AgentState | null;
   readonly isNodeKnown: boolean;
   readonly access: readonly AccessProblem[];
 }
 
-/** The answer to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` names the requests that the API server refuses. */
+/**
+ * The response to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` lists the
+ * requests that the API server rejects.
+ */
 export function answer(path: string, { state, isNodeKnown, access }: Shown): LocalAnswer | null {
   const type = 'text/plain; charset=utf-8';
   if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };

@@ -13,13 +13,12 @@ interface HostExpiration {
   readonly info: ExpirationInfo;
 }
 
-/** `certs check-expiration`. */
 export interface CheckExpirationRequest extends PkiRequest {
   readonly hosts: HostsRequest;
   readonly output: OutputRequest;
 }
 
-/** `certs check-expiration`: for one host as kubeadm prints it, for several one after the other. */
+/** `certs check-expiration`: one host in kubeadm's format, several hosts one after the other. */
 export async function runCertsCheckExpiration(services: Services, request: CheckExpirationRequest): Promise<ExitCode> {
   const reporter = services.reporter({ verbosity: request.output.verbosity, format: 'text' });
   const opened = await openPkiSettings(services, request, reporter);

@@ -16,11 +16,10 @@ import { type DocumentFormat, renderDocument } from './show-document.ts';
 interface HostReport {
   readonly name: string;
   readonly certificates: readonly CertificateVerdict[];
-  /** What is wrong beyond single certificates; null: nothing. */
+  /** An issue that concerns more than one certificate; null: none. */
   readonly issue: string | null;
 }
 
-/** `certs check`. */
 export interface CertsCheckRequest {
   readonly hosts: HostsRequest;
   readonly format: DocumentFormat;
@@ -28,7 +27,7 @@ export interface CertsCheckRequest {
   readonly withinMs: number;
 }
 
-/** `certs check`: exit code 1 when a certificate of a host is not good. */
+/** `certs check`: exit code 1 when a certificate of a host is not valid. */
 export async function runCertsCheck(services: Services, { hosts, format, withinMs }: CertsCheckRequest): Promise<ExitCode> {
   const reports: HostReport[] = [];
   const failures: Problem[] = [];

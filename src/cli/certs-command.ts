@@ -129,12 +129,12 @@ function renewRequest(args: readonly string[], options: CommandOptions): RenewCe
 
 function namesOf(args: readonly string[]): readonly string[] {
   if (args.includes('all')) {
-    if (args.length > 1) throw usageError('all stands for every certificate: name no others besides it');
+    if (args.length > 1) throw usageError("'all' cannot be combined with other certificate names");
     return RENEWABLE_NAMES;
   }
   const unknown = args.find((name) => !RENEWABLE_NAMES.includes(name));
   if (unknown === undefined) return args;
-  throw usageError(`a control plane has no certificate ${unknown} that could be renewed`, `There are all, ${RENEWABLE_NAMES.join(', ')}`);
+  throw usageError(`unknown certificate ${unknown}`, `Name all, or some of ${RENEWABLE_NAMES.join(', ')}`);
 }
 
 function generateRequest(_: readonly string[], options: CommandOptions): GenerateCsrRequest {
@@ -182,7 +182,8 @@ function withinMs(options: CommandOptions): number | undefined {
 }
 
 /**
- * A directory of the hosts that is given on the command line: on this machine it may be relative to where the command is run.
+ * A directory of the hosts that is given on the command line. For the local host it may be relative to the
+ * working directory.
  * @param option as commander names it, e.g. `certDir`
  * @param flag as the user writes it
  */

@@ -9,7 +9,6 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `certs generate-csr`. */
 export interface GenerateCsrRequest {
   /** The file of `--config`. */
   readonly config: string | undefined;

@@ -8,7 +8,6 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `certs renew NAME... | all`. */
 export interface RenewCertsRequest extends PkiRequest {
   readonly names: readonly string[];
   /** Only certificates that expire within this time; null: all of them. */

@@ -9,11 +9,10 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `certs renew-kubelet`. */
 export interface RenewKubeletRequest {
   /** The bootstrap token; null: one is created for the run. */
   readonly token: Secret | null;
-  /** Null: the one that the host proves to be. */
+  /** Null: the Node name in the client certificate of the host. */
   readonly nodeName: string | null;
   /** The time limit for the new certificate. */
   readonly timeoutMs: number;
@@ -25,7 +24,10 @@ export interface RenewKubeletRequest {
   readonly writing: WritingRequest;
 }
 
-/** `certs renew-kubelet`. With a token no administrator is needed; without one he makes a token for the run. */
+/**
+ * `certs renew-kubelet`. A given token needs no administrator; otherwise the administrator's credentials
+ * create one for the run.
+ */
 export async function runCertsRenew(services: Services, request: RenewKubeletRequest): Promise<ExitCode> {
   const { token, nodeName, plan } = request;
   const targets = await readHostTargets(services, request.hosts);

@@ -8,14 +8,15 @@ export type Run<Request> = (services: CommandServices, request: Request) => Prom
 /** The options of a command line as commander gives them, by name. Only the definitions of commands read them. */
 export type CommandOptions = Readonly<Record<string, unknown>>;
 
-/** What commands get: the services, and other command lines to run. */
+/** Services for commands, and a way to run other command lines. */
 export interface CommandServices extends Services {
   runCommand(argv: readonly string[], output?: Output): Promise<ExitCode>;
 }
 
 /**
  * Defines how a command is run.
- * @param readRequest makes the request of the arguments and options; throws AppError USAGE for what they can't mean
+ * @param readRequest creates the request from the arguments and options; throws AppError USAGE for invalid
+ * ones
  * @param load loads the function that runs the request
  */
 export type On = <Request>(

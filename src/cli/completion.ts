@@ -11,18 +11,20 @@ interface Node {
 
 type Shell = (root: string, nodes: readonly Node[]) => string;
 
-/** `completion bash|zsh|fish`. */
 export interface CompletionRequest {
   /** The whole command tree. */
   readonly program: Command;
   readonly shell: string | undefined;
 }
 
-/** `completion bash|zsh|fish`: prints a script that completes commands, options and the choices of options. It runs nothing of ours when it is used. */
+/**
+ * `completion bash|zsh|fish`: prints a script that completes commands, options and the choices of options.
+ * The script does not run kubeletadm.
+ */
 export async function runCompletion(services: Services, { program, shell }: CompletionRequest): Promise<ExitCode> {
   const render = SHELLS[shell ?? ''];
   if (render === undefined)
-    throw usageError(`completion: no script for ${shell ?? 'no shell'}`, `There are those for ${Object.keys(SHELLS).join(', ')}`);
+    throw usageError(`completion: unsupported shell ${shell ?? '(none given)'}`, `Supported shells: ${Object.keys(SHELLS).join(', ')}`);
   services.output.document(render(program.name(), nodesOf(program, program.name())));
   return 0;
 }

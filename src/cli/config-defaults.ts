@@ -6,7 +6,6 @@ import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 
-/** `config defaults`. */
 export interface ConfigDefaultsRequest {
   /** Undefined: the newest. */
   readonly kubernetesVersion: string | undefined;
@@ -14,7 +13,7 @@ export interface ConfigDefaultsRequest {
   readonly format: 'yaml' | 'json';
 }
 
-/** `config defaults`: the configuration of a kubelet whose file says nothing, or the one kubeadm writes. */
+/** `config defaults`: the kubelet's defaults (an empty file), or the configuration that kubeadm writes. */
 export async function runDefaults(services: Services, request: ConfigDefaultsRequest): Promise<ExitCode> {
   const version = request.kubernetesVersion;
   const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_MINOR);

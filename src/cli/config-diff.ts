@@ -11,9 +11,8 @@ import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** `config diff A B`. */
 export interface ConfigDiffRequest {
-  /** What is compared, as the user writes it. */
+  /** The compared configurations, as the user names them. */
   readonly sides: readonly [string, string];
   /** Undefined: the version of each side. */
   readonly kubernetesVersion: string | undefined;
@@ -24,7 +23,7 @@ export interface ConfigDiffRequest {
   readonly failsIfDifferent: boolean;
 }
 
-/** `config diff A B`: exit code 6 with `--exit-code` when they differ in what is in force. */
+/** `config diff A B`: exit code 6 with `--exit-code` when the effective configurations differ. */
 export async function runDiff(services: Services, request: ConfigDiffRequest): Promise<ExitCode> {
   const { sides, kubernetesVersion: version, connection, format } = request;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
@@ -44,7 +43,7 @@ export async function runDiff(services: Services, request: ConfigDiffRequest): P
   }
 }
 
-/** What the kubelet passes over is said: it is not compared. */
+/** Warns of settings that the kubelet ignores, because they are not compared. */
 function toSide({ output }: Services, { name, configOf }: ReadSide, minor: Minor | null): ConfigSide {
   const known = minor ?? NEWEST_MINOR;
   const { config, warnings } = configOf(known);

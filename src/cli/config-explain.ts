@@ -6,10 +6,9 @@ import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** The oldest kubelet there is anything to tell about. */
+/** The oldest minor in the catalogue. */
 const OLDEST_EXPLAINED = 10;
 
-/** `config explain [NAME]`. */
 export interface ConfigExplainRequest {
   /** Empty: all fields. */
   readonly name: string;

@@ -12,21 +12,21 @@ import { cleanConfigz } from '../kubelet/effective/clean-configz.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import type { Services } from './services.ts';
 
-/** `config from-node NODE`. */
 export interface ConfigFromNodeRequest {
   readonly node: string;
-  /** Undefined: what the kubelet reads. */
+  /** Undefined: the kind of file that the kubelet supports. */
   readonly kind: PayloadKind | undefined;
   readonly withoutDefaults: boolean;
-  /** The file that receives the node-specific fields; undefined: they are left out. */
+  /** The file that receives the node-specific fields; undefined: these fields are omitted. */
   readonly overlayOut: string | undefined;
   readonly cluster: KubeconfigRequest;
   readonly format: 'yaml' | 'json';
 }
 
 /**
- * `config from-node NODE`: what a running kubelet has in force, as a file to push. By default an overlay, so that a node that is assigned the file keeps
- * what belongs to it; a whole KubeletConfiguration for kubelets up to 1.23, which read nothing else.
+ * `config from-node NODE`: the effective configuration of a running kubelet, as a file to push. By default an
+ * overlay, so that a node that is assigned the file keeps its node-specific settings; a complete
+ * KubeletConfiguration for kubelets up to 1.23, which read no overlay.
  */
 export async function runFromNode(services: Services, request: ConfigFromNodeRequest): Promise<ExitCode> {
   const { withoutDefaults, overlayOut: target } = request;
@@ -55,7 +55,10 @@ function print(config: JsonObject, kind: PayloadKind, format: 'yaml' | 'json'): 
   return format === 'json' ? `${printableJson(document, 2)}\n` : encodeYaml(document);
 }
 
-/** A whole KubeletConfiguration replaces the local one, so a kubelet that reads the file has the default of what is left out. */
+/**
+ * A complete KubeletConfiguration replaces the local one, so the kubelet uses its default for every omitted
+ * field.
+ */
 function consequence(path: string): string {
   return `. A kubelet that is assigned this file uses its default for ${path}`;
 }

@@ -8,16 +8,15 @@ import { settleCluster } from '../kubeadm/workflows/control-plane/settle-cluster
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** `config images list`. */
 export interface ListImagesRequest {
   /** The file of `--config`. */
   readonly config: string | undefined;
-  /** Options that go over the documents of the file. */
+  /** Options that override the documents of the file. */
   readonly flags: Flags;
   readonly format: DocumentFormat;
 }
 
-/** `config images list`: the images a control plane of a configuration is made of. */
+/** `config images list`: the images of a control plane with this configuration. */
 export async function runListImages(services: Services, { config: file, flags, format }: ListImagesRequest): Promise<ExitCode> {
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
   const config = mergeInitFlags(await loadConfigFile(services, file, kinds), flags);

@@ -10,7 +10,6 @@ import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** `config migrate FILE --from 1.X --to 1.Y`. */
 export interface MigrateKubeletRequest {
   readonly file: string;
   /** The version of the kubelet that the file is for, and of the one it is converted for. */
@@ -31,14 +30,17 @@ export interface MigrateKubeletRequest {
   readonly format: DocumentFormat;
 }
 
-/** `config migrate FILE --from 1.X --to 1.Y`: exit code 2, and nothing is written, when something would be lost. */
+/**
+ * `config migrate FILE --from 1.X --to 1.Y`: exit code 2, and no output is written, when a setting would be
+ * lost.
+ */
 export async function runMigrateKubelet(services: Services, request: MigrateKubeletRequest): Promise<ExitCode> {
   const { file, keepDefaults } = request;
   const [from, to] = [readMinor(request.from, 'from', OLDEST_MINOR), readMinor(request.to, 'to', OLDEST_MINOR)];
   const catalogue = await loadCatalogue();
   const words = [...(await readFlagFiles(services, request.flagFiles)), ...request.extraArgs.map((text) => `--${text.replace(/^-+/, '')}`)];
   const { flags, others } = parseCommandLine(words, { catalogue, minor: from });
-  if (others[0] !== undefined) throw usageError(`${others[0]} is no flag: no kubelet starts with it on its command line`);
+  if (others[0] !== undefined) throw usageError(`${others[0]} is not a flag: a kubelet with this argument does not start`);
   const migration = migrateKubelet(await services.input.readText(file), file, {
     from,
     to,
@@ -84,7 +86,7 @@ function flagOf({ name, value }: Arg): string {
   return `--${name}=${value}`;
 }
 
-/** The variables that the unit of a kubelet has for flags, in the order they come on its command line. */
+/** The variables that hold flags in the unit of a kubelet, in the order of its command line. */
 const VARIABLES = ['KUBELET_KUBEADM_ARGS', 'KUBELET_EXTRA_ARGS'] as const;
 
 async function readFlagFiles(services: Services, files: readonly string[]): Promise<readonly string[]> {

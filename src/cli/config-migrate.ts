@@ -20,7 +20,7 @@ export async function runMigrate(services: Services, request: ConfigMigrateReque
   return (await import('./config-migrate-kubelet.ts')).runMigrateKubelet(services, request);
 }
 
-/** A KubeletConfiguration is printed as it is, and only when a kubelet accepts it: as config validate judges it. */
+/** Prints a KubeletConfiguration unchanged, and only when it is valid by the rules of `config validate`. */
 async function kubeletErrors(text: string, file: string): Promise<readonly Problem[]> {
   if (!/^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?KubeletConfiguration/m.test(text)) return [];
   const [{ loadCatalogue }, { validateDocuments }] = await Promise.all([

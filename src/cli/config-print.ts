@@ -6,7 +6,6 @@ import { kubeadmProfile } from '../kubeadm/render/profile-defaults.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import type { Services } from './services.ts';
 
-/** `config print ...-defaults`. */
 export interface PrintDefaultsRequest {
   readonly action: DefaultsAction;
   readonly componentConfigs: readonly string[];

@@ -13,13 +13,12 @@ import type { Services } from './services.ts';
 import type { DocumentFormat } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `config render`. */
 export interface ConfigRenderRequest {
   /** The files to print; empty: all of them. */
   readonly paths: readonly string[];
   /** The file of `--config`. */
   readonly config: string | undefined;
-  /** Options that go over the documents of the file. */
+  /** Options that override the documents of the file. */
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
@@ -27,7 +26,7 @@ export interface ConfigRenderRequest {
   readonly plan: PlanRequest;
 }
 
-/** `config render`: the files a node would get from init, as text. Nothing is compared with what is there, nothing is written. */
+/** `config render`: prints the files that init would write on a node. Nothing is compared or written. */
 export async function runRender(services: Services, request: ConfigRenderRequest): Promise<ExitCode> {
   const { paths, plan } = request;
   const config = mergeInitFlags(

@@ -9,10 +9,9 @@ import type { Services } from './services.ts';
 import type { KubeletsRequest, KubeletsToQuery } from './validate-kubelets.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
-/** Files read while others are judged. */
+/** Number of files read ahead while others are validated. */
 const READ_AHEAD = 32;
 
-/** `config validate FILE...`. */
 export interface ConfigValidateRequest extends KubeletsRequest {
   readonly files: readonly string[];
   /** Undefined: the newest known, or the version of a ClusterConfiguration in the same file. */
@@ -23,7 +22,7 @@ export interface ConfigValidateRequest extends KubeletsRequest {
   readonly format: ReportFormat;
 }
 
-/** `config validate FILE...`: exit code 2 when a file is not right. */
+/** `config validate FILE...`: exit code 2 when a file is invalid. */
 export async function runValidate(services: Services, request: ConfigValidateRequest): Promise<ExitCode> {
   const { files, kubernetesVersion: version, lenient, allowDeprecated, format } = request;
   const catalogue = await loadCatalogue();
@@ -61,7 +60,7 @@ function withoutRepeatedMinor(verdicts: readonly FileVerdict[]): readonly FileVe
   }));
 }
 
-/** A file that cannot be read is not right; the others are judged all the same. */
+/** An unreadable file is reported as invalid; the other files are validated all the same. */
 async function readFile({ input }: Services, file: string): Promise<{ readonly file: string; readonly text: string | AppError }> {
   const text = await input.readText(file).catch((error: unknown) => {
     if (error instanceof AppError) return error;
@@ -75,7 +74,7 @@ interface FileOptions {
   readonly chosen: Minor | null;
   readonly lenient: boolean;
   readonly allowDeprecated: boolean;
-  /** Those to ask as well; their versions are what is judged by. */
+  /** Kubelets that validate the files as well; their versions select the rules. */
   readonly kubelets: KubeletsToQuery | null;
 }
 
@@ -86,7 +85,10 @@ async function validateFile(text: string, file: string, options: FileOptions): P
     : kubelets.validate((asked) => validateText(text, file, { ...own, ...asked }), file);
 }
 
-/** A KubeletConfiguration is judged by the version asked for, else by that of the ClusterConfiguration beside it, else by the newest. */
+/**
+ * The rules for a KubeletConfiguration: the requested version, else that of the ClusterConfiguration in the
+ * same file, else the newest.
+ */
 async function validateText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
   const { chosen, allowDeprecated, ...validationOptions } = options;
   const own = validateKubeletFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });

@@ -11,7 +11,6 @@ import { approveCsr, isPendingServing, listKubeletCsrs, unconfirmedSans, type Va
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** `csr list`. */
 export interface CsrListRequest extends CsrSourcesRequest {
   /** Also CSRs for client certificates and those that are approved or denied. */
   readonly all: boolean;
@@ -76,8 +75,8 @@ function unknownCsr(name: string): Problem {
 }
 
 /**
- * Asks for the CSRs with SANs that only the status of the Node confirms.
- * @returns null: they are to be approved; otherwise a problem for each, none in a dry run
+ * Asks about CSRs whose SANs only the status of the Node confirms.
+ * @returns null: approve them; otherwise a problem for each, none in a dry run
  */
 async function confirm(services: Services, csrs: readonly ValidatedCsr[], dryRun: boolean): Promise<readonly Problem[] | null> {
   if (csrs.length === 0) return null;
@@ -147,7 +146,7 @@ function checkOf(one: ValidatedCsr): string {
   return unconfirmed.length === 0 ? 'ok' : `needs confirmation: only the status of the Node confirms ${unconfirmed.join(', ')}`;
 }
 
-/** As kubectl get csr says it. */
+/** The condition as kubectl get csr prints it. */
 function conditionOf(kind: ValidatedCsr['csr']['state']['kind']): string {
   return { pending: 'Pending', approved: 'Approved', issued: 'Approved,Issued', denied: 'Denied', failed: 'Approved,Failed' }[kind];
 }

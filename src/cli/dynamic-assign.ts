@@ -5,7 +5,7 @@ import { type AssignmentRequest, assignedBy, carryOutAssignment, checkAssignment
 import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-rollout.ts';
 import type { PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
-import type { RolloutOptions } from '../dynamic/use-cases/rollout-wishes.ts';
+import type { RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { findNodeNames, type NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { type KubeconfigRequest, openCluster } from '../kubeadm/use-cases/open-cluster.ts';
@@ -28,21 +28,21 @@ export interface DynamicResetRequest {
   readonly plan: PlanRequest;
 }
 
-/** `dynamic assign`. */
 export interface DynamicAssignRequest extends DynamicResetRequest {
   readonly assigned: AssignedRequest;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
 }
 
-/** What is assigned: a ConfigMap, or a file that is pushed first. */
+/** The assigned source: a ConfigMap, or a file that is pushed first. */
 export type AssignedRequest =
   | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
   | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
 
 /**
- * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY | --file F`, batch by batch. Exit code 5 when the only node rejected or rolled back the configuration, or all have back what
- * they had; 4 when only some nodes are there.
+ * `dynamic assign` for nodes by name, selector or group, batch by batch. Exit code 5 when the only node rejected
+ * or rolled back the configuration, or all nodes have their previous assignment again; 4 when only some nodes
+ * are updated.
  */
 export async function runDynamicAssign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
   const { assigned, force } = request;
@@ -105,7 +105,9 @@ const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
   ['waiting', 'not started'],
 ];
 
-/** `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; of events the last. */
+/**
+ * `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
+ */
 function showResult(
   services: Services,
   { format, reporter }: { readonly format: PlanRequest['format']; readonly reporter: Reporter },

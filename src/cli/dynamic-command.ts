@@ -3,7 +3,7 @@ import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { BesideFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
-import type { RolloutOptions } from '../dynamic/use-cases/rollout-wishes.ts';
+import type { RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { hostsOf, parseAmount } from '../fleet/amount.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
@@ -39,7 +39,7 @@ import {
 } from './request-parts.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
-/** `dynamic ...`: the configuration of kubelets from ConfigMaps. */
+/** `dynamic ...`: configures kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
   definePush(dynamic, on);
   defineAssign(dynamic, on);
@@ -169,7 +169,7 @@ function addBackend(command: Command): Command {
   );
 }
 
-/** Which nodes, and how many at a time. */
+/** Selection of nodes, and the number of nodes changed at once. */
 function addRollout(command: Command): Command {
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
@@ -228,7 +228,7 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
     name: flagText(options, 'name') ?? 'node-config',
     key: flagText(options, 'key') ?? 'kubelet',
-    beside: flagList(options, 'beside').map(besideFile),
+    siblings: flagList(options, 'beside').map(besideFile),
     appendHash: options.appendHash !== false,
     inPlace: options.inPlace === true,
     validation: validationRequest(options),
@@ -290,7 +290,7 @@ function readNodeChoice(args: readonly string[], options: CommandOptions): NodeC
   return choice;
 }
 
-/** Of all nodes, where nobody says how many. */
+/** A percentage of the selected nodes. */
 const DEFAULT_UNAVAILABLE = '10%';
 
 function readRolloutOptions(options: CommandOptions): RolloutOptions {
@@ -307,7 +307,7 @@ function readRolloutOptions(options: CommandOptions): RolloutOptions {
     timeoutMs: durationOf(options, 'timeout') ?? (wait === 'good' ? 900_000 : 180_000),
     minReadyMs: durationOf(options, 'minReady'),
     rulesFor: (total) => ({
-      // With one node there is nobody to be spared.
+      // A limit is pointless for one node.
       canary: total === 1 ? 0 : canary.of(total),
       maxUnavailable: wait === 'none' ? Number.POSITIVE_INFINITY : Math.max(1, maxUnavailable.of(total)),
       direction: 'out',
@@ -368,7 +368,8 @@ function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequ
 }
 
 function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
-  if (address === undefined || more.length > 0) throw usageError('one host is inspected at a time', 'Name it; localhost is this machine');
+  if (address === undefined || more.length > 0)
+    throw usageError('one host is inspected at a time', 'Name the host; localhost is the local host');
   const plan = planRequest(options);
   if (options.repair !== true && plan.dryRun) throw usageError('--dry-run is for --repair', 'Without --repair nothing is changed');
   return {

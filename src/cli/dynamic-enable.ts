@@ -16,14 +16,16 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `dynamic disable HOST...`. */
 export interface DynamicDisableRequest {
   readonly addresses: readonly string[];
   /** Null: the one registered by the host. */
   readonly nodeName: string | null;
-  /** Null: the default, or what was enabled. */
+  /** Null: the default, or the value given to `dynamic enable`. */
   readonly namespace: string | null;
-  /** The directory of the agent program on the host. Null: the default, or what was enabled. */
+  /**
+   * The directory of the agent program on the host. Null: the default, or the value given to `dynamic
+   * enable`.
+   */
   readonly programDirectory: string | null;
   readonly cluster: KubeconfigRequest;
   readonly connection: ConnectionRequest;
@@ -31,7 +33,6 @@ export interface DynamicDisableRequest {
   readonly writing: WritingRequest;
 }
 
-/** `dynamic enable HOST...`. */
 export interface DynamicEnableRequest extends DynamicDisableRequest {
   /** Null: by the version of the kubelet. */
   readonly backend: Backend | null;
@@ -39,9 +40,9 @@ export interface DynamicEnableRequest extends DynamicDisableRequest {
   readonly program: string | undefined;
   /** The path of Node.js on the host; null: found in its PATH. */
   readonly node: string | null;
-  /** Options of the agent, as words for its command line. */
+  /** Options of the agent, as arguments for its command line. */
   readonly agentOptions: readonly string[];
-  /** Where it listens; null: nowhere. */
+  /** Listen address; null: none. */
   readonly agentAddress: string | null;
   readonly nativeDirectory: string;
 }
@@ -77,7 +78,7 @@ export async function runDynamicDisable(services: Services, request: DynamicDisa
 }
 
 interface Given {
-  /** What both are told. */
+  /** Options of both commands. */
   readonly common: {
     readonly templates: Templates;
     readonly catalogue: Catalogue;
@@ -86,7 +87,7 @@ interface Given {
   };
 }
 
-/** Runs a workflow on the hosts that are named, with the cluster they are nodes of. */
+/** Runs a workflow on the named hosts, with the cluster of these nodes. */
 async function runOn(
   services: Services,
   { addresses, nodeName, cluster: named, connection, plan, writing }: DynamicDisableRequest,

@@ -28,7 +28,7 @@ export interface DynamicGcRequest {
   readonly writing: WritingRequest;
 }
 
-/** `dynamic gc`: deletes ConfigMaps that no node uses; with `--host` checkpoints that nobody needs, on those hosts. */
+/** `dynamic gc`: deletes ConfigMaps that no node uses; with `--host` unused checkpoints on those hosts. */
 export async function runDynamicGc(services: Services, request: DynamicGcRequest): Promise<ExitCode> {
   const { olderThan, namespace, hosts, plan } = request;
   if (hosts !== null) return collectOnHosts(services, request, hosts);

@@ -9,13 +9,13 @@ import type { UnitState } from '../host/facts/unit.ts';
 import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../kubelet/config-source.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** What was found on a host, ready to be printed. */
+/** Findings on a host, ready to be printed. */
 export interface Inspected {
   readonly shown: string;
   readonly findings: readonly Problem[];
 }
 
-/** What an agent keeps on its host, in text or as a document. */
+/** Files and state of the agent on a host, as text or as a document. */
 export function inspectedAgent(host: string, found: ReadAgent, format: DocumentFormat): Inspected {
   const findings = reportAgent(found.reading);
   return { shown: format === 'text' ? render(host, found, findings) : renderDocument(document(host, found, findings), format), findings };
@@ -51,7 +51,7 @@ function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: 
       source ?? '-',
       files.join(',') || '-',
       ago(writtenAt),
-      isWhole ? 'whole' : 'damaged',
+      isWhole ? 'intact' : 'damaged',
       usesOf(reading, hash).join(', ') || '-',
     ]);
   const rejected = (state?.rejected ?? []).map(({ hash, fault, at }) => `rejected: ${short(hash)}, ${ago(at / 1000)} ago: ${fault.cause}`);
@@ -83,7 +83,7 @@ function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent
 }
 
 function unitText(unit: UnitState | null): string {
-  return unit === null ? 'not told' : `${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
+  return unit === null ? 'unknown' : `${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
 }
 
 function unitDocument(unit: UnitState | null): object | null {
@@ -95,7 +95,7 @@ function faultText(state: NonNullable<AgentReading['state']>): string {
 }
 
 function credentialText(identity: AgentReading['identity']): string {
-  if (identity?.state !== 'usable') return identity === null ? 'not checked' : 'none that can be used';
+  if (identity?.state !== 'usable') return identity === null ? 'not checked' : 'no usable credential';
   const until = identity.notAfter === null ? '' : `, valid until ${identity.notAfter.replace('.000', '')}`;
   return `${identity.commonName ?? 'of the kubelet'}${until} (${identity.source})`;
 }

@@ -20,9 +20,8 @@ import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `dynamic inspect HOST [--repair]`. */
 export interface DynamicInspectRequest {
-  /** The host; `localhost`: this machine. */
+  /** The host; `localhost`: the local host. */
   readonly address: string;
   readonly repair: boolean;
   /** The checkpoint directory; null: from the command line of the kubelet. */

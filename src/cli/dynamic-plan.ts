@@ -8,12 +8,12 @@ import { type PlanRequest, renderPlan } from './show-plan.ts';
 export interface ClusterPlan {
   readonly phase: string;
   readonly plans: readonly PhasePlan[];
-  /** Null: it was not reached. */
+  /** Null: unreachable. */
   readonly cluster: Cluster | null;
   readonly warnings?: readonly Warning[];
 }
 
-/** Prints what would be done in the cluster; exit code 6 with `--exit-code` when that is something. */
+/** Prints the planned changes of the cluster; exit code 6 with `--exit-code` when the plan is not empty. */
 export function showClusterPlan(
   services: Services,
   { format, failsIfChanged }: Pick<PlanRequest, 'format' | 'failsIfChanged'>,

@@ -9,7 +9,6 @@ import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `dynamic push FILE`. */
 export interface DynamicPushRequest {
   readonly pushed: PushedFileRequest;
   readonly cluster: KubeconfigRequest;

@@ -13,7 +13,6 @@ import { describeIdentity, describeSource, formatConfigSource, formatConfigStatu
 import type { Services } from './services.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
-/** `dynamic status [NODE...] [--watch]`. */
 export interface DynamicStatusRequest {
   /** Empty: all Nodes. */
   readonly names: readonly string[];
@@ -25,7 +24,6 @@ export interface DynamicStatusRequest {
   readonly output: OutputRequest;
 }
 
-/** `dynamic history NODE`. */
 export interface DynamicHistoryRequest {
   readonly node: string;
   readonly cluster: KubeconfigRequest;
@@ -43,7 +41,7 @@ export async function runDynamicStatus(services: Services, request: DynamicStatu
       output.stdout(render(await assessNodes(cluster, names, { now, backend }), format, now));
       return 0;
     }
-    // A name that is none is said at once.
+    // Rejects an invalid name before any request.
     await readNodes(cluster, names);
     const reporter = services.reporter({ verbosity, format: 'text' });
     let shown = '';
@@ -54,14 +52,14 @@ export async function runDynamicStatus(services: Services, request: DynamicStatu
       backend,
       random: () => services.random(),
       onNodes: (nodes) => {
-        // Ages move by themselves: they are no change.
+        // The age of a report alone is not a change.
         const state = JSON.stringify(nodes.map(nodeDocument));
         if (state !== shown) output.stdout(render(nodes, format, clock.now()));
         shown = state;
       },
       onIssue: (error) => {
         const message = error instanceof Error ? error.message : String(error);
-        reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: trying again` });
+        reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: retrying` });
       },
     });
     throw signal.reason;
@@ -98,7 +96,7 @@ const WORDS: Readonly<Record<string, string>> = {
   KubeletConfigAssignmentLost: 'assignment lost',
 };
 
-/** An agent tells more than the change, in words. */
+/** The text of an Event. Events of the agent describe more than the change. */
 function happened({ reason, identity, message }: ConfigHistoryEntry): string {
   const word = WORDS[reason];
   if (word !== undefined || reason !== CONFIG_EVENT_REASON) return `${word ?? reason}: ${message}`;
@@ -126,7 +124,7 @@ export function nodeDocument({ config, verdict }: AssessedNode): object {
 function render(nodes: readonly AssessedNode[], format: DocumentFormat, now: Date): string {
   if (format !== 'text')
     return renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items: nodes.map(nodeDocument) }, format);
-  if (nodes.length === 0) return 'There are no nodes.\n';
+  if (nodes.length === 0) return 'No nodes found.\n';
   const header = ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'];
   const table = renderTable([header, ...nodes.map((node) => rowOf(node, now))]);
   const notes = nodes.flatMap(({ config, verdict }) => [

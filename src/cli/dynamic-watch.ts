@@ -9,15 +9,15 @@ import type { Services } from './services.ts';
 
 export interface WatchInput {
   readonly reporter: Reporter;
-  /** Of the nodes. */
+  /** Number of nodes. */
   readonly total: number;
   /** `assigned` or `reset`. */
   readonly verb: string;
-  /** Put before the numbers of batches: `revert `. */
+  /** Prefix of the batch numbers: `revert `. */
   readonly prefix?: string;
 }
 
-/** Tells of a rollout as it goes: a line an event, and on a terminal one at the bottom that says how far it is. */
+/** Reports the progress of a rollout: one line per event, and a status line on a terminal. */
 export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter, total, verb, prefix = '' }: WatchInput): RolloutListener {
   const print = (code: string, message: string, more: Partial<Parameters<Reporter['report']>[0]> = {}): void =>
     reporter.report({ level: 'info', code, message, ...more });
@@ -33,7 +33,7 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
     },
     assigned: (host, desired, isNew) => {
       const what = desired === null ? 'reset' : `${verb} ${describeSource(desired)}`;
-      print('DYNAMIC_ASSIGNED', isNew ? what : `nothing to do: it is ${what} already`, { host });
+      print('DYNAMIC_ASSIGNED', isNew ? what : `unchanged: already ${what}`, { host });
     },
     state: (node) => {
       const { why } = node.verdict;
@@ -54,8 +54,8 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
     blocked: (down) =>
       print('ROLLOUT_BLOCKED', `waiting: ${namesText(down)} ${down.length === 1 ? 'is' : 'are'} down`, { level: 'warning' }),
     issue: (error) => {
-      if (error === null) print('CLUSTER_ANSWERS', 'the API server answers again');
-      else if (isAppError(error)) print(error.code, `${error.problems.map(formatProblem).join('; ')}; asking again`, { level: 'warning' });
+      if (error === null) print('CLUSTER_ANSWERS', 'the API server is reachable again');
+      else if (isAppError(error)) print(error.code, `${error.problems.map(formatProblem).join('; ')}; retrying`, { level: 'warning' });
     },
     progress: (nodes) => output.status?.(progressLine(nodes, batch)),
   };

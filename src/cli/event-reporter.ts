@@ -2,7 +2,10 @@ import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { printableJson } from '../base/text/printable.ts';
 import type { Services } from './services.ts';
 
-/** A reporter whose events are the result (`-o json` of a command that goes on for long): one JSON object a line on standard output. */
+/**
+ * A reporter whose events are the result (`-o json` of a long-running command): one JSON object per line on
+ * standard output.
+ */
 export function eventReporter({ clock, output }: Pick<Services, 'clock' | 'output'>, verbosity: number): Reporter {
   return {
     verbosity,

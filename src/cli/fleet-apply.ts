@@ -16,7 +16,6 @@ import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
 
-/** `fleet apply [PLAN]`, `apply [PLAN]`. */
 export interface FleetApplyRequest {
   /** A saved plan; undefined: the fleet file is applied. */
   readonly planFile: string | undefined;
@@ -83,7 +82,7 @@ async function applyTasks(
   }
 }
 
-/** Fleet file or plan as they were named. */
+/** Fleet file or plan, as the user named it. */
 function retryCommandOf(planFile: string | undefined, file: string | undefined): string {
   const subject = planFile !== undefined ? [quoteShell(planFile)] : file === undefined ? [] : ['-f', quoteShell(file)];
   return ['kubeletadm apply', ...subject, '--retry failed'].join(' ');
@@ -99,7 +98,7 @@ async function lastRun(journals: RunJournals, { subject, file }: FleetTasks, pla
   return last;
 }
 
-/** Those that the last run left as they should not be. */
+/** Hosts that the last run did not finish. */
 function leftBy(last: JournaledRun, tasks: readonly FleetTask[]): readonly FleetTask[] {
   const names = new Set(hostsToRetry(last));
   return tasks.filter(({ host }) => names.has(host.name));
@@ -114,18 +113,18 @@ function remainingHosts(
   return hostsToRetry(last).filter((host) => known.has(host) && !selected.includes(host));
 }
 
-/** Claims nothing of hosts that a saved plan does not cover, or that the selection leaves out. */
+/** Limits the summary to hosts that the saved plan and the selection cover. */
 function nothingToDo({ unplanned, unchanged }: FleetTasks, last: JournaledRun | null): string {
   if (last === null && unplanned.length === 0) return 'Nothing to do.\n';
   if (last === null)
     return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
   const left = hostsToRetry(last);
-  // The run may have been over other hosts than those somebody has in mind.
+  // The last run may have covered other hosts than the user expects.
   if (left.length === 0) return `Nothing to do: the last run, of ${last.startedAt} over ${namesText(last.hosts)}, left nothing undone.\n`;
   return `Nothing to do on the selected hosts: the last run, of ${last.startedAt}, left ${namesText(left)} unfinished.\n`;
 }
 
-/** The exit code of a run, in which hosts that the saved plan does not cover are failures too. */
+/** The exit code of a run; hosts that the saved plan does not cover are failures too. */
 function withUnplanned({ unplanned }: FleetTasks, exit: () => ExitCode): ExitCode {
   if (unplanned.length === 0) return exit();
   try {

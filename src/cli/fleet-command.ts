@@ -12,7 +12,7 @@ import { addSections } from './help-layout.ts';
 import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, outputOption } from './options.ts';
 import { connectionRequest, flagChoice, flagText, fleetRequest, outputRequest, verbosityOf } from './request-parts.ts';
 
-/** `fleet`: many hosts by one file. */
+/** `fleet`: commands for the hosts of a fleet file. */
 export function defineFleet(fleet: Command, on: On): void {
   initCommand(fleet, on);
   inventoryCommand(fleet, on);
@@ -93,7 +93,10 @@ function validateCommand(fleet: Command, on: On): void {
   });
 }
 
-/** Settles changes of a run that was killed, or lost its host, before it confirmed them. */
+/**
+ * `fleet confirm` and `fleet revert`: finish changes of a run that stopped, or lost its host, before it
+ * confirmed them.
+ */
 function settleCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
     addSshOptions(
@@ -153,7 +156,7 @@ function commitRequest(hosts: readonly string[], options: CommandOptions): Fleet
   const { file, selection } = fleetRequest(options);
   const isSelection = selection.limit.length + selection.groups.length > 0;
   if (hosts.length > 0 && isSelection)
-    throw usageError('hosts were named, and --group or --limit given', 'Name hosts, or say which by --group and --limit');
+    throw usageError('host names cannot be combined with --group or --limit', 'Name hosts, or select them with --group and --limit');
   if (hosts.length === 0 && !isSelection)
     throw usageError('no host was given', 'Name hosts of the fleet file, or addresses, or give --group or --limit');
   return { file, selection, hosts, connection: connectionRequest(options), verbosity: verbosityOf(options) };

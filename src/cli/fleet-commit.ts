@@ -2,7 +2,6 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import { type CommitsRequest, confirmCommits, revertCommits } from '../fleet/use-cases/settle-commits.ts';
 import type { Services } from './services.ts';
 
-/** `fleet confirm` and `fleet revert`. */
 export interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'onHost'> {
   readonly verbosity: number;
 }

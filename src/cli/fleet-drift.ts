@@ -16,7 +16,6 @@ import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
 
-/** `fleet drift`. */
 export interface FleetDriftRequest {
   readonly run: FleetRunRequest;
   readonly output: OutputRequest;
@@ -26,7 +25,7 @@ export interface FleetDriftRequest {
   readonly failsIfDrifted: boolean;
 }
 
-/** `fleet drift`: where hosts are not what they should be, whoever changed them. */
+/** `fleet drift`: reports hosts that differ from the fleet file. */
 export async function runFleetDrift(
   services: Services,
   { run: request, output, showsDiff, failsIfDrifted }: FleetDriftRequest,
@@ -68,7 +67,7 @@ export async function runFleetDrift(
   }
 }
 
-/** Claims nothing of hosts that were not checked, and nothing at all when none was. */
+/** The summary claims nothing about unchecked hosts, and nothing at all when no host was checked. */
 function noDriftLines(outcomes: readonly HostOutcome[]): readonly string[] {
   const unchecked = uncheckedLines(outcomes);
   const checked = outcomes.filter(({ plan }) => plan !== null).length;
@@ -98,7 +97,7 @@ function documentOf(outcomes: readonly HostOutcome[]): object {
     hosts: outcomes.map((outcome) => ({
       name: outcome.host,
       status: outcome.status === 'pending' ? 'drifted' : outcome.status,
-      // Null: not known.
+      // Null: unknown.
       drift: outcome.plan === null ? null : hasDrift(outcome) ? driftOf(outcome) : [],
       ...(outcome.plan === null ? { reason: reasonOf(outcome) } : {}),
     })),

@@ -17,16 +17,18 @@ interface Executed {
   readonly problems: readonly Problem[];
 }
 
-/** `fleet exec -- COMMAND [ARGUMENT...]`. */
 export interface FleetExecRequest extends FleetHostsRequest {
   readonly argv: readonly string[];
-  /** Hosts at once. */
+  /** Number of hosts processed at once. */
   readonly parallel: number;
   readonly timeoutMs: number;
   readonly format: 'text' | 'json';
 }
 
-/** `fleet exec -- COMMAND [ARGUMENT...]`: as root on every host. One argument alone is a line for the shell, as with ssh. */
+/**
+ * `fleet exec -- COMMAND [ARGUMENT...]`: runs as root on every host. A single argument is a shell command
+ * line, as with ssh.
+ */
 export async function runFleetExec(services: Services, request: FleetExecRequest): Promise<ExitCode> {
   const { argv, parallel, timeoutMs, format } = request;
   const fleet = await readFleet(services, request);
@@ -68,7 +70,7 @@ async function execute(
   }
 }
 
-/** All a host said in one piece. */
+/** The complete output of a host as one block. */
 function show({ output }: Services, format: FleetExecRequest['format'], { host, result, problems }: Executed): void {
   if (format === 'json') {
     const reported = result === null ? { problems: problems.map(formatProblem) } : { ...result };

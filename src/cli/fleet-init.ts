@@ -7,7 +7,6 @@ import { readVagrantMachines, type VagrantMachine } from '../fleet/vagrant.ts';
 import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import type { Services } from './services.ts';
 
-/** `fleet init`. */
 export interface FleetInitRequest {
   /** Undefined: the default; `-`: standard output. */
   readonly file: string | undefined;
@@ -32,7 +31,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
   const imports = [...(await fromAnsible(services, request.ansible, file)), ...(await fromSshConfig(services, request.sshConfig))];
   for (const names of imports.map((one) => notTakenText(importedSettings(one))).filter(Boolean))
     services.output.stderr(
-      `not taken from the inventory: ${names}. Declare in ${file === '-' ? 'the fleet file' : file} what of them holds for the kubelets.\n`,
+      `not taken from the inventory: ${names}. Declare settings that concern the kubelets in ${file === '-' ? 'the fleet file' : file}.\n`,
     );
   const machines = await fromVagrant(services, request.vagrant, file);
   const { nodeIP } = request;
@@ -42,7 +41,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
     return 0;
   }
   await services.writeLocalFile(file, text);
-  services.output.stdout(`${file} is written. Look at it with kubeletadm fleet inventory -f ${file}\n`);
+  services.output.stdout(`${file} written. Show the hosts: kubeletadm fleet inventory -f ${file}\n`);
   return 0;
 }
 
@@ -61,16 +60,19 @@ async function fromSshConfig(services: Services, path: string | undefined): Prom
   return [{ source: 'sshConfig', path, inventory }];
 }
 
-/** Machines of `vagrant ssh-config`, or of a recording of it; key files below the directory of the fleet file by their way from there. */
+/**
+ * Hosts of `vagrant ssh-config`, or of its saved output. Key files below the directory of the fleet file
+ * become relative to that directory.
+ */
 async function fromVagrant(services: Services, given: string | null | undefined, file: string): Promise<readonly VagrantMachine[]> {
   if (given === undefined) return [];
   const [name, text] =
     given !== null
       ? [given, await services.input.readText(given)]
       : ['vagrant ssh-config', await services.runLocal(['vagrant', 'ssh-config'])];
-  const beside = (path: string): string => {
+  const relativeToFleet = (path: string): string => {
     const route = relative(dirname(resolve(file)), path);
     return file === '-' || !isAbsolute(path) || route.startsWith('..') ? path : route;
   };
-  return readVagrantMachines(text, name).map((machine) => ({ ...machine, identityFiles: machine.identityFiles.map(beside) }));
+  return readVagrantMachines(text, name).map((machine) => ({ ...machine, identityFiles: machine.identityFiles.map(relativeToFleet) }));
 }

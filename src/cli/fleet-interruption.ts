@@ -8,19 +8,19 @@ import type { Services } from './services.ts';
 
 /** Follows a run that changes hosts, to report the state of each host when the run ends at once. */
 export interface InterruptionLog {
-  /** The reporter of a host, which is followed. */
+  /** A reporter for a host that records the host's events. */
   of(host: string, reporter: Reporter): Reporter;
   began(host: string): void;
   ended(outcome: HostOutcome): void;
-  /** What is known of the hosts now: one line for each state, without those that need nothing. */
+  /** The known state of the hosts: one line for each state, without hosts that need no action. */
   lines(): readonly string[];
 }
 
 /**
- * Prints the state of each host when a second interruption ends the run at once.
- * @param options.next how to go on, in one line
+ * Prints the state of each host when a second interruption stops the run immediately.
+ * @param options.next how to continue, in one line
  * @param options.events receives the same as an event, in place of standard error
- * @returns ends the watch
+ * @returns removes the listener
  */
 export function watchForcedExit(
   { onForcedExit, output }: Pick<Services, 'onForcedExit' | 'output'>,
@@ -29,24 +29,24 @@ export function watchForcedExit(
 ): () => void {
   const forget = onForcedExit?.(() => {
     output.status?.(null);
-    const message = 'Interrupted again: the run ended at once.';
+    const message = 'Interrupted again: the run stopped immediately.';
     if (events !== undefined) events(message, hosts.lines());
     else output.stderr(joinLines([message, ...hosts.lines().map((line) => `  ${line}`), next]));
   });
   return () => forget?.();
 }
 
-/** Which hosts a run that was interrupted still brings to an end. */
+/** The hosts whose changes an interrupted run still finishes. */
 export function interruptedMessage(changing: readonly string[]): string {
   const hosts = changing.length === 0 ? 'no host change in progress' : `finishing the changes in progress on ${namesText(changing)}`;
   return `${hosts}; interrupt again to exit immediately`;
 }
 
-/** How far the change of a host is, by its events. */
+/** Progress of the change of a host, derived from its events. */
 type Progress = { readonly state: 'begun' | 'confirmed' | 'rolling back' } | { readonly state: 'unconfirmed'; readonly revertsAt: Date };
 
 /**
- * Follows a run that changes hosts.
+ * Records the progress of a run that changes hosts.
  * @param hosts all hosts of the run, in its order
  */
 export function interruptionLog({ now }: Pick<Clock, 'now'>, hosts: readonly string[]): InterruptionLog {

@@ -8,7 +8,6 @@ import { type FleetRequest, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 
-/** `fleet inventory`. */
 export interface FleetInventoryRequest extends FleetRequest {
   /** The host to show with the source of each setting; undefined: the table of hosts. */
   readonly host: string | undefined;

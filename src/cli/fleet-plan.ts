@@ -16,7 +16,6 @@ import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `fleet plan`, `plan`. */
 export interface FleetPlanRequest {
   readonly run: FleetRunRequest;
   readonly output: PlanRequest;
@@ -68,8 +67,8 @@ function clusterLine(access: FleetAccess | null): readonly Text[] {
 }
 
 function notToBeSaved(): AppError {
-  const message = 'there is no cluster yet: what the hosts will get that join it is not known, and cannot be saved';
-  return new AppError({ code: 'USAGE', message, hint: 'Apply the fleet file itself, or only plan it' }, { exitCode: 2 });
+  const message = 'the cluster does not exist yet: the changes of the hosts that join it are unknown and cannot be saved';
+  return new AppError({ code: 'USAGE', message, hint: 'Apply the fleet file directly, or run plan without --out' }, { exitCode: 2 });
 }
 
 function contextOf(
@@ -100,7 +99,7 @@ function outcomeOf(outcome: HostOutcome): PlanOutcome {
   }
 }
 
-/** Says where the secrets come from that are not in the plan. */
+/** Reports the source of the secrets, which the plan does not contain. */
 function savedLine(file: string, { id, hosts }: SavedPlan, { token }: FleetCluster): string {
   const pending = hosts.filter(({ status }) => status === 'pending').length;
   const source = token === null ? 'created' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;

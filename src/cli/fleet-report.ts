@@ -8,9 +8,9 @@ import type { Services } from './services.ts';
 import { changeLines, shownChanges } from './show-plan.ts';
 
 /**
- * What is planned, hosts with the same changes put together.
- * @param origins each written line says where it comes from
- * @param verbosity from 1 on, files that the program keeps for itself are shown. Default: 0
+ * The planned changes; hosts with the same changes share one entry.
+ * @param origins print the source of each written line
+ * @param verbosity 1 or more shows the program's internal files. Default: 0
  */
 export function planLines(
   outcomes: readonly HostOutcome[],
@@ -31,35 +31,35 @@ export function planLines(
 const WORDS: readonly (readonly [HostStatus, string])[] = [
   ['pending', 'to change'],
   ['changed', 'changed'],
-  ['unchanged', 'as they should be'],
+  ['unchanged', 'unchanged'],
   ['reverted', 'rolled back to the previous configuration'],
   ['failed', 'failed'],
   ['refused', 'refused'],
-  ['unreachable', 'not reached'],
-  ['stopped', 'not begun'],
-  ['interrupted', 'not begun'],
+  ['unreachable', 'unreachable'],
+  ['stopped', 'not started'],
+  ['interrupted', 'not started'],
 ];
 
-/** `6 hosts: 4 changed, 1 as they should be, 1 not reached.` */
+/** `6 hosts: 4 changed, 1 unchanged, 1 unreachable.` */
 export function summaryLine(outcomes: readonly HostOutcome[]): string {
   const counts = countByStatus(outcomes);
   const parts = WORDS.flatMap(([status, words]) => (counts[status] ? [`${counts[status]} ${words}`] : []));
   return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}.`;
 }
 
-/** How many hosts came to each end. */
+/** Number of hosts per status. */
 export function countByStatus(outcomes: readonly HostOutcome[]): Readonly<Partial<Record<HostStatus, number>>> {
   const counts: Partial<Record<HostStatus, number>> = {};
   for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
 
-/** Everything that went wrong, one line a host; each is named in its line. */
+/** All problems, one line per host; each line names its host. */
 export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[] {
   return outcomes.flatMap(({ host, error }) => (error === null ? [] : error.problems.map((problem) => ({ host, ...problem }))));
 }
 
-/** Hosts of which the actual state was not read, those with the same reason in one line: `dead1 was not checked: connection refused`. */
+/** Hosts whose actual state was not read, grouped by reason: `dead1 was not checked: connection refused`. */
 export function uncheckedLines(outcomes: readonly HostOutcome[]): readonly string[] {
   const byReason = new Map<string, string[]>();
   for (const outcome of outcomes) {
@@ -72,7 +72,9 @@ export function uncheckedLines(outcomes: readonly HostOutcome[]): readonly strin
   return [...byReason].map(([reason, hosts]) => `${namesText(hosts)} ${hosts.length === 1 ? 'was' : 'were'} not checked: ${reason}`);
 }
 
-/** Why a host was not checked, as a clause without the address: stderr has the complete problem. */
+/**
+ * The reason why a host was not checked, as a clause without the address; stderr has the complete problem.
+ */
 export function reasonOf({ error, status }: HostOutcome): string {
   const [problem] = error?.problems ?? [];
   if (problem === undefined || status === 'interrupted') return 'interrupted';
@@ -82,9 +84,11 @@ export function reasonOf({ error, status }: HostOutcome): string {
 }
 
 /**
- * The exit code of a run that went as it should.
- * @param options.reads the command only reads hosts: exit code 4 also when all hosts failed for the same reason
- * @throws AppError with what went wrong: exit code 4 when some hosts were fine, else the one they share
+ * The exit code of a successful run.
+ * @param options.reads the command only reads hosts: exit code 4 also when all hosts failed for the same
+ * reason
+ * @throws AppError with the problems: exit code 4 when some hosts succeeded, else the exit code that all
+ * failures share
  */
 export function exitOf(
   services: Services,
@@ -98,10 +102,10 @@ export function exitOf(
   if (failures.length + left.length === 0) return fine;
   const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
   if (stopped !== null) {
-    const hint = 'Fix the cause and run the same command again; with --retry failed apply takes only the hosts that are not done';
+    const hint = 'Fix the cause and run the same command again; with --retry failed apply processes only the unfinished hosts';
     problems.push({
       code: 'FLEET_STOPPED',
-      message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not begun: ${stopped}`,
+      message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not started: ${stopped}`,
       hint,
     });
   }

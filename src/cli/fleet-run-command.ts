@@ -35,7 +35,7 @@ import {
 } from './request-parts.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
-/** More hosts at once than any fleet file can usefully list. */
+/** Larger than any usable fleet file. */
 const MAX_PARALLEL = 100_000;
 
 /** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */
@@ -140,7 +140,7 @@ export function defineApply(apply: Command, on: On): void {
   addSections(apply, { notes: APPLY_NOTES, examples: APPLY_EXAMPLES });
 }
 
-/** Which hosts, and how they and the cluster are reached. */
+/** Selection of hosts, and the connection to the hosts and the cluster. */
 export function addFleetHostOptions(command: Command): Command {
   addFleetSelectionOptions(addFleetFileOption(command));
   underHeading(command, HEADINGS.fleet, (fleet) =>

@@ -33,17 +33,19 @@ type Inspected = HostStatusFacts & { readonly health: string; readonly commit: C
 interface Row {
   readonly host: string;
   readonly reachable: boolean;
-  /** Null here and below: not known. */
+  /** Null here and below: unknown. */
   readonly kubelet: string | null;
   readonly config: string | null;
   readonly health: string | null;
   readonly node: string | null;
   readonly drift: string | null;
-  /** A change of the kubelet that the host rolls back at this time unless it is confirmed; null: none, or not known. */
+  /**
+   * A change of the kubelet that the host rolls back at this time unless it is confirmed; null: none, or
+   * unknown.
+   */
   readonly unconfirmed: { readonly owner: string; readonly revertsAt: string } | null;
 }
 
-/** `fleet status`. */
 export interface FleetStatusRequest {
   readonly run: FleetRunRequest;
   readonly output: OutputRequest;
@@ -73,7 +75,7 @@ export async function runFleetStatus(services: Services, { run: request, output 
       access,
       dryRun: true,
       reporter: watch.reporter,
-      // All in the one round trip that the plan takes.
+      // In the same round trip as the plan.
       connect: async (target, { name }, queries) => {
         const host = cacheFacts(await services.connectHost(target), services.clock, [...queries, ...Object.values(FACTS.queries)]);
         try {
@@ -101,12 +103,12 @@ export async function runFleetStatus(services: Services, { run: request, output 
   }
 }
 
-/** What a plan warns of is for who plans. */
+/** Drops warnings of the plan: they concern only the plan command. */
 function quiet(ports: Parameters<typeof runFleet>[2]): Parameters<typeof runFleet>[2] {
   return { ...ports, reporterOf: () => ({ report: () => undefined }) };
 }
 
-/** By name; null where the credentials may not look. */
+/** Nodes by name; null when the credentials may not list Nodes. */
 async function nodesOf(cluster: Cluster): Promise<ReadonlyMap<string, KubeObject> | null> {
   try {
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
@@ -141,7 +143,7 @@ function rowOf(outcome: HostOutcome, inspected: Inspected | null, nodes: Readonl
   };
 }
 
-/** Empty: no change waits on the host. */
+/** Empty: no unconfirmed change. */
 function describeCommit(commit: CommitRecord | null): string {
   if (commit?.state === 'armed') return `unconfirmed, reverts at ${revertTime(commit)}`;
   return commit?.state === 'reverting' ? 'is being rolled back' : '';

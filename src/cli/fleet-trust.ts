@@ -10,9 +10,8 @@ import { hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../ssh/kno
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** `fleet trust`. */
 export interface FleetTrustRequest extends FleetHostsRequest {
-  /** Hosts at once. */
+  /** Number of hosts processed at once. */
   readonly parallel: number;
   /** Record the keys without a confirmation. */
   readonly yes: boolean;
@@ -53,7 +52,7 @@ async function mayRecord(services: Services, unknown: readonly HostKeyFinding[],
   return answer;
 }
 
-const STATES = { known: 'known', unknown: 'not known', mismatch: 'CHANGED', revoked: 'REVOKED' } as const;
+const STATES = { known: 'known', unknown: 'unknown', mismatch: 'CHANGED', revoked: 'REVOKED' } as const;
 
 function keyTable(findings: readonly HostKeyFinding[]): readonly string[] {
   const rows = findings.flatMap(({ target, shown, recorded }) => {

@@ -7,7 +7,6 @@ import { VERSION } from '../version.ts';
 import type { Services } from './services.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
-/** `fleet validate`. */
 export interface FleetValidateRequest {
   /** Undefined: the default. */
   readonly file: string | undefined;
@@ -16,7 +15,7 @@ export interface FleetValidateRequest {
   readonly format: ReportFormat;
 }
 
-/** `fleet validate`: exit code 2 when the file, or a configuration in it, is not right. */
+/** `fleet validate`: exit code 2 when the file, or a configuration in it, is invalid. */
 export async function runFleetValidate(services: Services, request: FleetValidateRequest): Promise<ExitCode> {
   const file = fleetFileOf(request.file);
   const version = request.kubernetesVersion;
@@ -24,7 +23,7 @@ export async function runFleetValidate(services: Services, request: FleetValidat
   const { fleet, problems } = await examineFleet(services, file);
   const structure: FileVerdict = { file, problems };
   const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? NEWEST_MINOR;
-  // What could not be read is not judged.
+  // Unreadable files cannot be validated.
   const validated = isOk(structure) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
   const verdict: FileVerdict = { file, problems: [...problems, ...validated] };
   showVerdicts([verdict], request.format, services.output, VERSION);

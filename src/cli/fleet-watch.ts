@@ -12,31 +12,31 @@ import { progressLog } from './progress-log.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
 
-/** Who watches a run: the terminal, a reader of events, the journal. */
+/** Observers of a run: the terminal, a reader of events, the journal. */
 export interface FleetWatch {
   readonly ports: FleetPorts;
-  /** What is said beside the hosts. */
+  /** Reporter of messages that concern no single host. */
   readonly reporter: Reporter;
   /** Results are events (`-o json` of a command that changes hosts): nothing else goes to standard output. */
   readonly asEvents: boolean;
   close(): void;
 }
 
-/** What is known of a run that a second interruption ends at once. */
+/** Printed when a second interruption stops the run immediately. */
 export interface InterruptedRun {
-  /** All of the run, in its order. */
+  /** All hosts of the run, in its order. */
   readonly hosts: readonly string[];
-  /** The command that goes on with the hosts that are not done. */
+  /** The command that processes the unfinished hosts. */
   readonly retryCommand: string;
 }
 
 /**
- * Watches a run over a fleet. As text each host is told when it is done, so that hosts are never mixed up; on a terminal a line at the bottom says how far the run is,
- * elsewhere a line a minute.
- * Events are told as they come, each with its host.
- * @param journal where hosts are written down before they begin and when they end
- * @param interruption what is reported of the hosts when a second interruption ends the run at once
- * @param reads hosts are only looked at: the same warning of many hosts is told once, at the end
+ * Watches a run over a fleet. In text mode the output of each host is printed when the host is done, so that
+ * hosts are never mixed. A terminal has a status line at the bottom; without a terminal the progress is
+ * printed once a minute. In event mode each event is printed immediately, with its host.
+ * @param journal records hosts before they start and when they end
+ * @param interruption the state of the hosts, reported when a second interruption stops the run
+ * @param reads the run only inspects hosts: a warning that many hosts share is printed once, at the end
  */
 export function watchFleet(
   services: Services,
@@ -70,7 +70,7 @@ export function watchFleet(
     hosts === null || interruption === undefined
       ? null
       : watchForcedExit(services, hosts, {
-          next: `Go on, with the other options of this run: ${interruption.retryCommand}`,
+          next: `Continue with the other options of this run: ${interruption.retryCommand}`,
           events: asEvents
             ? (message, lines) =>
                 reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data: { hosts: lines, retry: interruption.retryCommand } })
@@ -112,7 +112,7 @@ export function watchFleet(
   };
 }
 
-/** Keeps warnings of hosts until all of them have ended. */
+/** Holds back warnings of hosts until all hosts are done, to group equal ones. */
 function sameWarnings(reporter: Reporter) {
   const kept = new Map<string, { readonly event: ReportEvent; readonly hosts: string[] }>();
   return {
@@ -136,17 +136,17 @@ function sameWarnings(reporter: Reporter) {
   };
 }
 
-/** `12/50 hosts · changing edge-003, edge-004 · looking at 6 · 2 wait · 1 failed`. */
+/** `12/50 hosts · changing edge-003, edge-004 · inspecting 6 · 2 queued · 1 failed`. */
 function progressLine({ total, looking, waiting, changing, ended }: FleetProgress): string {
   const done = Object.values(ended).reduce((sum, count) => sum + count, 0);
   const bad = (ended.failed ?? 0) + (ended.reverted ?? 0) + (ended.refused ?? 0);
   const parts = [
     `${done}/${total} hosts`,
     changing.length === 0 ? '' : `changing ${namesText(changing.slice(0, 8))}${changing.length > 8 ? ', …' : ''}`,
-    looking.length === 0 ? '' : `looking at ${looking.length <= 3 ? namesText(looking) : looking.length}`,
-    waiting === 0 ? '' : `${waiting} wait`,
+    looking.length === 0 ? '' : `inspecting ${looking.length <= 3 ? namesText(looking) : looking.length}`,
+    waiting === 0 ? '' : `${waiting} queued`,
     bad === 0 ? '' : `${bad} failed`,
-    ended.unreachable ? `${ended.unreachable} not reached` : '',
+    ended.unreachable ? `${ended.unreachable} unreachable` : '',
   ];
   return parts.filter(Boolean).join(' · ');
 }

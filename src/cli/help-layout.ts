@@ -19,7 +19,7 @@ export const HEADINGS = {
   global: 'Global Options:',
 } as const;
 
-/** Wider terms are on a line of their own, with the description below. Narrow terminals have less. */
+/** Wider terms are on a separate line, with the description below. Narrow terminals reduce this width. */
 const MAX_TERM_WIDTH = 30;
 const MAX_TERM_SHARE = 3 / 8;
 /** Without a terminal and without COLUMNS. */
@@ -27,7 +27,10 @@ export const DEFAULT_WIDTH = 80;
 /** Narrower terminals get text of this width. */
 const LEAST_WIDTH = 40;
 
-/** The layout of help: options under headings, wrapped to the width of the terminal. Global options are listed for each command. */
+/**
+ * The layout of help: options under headings, wrapped to the width of the terminal. Global options are listed
+ * for each command.
+ */
 export class HelpLayout extends Help {
   override minWidthToWrap = 10;
   override showGlobalOptions = true;
@@ -70,7 +73,7 @@ export function underHeading(command: Command, heading: string, add: (command: C
 }
 
 /**
- * The width of help by the environment variable COLUMNS.
+ * The width of help, from the environment variable COLUMNS.
  * @returns undefined without a positive integer: the width of the terminal applies then, or 80
  */
 export function columnsOf(text: string | undefined): number | undefined {
@@ -83,7 +86,7 @@ export interface HelpSections {
   /** Paragraphs, wrapped to the width of the terminal; indented lines are kept. */
   readonly notes?: string;
   readonly phases?: readonly PhaseHelp[];
-  /** Command lines, printed as they are so that they can be copied. */
+  /** Command lines, printed verbatim so that they can be copied. */
   readonly examples?: string;
 }
 

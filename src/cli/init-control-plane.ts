@@ -14,7 +14,7 @@ import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../kubea
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** What the command line decides about a new control plane. */
+/** Options of the command line for a new control plane. */
 export interface ControlPlaneRequest {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
@@ -73,7 +73,7 @@ export async function controlPlaneRun(services: Services, input: ControlPlaneInp
   return { workflow: initControlPlaneWorkflow, options, printCertificateKey: () => printCertificateKey(services, request, certificateKey) };
 }
 
-/** Of the phase upload-certs alone: with a join command the key is in that. */
+/** Prints the key of the phase upload-certs. The join command contains the key already. */
 function printCertificateKey({ output }: Services, { skipCertificateKeyPrint, plan }: ControlPlaneRequest, key: Secret | null): void {
   if (key === null || skipCertificateKeyPrint || plan.format !== 'text') return;
   output.stdout(`\nThe certificate key, for join --control-plane:\n\n  ${key.reveal()}\n\n`);

@@ -16,11 +16,10 @@ import { printJoinCommands } from './print-join-commands.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 
-/** `init` and `init phase NAME...`. */
 export interface InitRequest extends ControlPlaneRequest {
   /** The file of `--config`. */
   readonly config: string | undefined;
-  /** Options that go over the documents of the file. */
+  /** Options that override the documents of the file. */
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly node: NodeRequest;
@@ -107,7 +106,10 @@ async function newControlPlane(...args: Parameters<typeof controlPlaneRun>): Ret
   return controlPlaneRun(...args);
 }
 
-/** As in kubeadm, only the flag selects an existing cluster: the variable often names one that has nothing to do with the new node. */
+/**
+ * As in kubeadm, only the flag selects an existing cluster: the environment variable often names an unrelated
+ * one.
+ */
 function reportIgnoredVariable({ env }: Services, reporter: Reporter): void {
   const { KUBECONFIG = '' } = env;
   if (KUBECONFIG === '') return;
@@ -115,9 +117,12 @@ function reportIgnoredVariable({ env }: Services, reporter: Reporter): void {
   reporter.report({ level: 'info', code: 'KUBECONFIG_IGNORED', message });
 }
 
-/** Phases that write to the cluster, or files for later: what a kubelet needs of its host is no matter to them. */
+/**
+ * Phases that write to the cluster, or files for later use: the kubelet's requirements on the host do not
+ * apply.
+ */
 const NEED_NO_NODE =
   /^(?:bootstrap-token|upload-config|upload-certs|mark-control-plane|addon|show-join-command|certs|kubeconfig|etcd|control-plane)(?:\/|$)/;
 
-/** Phases of a node at an API server that is given. */
+/** Phases of a node at an existing API server. */
 const GIVEN_PHASES = /^(?:preflight|bootstrap-token|kubelet-start|kubelet-wait-bootstrap|upload-config|show-join-command)(?:\/|$)/;

@@ -83,7 +83,7 @@ function joinRequest(
 
 const WAIT_READY_MS = 300_000;
 
-/** `--wait-ready` alone is five minutes. */
+/** The default of `--wait-ready` without a value: five minutes. */
 function waitReadyMs({ waitReady }: CommandOptions): number | null {
   if (waitReady === true) return WAIT_READY_MS;
   if (typeof waitReady !== 'string') return null;

@@ -25,7 +25,6 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `join [ADDRESS:PORT]` and `join phase NAME... [ADDRESS:PORT]`. */
 export interface JoinRequest {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
@@ -33,7 +32,7 @@ export interface JoinRequest {
   readonly endpoint: string | undefined;
   /** The file of `--config`. */
   readonly config: string | undefined;
-  /** Options that go over the document of the file. */
+  /** Options that override the document of the file. */
   readonly flags: Flags;
   /** The file of `--ca-cert`. */
   readonly caFile: string | undefined;
@@ -51,7 +50,7 @@ export interface JoinRequest {
 export async function runJoin(services: Services, request: JoinRequest): Promise<ExitCode> {
   const { onlyPhase, endpoint, caFile, hosts, plan } = request;
   const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);
-  // The CA itself says more than a pin of it.
+  // The CA certificate makes a pin redundant.
   const trust = caFile === undefined ? {} : { 'discovery-token-unsafe-skip-ca-verification': true };
   const config = mergeJoinFlags(loaded, {
     ...request.flags,
@@ -111,12 +110,12 @@ export async function runJoin(services: Services, request: JoinRequest): Promise
   }
 }
 
-/** The cluster to join, and who else is asked of it. */
+/** The cluster to join, and further connections to it. */
 interface JoinAccess extends DiscoveredCluster {
   readonly admin: Cluster | null;
-  /** Tells with his credentials which Node a host is. */
+  /** Maps a host to its Node, with the administrator's credentials. */
   readonly trust: NodeTrust | null;
-  /** The API server is asked through a proxy of the environment. */
+  /** The proxy of the environment for requests to the API server. */
   readonly proxied: Warning | null;
   close(): Promise<void>;
 }
@@ -129,7 +128,10 @@ interface JoinAccessInput {
   readonly reporter: Reporter;
 }
 
-/** Finds the cluster from here, or over the connection to a host that reaches it where nobody does from here. */
+/**
+ * Discovers the cluster from the local host, or through a joining host that reaches it when the local host
+ * does not.
+ */
 async function openAccess(services: Services, { document, cluster, caFile, targets, reporter }: JoinAccessInput): Promise<JoinAccess> {
   const forOthers = targets.some(({ address }) => address !== undefined);
   const server = await serverToJoin(services, document);
@@ -153,7 +155,10 @@ async function openAccess(services: Services, { document, cluster, caFile, targe
   }
 }
 
-/** An administrator, only where one is named: who joins a node seldom means the cluster that KUBECONFIG happens to name. */
+/**
+ * Administrator credentials, only when configured explicitly: KUBECONFIG often names a cluster other than the
+ * one to join.
+ */
 async function openAdmin(
   services: Services,
   { request, from, reporter }: { readonly request: KubeconfigRequest; readonly from: Host | null; readonly reporter: Reporter },
@@ -162,7 +167,7 @@ async function openAdmin(
   return openCluster(services, request, { dryRun: false, staged: false, writes: reporter, ...(from === null ? {} : { from }) });
 }
 
-/** What only one node can have: two nodes of one name would fight over it. */
+/** Settings that are unique to one node: two nodes with the same name would overwrite each other's Node. */
 function refuseOneNodesOwn({ name, kubeletExtraArgs = [] }: NodeRegistration): void {
   const own = [
     ...(name === undefined ? [] : ['a node name (nodeRegistration.name, --node-name)']),

@@ -25,7 +25,7 @@ function explainCommand(config: Command, on: On): void {
     .argument('[name]', 'name, or prefix of field names, e.g. evictionHard, authentication.x509, --node-ip, NodeSwap (default: all fields)')
     .option('--kubernetes-version <version>', 'kubelet version, 1.10 to 1.36 (default: 1.36)')
     .option('--recursive', 'include nested members')
-    // The argument can be a flag of the kubelet.
+    // The argument can be a kubelet flag.
     .allowUnknownOption();
   on(
     explain.addOption(outputOption(['text', 'json', 'yaml'])),
@@ -78,7 +78,7 @@ function diffCommand(config: Command, on: On): void {
   });
 }
 
-/** `config migrate`: kubeadm's documents to another version, or a kubelet's configuration to another kubelet. */
+/** `config migrate`: converts kubeadm documents, or a kubelet configuration, to another version. */
 export function addMigrateCommand(config: Command, on: On): void {
   const migrate = config
     .command('migrate')
@@ -165,7 +165,7 @@ function migrateRequest(args: readonly string[], options: CommandOptions): Confi
   const newConfig = flagText(options, 'newConfig');
   if (oldConfig !== undefined) {
     if (args.length > 0 || options.from !== undefined || options.to !== undefined)
-      throw usageError('--old-config converts kubeadm documents: it has no file, --from or --to beside it');
+      throw usageError('--old-config converts kubeadm documents and cannot be combined with a file, --from or --to');
     return { kind: 'kubeadm', oldConfig, newConfig };
   }
   const [file, ...more] = args;
@@ -188,7 +188,8 @@ function migrateRequest(args: readonly string[], options: CommandOptions): Confi
 
 function requireVersion(options: CommandOptions, name: 'from' | 'to'): string {
   const text = flagText(options, name);
-  if (text === undefined) throw usageError(`--${name} is missing`, 'Say from which kubelet to which, e.g. --from 1.26 --to 1.36');
+  if (text === undefined)
+    throw usageError(`--${name} is missing`, 'Pass the current and the new kubelet version, e.g. --from 1.26 --to 1.36');
   return text;
 }
 

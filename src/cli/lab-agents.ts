@@ -21,7 +21,7 @@ import type { Lab, LabHost } from '../lab/lab-options.ts';
 import type { Services } from './services.ts';
 
 export interface LabAgents {
-  /** Waits until every Node says what its agent makes of it. */
+  /** Waits until the agent of every Node has reported its status. */
   untilReported(): Promise<void>;
   close(): Promise<void>;
 }
@@ -29,10 +29,10 @@ export interface LabAgents {
 const POLL_MS = 100;
 
 /**
- * Runs the agents of a lab in this process, each on its host over SSH and with the credential of its kubelet: a host of the lab has no processes of its own. An agent
- * runs while its unit is started on the host.
- * @param names the hosts where an agent is installed as soon as they have joined
- * @param trialMs how long a configuration has to be healthy there
+ * Runs the agents of a lab in this process, each on its host over SSH and with the credential of its kubelet,
+ * because a lab host has no processes. An agent runs while its unit is started on the host.
+ * @param names the hosts where an agent is installed after the join
+ * @param trialMs duration of a trial
  */
 export async function startLabAgents(services: Services, lab: Lab, names: readonly string[], trialMs: number): Promise<LabAgents> {
   const admin = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [lab.kubeconfig]) });
@@ -47,7 +47,7 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
       if (names.includes(nodeName)) await install({ services, admin, host, nodeName, signal });
       await superviseAgent(services, labHost, { host, nodeName, trialMs, catalogue, signal });
     } catch (error) {
-      if (!signal.aborted) services.output.stderr(`the agent of ${nodeName} ended: ${String(error)}\n`);
+      if (!signal.aborted) services.output.stderr(`the agent of ${nodeName} failed: ${String(error)}\n`);
     } finally {
       await host.close();
     }
@@ -72,12 +72,12 @@ interface Joining {
   readonly signal: AbortSignal;
 }
 
-/** Leaves a host as `dynamic enable` does once it has joined, with the default policy. */
+/** Writes the files of `dynamic enable` with the default policy, after the host has joined. */
 async function install(joining: Joining): Promise<void> {
   const { admin, host, nodeName, services } = joining;
   const templates = await services.templates();
   const file = (path: string, content: string) => ({ kind: 'write-file', path, mode: 0o644, owner: 'root:root', content }) as const;
-  // In place before the kubelet is started, so that the file is older than its process.
+  // Written before the kubelet starts, so that the file is older than the process.
   await host.perform([
     { kind: 'make-directory', path: POINTER_DROP_IN.replace(/\/[^/]*$/, ''), mode: 0o755, owner: 'root:root' },
     file(POINTER_DROP_IN, renderPointerDropIn(templates, AGENT_DIRECTORY)),
@@ -136,7 +136,7 @@ async function untilJoined({ services: { clock }, admin, host, nodeName, signal 
   }
 }
 
-/** What `dynamic enable` does in the cluster. */
+/** The part of `dynamic enable` that changes the cluster. */
 async function enable(admin: Cluster, { metadata: { name, uid } }: KubeObject): Promise<void> {
   for (const object of agentRights({ nodeName: name, nodeUid: uid ?? null, namespace: AGENT_NAMESPACE })) await admin.create(object);
   const annotations = { [NAMESPACE_ANNOTATION]: AGENT_NAMESPACE };

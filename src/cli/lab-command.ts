@@ -4,7 +4,7 @@ import type { LabRequest } from './lab.ts';
 import { integerBetween } from './options.ts';
 import { flagDuration, flagNumber, flagText } from './request-parts.ts';
 
-/** Each host is an SSH server of this process; a lab of this size was started. */
+/** Each host is an SSH server in this process; a lab of this size was tested. */
 const MAX_HOSTS = 1000;
 
 /** `lab`. */

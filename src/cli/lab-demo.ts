@@ -8,8 +8,8 @@ import { startLabAgents } from './lab-agents.ts';
 import type { Output } from './services.ts';
 
 /**
- * The main job in the lab: init on one host, join on the others, what is then there, and the second run that plans nothing. Every step is a command line that
- * is run as if it had been typed.
+ * Demo of the main workflow: init on one host, join on the others, the resulting files and objects, and a
+ * second run without changes. Every step runs a command line as if the user had typed it.
  */
 export async function runLabDemo(services: CommandServices, lab: Lab): Promise<ExitCode> {
   const print = (text: string): void => services.output.stdout(`${text}\n`);
@@ -35,10 +35,10 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
   if ((await run(init, keeping)) !== 0) return 1;
   const joinAll = [...joinCommandIn(printed), ...ssh, ...others.flatMap((name) => ['--host', name])];
   print(
-    '\n# 2. The others join by the command that init printed, with what is in the cluster; what differs by host is detected there (node2 has systemd-resolved) or declared.',
+    '\n# 2. The other hosts run the join command that init printed and use the configuration in the cluster. Host-specific settings are detected (node2 uses systemd-resolved) or declared.',
   );
   if ((await run([...joinAll, '--set', 'maxPods=60'])) !== 0) return 1;
-  print('\n# 3. What is on the hosts now.');
+  print('\n# 3. The files on the hosts.');
   for (const host of lab.hosts) {
     const files = [CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV];
     print(`${host.name}:`);
@@ -46,14 +46,14 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
       print(`  ${line}`);
     const config = await services.input.readText(`${host.rootDir}${files[0]}`);
     print(
-      `  config.yaml says ${config
+      `  config.yaml: ${config
         .split('\n')
         .filter((line) => /^(cgroupDriver|clusterDomain|maxPods|resolvConf|rotateCertificates)/.test(line))
         .join(', ')}`,
     );
-    print(`  kubeadm-flags.env says ${(await services.input.readText(`${host.rootDir}${files[2]}`)).trim()}`);
+    print(`  kubeadm-flags.env: ${(await services.input.readText(`${host.rootDir}${files[2]}`)).trim()}`);
   }
-  print('\n# 4. What is in the cluster.');
+  print('\n# 4. The configuration in the cluster.');
   const cluster = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [lab.kubeconfig]) });
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBELET_CONFIG_NAME });
   await cluster.close();
@@ -75,7 +75,7 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
 }
 
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
-/** In place of ten minutes: nobody waits that long to see it. */
+/** Replaces the ten minutes of production, to keep the demo short. */
 const TRIAL_MS = 2_000;
 
 interface DynamicDemo {
@@ -84,7 +84,10 @@ interface DynamicDemo {
   readonly print: (text: string) => void;
 }
 
-/** A configuration from the cluster for kubelets that run: one that is good, one that is not, and the way back. False: not as it should be. */
+/**
+ * Rolls out two configurations to running kubelets, a valid and a failing one, and removes the assignment.
+ * False: an unexpected result.
+ */
 async function showDynamic(services: CommandServices, lab: Lab, { names, run, print }: DynamicDemo): Promise<boolean> {
   const file = async (name: string, text: string): Promise<string> => {
     await services.writeLocalFile(`${lab.directory}/${name}`, OVERLAY + text);
@@ -96,7 +99,7 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, pr
   try {
     await agents.untilReported();
     print(
-      '\n# 6. Kubelets that run get another configuration from the cluster. An agent runs beside each (kubeletadm agent); its trial takes 2 s here in place of 10 min.',
+      '\n# 6. Running kubelets receive a new configuration from the cluster. A node agent (kubeletadm agent) runs next to each kubelet; its trial takes 2 s in the lab instead of 10 min.',
     );
     const assign = ['dynamic', 'assign', ...names, ...cluster, '--min-ready', '0s', '--file'] as const;
     const good = await run([...assign, await file('more-pods.yaml', 'maxPods: 120\n'), '--wait', 'good']);
@@ -106,7 +109,7 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, pr
     );
     const bad = await run([...assign, await file('reserved.yaml', 'systemReserved:\n  memory: 64Gi\n')]);
     await run(['dynamic', 'status', ...names, ...cluster]);
-    print('\n# 8. Back to what the nodes were joined with.');
+    print('\n# 8. Return to the configuration from the join.');
     const reset = await run(['dynamic', 'reset', ...names, ...cluster, '--min-ready', '0s', '--max-unavailable', '100%']);
     return good === 0 && bad === 4 && reset === 0;
   } finally {
@@ -114,7 +117,7 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, pr
   }
 }
 
-/** The words of the command that init printed for other nodes. */
+/** The arguments of the join command that init printed. */
 function joinCommandIn(printed: string): readonly string[] {
   return /^ *kubeletadm (join .*)$/m.exec(printed)?.[1]?.split(' ').filter(Boolean) ?? ['join'];
 }

@@ -4,11 +4,10 @@ import type { CommandServices } from './command.ts';
 import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import { runLabDemo } from './lab-demo.ts';
 
-/** `lab`. */
 export interface LabRequest {
   /** Undefined: a temporary directory. */
   readonly directory: string | undefined;
-  /** How many. */
+  /** Number of hosts. */
   readonly hosts: number;
   readonly demo: boolean;
   /** Install an agent on every host that joins. */
@@ -16,7 +15,7 @@ export interface LabRequest {
   readonly trialMs: number;
 }
 
-/** `lab`: keeps a lab up until it is interrupted, or shows what can be done in it (`--demo`). */
+/** `lab`: runs a lab until it is interrupted, or a demo of the main commands (`--demo`). */
 export async function runLab(services: CommandServices, request: LabRequest): Promise<ExitCode> {
   const directory = request.directory ?? (await services.makeTemporaryDirectory('kubeletadm-lab-'));
   const lab = await services.startLab({ directory, hosts: request.hosts });

@@ -11,7 +11,6 @@ import { renderNodeExplanation } from '../kubelet/effective/render-node-explanat
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-/** `node explain HOST|NODE [FIELD]`. */
 export interface NodeExplainRequest {
   /** `node/NAME`, or a host. */
   readonly target: string;
@@ -22,7 +21,7 @@ export interface NodeExplainRequest {
   readonly connection: ConnectionRequest;
 }
 
-/** `node explain HOST|NODE [FIELD]`: each value in force, and which layer it is from. */
+/** `node explain HOST|NODE [FIELD]`: each effective value, and the layer it is from. */
 export async function runNodeExplain(services: Services, request: NodeExplainRequest): Promise<ExitCode> {
   const { field, format } = request;
   const catalogue = await loadCatalogue();
@@ -52,7 +51,7 @@ async function explainTarget(services: Services, request: NodeExplainRequest, ca
   }
 }
 
-/** A field that is known and unset is an answer too. */
+/** A known field without a value is a valid result. */
 function select(explanation: NodeExplanation, name: string | undefined, catalogue: Catalogue): NodeExplanation {
   if (name === undefined) return explanation;
   const entry = findField(name, catalogue);

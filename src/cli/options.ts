@@ -6,7 +6,7 @@ export function collectList(value: string, before: readonly string[] | undefined
   return [...(before ?? []), ...value.split(',').filter((item) => item !== '')];
 }
 
-/** A repeatable option whose values may hold commas. */
+/** A repeatable option whose values may contain commas. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }
@@ -27,7 +27,7 @@ export const MAX_VERBOSITY = 10;
 /** Time limits in seconds end at one day, as those of `--command-timeout` do; Node's timers fire at once above 24.8 days. */
 export const SECONDS_OF_A_DAY = 86_400;
 
-/** `-o`, the first choice being the default. */
+/** `-o`; the first choice is the default. */
 export function outputOption(choices: readonly [string, ...string[]], description = 'output format'): Option {
   return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
 }
@@ -42,7 +42,7 @@ export function addVerbosity(command: Command): Command {
   );
 }
 
-/** `--dry-run`, `-o`, `--exit-code`: for commands that make a plan. */
+/** `--dry-run`, `-o`, `--exit-code`: for commands that create a plan. */
 export function addDryRunOptions(command: Command, description = 'print the plan without changing anything'): Command {
   return underHeading(command, HEADINGS.output, (output) =>
     output
@@ -52,7 +52,10 @@ export function addDryRunOptions(command: Command, description = 'print the plan
   );
 }
 
-/** `--dry-run`, `-o`, `--exit-code`, `--show-origin`, and which phases and checks run: for commands that make a plan of phases. */
+/**
+ * `--dry-run`, `-o`, `--exit-code`, `--show-origin`, and the selection of phases and checks: for commands
+ * that plan phases.
+ */
 export function addPlanOptions(command: Command): Command {
   addShowOrigin(addDryRunOptions(command, 'print the plan with a diff without changing anything'));
   return underHeading(command, HEADINGS.phases, (phases) =>
@@ -78,7 +81,7 @@ export function addIgnoredChecks(command: Command): Command {
   );
 }
 
-/** Target hosts, or a directory in place of one. */
+/** Target hosts, or a root directory in place of a host. */
 export function addHostOptions(command: Command): Command {
   addTargetOption(command);
   underHeading(command, HEADINGS.host, (host) =>
@@ -95,7 +98,7 @@ export function addTargetOption(
   return underHeading(command, HEADINGS.host, (host) => host.option('--host <[user@]address[:port]>', description, collect));
 }
 
-/** How a host is reached over SSH, and how commands get root there. */
+/** SSH connection to hosts, and privilege escalation of commands. */
 export function addSshOptions(command: Command): Command {
   return underHeading(command, HEADINGS.ssh, (ssh) =>
     ssh
@@ -121,14 +124,14 @@ export function addSshOptions(command: Command): Command {
   );
 }
 
-/** Which fleet file. */
+/** The fleet file. */
 export function addFleetFileOption(command: Command): Command {
   return underHeading(command, HEADINGS.fleet, (fleet) =>
     fleet.option('-f, --file <file>', "fleet file; '-' for standard input (default: fleet.yaml)"),
   );
 }
 
-/** Which hosts of a fleet. */
+/** Selection of hosts of a fleet. */
 export function addFleetSelectionOptions(command: Command): Command {
   return underHeading(command, HEADINGS.fleet, (fleet) =>
     fleet
@@ -141,7 +144,7 @@ export function addFleetSelectionOptions(command: Command): Command {
   );
 }
 
-/** Which API server, and as whom. */
+/** API server and credentials. */
 export function addClusterOptions(
   command: Command,
   elsewhere = 'default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf',
@@ -158,7 +161,7 @@ export function addKubeconfigOptions(command: Command, description: string): Com
   );
 }
 
-/** What is declared for one node, in place of what is detected. */
+/** Settings declared for one node, in place of detected ones. */
 export function addNodeOptions(command: Command): Command {
   return underHeading(command, HEADINGS.node, (node) =>
     node
@@ -209,7 +212,7 @@ export function addInitOptions(command: Command): Command {
   );
 }
 
-/** Where the API server of a control plane listens. */
+/** Listen address of a control plane's API server. */
 export function addApiServerOptions(command: Command, condition = ''): Command {
   return underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster

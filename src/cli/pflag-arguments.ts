@@ -59,7 +59,7 @@ interface BooleanWord {
   readonly isOn: boolean;
 }
 
-/** Replaces what was said of a boolean before. */
+/** Removes earlier values of a boolean. */
 function withBoolean(words: readonly string[], { name, option, isOn }: BooleanWord, options: ReadonlyMap<string, Option>): string[] {
   const opposite = negated(name);
   const own = new Set([name, opposite, option?.long, option?.short]);

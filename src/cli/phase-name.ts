@@ -1,5 +1,6 @@
 /**
- * The name of the phase that words on a command line are: `control-plane apiserver` is `control-plane/apiserver`. As with kubeadm `all` behind a group is the group.
+ * The name of the phase for words on a command line: `control-plane apiserver` is `control-plane/apiserver`.
+ * As with kubeadm, `all` after a group selects the group.
  * @returns undefined without words
  */
 export function phaseName(words: readonly string[]): string | undefined {

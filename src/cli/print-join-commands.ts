@@ -1,14 +1,14 @@
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
 
-/** By the command, whom it joins. */
+/** Join commands, each with the kind of node that it adds. */
 export type JoinCommands = ReadonlyMap<string, 'worker' | 'control-plane'>;
 
-/** On standard output, and only there. They would break a document. */
+/** Prints the commands on standard output, except for documents, which must stay parseable. */
 export function printJoinCommands(services: Services, commands: JoinCommands, { format }: OutputRequest): void {
   if (commands.size === 0) return;
   if (format !== 'text') {
-    services.output.stderr('The command that joins nodes: kubeletadm token create --print-join-command\n');
+    services.output.stderr('To print a join command, run: kubeletadm token create --print-join-command\n');
     return;
   }
   const lines = (kind: 'worker' | 'control-plane'): readonly string[] =>

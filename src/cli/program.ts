@@ -13,10 +13,10 @@ interface ProgramOptions {
 }
 
 /**
- * The command tree. Options and subcommands are made only for the commands that the line may mean: those it names.
+ * The command tree. Options and subcommands are defined only for the commands that the command line names.
  * @param argv the command line
- * @param exit gets the code of the command that ran
- * @param commands the commands right below the program, in the order of help
+ * @param exit receives the exit code of the command that ran
+ * @param commands the top-level commands, in the order of help
  */
 export async function buildProgram(services: CommandServices, { argv, exit, version, commands }: ProgramOptions): Promise<Command> {
   const on: On = (command, readRequest, load) =>
@@ -33,7 +33,7 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
   const program = new StrictCommand('kubeletadm')
     .description('Bootstrap and reset nodes like kubeadm, and reconfigure their kubelets, on the local host or over SSH')
     .version(version, '--version', 'version of the program')
-    // The text is for the groups of subcommands; the program reads `help` itself.
+    // The text is for the groups of subcommands; the program handles `help` itself.
     .helpCommand('help [command]', 'Show the help of a command')
     .helpCommand(false)
     .addHelpOption(helpOption())
@@ -49,7 +49,7 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
     getErrHelpWidth: () => columnsOf(services.env.COLUMNS) ?? getErrHelpWidth?.() ?? DEFAULT_WIDTH,
   });
   addVerbosity(program);
-  // Completion is made of the whole tree.
+  // Completion needs the whole tree.
   const all = argv.includes('completion');
   for (const { name, description, load } of commands) {
     const command = program.command(name).description(description);
@@ -58,7 +58,7 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
   return program;
 }
 
-/** Commands that change nothing: an interrupted one leaves nothing to resume. */
+/** Commands that change nothing: an interrupted one has nothing to resume. */
 const READING =
   /^(?:plan|agent|lab|version|completion|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|status|drift|inventory|validate|schema|exec))$/;
 
@@ -66,7 +66,7 @@ function isReading(command: Command, options: CommandOptions): boolean {
   return READING.test(pathOf(command)) && options.repair === undefined;
 }
 
-/** The same exit code, without the advice to run the command again. */
+/** The same exit code, without the advice to rerun the command. */
 function withoutInterruption(error: unknown): unknown {
   if (!isAppError(error) || error.problems.every(({ code }) => code !== 'INTERRUPTED')) return error;
   const { problems, exitCode, detail } = error;

@@ -5,9 +5,9 @@ import { namesText } from '../base/text/name-ranges.ts';
 import type { FleetProgress } from '../fleet/fleet.ts';
 import type { Output } from './services.ts';
 
-/** Follows the hosts of a run, and reports once a minute what is in progress. */
+/** Records the progress of the hosts of a run, and reports once a minute the changes in progress. */
 export interface ProgressLog {
-  /** The reporter of a host, which is followed. */
+  /** A reporter for a host that records the host's events. */
   of(host: string, reporter: Reporter): Reporter;
   progress(progress: FleetProgress): void;
   close(): void;
@@ -17,8 +17,9 @@ const EVERY_MS = 60_000;
 const MOST_HOSTS = 8;
 
 /**
- * Reports what a run is doing where no terminal shows it: a log of a CI job would else be silent until a host ends. Ansible and k0sctl print each task of each host;
- * here what a host says stays together, and a line a minute says which hosts are in which phase, and for how long.
+ * Reports the progress of a run without a terminal: the log of a CI job would otherwise be silent until a
+ * host is done. Ansible and k0sctl print each task of each host. This log keeps the output of a host together
+ * and prints once a minute the hosts and durations of each phase.
  */
 export function progressLog(
   { clock, output }: { readonly clock: Clock; readonly output: Pick<Output, 'status'> },

@@ -32,15 +32,15 @@ export class StrictCommand extends Command {
   }
 }
 
-/** Guesses that differ in more letters mislead. */
+/** A suggestion that differs in more letters would mislead. */
 const MAX_DISTANCE = 2;
-/** So many commands an option belongs to are named. */
+/** Maximum number of commands listed for an option. */
 const MAX_NAMED = 3;
 
 const NO_UPGRADE = 'kubeletadm does not upgrade control planes';
 const ONE_NODE = 'to see the changes of one node: kubeletadm upgrade node --dry-run';
 
-/** Commands of kubeadm that kubeletadm does not have: why, and what to use instead. */
+/** Commands of kubeadm that kubeletadm does not have: the reason, and the alternative. */
 const UNSUPPORTED: ReadonlyMap<string, readonly [why: string, instead: string]> = new Map([
   ['upgrade apply', [NO_UPGRADE, 'Use kubeadm upgrade apply, then kubeletadm upgrade node on each node']],
   ['upgrade plan', [NO_UPGRADE, `Use kubeadm upgrade plan; ${ONE_NODE}`]],
@@ -59,9 +59,9 @@ const KUBECTL: ReadonlySet<string> = new Set(
 );
 
 /**
- * The message for a command line that was refused: what is wrong, in which command, and what to write instead.
+ * The message for a command line that was rejected: the error, the command, and the correct form.
  * @param program the command tree with all its subcommands and options, for the commands an option belongs to
- * @returns USAGE, exit code 2. Values of unknown options are left out: they may be secrets
+ * @returns USAGE, exit code 2. Values of unknown options are omitted, because they may be secrets
  */
 export function describeRefusedLine({ command, code, message }: RefusedLine, program: Command): AppError {
   const path = pathOf(command);
@@ -116,7 +116,7 @@ function namesOf(owners: readonly string[]): string {
   return named.length === 1 ? (named[0] ?? '') : `${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
 }
 
-/** commander's sentence with the value named and the reason behind it. */
+/** Adds the value and the reason to commander's message. */
 function reworded(message: string): string {
   const missing = /^option '(.*)' argument missing$/s.exec(message);
   if (missing) return `option ${missing[1]} needs a value`;
@@ -141,7 +141,7 @@ function invalidValue(message: string): string | null {
     : `option ${option}: invalid value "${value}": ${reason}`;
 }
 
-/** The names on the way to a command, without the program's: `fleet plan`. */
+/** The names of a command path, without the program's name: `fleet plan`. */
 export function pathOf(command: Command): string {
   return ancestorsOf(command)
     .slice(0, -1)

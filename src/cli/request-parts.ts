@@ -55,7 +55,7 @@ export function flagDuration(
   return Number(nanoseconds / 1_000_000n);
 }
 
-/** How much is logged. */
+/** Log verbosity. */
 export function verbosityOf(options: CommandOptions): number {
   return flagNumber(options, 'v', 0);
 }
@@ -82,7 +82,7 @@ export function kubeconfigRequest(options: CommandOptions): KubeconfigRequest {
 }
 
 /**
- * How hosts are reached over SSH.
+ * SSH connection options.
  * @throws AppError USAGE (exit code 2)
  */
 export function connectionRequest(options: CommandOptions): ConnectionRequest {
@@ -108,7 +108,7 @@ function commandTimeoutMs(options: CommandOptions): number | undefined {
 }
 
 /**
- * `--host`, `--rootfs` and how the hosts are reached.
+ * `--host`, `--rootfs` and the SSH connection options.
  * @throws AppError USAGE (exit code 2)
  */
 export function hostsRequest(options: CommandOptions): HostsRequest {
@@ -118,8 +118,8 @@ export function hostsRequest(options: CommandOptions): HostsRequest {
 }
 
 /**
- * Refuses an address that is given twice.
- * @param prefix written before the address
+ * Rejects a duplicate address.
+ * @param prefix printed before the address
  * @throws AppError USAGE (exit code 2)
  */
 export function requireDifferent(addresses: readonly string[], prefix = ''): void {
@@ -152,7 +152,7 @@ export function ignoredChecks(options: CommandOptions): readonly string[] {
   return names;
 }
 
-/** The options under the names kubeadm gives them on the command line: `podNetworkCidr` is `pod-network-cidr`. */
+/** The options by their kubeadm names: `podNetworkCidr` becomes `pod-network-cidr`. */
 export function kubeadmFlags(options: CommandOptions): Flags {
   const entries = Object.entries(options).flatMap(([name, value]) => {
     const kept = typeof value === 'string' || typeof value === 'boolean' || Array.isArray(value);
@@ -162,7 +162,7 @@ export function kubeadmFlags(options: CommandOptions): Flags {
 }
 
 /**
- * What is declared for a node, besides what kubeadm's documents have.
+ * Settings declared for a node, in addition to those in kubeadm's documents.
  * @throws AppError USAGE or CONFIG_UNKNOWN_CHECK (exit code 2)
  */
 export function nodeRequest(options: CommandOptions): NodeRequest {
@@ -173,7 +173,7 @@ export function nodeRequest(options: CommandOptions): NodeRequest {
   };
 }
 
-/** `--overlay`, `--set` and the fields of this node that have an option of their own. */
+/** `--overlay`, `--set` and the node-specific fields that have a separate option. */
 export function fieldsRequest(options: CommandOptions): FieldsRequest {
   return { overlay: flagText(options, 'overlay'), settings: flagList(options, 'set'), declared: declaredFields(options) };
 }

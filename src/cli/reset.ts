@@ -15,13 +15,12 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `reset` and `reset phase NAME...`. */
 export interface ResetRequest {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
   /** The file of `--config`. */
   readonly config: string | undefined;
-  /** Options that go over the document of the file. */
+  /** Options that override the document of the file. */
   readonly flags: Flags;
   readonly hosts: HostsRequest;
   readonly plan: PlanRequest;
@@ -29,14 +28,14 @@ export interface ResetRequest {
   readonly ignorePreflightErrors: readonly string[];
   /** Reset without a confirmation. */
   readonly force: boolean;
-  /** The cluster to delete the Node from; null: the Node stays. */
+  /** The cluster to delete the Node from; null: keep the Node. */
   readonly deleteNode: NodeDeletionRequest | null;
 }
 
-/** Which Node is deleted, and by whom. */
+/** The Node to delete, and the credentials. */
 export interface NodeDeletionRequest {
   readonly cluster: KubeconfigRequest;
-  /** Undefined: the one registered by the host. */
+  /** Undefined: the Node registered by the host. */
   readonly nodeName: string | undefined;
 }
 
@@ -51,7 +50,7 @@ export async function runReset(services: Services, request: ResetRequest): Promi
   if (!dryRun && !request.force && reset.force !== true)
     await confirmReset(
       services,
-      targets.map(({ address, rootDir }) => address ?? rootDir ?? 'this machine'),
+      targets.map(({ address, rootDir }) => address ?? rootDir ?? 'the local host'),
     );
   const skipPhases = reset.skipPhases ?? [];
   const nodeName = request.deleteNode?.nodeName;
@@ -88,7 +87,7 @@ export async function runReset(services: Services, request: ResetRequest): Promi
   }
 }
 
-/** The cluster with `--delete-node`; without it none is talked to. */
+/** The cluster with `--delete-node`; otherwise no cluster is contacted. */
 async function openForDeletion(
   services: Services,
   {
@@ -104,7 +103,7 @@ async function openForDeletion(
 }
 
 async function confirmReset(services: Services, hosts: readonly string[]): Promise<void> {
-  const answer = await services.confirm(`Reset ${hosts.join(', ')}? Everything init or join put there is removed. [y/N] `);
-  if (answer === null) throw usageError('reset asks before it removes anything, and there is no terminal to ask on', 'Add --force');
+  const answer = await services.confirm(`Reset ${hosts.join(', ')}? All changes made by init or join are reverted. [y/N] `);
+  if (answer === null) throw usageError('reset needs a confirmation, but standard input is not a terminal', 'Add --force');
   if (!answer) throw usageError('reset was not confirmed', 'Nothing was changed');
 }

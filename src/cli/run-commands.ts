@@ -35,7 +35,8 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
   try {
     const line = helpAsOption(argv);
     const program = await buildProgram(ownServices, { argv: line, exit, version, commands });
-    // Commander prints the help of the program for an unknown command before --help: that command alone is refused by name.
+    // For an unknown command before --help commander prints the help of the program: reject the unknown
+    // command instead.
     const isUnknown = argv[0] === 'help' && line.length > 1 && !program.commands.some((command) => command.name() === line[0]);
     await program.parseAsync(pflagArguments(isUnknown ? line.slice(0, 1) : line, program), { from: 'user' });
     return code;
@@ -46,7 +47,7 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
   }
 }
 
-/** All commands with their options: that of another line has only those the line names. */
+/** All commands with their options; the tree of a normal command line is partial. */
 function wholeTree(services: CommandServices, commands: readonly CommandEntry[]): Promise<Command> {
   return buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '', commands });
 }

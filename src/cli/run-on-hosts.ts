@@ -13,7 +13,7 @@ import { progressLog } from './progress-log.ts';
 import type { Services } from './services.ts';
 import { type PlanRequest, renderPlan } from './show-plan.ts';
 
-/** A run of one command over hosts, and what is printed of it. */
+/** A run of one command over hosts, and its output options. */
 export interface HostsRun extends HostsWorkflow {
   readonly plan: PlanRequest;
   readonly reporter: Reporter;
@@ -21,8 +21,8 @@ export interface HostsRun extends HostsWorkflow {
 }
 
 /**
- * Runs a workflow on the hosts, prints the plan (dry run) or what became of them, and gives the exit code. With several hosts what each says stays together, and
- * phases that have nothing to do are shown with `-v`.
+ * Runs a workflow on the hosts, prints the plan (dry run) or the results, and returns the exit code. With
+ * several hosts the output of each host stays together, and unchanged phases are shown with `-v`.
  */
 export async function runOnHosts(services: Services, run: HostsRun): Promise<ExitCode> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
@@ -60,7 +60,10 @@ interface InterruptionWatch extends Omit<InterruptionLog, 'lines'> {
   close(): void;
 }
 
-/** A first interruption is reported for several hosts: with one, the host itself does it. A second one reports the state of each host. */
+/**
+ * Reports a first interruption when several hosts run (a single host reports it itself). A second one reports
+ * the state of each host.
+ */
 function watchInterruption(
   services: Services,
   { dryRun, reporter }: Pick<HostsRun, 'dryRun' | 'reporter'>,
@@ -75,7 +78,7 @@ function watchInterruption(
   const forget = onAbort(members.length > 1 ? services.signal : undefined, () =>
     reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) }),
   );
-  const removeExitListener = watchForcedExit(services, hosts, { next: 'Go on: run the same command again.' });
+  const removeExitListener = watchForcedExit(services, hosts, { next: 'To continue, rerun the same command.' });
   return {
     ...hosts,
     progress: (progress) => {

@@ -8,9 +8,10 @@ export interface ReportedProblem {
 }
 
 /**
- * Problems as a SARIF log with one run, as code scanners take it.
+ * Problems as a SARIF log with one run, the input format of code scanners.
  * @param version of this program
- * @see SARIF 2.1.0 (OASIS), and what GitHub code scanning wants of it: a rule for each result, places with line and column
+ * @see SARIF 2.1.0 (OASIS), and the requirements of GitHub code scanning: a rule for each result, places with
+ * line and column
  */
 export function encodeSarif(reported: readonly ReportedProblem[], version: string) {
   const ids = [...new Set(reported.map(({ problem }) => problem.code))].sort();
@@ -37,7 +38,7 @@ function encodeRule(id: string) {
     name: id.toLowerCase().replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase()),
     shortDescription: { text: words },
     fullDescription: { text: `A configuration file of a node breaks the rule "${words}"` },
-    help: { text: 'Each result says which field it is about, what is wrong with it and how to fix it.' },
+    help: { text: 'Each result names the field, the error and the fix.' },
   };
 }
 
@@ -60,7 +61,7 @@ function encodeResult(file: string, { code, severity = 'error', message, hint, p
   };
 }
 
-/** Relative paths stay relative: scanners take them from the root of the repository. */
+/** Relative paths stay relative: scanners resolve them from the root of the repository. */
 function fileUri(file: string): string {
   const encoded = file
     .replace(/^\.\//, '')

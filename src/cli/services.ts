@@ -10,27 +10,27 @@ import type { HostKeys } from '../ssh/host-keys.ts';
 import type { SshOptions } from '../ssh/options.ts';
 
 /**
- * Where results and progress go. Results (plans, rendered files, tables) on stdout, everything else on stderr. Control characters are escaped by the output:
- * what is printed may hold text of hosts and servers as they sent it.
+ * Destination of results and progress. Results (plans, rendered files, tables) go to stdout, everything else
+ * to stderr. The output escapes control characters, because the text may contain output of hosts and servers.
  */
 export interface Output {
   stdout(text: Text): void;
   stderr(text: Text): void;
   /** Content of a file, on stdout: kept byte for byte, and escaped as other text only where stdout is a terminal. */
   document(text: string): void;
-  /** Shows how far things are in a line at the bottom, null takes it away. Absent: there is no terminal. */
+  /** Shows a status line at the bottom; null removes it. Absent: no terminal. */
   readonly status?: (line: string | null) => void;
 }
 
-/** Where text is written as it is, terminal codes included. */
+/** Writes text verbatim, terminal codes included. */
 export interface RawOutput {
   stdout(text: string): void;
   stderr(text: string): void;
-  /** Shows how far things are in a line at the bottom, null takes it away. Absent: there is no terminal. */
+  /** Shows a status line at the bottom; null removes it. Absent: no terminal. */
   readonly status?: (line: string | null) => void;
 }
 
-/** What is served at a path. */
+/** The response for a path. */
 export interface LocalAnswer {
   readonly status: number;
   /** The content type. */
@@ -38,50 +38,55 @@ export interface LocalAnswer {
   readonly body: string;
 }
 
-/** A server on this machine. */
+/** A server on the local host. */
 export interface LocalServer {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** The user: where results and progress go, and who answers questions. */
+/** The user interface: results, progress and questions. */
 export interface Terminal extends Reporters {
   readonly output: Output;
-  /** Asks on the terminal; null when there is none. */
+  /** Asks on the terminal; null without a terminal. */
   confirm(question: string): Promise<boolean | null>;
 }
 
-/** The end of a process that does not wait. */
+/** Notification of an immediate exit. */
 export interface ForcedExit {
   /**
-   * Has a listener called when the process ends at once, by a second interruption: it may only write. Absent: the process does not end so.
-   * @returns how to take the listener off
+   * Calls the listener when a second interruption ends the process; the listener may only write. Absent: the
+   * process has no such exit.
+   * @returns removes the listener
    */
   readonly onForcedExit?: ((listener: () => void) => () => void) | undefined;
 }
 
-/** Programs and directories of this machine, beyond the files that a user names. */
+/** Programs and directories of the local host, apart from the files that a user names. */
 export interface LocalMachine {
-  /** Name of this machine. */
+  /** Host name of the local host. */
   readonly hostname: string;
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
   /** `mode path` of every file below these directories of a root. */
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
-  /** Calls a function when a file of this host was changed, replaced, created or removed, until the signal is aborted. */
+  /**
+   * Calls a function when a file of the local host was changed, replaced, created or removed, until the
+   * signal is aborted.
+   */
   watchFile(path: string, onChange: () => void, signal: AbortSignal): void;
-  /** Serves GETs on an address of this machine; null: there is nothing at that path. */
+  /** Serves GETs on an address of the local host; null: 404. */
   serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer>;
 }
 
 /** The SSH configuration and the known host keys of the user. */
 export interface SshFiles extends SshConfigSource {
-  /** Looks at the keys of hosts and makes them known. */
+  /** Reads the keys of hosts and records them as known. */
   openHostKeys(ssh: SshOptions): Promise<HostKeys>;
 }
 
 /**
- * All ports of the program, which wiring.ts builds on first use, so that `--help` loads none of it. Functions take the ports that they use.
+ * All ports of the program. wiring.ts creates each on first use, so that `--help` loads none of them.
+ * Functions take only the ports that they use.
  */
 export interface Services
   extends LocalFiles,
@@ -96,9 +101,9 @@ export interface Services
     ClusterConnections,
     SecretSource,
     TemplateSource {
-  /** A number from 0 up to 1: chance, where nothing depends on its being a secret. */
+  /** A random number from 0 up to 1, not for secrets. */
   random(): number;
-  /** What is kept of runs over fleets. */
+  /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
   /** Starts the embedded lab: an API server and hosts in this process. */
   startLab(options: LabOptions): Promise<Lab>;

@@ -3,16 +3,19 @@ import { hasUnprintable, printableJson, replaceUnprintable } from '../base/text/
 
 export type DocumentFormat = 'text' | 'json' | 'yaml';
 
-/** How a result is printed, and how much is logged. */
+/** Output format and log verbosity. */
 export interface OutputRequest {
   readonly format: DocumentFormat;
   readonly verbosity: number;
 }
 
-/** A result for machines, in the order of its members. It holds no character that a terminal obeys or hides: they are written as escapes. */
+/**
+ * A result as a document, in the order of its members. Characters that a terminal interprets or hides are
+ * escaped.
+ */
 export function renderDocument(value: object, format: 'json' | 'yaml'): string {
   if (format === 'json') return `${printableJson(value, 2)}\n`;
-  // Texts that YAML 1.1 takes for something else (`on`, `1_000`) come in quotes, as Kubernetes' readers need it.
+  // Strings that YAML 1.1 reads as another type (`on`, `1_000`) are quoted, as Kubernetes' parsers require.
   const document = new Document(value, { version: '1.1', aliasDuplicateObjects: false });
   visit(document, {
     Scalar: (_, node) => {

@@ -7,7 +7,7 @@ import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
 import { NODE_SETTINGS_PATH } from '../kubeadm/node-settings/node-settings.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
-/** What becomes of a plan. */
+/** Options for printing and applying a plan. */
 export interface PlanRequest extends OutputRequest {
   /** The plan is printed, and nothing is changed. */
   readonly dryRun: boolean;
@@ -20,9 +20,9 @@ export interface PlanRequest extends OutputRequest {
 }
 
 /**
- * The plan as it is printed on stdout.
- * @param noops whether text names the phases that have nothing to do, each with why. Default: it does
- * @param verbosity from 1 on, text shows the files that the program keeps for itself. Default: 0
+ * The plan as printed on stdout.
+ * @param noops whether text lists the unchanged phases with the reason. Default: true
+ * @param verbosity 1 or more shows the program's internal files. Default: 0
  */
 export function renderPlan(
   plan: PlanDocument,
@@ -55,13 +55,16 @@ function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonl
   ];
 }
 
-/** The changes that text shows and counts: without the file of what was declared for the node, which follows from the others, unless it is alone. */
+/**
+ * The changes that text shows and counts. The file with the declared node settings is omitted, because it
+ * follows from the other changes, unless it is the only change.
+ */
 export function shownChanges(changes: readonly JsonObject[], verbosity: number): readonly JsonObject[] {
   const others = verbosity > 0 ? changes : changes.filter(({ path }) => path !== NODE_SETTINGS_PATH);
   return others.length === 0 ? changes : others;
 }
 
-/** A change of a plan document in lines, with its diff. */
+/** The lines of a change of a plan document, with its diff. */
 export function changeLines(change: JsonObject): readonly Text[] {
   return 'object' in change ? clusterChangeLines(change) : hostChangeLines(change);
 }
@@ -84,7 +87,7 @@ function hostChangeLines(change: JsonObject): readonly Text[] {
   return [head, ...diff, ...summary];
 }
 
-/** What a certificate or a kubeconfig is, in place of a diff. */
+/** A description of a certificate or a kubeconfig, in place of a diff. */
 function summaryOf({ certificate, kubeconfig }: JsonObject): readonly string[] {
   const about = Object.entries({ ...(kubeconfig as JsonObject | undefined), ...(certificate as JsonObject | undefined) });
   return about
@@ -105,7 +108,7 @@ function clusterChangeLines(change: JsonObject): readonly Text[] {
   return [head, ...body.map((line) => indented(line, action === 'create' ? 'green' : null))];
 }
 
-/** The diff, indented; with `--show-origin` each written line says where it comes from. */
+/** The indented diff; with `--show-origin` each written line has its source. */
 function diffLines(diff: string, origin: JsonObject | undefined): readonly Text[] {
   const lines = diff.split('\n').filter((line, i, all) => i < all.length - 1 || line !== '');
   const origins = origin === undefined ? null : new OriginFinder(origin);
@@ -121,7 +124,7 @@ function indented(line: string, style: Style | null): Text {
   return ['      ', style === null ? line : styled(style, line)];
 }
 
-/** Follows the indentation of YAML lines to know which field a line of a diff is. */
+/** Tracks the indentation of YAML lines to find the field of a diff line. */
 class OriginFinder {
   readonly #origin: JsonObject;
   #path: { readonly indent: number; readonly key: string }[] = [];

@@ -3,13 +3,13 @@ import { styled } from '../base/text/styled.ts';
 import type { Output } from './services.ts';
 
 /**
- * Says what went wrong, one line a problem, and gives the exit code. Details and stack come with `-v 5`. What is not an AppError is a bug of ours, and the
- * line says so.
+ * Prints the problems, one line each, and returns the exit code. `-v 5` adds details and the stack. An error
+ * that is not an AppError is reported as a bug of kubeletadm.
  */
 export function showProblem(error: unknown, output: Pick<Output, 'stderr'>, verbosity: number): ExitCode {
   if (!(error instanceof AppError)) {
     const text = error instanceof Error ? (verbosity >= 5 ? (error.stack ?? error.message) : error.message) : String(error);
-    const more = verbosity >= 5 ? '' : ', with what -v 5 says';
+    const more = verbosity >= 5 ? '' : ' with the output of -v 5';
     output.stderr([styled('red', 'bug:'), ` ${oneLine(text, verbosity)}. Please report it${more} [INTERNAL]\n`]);
     return 1;
   }

@@ -76,7 +76,10 @@ function deleteCommand(token: Command, on: On): void {
 /** The options that make up a token. */
 const TOKEN_OPTIONS = ['description', 'groups', 'ttl', 'usages'] as const;
 
-/** One token of the command line, or those of a file: as in kubeadm never both, for a flag would not say which token it is about. */
+/**
+ * One token of the command line, or those of a file. As in kubeadm the two are exclusive: a flag could not
+ * select a token of the file.
+ */
 function createRequest([token]: readonly string[], options: CommandOptions): TokenCreateRequest {
   const controlPlane = readCertificateKey(options);
   const config = flagText(options, 'config');
@@ -94,7 +97,7 @@ function createRequest([token]: readonly string[], options: CommandOptions): Tok
   };
 }
 
-/** With the key of uploaded certificates the command is that of a control plane. */
+/** With the key of uploaded certificates the command joins a control plane. */
 function readCertificateKey(options: CommandOptions): JoinsAsControlPlane | null {
   const key = flagText(options, 'certificateKey');
   if (key === undefined) return null;
@@ -107,7 +110,7 @@ function tokenIds(args: readonly string[]): readonly string[] {
   const ids = args.map((text, i) => {
     if (/^[a-z0-9]{6}$/.test(text)) return text;
     if (isBootstrapToken(text)) return text.slice(0, 6);
-    // It may be a token with a slip of the pen: it is not repeated.
+    // The argument may be a mistyped token, a secret: the message does not quote it.
     throw usageError(`argument ${i + 1} of token delete is neither a token id nor a token`, `Write [a-z0-9]{6} or ${TOKEN_FORM}`);
   });
   return [...new Set(ids)];

@@ -23,26 +23,23 @@ export async function runTokenGenerate(services: Services): Promise<ExitCode> {
   return 0;
 }
 
-/** `token list`. */
 export interface TokenListRequest {
   readonly cluster: KubeconfigRequest;
   readonly output: OutputRequest;
 }
 
-/** `token create [TOKEN]`. */
 export interface TokenCreateRequest {
   /** A file with the tokens to create. */
   readonly config: string | undefined;
   /** Without a file, what makes up the one token. */
   readonly flags: Flags;
   readonly printsJoinCommand: boolean;
-  /** The join command is that of a control plane; null: of a worker. */
+  /** Print the join command of a control plane; null: of a worker. */
   readonly controlPlane: JoinsAsControlPlane | null;
   readonly cluster: KubeconfigRequest;
   readonly plan: PlanRequest;
 }
 
-/** `token delete ID|TOKEN...`. */
 export interface TokenDeleteRequest {
   readonly ids: readonly string[];
   readonly dryRun: boolean;
@@ -62,7 +59,9 @@ export async function runTokenList(services: Services, { cluster, output }: Toke
   return 0;
 }
 
-/** `token create [TOKEN]`: prints the token or, with `--print-join-command`, the command that joins by it. */
+/**
+ * `token create [TOKEN]`: prints the token or, with `--print-join-command`, the join command with the token.
+ */
 export async function runTokenCreate(services: Services, request: TokenCreateRequest): Promise<ExitCode> {
   const { dryRun, format, verbosity } = request.plan;
   const config = await readTokens(services, request);
@@ -72,7 +71,7 @@ export async function runTokenCreate(services: Services, request: TokenCreateReq
   const first = tokens[0] as CompleteToken;
   const opened = await openCluster(services, request.cluster, { dryRun, staged: false, writes: reporter });
   try {
-    // Whatever may refuse does so before the token is there.
+    // Every check runs before the token is created.
     const line = request.printsJoinCommand
       ? joinCommand(requireAuthority(opened.apiServer), first.token, request.controlPlane).reveal()
       : first.token.reveal();

@@ -14,20 +14,19 @@ import { runOnHosts } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-/** `upgrade node` and `upgrade node phase NAME...`. */
 export interface UpgradeNodeRequest {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
   /** The file of `--config`. */
   readonly config: string | undefined;
-  /** Options that go over the document of the file. */
+  /** Options that override the document of the file. */
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
   readonly fields: FieldsRequest;
   readonly plan: PlanRequest;
   readonly writing: WritingRequest;
-  /** Null: the one that the host proves to be. */
+  /** Null: the Node name in the client certificate of the host. */
   readonly nodeName: string | null;
   /** Ignore the settings stored on the host. */
   readonly forget: boolean;

@@ -14,11 +14,11 @@ export interface KubeletsRequest {
   readonly hosts: HostsRequest;
 }
 
-/** Kubelets that are asked what they say of a file. */
+/** Kubelets that validate files. */
 export interface KubeletsToQuery {
   /**
-   * Judges a file as each of the kubelets would, asks each, and reports where it differs.
-   * @param judge our verdict, by what is known of a kubelet
+   * Validates a file by the rules of each kubelet, runs each kubelet on the file, and reports differences.
+   * @param validate kubeletadm's own verdict for a kubelet version
    */
   validate(validate: (asked: Asked) => Promise<TextVerdict>, file: string): Promise<readonly Problem[]>;
   close(): Promise<void>;
@@ -28,7 +28,8 @@ type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>
 
 /**
  * Opens the kubelets of `--kubelet` and `--host`.
- * @throws AppError USAGE when `--kubernetes-version` is another version than a kubelet's; what connecting and finding a kubelet throw
+ * @throws AppError USAGE when `--kubernetes-version` differs from the version of a kubelet; errors of
+ * connecting and of finding a kubelet
  */
 export async function openKubelets(
   services: Services,
@@ -48,7 +49,10 @@ export async function openKubelets(
       const asNode = requested.addresses.length > 0;
       const kubelet = await findKubelet(host, { catalogue, asNode, signal, ...(path === undefined ? {} : { path }) });
       if (chosen !== null && chosen !== kubelet.minor)
-        throw usageError(`--kubernetes-version ${formatMinor(chosen)}, but ${nameOf(kubelet)} is asked`, 'Leave the version out');
+        throw usageError(
+          `--kubernetes-version ${formatMinor(chosen)}, but ${nameOf(kubelet)} validates the file`,
+          'Omit --kubernetes-version',
+        );
       kubelets.push(kubelet);
     }
   } catch (error) {
@@ -84,10 +88,10 @@ async function validateAndQuery(
   return [...problems, ...compareVerdicts(acceptance, { file, accepts }, nameOf(kubelet))];
 }
 
-/** Errors to us, while the kubelet reads on. */
+/** Problems that kubeletadm reports as errors but the kubelet accepts. */
 const NO_REASON: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD']);
 
-/** This machine, as `--host` and as its transport name it. */
+/** The local host, as `--host` and as its transport name it. */
 const LOCAL = 'localhost';
 
 function nameOf({ version, host }: KubeletToQuery): string {

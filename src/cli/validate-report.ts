@@ -10,12 +10,14 @@ export interface FileVerdict {
 
 export type ReportFormat = 'text' | 'json' | 'sarif';
 
-/** A file is right when it has no errors; warnings do not count. */
+/** A file is valid when it has no errors; warnings are ignored. */
 export function isOk({ problems }: FileVerdict): boolean {
   return problems.every(({ severity }) => severity === 'warning');
 }
 
-/** Prints verdicts: as text problems go to stderr and files that are right to stdout, as JSON and SARIF everything goes to stdout. */
+/**
+ * Prints verdicts. Text: problems on stderr and valid files on stdout. JSON and SARIF: everything on stdout.
+ */
 export function showVerdicts(verdicts: readonly FileVerdict[], format: ReportFormat, output: Output, version: string): void {
   if (format === 'json') output.stdout(`${printableJson(verdicts.map(encodeVerdict), 2)}\n`);
   else if (format === 'sarif') output.stdout(`${printableJson(encodeSarif(verdicts.flatMap(withFile), version), 2)}\n`);
@@ -33,7 +35,10 @@ function formatLine(problem: Problem): string {
   return `${problem.severity === 'warning' ? 'warning: ' : ''}${formatProblem(problem)}\n`;
 }
 
-/** One file of the JSON report: a stable interface. Line and column are 0 for what stands nowhere in the file. */
+/**
+ * One file of the JSON report, a stable interface. Line and column are 0 for problems without a place in the
+ * file.
+ */
 function encodeVerdict(verdict: FileVerdict) {
   const problems = verdict.problems.map(({ severity = 'error', path = '', position, code, message, hint = '' }) => ({
     severity,

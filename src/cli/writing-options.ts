@@ -37,7 +37,7 @@ export function writingRequest(options: CommandOptions): WritingRequest {
   return { breakLock: options.breakLock === true, confirmMs: confirmMs(options) };
 }
 
-/** Undefined: nothing was said; null: without. */
+/** Undefined: not given; null: disabled by --no-confirm. */
 function confirmMs(options: CommandOptions): number | null | undefined {
   const text = flagText(options, 'confirmTimeout');
   if (options.confirm === false) {

@@ -5,8 +5,9 @@ import type { YamlValue } from './yaml-encode.ts';
 import type { YamlScalar } from './yaml-scalar.ts';
 
 /**
- * A document of a value that is known already, for decoders: the same as encoding the value as YAML and parsing the text, without the text.
- * Nodes have no positions (`isValue`). Their offsets count them in the order in which `encodeYaml` prints them, so that problems keep that order.
+ * Converts a value into a document for decoders, equal to encoding the value as YAML and parsing the text.
+ * Nodes have no positions (`isValue`). Their offsets follow the order in which `encodeYaml` prints them, so
+ * that problems keep that order.
  * @param value JSON data; bigint for integers beyond 2^53
  * @param file the name of the document in messages
  */

@@ -286,8 +286,8 @@ class TreeReader {
   }
 
   /**
-   * The value of an alias: the last preceding one with its anchor. Resolved for all aliases at once, because
-   * there may be many.
+   * The value of an alias: the last preceding node with its anchor. All aliases are resolved together,
+   * because a document may contain many.
    */
   #target(alias: Alias): Node | undefined {
     if (this.#targets === null) {

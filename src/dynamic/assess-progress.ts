@@ -25,7 +25,7 @@ const SYNC_GRACE_MS = 60_000;
  */
 export function assessProgress(config: NodeConfig, verdict: ConfigVerdict, goal: Goal, elapsedMs: number): Progress {
   if (runsDesired(config, verdict, goal) && (goal.desired === null || config.isReady)) return 'updated';
-  // The rollback of a previous assignment does not count.
+  // The rollback of a previous assignment is ignored.
   const isAbout = !ROLLED_BACK.has(verdict.state) || sameSource(config.status?.assigned ?? null, goal.desired);
   return (FINAL.has(verdict.state) && isAbout) || (verdict.state === 'not-synced' && elapsedMs > SYNC_GRACE_MS) ? 'failed' : 'in-progress';
 }

@@ -56,7 +56,7 @@ export interface StoreReport {
   readonly starts: 'local' | MetaName | 'nothing';
   /**
    * Age of `meta/assigned` in seconds: above 600 the assigned configuration becomes the last known good,
-   * whatever its health.
+   * regardless of the kubelet's health.
    */
   readonly assignedAgeSeconds: number | null;
   readonly isLooping: boolean;

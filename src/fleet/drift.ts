@@ -3,18 +3,22 @@ import type { HostPlan } from '../host/plan/document.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
 import { type HostOutcome, hasWork } from './fleet.ts';
 
-/** One thing of a host that is not as the fleet file and the cluster say. */
+/** A difference between a host and the fleet file or the cluster. */
 export interface Drift {
   readonly what: string;
   readonly why: string;
 }
 
-/** Whether a host has drifted: also one that preflight refuses, as its actual state was read. */
+/**
+ * Whether a host has drifted. A host that preflight rejects is included, because its actual state was read.
+ */
 export function hasDrift({ plan }: HostOutcome): boolean {
   return plan !== null && hasWork(plan.host);
 }
 
-/** What of a host is not as the fleet file and the cluster say; empty where its actual state was not read. */
+/**
+ * The differences between a host and the fleet file or the cluster; empty when the actual state was not read.
+ */
 export function driftOf({ plan }: HostOutcome): readonly Drift[] {
   const phases = plan?.host.phases ?? [];
   if (isNew(phases)) return [{ what: 'host', why: 'it has not joined' }];
@@ -32,7 +36,7 @@ export function driftOf({ plan }: HostOutcome): readonly Drift[] {
   });
 }
 
-/** It waits to join, or the file is missing without which a host is no node. */
+/** The phase waits for the join, or a file does not exist without which the host is not a node. */
 function isNew(phases: HostPlan['phases']): boolean {
   return phases.some(
     ({ phase, plan }) =>

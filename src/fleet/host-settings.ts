@@ -52,7 +52,7 @@ export interface SettingsContext {
 /**
  * Merges the layers of a host: the last value of each member, with templates resolved and values validated.
  * @param layers lowest first: baseline, groups, host
- * @param byAdministrator whether an administrator labels the Nodes, who may set any label
+ * @param byAdministrator whether an administrator labels the Nodes and so may set any label
  */
 export function hostSettings(
   entry: HostEntry,

@@ -1,7 +1,7 @@
 import type { SshOptions } from '../ssh/options.ts';
 import type { ResolvedSsh } from './model.ts';
 
-/** Which host, and how to get there. Absent `address` is this machine. */
+/** A host and its connection settings. Absent `address`: the local host. */
 export interface HostTarget {
   /** `user@address[:port]`, `ssh://...` or an alias of the SSH configuration. */
   readonly address?: string | undefined;
@@ -9,19 +9,19 @@ export interface HostTarget {
   readonly ssh?: SshOptions | undefined;
   /** In place of `address`: a host of a fleet. */
   readonly member?: FleetHostTarget | undefined;
-  /** Maximum time for one command, whatever the fleet file says. Default: a minute; changes that take longer by nature have more. */
+  /** Maximum time for one command; overrides the fleet file. Default: one minute; slow changes have more. */
   readonly commandTimeoutMs?: number | undefined;
 }
 
-/** A host of a fleet as its file says it is reached. */
+/** A host of a fleet with the connection settings of its file. */
 export interface FleetHostTarget {
   readonly name: string;
   readonly ssh: ResolvedSsh;
-  /** Of the fleet file: relative key files count from there. */
+  /** Directory of the fleet file; relative key files are resolved against it. */
   readonly directory: string;
 }
 
-/** Whether nothing but this machine itself is meant. */
+/** Whether the target is the local host alone. */
 export function isThisMachine(target: HostTarget | undefined): boolean {
   return target?.address === undefined && target?.member === undefined && target?.rootDir === undefined;
 }

@@ -7,7 +7,7 @@ import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 
 /**
  * The resolved inventory of a fleet file: ranges, imports, groups and templates are expanded, with one entry
- * per host. Only declared settings are included; others are detected on the host (`observeNode`) or come from
+ * per host. Only declared settings are included; others are detected on the host (`observeNode`) or read from
  * ssh_config.
  */
 
@@ -104,7 +104,7 @@ export interface FleetOrigin {
   readonly position: Position;
 }
 
-/** SSH settings of a host. Missing members come from ssh_config. */
+/** SSH settings of a host. ssh_config provides missing members. */
 export interface ResolvedSsh {
   /** Name or address, or a Host alias of ssh_config. */
   readonly address: string;

@@ -11,11 +11,11 @@ import type { HostTarget } from './host-target.ts';
 /** Connections to hosts. */
 export interface HostConnections {
   connectHost(target: HostTarget): Promise<Host>;
-  /** Named in the locks of the hosts that it changes. */
+  /** Owner name for the locks of changed hosts. */
   readonly self: ThisProcess;
 }
 
-/** Connections to the targets that are not this machine. */
+/** Connections to the targets except the local host. */
 export function connectionsTo(
   { connectHost }: Pick<HostConnections, 'connectHost'>,
   targets: readonly HostTarget[],
@@ -27,9 +27,9 @@ export function connectionsTo(
 /** Programs that are sent to hosts. */
 export interface ProgramSource {
   /**
-   * A program of this machine, ready to be sent to hosts.
-   * @param path default: this program itself, where it is one file
-   * @returns null: this program is no single file
+   * Reads a program of the local host, ready to be sent to hosts.
+   * @param path default: the running program, if it is a single file
+   * @returns null: the running program is not a single file
    * @throws AppError INPUT_UNREADABLE (exit code 2)
    */
   readProgram(path?: string): Promise<LargeFile | null>;
@@ -37,27 +37,27 @@ export interface ProgramSource {
 
 /** The SSH configuration of the user. */
 export interface SshConfigSource {
-  /** An OpenSSH client configuration with all it includes; nothing of it is worked out. */
+  /** An OpenSSH client configuration with its included files, as raw text. */
   readSshConfig(path: string): Promise<readonly SshConfigFile[]>;
 }
 
 /** Programs of the local host. */
 export interface LocalCommands {
   /**
-   * Runs a program on this machine as the user, in the working directory.
-   * @returns what it printed
-   * @throws AppError LOCAL_COMMAND_FAILED with the last line it said; HOST_COMMAND_NOT_FOUND
+   * Runs a program on the local host as the user, in the working directory.
+   * @returns the output
+   * @throws AppError LOCAL_COMMAND_FAILED with the last line of its output; HOST_COMMAND_NOT_FOUND
    */
   runLocal(argv: readonly string[]): Promise<string>;
 }
 
-/** What reading a fleet file needs. */
+/** Ports for reading a fleet file. */
 export type FleetFilePorts = LocalFiles & SshConfigSource & LocalCommands;
 
-/** What is needed to name the owner of a host's lock. */
+/** Ports for naming the owner of a host's lock. */
 export type WritingPorts = Pick<HostConnections, 'self'> & Pick<SecretSource, 'newId'>;
 
-/** What a run over the hosts of a fleet and its cluster needs. */
+/** Ports for a run over the hosts of a fleet and its cluster. */
 export type FleetRunPorts = LocalFiles &
   Reporters &
   RunTime &

@@ -21,7 +21,7 @@ const DEFAULT_MAX_FAIL = 10;
 export interface RolloutState {
   /** Changed and healthy. */
   readonly passed: number;
-  /** Refused, failed or rolled back. Unreachable hosts are excluded, because nothing was changed there. */
+  /** Refused, failed or rolled back. Unreachable hosts are excluded, because they were not changed. */
   readonly failed: number;
   /** Failed hosts on which changes had started. */
   readonly broken: number;

@@ -138,7 +138,7 @@ cluster:
 baseline:
   # Variables fill templates, {{ name }}, in any text of the file. Every host has name; one of a range also index (001) and number (1).
 ${isImport ? '  # variables:\n  #   domain: cluster.local' : '  variables:\n    domain: cluster.local'}
-  # Omitted settings come from ssh_config.
+  # ssh_config provides omitted settings.
 ${user === null ? '  # ssh:\n  #   user: root' : `  ssh:\n    user: ${quoted(user)}`}
 ${inSsh}port: 22
 ${inSsh}identityFiles: [~/.ssh/id_ed25519]
@@ -150,7 +150,7 @@ ${nodeIP === undefined ? '  # nodeIP: 10.0.0.{{ number }}             # or a sub
 ${baselineFields(source)}`;
 }
 
-/** The login user of all machines; null: not the same. */
+/** The common login user of all hosts; null: the users differ. */
 function userOf(machines: readonly VagrantMachine[]): string | null {
   const [first] = machines;
   return first !== undefined && machines.every(({ user }) => user === first.user) ? first.user : null;
@@ -240,10 +240,10 @@ hosts:
 #     groups: [edge]
 `;
 
-/** The machines of Vagrant with their SSH settings. */
+/** The hosts of Vagrant with their SSH settings. */
 function machinesText(machines: readonly VagrantMachine[]): string {
   const user = userOf(machines);
-  const lines = ['# The machines of vagrant ssh-config. A host supports the same settings as a group.', 'hosts:'];
+  const lines = ['# Hosts from vagrant ssh-config. A host supports the same settings as a group.', 'hosts:'];
   for (const machine of machines) {
     const { name, role, address, port, identityFiles } = machine;
     lines.push(`  - name: ${quoted(name)}`);

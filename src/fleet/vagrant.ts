@@ -27,14 +27,13 @@ export function readVagrantMachines(text: string, file: string): readonly Vagran
   for (const line of readSshConfigLines(text, file)) {
     if (line.keyword === 'host') {
       const [name = ''] = line.args;
-      if (machines.has(name)) throw invalid(line, `the machine ${name} is listed twice`, 'Save the output of one vagrant ssh-config');
+      if (machines.has(name)) throw invalid(line, `${name} is listed twice`, 'Save the output of one vagrant ssh-config');
       current = new Map();
       machines.set(name, current);
-    } else if (current === null)
-      throw invalid(line, 'not the output of vagrant ssh-config', 'Its first line must be the Host of a machine');
+    } else if (current === null) throw invalid(line, 'not the output of vagrant ssh-config', 'Its first line must be a Host line');
     else current.set(line.keyword, [...(current.get(line.keyword) ?? []), line]);
   }
-  if (machines.size === 0) throw invalid({ file, line: 1 }, 'no machine found', 'Run vagrant up first');
+  if (machines.size === 0) throw invalid({ file, line: 1 }, 'no host found', 'Run vagrant up first');
   return [...machines].map(([name, settings]) => machineOf(name, settings, file));
 }
 

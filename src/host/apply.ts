@@ -14,17 +14,19 @@ import { revertChanges } from './plan/revert.ts';
 export interface ApplyContext {
   readonly reporter: Reporter;
   readonly phase: string;
-  /** Of each change by its index, where the changes are those of several phases. */
+  /** Phase of each change, by index, for changes of several phases. */
   readonly phaseOf?: (index: number) => string;
   readonly signal?: AbortSignal;
-  /** The host itself takes back what is not confirmed: a change that fails is not undone here. */
+  /** The host rolls back unconfirmed changes automatically: a failed change is not undone here. */
   readonly guarded?: boolean;
 }
 
 /**
- * Applies changes to a host, in order and in one remote program. When one fails, the files already changed are put back and the error says so.
- * An interruption is obeyed before and after, never in between: the host is not left with half of them.
- * @throws the signal's reason when nothing was begun; what `host.perform` throws; the host is then as it was, unless the connection broke (HOST_CONNECTION_LOST and the like)
+ * Applies changes to a host, in order and in one remote program. If one fails, the files already changed are
+ * restored, and a warning reports it. An interruption takes effect before or after all changes, so that no
+ * host is left half changed.
+ * @throws the signal's reason before the first change; errors of `host.perform`: the host is unchanged,
+ * unless the connection broke (HOST_CONNECTION_LOST and similar errors)
  */
 export async function applyHostChanges(host: Host, changes: readonly HostChange[], context: ApplyContext): Promise<void> {
   context.signal?.throwIfAborted();
@@ -46,8 +48,8 @@ export async function applyHostChanges(host: Host, changes: readonly HostChange[
 }
 
 /**
- * Performs changes that are themselves a way back: when one fails, nothing more is undone.
- * @throws what `host.perform` throws
+ * Performs changes that are a rollback: if one fails, nothing more is undone.
+ * @throws errors of `host.perform`
  */
 export async function applyRevert(host: Host, changes: readonly HostChange[], context: ApplyContext): Promise<void> {
   await performChanges(host, changes, context);
@@ -70,7 +72,7 @@ async function performChanges(
   });
 }
 
-/** Errors after which the host still does what it is told. */
+/** Errors after which the host still executes requests. */
 const ANSWERING = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
 
 async function restore(host: Host, changes: readonly HostChange[], done: number, error: unknown, context: ApplyContext): Promise<void> {
@@ -99,8 +101,8 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
 }
 
 /**
- * The reloads and restarts that were tried, to be made once more with the files from before. None where everything was created: then there was no working
- * unit to go back to.
+ * The reloads and restarts that were attempted, to repeat with the previous files. Empty if every file was
+ * created, because no previous working unit exists.
  */
 function restartsToRepeat(tried: readonly HostChange[]): readonly HostChange[] {
   const writes = tried.filter((change) => change.kind === 'write-file');
@@ -109,8 +111,9 @@ function restartsToRepeat(tried: readonly HostChange[]): readonly HostChange[] {
 }
 
 /**
- * Applies one change of an object. An object that appeared or changed in between is an error: nothing unseen is overwritten.
- * @throws AppError CLUSTER_CONFLICT, CLUSTER_ALREADY_EXISTS and what else `Cluster` throws
+ * Applies one change of an object. An object that appeared or changed in the meantime is an error: only the
+ * reviewed state is overwritten.
+ * @throws AppError CLUSTER_CONFLICT, CLUSTER_ALREADY_EXISTS and other errors of `Cluster`
  */
 export async function applyClusterChange(cluster: Cluster, change: ObjectChange): Promise<void> {
   switch (change.kind) {
@@ -140,7 +143,7 @@ export async function applyClusterChange(cluster: Cluster, change: ObjectChange)
   }
 }
 
-/** The object as it belongs to its owner. */
+/** Adds the owner reference. */
 async function withOwner(cluster: Cluster, { object, owner }: Extract<ObjectChange, { object: KubeObject }>): Promise<KubeObject> {
   if (owner === undefined) return object;
   const found = await cluster.get(owner);

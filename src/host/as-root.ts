@@ -40,7 +40,7 @@ const SKIP_PASSWORD = [
 const WAY = 'kubeletadm way:';
 
 /**
- * Determines how to become root and executes the command in its arguments, all in one round trip. Its first
+ * Determines the privilege escalation and executes the command in its arguments, all in one round trip. Its first
  * argument is `auto` or `sudo`. Its first stderr line is the result: `directly`, `sudo`, `missing` (root, but
  * the program does not exist), `refused` (sudo without a password failed), `unknown …`. With the last three
  * the command does not run.

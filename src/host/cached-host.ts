@@ -3,17 +3,21 @@ import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey }
 import type { Host } from './host.ts';
 
 /**
- * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. When the run is applied, each phase queries its own facts again
- * just before it acts, and no others.
+ * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. During
+ * apply, each phase queries only its own facts again, directly before its changes.
  */
 export interface CachedHost extends Host {
   /**
-   * Inspecting a phase begins. After `release`, facts older than two seconds are dropped.
-   * @param phase its queries are recorded: the next time they are sent together, in one round trip
-   * @param group phases that are inspected one after the other, with `phase` among them: the recorded queries of all of them are sent together
+   * Starts the inspection of a phase. After `release`, facts older than two seconds are dropped.
+   * @param phase its queries are recorded, and sent together in one round trip the next time
+   * @param group phases inspected one after the other, including `phase`: the recorded queries of all of them
+   * are sent together
    */
   hold(phase: string, group?: readonly string[]): void;
-  /** From now on each query goes to the host, and drops all facts: a wait needs what is true now. Ends with the next `hold`. */
+  /**
+   * From now on each query goes to the host and drops all facts, because a wait needs current values. Ends
+   * with the next `hold`.
+   */
   release(): void;
 }
 
@@ -21,7 +25,8 @@ export interface CachedHost extends Host {
 const FRESH_MS = 2_000;
 
 /**
- * Keeps the facts of a run. An operation on the host drops all of them, because each phase queries its own facts again anyway.
+ * Caches the facts of a run. An operation on the host drops all of them, because each phase queries its own
+ * facts again anyway.
  * @param expected sent together with the first query of the run, so that a plan needs one round trip
  */
 export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuery[] = []): CachedHost {
@@ -34,7 +39,7 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
   const batchOf = (missing: readonly Keyed[]): FactQueries => {
     const known = first;
     first = null;
-    // The same object for all hosts: it is rendered once.
+    // The same object for all hosts, so that it is rendered once.
     if (known !== null && missing.every(({ key }) => known[key] !== undefined)) return known;
     const batch: Record<string, FactQuery> = { ...known };
     for (const { key, question } of missing) batch[key] = question;
@@ -67,7 +72,7 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
         const given: ReadFacts = await host.query(batchOf(missing), options);
         if (answers.length === 0) askedAt = clock.now().getTime();
         answers = [given, ...answers];
-        // Queries named by key find their facts among all that were answered.
+        // Queries named by key find their facts in the complete response.
         if (areKeys && missing.length === asked.length) return given as Answers<Q>;
       }
       if (areKeys && answers.length === 1) return answers[0] as Answers<Q>;
@@ -84,23 +89,23 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
   };
 }
 
-/** What was answered in one round trip, by key. */
+/** The facts of one round trip, by key. */
 type ReadFacts = Readonly<Record<string, Answer<FactQuery>>>;
 
 const NONE: readonly ReadFacts[] = [];
 
-/** The last answer counts. */
+/** The last fact wins. */
 function answerTo(key: string, answers: readonly ReadFacts[]): Answer<FactQuery> | undefined {
   for (const given of answers) if (given[key] !== undefined) return given[key];
   return undefined;
 }
 
-/** What runs with an input of its own runs for one question alone. */
+/** A command with its own stdin is not shared between queries. */
 function isCostly(question: FactQuery): boolean {
   return question.kind === 'command' && question.stdin !== undefined;
 }
 
-/** A question, what it is called where it is asked, and what stands for it. */
+/** A query with its name in the caller, and its key. */
 interface Keyed {
   readonly name: string;
   readonly key: string;
@@ -109,13 +114,13 @@ interface Keyed {
 
 interface KeyedQuestions {
   readonly asked: readonly Keyed[];
-  /** All are called what stands for them. */
+  /** Names all queries by their keys. */
   readonly areKeys: boolean;
 }
 
 const KEYED = new WeakMap<FactQueries, KeyedQuestions>();
 
-/** Facts ask with the same objects again and again. */
+/** Facts use the same query objects repeatedly. */
 function keyed(queries: FactQueries): KeyedQuestions {
   let found = KEYED.get(queries);
   if (found === undefined) {
@@ -128,7 +133,7 @@ function keyed(queries: FactQueries): KeyedQuestions {
 
 const BY_KEY = new WeakMap<readonly FactQuery[], FactQueries>();
 
-/** Hosts of a fleet are expected to be asked the same. */
+/** Hosts of a fleet usually have the same expected queries. */
 function byKey(queries: readonly FactQuery[]): FactQueries {
   const found = BY_KEY.get(queries) ?? Object.fromEntries(queries.map((question) => [queryKey(question), question]));
   BY_KEY.set(queries, found);

@@ -3,19 +3,19 @@ import { pullImage, removePods } from './cri/runtime-commands.ts';
 import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
 import type { CommandOperation, Operation, OperationOf, RunCommand } from './plan/operation.ts';
 
-/** What the program knows of a kind of operation. Texts are clauses for people. */
+/** Descriptions and commands for one kind of operation. Texts are clauses for messages. */
 interface OperationKind<O> {
-  /** What was done. */
+  /** Text for a completed operation. */
   readonly done: (operation: O) => string;
-  /** What went wrong; absent: the command failed. */
+  /** Text for a failure; absent: the failed command. */
   readonly failed?: (operation: O) => string;
-  /** The command that is run; absent: the remote program has functions for it. */
+  /** The command on the host; absent: the remote program has functions for it. */
   readonly command?: (operation: O) => RunCommand;
-  /** Time that it may take beyond what all operations have together. */
+  /** Additional time limit for this operation. */
   readonly extraMs?: number;
 }
 
-/** A kind is complete when it has a command or a text for its failure. */
+/** Every kind needs a command or a text for its failure. */
 type CompleteKind<K extends Operation['kind']> =
   OperationOf<K> extends CommandOperation
     ? OperationKind<OperationOf<K>> & Required<Pick<OperationKind<OperationOf<K>>, 'command'>>
@@ -24,8 +24,8 @@ type CompleteKind<K extends Operation['kind']> =
 const systemctl = (...words: readonly string[]): RunCommand => ({ kind: 'run', argv: ['systemctl', ...words] });
 
 /**
- * The one table of operations: how each is described, how long it may take and, where it is a command of the host, which. systemd waits 90 s for a unit to stop,
- * and again to start; a node has up to 110 pods.
+ * The table of all operations: description, time limit and, where applicable, the command. systemd waits 90 s
+ * for a unit to stop, and again to start; a node has up to 110 Pods.
  */
 const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = {
   'write-file': {
@@ -112,12 +112,12 @@ function kindOf<O extends Operation>(operation: O): OperationKind<Operation> {
   return OPERATION_KINDS[operation.kind] as unknown as OperationKind<Operation>;
 }
 
-/** An operation that was done, in a line: `updated /var/lib/kubelet/config.yaml`. */
+/** The text of a completed operation: `updated /var/lib/kubelet/config.yaml`. */
 export function describeDone(operation: Operation): string {
   return kindOf(operation).done(operation);
 }
 
-/** An operation that failed, as the head of an error: `cannot write /var/lib/kubelet/config.yaml`. */
+/** The text of a failed operation, the start of an error: `cannot write /var/lib/kubelet/config.yaml`. */
 export function describeFailed(operation: Operation): string {
   const { failed, command } = kindOf(operation);
   if (failed !== undefined) return failed(operation);
@@ -125,24 +125,27 @@ export function describeFailed(operation: Operation): string {
   return `${run?.what ?? run?.argv.join(' ') ?? operation.kind} failed`;
 }
 
-/** An operation that is about to be done, for the log: a command word by word, all else by its kind and path. Never the content of a file. */
+/**
+ * The text of an operation for the log: a command with its arguments, others by kind and path. Never contains
+ * the content of a file.
+ */
 export function describePending(operation: Operation): string {
   const command = kindOf(operation).command?.(operation);
   if (command !== undefined) return `runs ${command.argv.join(' ')}`;
   return 'path' in operation ? `${operation.kind} ${operation.path}` : operation.kind;
 }
 
-/** Tells the operations that are commands of the host. */
+/** Whether an operation is a command of the host. */
 export function isCommand(operation: Operation): operation is CommandOperation {
   return kindOf(operation).command !== undefined;
 }
 
-/** The command of an operation that is one. */
+/** The command of an operation; undefined for file operations. */
 export function commandOf(operation: CommandOperation): RunCommand {
   return kindOf(operation).command?.(operation) as RunCommand;
 }
 
-/** Time for operations that are done in one program. */
+/** Time limit of operations in one program. */
 export function timeoutMsOf(operations: readonly Operation[]): number {
   return operations.reduce((sum, operation) => sum + (kindOf(operation).extraMs ?? 0), BASE_MS);
 }

@@ -11,10 +11,10 @@ import type { Change, HostChange, PhasePlan } from './plan/change.ts';
 /** The context of all phases. `cluster` is null without an API server. */
 export interface PhaseContext {
   readonly host: Host;
-  /** The facts of this run, where they are kept from one phase to the next: `host` is then the same object. */
+  /** The facts of this run, if they are kept between phases; `host` is then the same object. */
   readonly facts?: CachedHost;
   readonly cluster: Cluster | null;
-  /** The etcd of the cluster, for phases that change its members. Absent or null: not reached. */
+  /** The etcd of the cluster, for phases that change its members. Absent or null: unreachable. */
   readonly etcd?: EtcdCluster | null;
   readonly clock: Clock;
   readonly reporter: Reporter;
@@ -34,8 +34,8 @@ export interface ClusterContext extends PhaseContext {
 }
 
 /**
- * Lets the preparation of a workflow say by its type that it needs an API server.
- * @returns `prepare` of a workflow; it rejects a context without one, which the callers of such a workflow never make
+ * Declares in the type of a workflow's preparation that it requires an API server.
+ * @returns `prepare` of a workflow; it rejects a context without a cluster, which callers never pass
  */
 export function withCluster<Options, Result>(
   prepare: (context: ClusterContext, options: Options) => Promise<Result>,
@@ -94,9 +94,9 @@ export interface PhaseDefinition<Input, Facts> {
   cluster?(input: Input, context: PhaseContext): Cluster | null | Promise<Cluster | null>;
   observe(context: PhaseContext, input: Input): Promise<Facts>;
   plan(facts: Facts, input: Input): PhasePlan;
-  /** Throws when the applied changes do not work. Also called when there were no changes. */
+  /** Throws when the applied changes do not work. Also called without changes. */
   verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<void>;
-  /** The changes that roll back a failed verification, or null when there was no working state before. */
+  /** The changes that roll back a failed verification; null without a previous working state. */
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
   /** Verifies the rollback. Ignores the abort signal, which may be what triggered it. */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void>;

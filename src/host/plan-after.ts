@@ -8,7 +8,7 @@ export type PlanStep = (context: PhaseContext) => Promise<PlannedWorkflow>;
 export interface StepsInOrder {
   readonly first: PlanStep;
   readonly then: PlanStep;
-  /** Names of the phases of the second workflow, to show what is deferred. */
+  /** Names of the phases of the second workflow, for the list of deferred phases. */
   readonly thenPhases: readonly string[];
 }
 

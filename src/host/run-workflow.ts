@@ -24,7 +24,7 @@ import { changesOf, type HostChanges } from './plan/fold.ts';
 import { planDifference } from './plan/plan-difference.ts';
 import { comparedChanges, isSamePlan } from './plan/same-plan.ts';
 
-/** Looks at every phase and gives their plans; changes nothing. */
+/** Inspects every phase and returns the plans; changes nothing. */
 export async function planPhases<Input>(
   phases: readonly Phase<Input>[],
   context: PhaseContext,
@@ -41,12 +41,12 @@ export async function planPhases<Input>(
 }
 
 /**
- * Runs the phases in order. Each is looked at again just before it is applied; when it then wants something else than what was planned and shown, and that was
- * not brought about by the phases before it, that is said before it is done.
- * A change that has to be confirmed is, once the phases below its own are done too.
- * @param planned what `planPhases` gave and the user saw
- * @returns what was applied
- * @throws AppError: of the phase that failed, or INTERRUPTED. With exit code 5 the host was brought back to what it ran before
+ * Runs the phases in order. Each phase is inspected again just before it is applied. If its new plan differs
+ * from the shown one for reasons other than the earlier phases, the difference is reported before the
+ * changes. A change that needs a confirmation is confirmed after its child phases.
+ * @param planned result of `planPhases`, as shown to the user
+ * @returns the applied changes
+ * @throws AppError: of the failed phase, or INTERRUPTED. Exit code 5: the previous configuration was restored
  */
 export async function applyPhases<Input>(
   phases: readonly Phase<Input>[],
@@ -77,7 +77,7 @@ export async function applyPhases<Input>(
 
 type Group<Input> = readonly [Phase<Input>, ...Phase<Input>[]];
 
-/** The phase at an index, with those after it that are applied together with it. */
+/** The phase at an index, and the following ones that are applied together with it. */
 function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Input> {
   const end = phases.findIndex(({ writesFilesOnly }, i) => i >= at && !writesFilesOnly);
   const [first, ...others] = phases.slice(at, Math.max(end < 0 ? phases.length : end, at + 1));
@@ -85,9 +85,9 @@ function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Inpu
 }
 
 export interface ApplyOptions {
-  /** The host's, where changes may have to be confirmed. */
+  /** Write options of the host, if changes may need a confirmation. */
   readonly writer?: Writer | undefined;
-  /** Nothing but what was planned is done: a phase that wants something else fails (PLAN_STALE). */
+  /** Apply exactly the plan: a phase with another plan fails (PLAN_STALE). */
   readonly exact?: boolean | undefined;
 }
 
@@ -101,7 +101,7 @@ interface PhaseRun<Input> {
   readonly context: PhaseContext;
   readonly input: Input;
   readonly planned: readonly NamedPhasePlan[];
-  /** By the phases before. */
+  /** Changes made by earlier phases. */
   readonly applied: readonly NamedPhasePlan[];
   readonly guard: CommitGuard;
   readonly exact: boolean;
@@ -133,7 +133,7 @@ async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Pro
   return plans;
 }
 
-/** Whether a directory is made by a phase of the same group already. */
+/** Whether another phase of the same group already creates the directory. */
 function isMadeBy(change: Change, plans: readonly NamedPhasePlan[]): boolean {
   if (change.kind !== 'make-directory') return false;
   return plans.some(({ plan }) => plan.changes.some((made) => made.kind === 'make-directory' && made.path === change.path));
@@ -141,12 +141,12 @@ function isMadeBy(change: Change, plans: readonly NamedPhasePlan[]): boolean {
 
 interface Inspected {
   readonly observed: ObservedPhase;
-  /** Not interrupted, where the phase tidies up after a failure. */
+  /** The abort signal, except for cleanup phases after a failure. */
   readonly context: PhaseContext;
   readonly notReady: { readonly error: unknown } | null;
 }
 
-/** Looks at a phase just before it is applied, and compares what it wants with its plan. */
+/** Inspects a phase just before it is applied, and compares its new plan with the shown one. */
 async function observeBefore<Input>(
   phase: Phase<Input>,
   { context, input, planned, applied, exact, group }: PhaseRun<Input> & { readonly group: readonly string[] },
@@ -158,7 +158,7 @@ async function observeBefore<Input>(
     (error: unknown) => ({ error }),
   );
   if (notReady !== null && !phase.tidiesUp) throw notReady.error;
-  // What tidies up is not stopped by the interruption that may be the reason for it.
+  // Cleanup ignores the abort signal, which may be what triggered it.
   const { signal: _, ...uninterrupted } = context;
   const own = notReady === null ? context : uninterrupted;
   const observed = await observeCached(phase, own, { input, group });
@@ -170,19 +170,19 @@ async function observeBefore<Input>(
     const difference = planDifference(changes(before), changes(observed.plan));
     const about = { host: host.name, phase: phase.name };
     if (exact) {
-      reportDifference(reporter, about, { difference, between: 'the plan and what would be applied now' });
+      reportDifference(reporter, about, { difference, between: 'the plan and the current plan' });
       throw planStale(host.name, `${phase.name}: the host or the cluster changed since the plan was made`);
     }
     const message = 'the host or the cluster changed since the plan was made: replanned';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', ...about, message });
-    reportDifference(reporter, about, { difference, between: 'the plan and what is applied now' });
+    reportDifference(reporter, about, { difference, between: 'the plan and the applied changes' });
   }
   return { observed, context: own, notReady };
 }
 
 /**
- * Shows in what a new plan differs from the one that the user saw.
- * @param change.difference as `planDifference` gives it
+ * Reports the difference between a new plan and the one shown to the user.
+ * @param change.difference result of `planDifference`
  */
 export function reportDifference(
   reporter: Reporter,
@@ -194,9 +194,9 @@ export function reportDifference(
 }
 
 /**
- * What was planned is not what would be done now.
+ * The error for a plan that no longer matches.
  * @param why a clause
- * @param exitCode 3 when nothing was touched
+ * @param exitCode 3 if nothing was changed
  */
 export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
   return new AppError(
@@ -219,7 +219,10 @@ async function observeCached<Input>(
   }
 }
 
-/** Runs those of the phases left that tidy up. The failure before them is what the user has to hear of: theirs are told as warnings. */
+/**
+ * Runs the remaining cleanup phases. Their errors are reported as warnings, because the first failure is the
+ * one to fix.
+ */
 async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
   for (const phase of phases.filter(({ tidiesUp }) => tidiesUp)) {
     try {
@@ -242,7 +245,7 @@ async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, c
   else {
     guard.open = commit;
     const others = plan.changes.filter(({ kind }) => kind !== 'confirm-commit');
-    // Also with nothing to be changed: a change that is there is joined.
+    // Also without changes: a pending change is joined.
     if (others.length === 0) await context.host.perform([]);
     await applyChanges(others, phase.name, context, true);
     commit.wasApplied();
@@ -298,7 +301,7 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
   }
 }
 
-/** A phase plans such a change only after it has read the cluster, so its context has it. */
+/** The cluster of the context. A phase plans such a change only after it has read the cluster. */
 async function applyOutsideHost({ cluster, etcd = null }: PhaseContext, change: ClusterChange): Promise<void> {
   if ('member' in change) {
     if (etcd === null) throw new Error(`${change.kind} without a connection to etcd`);
@@ -344,50 +347,54 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   });
 }
 
-/** What has to be known before any phase is planned. */
+/** Result of the preparation of a workflow, before any phase is planned. */
 export interface Prepared<Input> {
   readonly input: Input;
   readonly warnings: readonly Warning[];
-  /** Why nothing may be touched. With `--dry-run` the plan is shown all the same. */
+  /** Problems that forbid any change. With `--dry-run` the plan is shown all the same. */
   readonly refusals: readonly Problem[];
-  /** The Node that the host stands for: no other host of the run may stand for it. Null: none is known. */
+  /** The Node of the host, which no other host of the run may claim. Null: unknown. */
   readonly node?: NodeClaim | null;
   readonly origins?: HostPlan['origins'];
   readonly own?: HostPlan['own'];
 }
 
-/** An ordered list of phases and what they need to know. `preflight` stands in front: it is part of the preparation. */
+/** An ordered list of phases with their preparation, which includes `preflight`. */
 export interface Workflow<Options, Input> {
   readonly name: string;
   readonly phases: readonly Phase<Input>[];
-  /** Phases of kubeadm's command of this name that the workflow does not have: skipping them is no error. */
+  /**
+   * Phases of kubeadm's command with this name that the workflow does not have: skipping them is accepted.
+   */
   readonly absentPhases?: readonly string[];
-  /** What it asks a host in any case: asked in the first round trip, so that it needs no other. */
+  /** Facts that are always needed, queried in the first round trip. */
   queries?(options: Options): readonly FactQuery[];
   prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
 }
 
 export interface WorkflowRun {
   readonly dryRun: boolean;
-  /** Names as given by the user: a phase, or a parent whose children are all left out. */
+  /** Names as given by the user: a phase, or a parent whose children are all skipped. */
   readonly skipPhases: readonly string[];
-  /** Run this phase (or the children of this parent) alone. */
+  /** Run only this phase (or the children of this parent). */
   readonly onlyPhase?: string;
-  /** Apply does exactly what was planned, or nothing more. */
+  /** Apply exactly the plan, or fail. */
   readonly exact?: boolean;
 }
 
 export interface WorkflowResult {
   readonly host: HostPlan;
   readonly warnings: readonly Warning[];
-  /** Only with `--dry-run`: a real run would be refused with these. */
+  /** Only with `--dry-run`: a real run would be rejected with these problems. */
   readonly refusals: readonly Problem[];
 }
 
 /**
- * Prepares, plans and, unless it is a dry run, applies a workflow on one host. Warnings are said as soon as they are known: before anything is touched.
- * @returns what is to be done (dry run) or what was done
- * @throws AppError with exit code 3 when preflight refuses, 2 for an unknown phase, else what the phases throw
+ * Prepares, plans and, unless it is a dry run, applies a workflow on one host. Warnings are reported
+ * immediately, before any change.
+ * @returns the planned (dry run) or applied changes
+ * @throws AppError with exit code 3 for preflight problems, 2 for an unknown phase, else the errors of the
+ * phases
  */
 export async function runWorkflow<Options, Input>(
   workflow: Workflow<Options, Input>,
@@ -405,16 +412,16 @@ export type PlanOnHost = (context: PhaseContext, run: WorkflowRun) => Promise<Pl
 /** A workflow that was planned on one host. */
 export interface PlannedWorkflow extends WorkflowResult {
   /**
-   * Applies it, phase by phase, each looked at again just before.
-   * @param context the one it was planned in, perhaps with another signal
-   * @returns what was done
+   * Applies the workflow phase by phase; each phase is inspected again just before its changes.
+   * @param context the context of the plan, possibly with another signal
+   * @returns the applied changes
    */
   apply(context: PhaseContext): Promise<HostPlan>;
 }
 
 /**
  * Prepares and plans a workflow on one host; changes nothing.
- * @throws as `runWorkflow`. With a dry run refusals are not thrown
+ * @throws as `runWorkflow`, but a dry run returns preflight problems instead of throwing them
  */
 export async function planWorkflow<Options, Input>(
   workflow: Workflow<Options, Input>,
@@ -460,7 +467,7 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   const matches = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
   const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
   const isKnown = (name: string): boolean => names.some((phase) => matches(phase, name));
-  // Of a control plane's phases those are left out that the workflow has; to name the others is no mistake.
+  // kubeadm's names of phases that this workflow does not have are accepted.
   const skipped = run.skipPhases.filter((name) => isKnown(name) || !(workflow.absentPhases ?? []).includes(name));
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;

@@ -15,7 +15,7 @@ export interface Refusal {
 }
 
 /**
- * No API server is reachable at the address. `why` is a clause ("connection refused"), `hint` says what to
+ * No API server is reachable at the address. `why` is a clause ("connection refused"), `hint` suggests what to
  * check.
  */
 export function clusterUnreachable(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {

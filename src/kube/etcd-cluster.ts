@@ -1,6 +1,6 @@
 /** A member of an etcd cluster, as etcd reports it. */
 export interface EtcdMemberState {
-  /** Empty until it has started for the first time. */
+  /** Empty until the member has started for the first time. */
   readonly name: string;
   /** Decimal. */
   readonly id: string;
@@ -17,27 +17,29 @@ export interface EtcdHealth {
 
 /**
  * The membership of an etcd cluster.
- *
- * Errors (AppError): ETCD_UNREACHABLE when none of the endpoints answers, ETCD_TLS_FAILED when certificates prevent it, ETCD_REFUSED with the message of etcd.
+ * Errors (AppError): ETCD_UNREACHABLE if no endpoint responds, ETCD_TLS_FAILED for certificate errors,
+ * ETCD_REFUSED with the message of etcd.
  */
 export interface EtcdCluster {
   members(): Promise<readonly EtcdMemberState[]>;
-  /** Announces a member that does not count for the quorum until it is promoted. */
+  /** Adds a learner: a member without a vote until it is promoted. */
   addLearner(peerURL: string): Promise<void>;
-  /** Makes a learner a voting member; waits up to two minutes until it has caught up with the leader. @param id of the member */
+  /**
+   * Promotes a learner to a voting member; waits up to two minutes until it has caught up with the leader.
+   */
   promote(id: string): Promise<void>;
   /** @param id of the member */
   remove(id: string): Promise<void>;
   health(): Promise<EtcdHealth>;
 }
 
-/** A change of the members of etcd. `member` is its name, or the URL of its peers until it has started for the first time. */
+/** A change of the etcd members. `member` is the name, or the peer URL before the member's first start. */
 export type EtcdChange =
   | { readonly kind: 'add-etcd-learner'; readonly member: string; readonly peerURL: string; readonly reason: string }
   | { readonly kind: 'promote-etcd-member'; readonly member: string; readonly id: string; readonly reason: string }
   | { readonly kind: 'remove-etcd-member'; readonly member: string; readonly id: string; readonly reason: string };
 
-/** Applies one change of the members. Throws what `EtcdCluster` throws. */
+/** Applies one change of the members. Throws the errors of `EtcdCluster`. */
 export async function applyEtcdChange(etcd: EtcdCluster, change: EtcdChange): Promise<void> {
   switch (change.kind) {
     case 'add-etcd-learner':

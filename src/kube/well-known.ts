@@ -1,6 +1,6 @@
 /**
- * Paths and names that Kubernetes and kubeadm set, each spelled here alone. Certificates are below `certificatesDir`, which is configured;
- * `CERTIFICATES_DIR` is its default.
+ * Paths and names of Kubernetes and kubeadm, each defined only here. Certificates are below the configured
+ * `certificatesDir`, whose default is `CERTIFICATES_DIR`.
  * @see kubernetes/kubernetes cmd/kubeadm/app/constants (1.36)
  */
 

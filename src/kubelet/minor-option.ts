@@ -7,16 +7,16 @@ import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor }
  */
 export function readMinor(text: string, flag: string, oldest: Minor): Minor {
   const minor = parseMinor(text);
-  if (minor === null) throw usageError(`--${flag} ${text}: no version`, `Write it like ${formatMinor(NEWEST_MINOR)}`);
+  if (minor === null) throw usageError(`--${flag} ${text}: not a version`, `Write it like ${formatMinor(NEWEST_MINOR)}`);
   if (minor < oldest || minor > NEWEST_MINOR) {
     const range = `${formatMinor(oldest)} to ${formatMinor(NEWEST_MINOR)}`;
-    throw usageError(`--${flag} ${text}: kubelets ${range} are known`, `Give one of ${range}`);
+    throw usageError(`--${flag} ${text}: not a supported kubelet version`, `Use a version from ${range}`);
   }
   return minor;
 }
 
 /**
- * The minor of `--kubernetes-version` where a configuration is only validated: minors newer than those known are taken too, with warnings.
+ * The minor of `--kubernetes-version` for validation only: unknown newer minors are accepted, with warnings.
  * @throws AppError USAGE
  */
 export function readValidatedMinor(text: string): Minor {

@@ -71,7 +71,7 @@ export function renderKillCommand(processId: string): string {
 
 /**
  * One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and
- * `read` ends its line there.
+ * `read` ends its line at a newline.
  */
 function renderProgram(argv: readonly string[], mark: string, reportsEnd: boolean): string {
   const [program = '', ...args] = argv.map(quoteWord);

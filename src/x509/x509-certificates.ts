@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { certificateBlocks } from './pem-blocks.ts';
 
 /**
- * The certificates of a PEM text as OpenSSL reads them, in its order: the one place where a certificate's text is read. Blocks of other kinds
- * are passed over.
- * @param most blocks; a hostile text with more does not keep the program busy
- * @returns null for a damaged block; null for all when there are more than `most`
+ * The certificates of a PEM text in their order, read as OpenSSL does. Only this function parses the text of
+ * certificates. Blocks of other kinds are ignored.
+ * @param most maximum number of blocks, so that a hostile text causes little work
+ * @returns null for a damaged block; null for all if the text has more than `most`
  */
 export function x509CertificatesIn(pem: string, most: number): readonly (X509Certificate | null)[] | null {
   const blocks = certificateBlocks(pem);

@@ -32,7 +32,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
     let world: WebWorld;
     let ours: CertificateAuthority;
     let theirs: CertificateAuthority;
-    const trusting = ({ certPem }: CertificateAuthority): Trust => ({ kind: 'authorities', pem: certPem });
+    const trusting = ({ certPem }: CertificateAuthority): Trust => ({ kind: 'ca', pem: certPem });
     const server = (plan: Partial<WebServerPlan>) =>
       world.serve({ ca: ours, names: ['127.0.0.1'], answer: { ...JSON_ANSWER, text: '{"größe":1}' }, ...plan });
     beforeAll(async () => {

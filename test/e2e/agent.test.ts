@@ -222,7 +222,7 @@ RestartSec=2
     expect(await dynamic('inspect')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /state: good, for [\s\S]* kubeletadm-system\/a\/kubelet@\d+ +kubelet\.yaml +\S+ +whole +assigned, active, last known good/,
+        /state: good, for [\s\S]* kubeletadm-system\/a\/kubelet@\d+ +kubelet\.yaml +\S+ +intact +assigned, active, last known good/,
       ),
     });
     lab.run(

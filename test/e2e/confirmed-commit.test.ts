@@ -232,7 +232,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     expect(await settle('revert')).toMatchObject({ code: 0, stdout: expect.stringContaining('node1: rolled back: ') });
     expect(await settle('revert')).toMatchObject({
       code: 5,
-      stderr: expect.stringMatching(/was rolled back at .*Z: \S+@\S+ asked for it\. .*\[COMMIT_REVERTED\]\n$/),
+      stderr: expect.stringMatching(/was rolled back at .*Z: requested by \S+@\S+\. .*\[COMMIT_REVERTED\]\n$/),
     });
     expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; curl -s http://127.0.0.1:10248/healthz')).toBe('maxPods: 45\nok');
     lab.run('node1', 'rm -rf /var/lib/kubeletadm/reverted');

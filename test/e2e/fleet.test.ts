@@ -77,7 +77,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
 
   it('a second apply changes nothing', async () => {
     const again = await fleet('plan', '--exit-code');
-    expect([again.code, again.stdout], again.stderr).toEqual([0, '6 hosts: 6 as they should be.\n']);
+    expect([again.code, again.stdout], again.stderr).toEqual([0, '6 hosts: 6 unchanged.\n']);
     const { code, stdout, stderr } = await fleet('status');
     expect(code, stderr).toBe(0);
     const rows = stdout
@@ -97,7 +97,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
     const drift = await fleet('drift', '--exit-code');
     expect(drift.code, drift.stderr).toBe(6);
     expect(drift.stdout).toMatch(/^node5 +\/var\/lib\/kubelet\/config\.yaml +its content differs$/m);
-    expect((await fleet('apply')).stdout).toBe('6 hosts: 1 changed, 5 as they should be.\n');
+    expect((await fleet('apply')).stdout).toBe('6 hosts: 1 changed, 5 unchanged.\n');
     expect(shown('node5')).toBe(readFileSync(golden('node5'), 'utf8'));
     for (const host of HOSTS) expect(kubeletStart(host) === starts.get(host)).toBe(host !== 'node5');
     expect(await fleet('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
@@ -107,7 +107,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
     writeFileSync(file, FLEET.replace('maxPods: 30', 'maxPods: 31'));
     const starts = new Map(HOSTS.map((host) => [host, kubeletStart(host)]));
     const plan = join(directory, 'plan.json');
-    expect((await fleet('plan', '--out', plan)).stdout).toMatch(/^6 hosts: 3 to change, 3 as they should be\.$/m);
+    expect((await fleet('plan', '--out', plan)).stdout).toMatch(/^6 hosts: 3 to change, 3 unchanged\.$/m);
     rmSync(file);
     const { code, stdout, stderr } = await runCommand(['apply', plan, '--ssh-config', lab.sshConfig], {
       env: { XDG_STATE_HOME: directory },
@@ -180,7 +180,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
 
     it('a second run changes nothing, and downloads no file again', async () => {
       const before = repository.asked.length;
-      expect(await onBare('plan', '--exit-code')).toMatchObject({ code: 0, stdout: '2 hosts: 2 as they should be.\n' });
+      expect(await onBare('plan', '--exit-code')).toMatchObject({ code: 0, stdout: '2 hosts: 2 unchanged.\n' });
       expect(repository.asked.length).toBe(before);
     });
 
@@ -190,7 +190,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
       const start = kubeletStart('node1');
       const { code, stdout, stderr } = await onBare('apply');
       expect(code, stderr).toBe(0);
-      expect(stdout).toBe('2 hosts: 1 changed, 1 as they should be.\n');
+      expect(stdout).toBe('2 hosts: 1 changed, 1 unchanged.\n');
       expect(lab.run('node1', "dpkg-query -W -f '${Version}' kubelet; apt-mark showhold")).toBe('1.36.3-1.1kubelet\n');
       expect(kubeletStart('node1')).not.toBe(start);
     });

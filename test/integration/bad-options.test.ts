@@ -22,12 +22,12 @@ describe('options with unusable values', () => {
     [
       'an SSH key file that does not exist',
       [...RESET, '-i', '/no/key'],
-      '--ssh-identity /no/key: there is no such file. Check the path. [USAGE]',
+      '--ssh-identity /no/key: the file does not exist. Check the path. [USAGE]',
     ],
     [
       'a password missing on standard input',
       [...RESET, '--sudo-password-stdin'],
-      'there is no password on standard input. Pipe it in, one line a password: the SSH password first. [USAGE]',
+      'no password on standard input. Pipe one password per line, the SSH password first. [USAGE]',
     ],
     [
       'a CA file without certificates',

@@ -39,7 +39,7 @@ describe('completion scripts', () => {
     expect(await runCommand(['completion', 'tcsh'])).toEqual({
       code: 2,
       stdout: '',
-      stderr: 'completion: no script for tcsh. There are those for bash, zsh, fish. [USAGE]\n',
+      stderr: 'completion: unsupported shell tcsh. Supported shells: bash, zsh, fish. [USAGE]\n',
     });
   });
 });

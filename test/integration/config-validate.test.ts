@@ -47,7 +47,7 @@ describe('config validate', () => {
       code: 2,
       stdout: `${good}: ok\n`,
       stderr: `${bad}:3:1 maxPod: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]
-cannot read ${directory}/none.yaml: there is no such file. Check the path. [INPUT_UNREADABLE]
+cannot read ${directory}/none.yaml: the file does not exist. Check the path. [INPUT_UNREADABLE]
 cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
 `,
     });
@@ -89,7 +89,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
             line: 0,
             column: 0,
             rule: 'INPUT_UNREADABLE',
-            message: `cannot read ${directory}/none.yaml: there is no such file`,
+            message: `cannot read ${directory}/none.yaml: the file does not exist`,
             hint: 'Check the path',
           },
         ],
@@ -179,8 +179,11 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
   });
 
   it.each([
-    [['--kubernetes-version', '1.10'], /--kubernetes-version 1.10: kubelets 1.11 to 1.36 are known. Give one of 1.11 to 1.36. \[USAGE\]/],
-    [['--kubernetes-version', 'x'], /--kubernetes-version x: no version/],
+    [
+      ['--kubernetes-version', '1.10'],
+      /--kubernetes-version 1.10: not a supported kubelet version. Use a version from 1.11 to 1.36. \[USAGE\]/,
+    ],
+    [['--kubernetes-version', 'x'], /--kubernetes-version x: not a version/],
   ])('rejects %j', async (options, message) => {
     const { code, stderr } = await runCommand(['config', 'validate', file('good.yaml', HEADER), ...options]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
@@ -234,7 +237,10 @@ describe('config validate --kubelet', () => {
       stderr: expect.stringMatching(/none --version names no version of a kubelet.*\[KUBELET_NOT_ASKED\]/),
     });
     const other = await runCommand(['config', 'validate', good, '--kubelet', kubelet('kubelet', accepts), '--kubernetes-version', '1.36']);
-    expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/--kubernetes-version 1.36, but kubelet v1.30.4 is asked/) });
+    expect(other).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--kubernetes-version 1.36, but kubelet v1.30.4 validates the file/),
+    });
   });
 });
 

@@ -226,7 +226,7 @@ describe('dynamic assign', () => {
     expect(world.kubelet.configz?.maxPods).toBe(77);
     const { restarts } = world.kubelet;
     const again = await dynamic('assign', 'n1', '--configmap', source);
-    expect(again.stderr).toContain('nothing to do: it is assigned');
+    expect(again.stderr).toContain('unchanged: already assigned');
     expect(again.code).toBe(0);
     await world.pass(30);
     expect(world.kubelet.restarts).toBe(restarts);
@@ -257,7 +257,7 @@ describe('dynamic assign', () => {
     const b = await world.put('b', { kubelet: INVALID });
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/b', '--skip-validation');
     expect(code).toBe(5);
-    expect(stderr).toContain('any write to it, a label too, restarts every node that uses it');
+    expect(stderr).toContain('any write, even of a label, restarts the kubelets of all nodes that use it');
     expect(stderr).toContain('n1: rejected: the kubelet refuses the payload');
     expect(stderr).toMatch(/^n1 rejected: the kubelet refuses the payload/m);
     expect(stderr).toContain('[DYNAMIC_FELL_BACK]');
@@ -290,7 +290,7 @@ describe('dynamic assign', () => {
     );
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/c', '--skip-validation');
     expect(code).toBe(1);
-    expect(stderr).toContain('it is not well before anything was changed');
+    expect(stderr).toContain('NotReady before the assignment');
     expect(stderr).toMatch(/n1: looping: the kubelet started with kube-system\/c\/kubelet@\d+ at \S+ and has not reported since/);
     expect(stderr).toContain('dynamic inspect --repair HOST');
     const reset = await dynamic('reset', 'n1');

@@ -72,7 +72,7 @@ const records = async (): Promise<readonly string[]> => {
   const { items } = await fleet.cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });
   return items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('rollout-'));
 };
-const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(?:way back, )?batch .*$/gm)].map(([line]) => line);
+const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(?:rollback, )?batch .*$/gm)].map(([line]) => line);
 const NODES = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
 
 describe('dynamic assign of many nodes', () => {
@@ -211,9 +211,9 @@ describe('dynamic assign of many nodes', () => {
       'batch 1 (canary), 1 node: n1',
       'batch 2, 2 nodes: n2, n3',
       'batch 3, 2 nodes: n4, n5',
-      'way back, batch 1, 2 nodes: n4, n1',
-      'way back, batch 2, 2 nodes: n2, n3',
-      'way back, batch 3, 1 node: n5',
+      'rollback, batch 1, 2 nodes: n4, n1',
+      'rollback, batch 2, 2 nodes: n2, n3',
+      'rollback, batch 3, 1 node: n5',
     ]);
     expect(stderr).toContain('n4: rolled back: ');
     expect(stderr).toContain('rollout stopped: n4 failed, 1 node not started.');
@@ -384,7 +384,7 @@ describe('dynamic assign of many nodes', () => {
     fleet.plan.set(fleet.elapsedSeconds + 40, away);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
     expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
-    expect(stderr).toContain('the API server answers again');
+    expect(stderr).toContain('the API server is reachable again');
   });
 
   it('resets batch by batch', async () => {
@@ -422,7 +422,7 @@ describe('dynamic assign of many nodes', () => {
   it.each([
     [['assign', '--configmap', 'kube-system/a'], 'no node was named'],
     [['assign', 'n1', '--selector', 'a=b', '--configmap', 'kube-system/a'], 'nodes are named in two ways'],
-    [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node has such labels'],
+    [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node matches'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable 0: no node would be changed'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120%: neither a number'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one: neither a number'],

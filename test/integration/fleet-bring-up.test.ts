@@ -32,7 +32,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     expect(code, stderr).toBe(6);
     const lines = stdout.split('\n');
     expect(lines).toContain('node3, node2 (2 hosts)');
-    expect(lines).toContain('  ~ [join] later: it joins the cluster that node1 makes');
+    expect(lines).toContain('  ~ [join] later: waits for node1 to bootstrap the cluster');
     expect(lines.filter((line) => /^ {2}\+ \[(?:certs\/ca|kubeconfig\/admin|control-plane\/apiserver)\] write-file/.test(line))).toEqual([
       '  + [certs/ca] write-file /etc/kubernetes/pki/ca.key (0600 root:root): does not exist',
       '  + [certs/ca] write-file /etc/kubernetes/pki/ca.crt (0644 root:root): does not exist',
@@ -58,9 +58,9 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
   it('starts no other host when the first is rejected, and writes no kubeconfig', async () => {
     write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
     const { code, stdout, stderr } = await run('apply');
-    expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not begun.\n']);
+    expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not started.\n']);
     expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has no address in the subnet .*\[NODE_IP_NOT_FOUND\]$/m);
-    expect(stderr).toContain('2 hosts were not begun: the other hosts need node1, which failed.');
+    expect(stderr).toContain('2 hosts were not started: the other hosts need node1, which failed.');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });
 
@@ -69,13 +69,13 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'the first control plane is excluded',
       ['--limit', 'node2'],
       null,
-      /^\S+\/admin\.conf is not there: node1 is to make the cluster, and it is not among the hosts of this run\. Leave out --limit, or name node1 too; of a cluster that is there give the kubeconfig\. \[USAGE\]\n$/,
+      /^\S+\/admin\.conf does not exist, and node1, which would bootstrap the cluster, is not among the hosts of this run\. Remove --limit, or include node1; for an existing cluster set the kubeconfig\. \[USAGE\]\n$/,
     ],
     [
       'the plan is saved',
       ['--out', 'plan.json'],
       null,
-      /^there is no cluster yet: what the hosts will get that join it is not known, and cannot be saved\./,
+      /^the cluster does not exist yet: the changes of the hosts that join it are unknown and cannot be saved\./,
     ],
     [
       'the cluster configuration is invalid',
@@ -87,13 +87,13 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'no endpoint leads to all control planes',
       [],
       () => writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, '')),
-      /^\S+\/fleet\.yaml: node1, node2 are control planes, and no address is named that leads to all of them\. Name one that will last, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
+      /^\S+\/fleet\.yaml: node1, node2 are control planes, but no shared endpoint is configured\. Set cluster\.endpoint, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
     ],
     [
       'the cluster configuration does not exist',
       [],
       () => rmSync(join(directory, 'cluster.yaml')),
-      /cluster\.yaml: there is no such file\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
+      /cluster\.yaml: the file does not exist\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
     ],
   ])('prints one line when %s', async (_, args, spoil, message) => {
     spoil?.();

@@ -160,7 +160,7 @@ describe('fleet init', () => {
     expect(code, stderr).toBe(0);
     const names =
       'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels, system_reserved';
-    expect(stderr).toBe(`not taken from the inventory: ${names}. Declare in ${file} what of them holds for the kubelets.\n`);
+    expect(stderr).toBe(`not taken from the inventory: ${names}. Declare settings that concern the kubelets in ${file}.\n`);
     const text = readFileSync(file, 'utf8');
     const comment = /# Not imported from the inventory:\n((?: +# {3}.*\n)+)/.exec(text)?.[1] ?? '';
     expect(
@@ -283,7 +283,7 @@ describe('fleet inventory and validate', () => {
       [
         '',
         `${file}:3:20 hosts[0].grops: unknown field. Did you mean groups? [CONFIG_UNKNOWN_FIELD]`,
-        `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: there is no such file. Check the path. [INPUT_UNREADABLE]`,
+        `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: the file does not exist. Check the path. [INPUT_UNREADABLE]`,
         `${join(root, 'bad.json')}:1:1: its groups contain each other: a, then a. Remove one of them from the children of the other. [FLEET_IMPORT_INVALID]`,
       ].sort(),
     );
@@ -485,7 +485,7 @@ describe('fleet trust', () => {
     expect(shown).toMatchObject({ code: 6, stderr: '' });
     expect(shown.stdout).toMatch(
       new RegExp(
-        `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +not known\\n$`,
+        `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +unknown\\n$`,
       ),
     );
     // Without a terminal kubeletadm cannot prompt.

@@ -91,7 +91,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     expect((await run('plan', '-f', write(DEAD[0] ?? ''), '--out', plan)).code).toBe(4);
     const { code, stdout, stderr } = await run('apply', plan);
     expect(stdout).toBe('Nothing to do on the 2 hosts that were planned.\n');
-    expect(stderr).toMatch(/dead1: nothing is applied, because the host could not be planned: .*connection refused.*\[HOST_NOT_PLANNED\]/);
+    expect(stderr).toMatch(/dead1: not applied: planning the host failed: .*connection refused.*\[HOST_NOT_PLANNED\]/);
     expect(code).toBe(4);
   });
 
@@ -107,10 +107,10 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     const file = write(DEAD.join(''));
     await run('apply', '-f', file, '--canary', '0');
     const limited = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'dead1');
-    expect(limited.stdout).toBe('1 host: 1 not reached.\n');
+    expect(limited.stdout).toBe('1 host: 1 unreachable.\n');
     const rest = await run('apply', '-f', file, '--retry', 'failed');
-    expect(rest.stdout).toBe('2 hosts: 2 not reached.\n');
-    expect((await run('apply', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1 not reached.\n');
+    expect(rest.stdout).toBe('2 hosts: 2 unreachable.\n');
+    expect((await run('apply', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1 unreachable.\n');
   });
 
   describe('labels and taints', () => {
@@ -311,8 +311,8 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       const hosts = ['--host', 'node2', '--host', 'node3', '--ssh-config', lab.sshConfig, '--confirm-timeout', '7m'];
       const { code, lines } = await interruptTwice([...argv(), ...hosts]);
       expect(code).toBe(130);
-      expect(lines[0]).toBe('Interrupted again: the run ended at once.');
-      expect(lines.at(-1)).toBe('Go on: run the same command again.');
+      expect(lines[0]).toBe('Interrupted again: the run stopped immediately.');
+      expect(lines.at(-1)).toBe('To continue, rerun the same command.');
       const text = lines.join('\n');
       for (const host of ['node2', 'node3']) expect(text).toContain(host);
       expect(text).toMatch(/^ {2}(?:not confirmed|in progress, .*): .*node[23]/m);
@@ -325,13 +325,13 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       expect(code).toBe(130);
       const [first, second] = open.includes('node2') ? ['node2', 'node3'] : ['node3', 'node2'];
       expect(lines).toEqual([
-        'Interrupted again: the run ended at once.',
+        'Interrupted again: the run stopped immediately.',
         expect.stringMatching(
           `^  not confirmed: ${first} \\(rolls back automatically at about \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z unless confirmed\\)$`,
         ),
         expect.stringMatching(/^ {2}unreachable: dead1 \(connection refused\)$/),
         `  not started: ${second}`,
-        `Go on, with the other options of this run: kubeletadm apply -f ${file} --retry failed`,
+        `Continue with the other options of this run: kubeletadm apply -f ${file} --retry failed`,
       ]);
       const status = await run('fleet', 'status', '-f', file);
       expect(status.stdout).toMatch(new RegExp(`^${first} .* unconfirmed, reverts at \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z`, 'm'));
@@ -344,7 +344,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       });
       expect(json.hosts.find(({ host }) => host === second)?.unconfirmed).toBeNull();
       const again = await run('apply', '-f', file, '--retry', 'failed', '--canary', '0');
-      expect(again.stdout, again.stderr).toBe('3 hosts: 2 changed, 1 not reached.\n');
+      expect(again.stdout, again.stderr).toBe('3 hosts: 2 changed, 1 unreachable.\n');
       expect(await drift(file)).toMatch(/^No drift on the 2 hosts/);
     });
   });

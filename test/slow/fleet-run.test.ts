@@ -91,11 +91,11 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   it('apply joins the remaining hosts, and a second run changes nothing', async () => {
     const { code, stdout, stderr } = await apply();
     expect(code, stderr).toBe(0);
-    expect(stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    expect(stdout).toBe('3 hosts: 1 changed, 2 unchanged.\n');
     expect(config(2)).toContain('maxPods: 44\n');
     const again = await plan('--exit-code');
     expect(again.code, again.stdout + again.stderr).toBe(0);
-    expect(again.stdout).toBe('3 hosts: 3 as they should be.\n');
+    expect(again.stdout).toBe('3 hosts: 3 unchanged.\n');
     expect(starts()).toEqual([1, 1, 1, 1]);
     const { stderr: reported } = await plan('-v', '2');
     const asked = reported.split('\n').filter((line) => /^node2 (?:reads|lists|runs|GET)/.test(line));
@@ -117,7 +117,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
 
     it('are reported in one line each', async () => {
       const { code, stdout, stderr } = await apply();
-      expect([code, stdout]).toEqual([0, '3 hosts: 3 as they should be.\n']);
+      expect([code, stdout]).toEqual([0, '3 hosts: 3 unchanged.\n']);
       expect(sorted(stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do', 'node4 nothing to do']);
     });
 
@@ -129,7 +129,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
         upgrade('--host', 'node2', '--host', 'node3', '-v', '1'),
         upgrade('--host', 'node2', '--host', 'node3', '--dry-run'),
       ]);
-      expect([both.code, both.stdout], both.stderr).toEqual([0, '2 hosts: 2 as they should be.\n']);
+      expect([both.code, both.stdout], both.stderr).toEqual([0, '2 hosts: 2 unchanged.\n']);
       expect(sorted(both.stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do']);
       expect([one.code, one.stdout], one.stderr).toEqual([0, 'Nothing to do.\n']);
       expect(one.stderr).toContain('node4 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
@@ -145,7 +145,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(shown.code).toBe(6);
     expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
     const fixed = await apply();
-    expect(fixed.stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    expect(fixed.stdout).toBe('3 hosts: 1 changed, 2 unchanged.\n');
     expect(fixed.stderr.split('\n').filter((line) => line.startsWith('node3'))).toEqual([
       `node3 [kubelet-start] updated /${CONFIG}`,
       'node3 [kubelet-start] restarted kubelet',
@@ -182,11 +182,11 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stdout).toBe('3 hosts: 3 changed.\n');
       for (const host of [2, 3, 4]) expect(config(host)).toContain('podPidsLimit: 500\n');
       fleet(podPids(500));
-      expect((await plan()).stdout).toBe('3 hosts: 3 as they should be.\n');
+      expect((await plan()).stdout).toBe('3 hosts: 3 unchanged.\n');
     });
 
     it('changes nothing the second time', async () => {
-      expect(await applySaved()).toMatchObject({ code: 0, stdout: '3 hosts: 3 as they should be.\n' });
+      expect(await applySaved()).toMatchObject({ code: 0, stdout: '3 hosts: 3 unchanged.\n' });
     });
 
     it('is rejected on a host that changed since', async () => {
@@ -200,7 +200,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stderr).toMatch(
         /node4: something changed since the plan was made: kubelet-start write-file \/var\/lib\/kubelet\/config\.yaml\..*\[PLAN_STALE\]/,
       );
-      expect(stderr).toContain('node4 difference between the saved plan and what would be applied now:\n');
+      expect(stderr).toContain('node4 difference between the saved plan and the current plan:\n');
       expect(stderr).toMatch(/^ *\+ +# by hand$|^ *\+ +-# by hand$/m);
       expect(config(4)).toBe(edited);
       // With the flag the new plan is shown and applied.
@@ -230,7 +230,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet(`  - {name: dead, address: ${CLOSED_ADDRESS}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1000}}\n`);
     const { code, stdout, stderr } = await apply('--serial', '1');
     expect(code).toBe(4);
-    expect(stdout).toBe('4 hosts: 3 changed, 1 not reached.\n');
+    expect(stdout).toBe('4 hosts: 3 changed, 1 unreachable.\n');
     expect(stderr.trim().split('\n').at(-1)).toMatch(/^dead: .* \[HOST_UNREACHABLE\]$/);
     for (const host of [2, 3, 4]) expect(config(host)).toContain('podPidsLimit: 1000\n');
   });
@@ -278,7 +278,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stdout).toMatch(/^node4 +\/etc\/systemd\/system\/kubelet\.service\.d\/10-kubeadm\.conf +its content differs$/m);
       const report = JSON.parse((await inspect('drift', '-o', 'json')).stdout) as { hosts: { name: string; status: string }[] };
       expect(report.hosts.map(({ name, status }) => `${name} ${status}`)).toEqual(['node3 drifted', 'node4 drifted', 'node2 unchanged']);
-      expect((await apply()).stdout).toBe('3 hosts: 2 changed, 1 as they should be.\n');
+      expect((await apply()).stdout).toBe('3 hosts: 2 changed, 1 unchanged.\n');
       expect(await inspect('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
     });
 
@@ -297,13 +297,13 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect((await apply('--limit', '!node2')).code).toBe(4);
     const retried = await apply('--retry', 'failed');
     expect(retried.code).toBe(1);
-    expect(retried.stdout).toBe('1 host: 1 not reached.\n');
+    expect(retried.stdout).toBe('1 host: 1 unreachable.\n');
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n');
     expect(await apply('--retry', 'failed')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Nothing to do on the selected hosts: the last run, of \S+Z, left dead unfinished\.\n$/),
     });
-    expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 unchanged.\n');
     const runs = join(directory, 'state', 'kubeletadm', 'runs');
     const journals = readdirSync(runs).toSorted();
     const last = readFileSync(join(runs, journals.at(-1) ?? ''), 'utf8')
@@ -332,7 +332,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     interruption.abort(interrupted('SIGINT'));
     const { code, stdout, stderr } = await running;
     expect(code, stderr).toBe(130);
-    expect(stdout).toBe('3 hosts: 1 changed, 2 not begun.\n');
+    expect(stdout).toBe('3 hosts: 1 changed, 2 not started.\n');
     expect(stderr).toMatch(/finishing the changes in progress on node\d; interrupt again to exit immediately \[INTERRUPTED\]/);
     expect((await apply('--retry', 'failed')).stdout).toBe('2 hosts: 2 changed.\n');
     expect((await plan('--exit-code')).code).toBe(0);
@@ -364,9 +364,9 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet('baseline: {kubeletConfiguration: {authentication: {x509: {clientCAFile: /nowhere/ca.crt}}}}\n');
     const { code, stdout, stderr } = await applyAsItIs();
     expect(code).toBe(4);
-    expect(stdout).toBe('3 hosts: 1 rolled back to the previous configuration, 2 not begun.\n');
+    expect(stdout).toBe('3 hosts: 1 rolled back to the previous configuration, 2 not started.\n');
     expect(stderr).toMatch(
-      /node[234]: .*\[ROLLED_BACK\][\s\S]*2 hosts were not begun: the first host to be changed failed.*\[FLEET_STOPPED\]/,
+      /node[234]: .*\[ROLLED_BACK\][\s\S]*2 hosts were not started: the first host to be changed failed.*\[FLEET_STOPPED\]/,
     );
     expect([2, 3, 4].map(config)).toEqual(before);
   });

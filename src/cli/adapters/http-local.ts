@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import type { LocalAnswer, LocalServer } from '../services.ts';
 
 /**
- * Serves GETs on an address of this machine.
- * @param answer null: there is nothing at that path
- * @throws what listening throws
+ * Serves GETs on an address of the local host.
+ * @param answer null: 404, nothing at that path
+ * @throws the error of `listen`
  */
 export async function serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer> {
   const server = createServer((request, response) => {

@@ -6,7 +6,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { InputFiles, TreeFile } from '../../base/local-files.ts';
 
-/** Files of this machine; `-` is standard input. */
+/** Files of the local host; `-` is standard input. */
 export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
   let stdinIsRead = false;
   const readStdin = async (): Promise<string> => {
@@ -36,7 +36,7 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
         .map((path) => ({ path, name: relative(directory, path).split(sep).join('/') }))
         .sort((a, b) => compareBytes(a.name, b.name));
       const files: TreeFile[] = [];
-      // One after the other: a directory given by mistake may hold more files than a process may open.
+      // One at a time: a directory given by mistake may hold more files than a process may open.
       for (const { path, name } of named) files.push({ path: name, text: isDesired(name) ? await readFileText(path) : '' });
       return files;
     },
@@ -45,10 +45,15 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
   };
 }
 
-/** More than any file that is read here may have. What has no end (a device, a pipe that never closes) does not fill our memory. */
+/**
+ * Larger than any input file. An endless input (a device, a pipe that never closes) must not fill the memory.
+ */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** At once and not over the thread pool: for a small file those round trips take several times as long as reading it. */
+/**
+ * Reads synchronously: for a small file, the round trips of the thread pool take several times as long as the
+ * read.
+ */
 async function readFileText(path: string): Promise<string> {
   try {
     const info = statSync(path);
@@ -84,7 +89,7 @@ function refuse(path: string, cause: unknown): never {
   const code = (cause as NodeJS.ErrnoException).code;
   const why =
     code === 'ENOENT'
-      ? 'there is no such file'
+      ? 'the file does not exist'
       : code === 'EACCES'
         ? 'permission denied'
         : code === 'EISDIR'
@@ -98,9 +103,11 @@ function compareBytes(a: string, b: string): number {
 }
 
 /**
- * Writes a file that the user named: under a random name in the same directory, created exclusively and with its final mode, fsync, rename, fsync of the
- * directory. A regular file of the user keeps its mode. Otherwise only the user may read the new file: a link or a file of another user may have been prepared.
- * @throws AppError INPUT_UNWRITABLE, exit code 2; also for what is no regular file, which a rename would remove
+ * Writes a file that the user named: a random name in the same directory, created exclusively with its final
+ * mode, fsync, rename, fsync of the directory. A regular file of the user keeps its mode. Otherwise only the
+ * user may read the new file, because another user may have prepared a link or a file.
+ * @throws AppError INPUT_UNWRITABLE, exit code 2; also for a path that is not a regular file, because the
+ * rename would remove it
  */
 export async function writeLocalFile(path: string, text: string): Promise<void> {
   const directory = dirname(path);
@@ -146,12 +153,12 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** A new directory below the system's temporary one, for this user alone. */
+/** A new directory in the system's temporary directory, readable only by this user. */
 export function makeTemporaryDirectory(prefix: string): Promise<string> {
   return mkdtemp(join(tmpdir(), prefix));
 }
 
-/** Removes what `makeTemporaryDirectory` made, with all that is in it. */
+/** Removes the directory of `makeTemporaryDirectory` and its content. */
 export async function removeTemporaryDirectory(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true });
 }

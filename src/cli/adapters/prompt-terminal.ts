@@ -1,6 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 
-/** Asks a yes-or-no question on a terminal; null when there is none to ask on. Anything but `y` or `yes` is no. */
+/**
+ * Asks a yes-or-no question on a terminal; null without a terminal. Every answer except `y` and `yes` means
+ * no.
+ */
 export async function confirmOnTerminal(
   question: string,
   stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean },

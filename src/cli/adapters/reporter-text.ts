@@ -18,6 +18,6 @@ function formatEvent(event: ReportEvent): Text {
   const phase = event.phase === undefined ? [] : [styled('cyan', `[${event.phase}] `)];
   const level = event.level === 'warning' ? [styled('yellow', 'warning: ')] : event.level === 'error' ? [styled('red', 'error: ')] : [];
   const code = event.level === 'warning' ? ` [${event.code}]` : '';
-  // What follows a newline is no event of its own, whoever wrote it.
+  // A newline in a message must not look like the start of another event.
   return [host, ...phase, ...level, `${event.message.replaceAll('\n', '\n  ')}${code}\n`];
 }

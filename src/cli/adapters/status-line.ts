@@ -3,8 +3,8 @@ import { cut } from '../../base/text/table.ts';
 import type { RawOutput } from '../services.ts';
 
 /**
- * Output with a line at the bottom of a terminal that says how far things are; what else is printed goes above it.
- * @param width columns of the terminal as they are now
+ * Output with a status line at the bottom of a terminal. Other output is printed above that line.
+ * @param width current number of columns of the terminal
  */
 export function withStatusLine(output: Omit<RawOutput, 'status'>, width: () => number): RawOutput {
   let shown: string | null = null;
@@ -31,5 +31,5 @@ export function withStatusLine(output: Omit<RawOutput, 'status'>, width: () => n
   };
 }
 
-/** To the beginning of the line, and everything in it away. */
+/** Moves to the start of the line and clears the line. */
 const ERASE = '\r\u001b[2K';

@@ -3,9 +3,10 @@ import { renderText } from '../../base/text/styled.ts';
 import type { Output, RawOutput } from '../services.ts';
 
 /**
- * The one place where text meets a terminal: control characters of what is printed, which may come from hosts, Nodes and API servers, are escaped here, and
- * the codes of styles are added after that.
- * @param isTerminal whether standard output is one. Documents are escaped only there: in a file or a pipe they are kept byte for byte
+ * The only place that writes text to a terminal. Control characters are escaped here, because the text may
+ * contain output of hosts, Nodes and API servers. Style codes are added after the escaping.
+ * @param isTerminal whether standard output is a terminal. Documents are escaped only on a terminal: a file
+ * or a pipe receives them byte for byte
  */
 export function textOutput(raw: RawOutput, { colour, isTerminal }: { readonly colour: boolean; readonly isTerminal: boolean }): Output {
   const { status } = raw;

@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import process from 'node:process';
 import type { ThisProcess } from '../../base/this-process.ts';
 
-/** This process, as it is told to hosts it writes to. */
+/** Identity of this process, as recorded in the locks on hosts. */
 export function thisProcess(): ThisProcess {
   return {
     name: `${userName()}@${hostname()}`,
@@ -22,7 +22,7 @@ function userName(): string {
   }
 }
 
-/** Process ids begin anew with each boot. */
+/** Process ids restart with each boot. */
 function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -31,7 +31,7 @@ function bootId(): string {
   }
 }
 
-/** Containers of one machine count their processes each for itself. */
+/** Each container of a host has its own process ids. */
 function processSpace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
@@ -40,7 +40,10 @@ function processSpace(): string {
   }
 }
 
-/** A process of somebody else runs, too. One that has ended and that nobody has asked about yet does not: in a container it may stay so for ever. */
+/**
+ * A process of another user (EPERM) is running as well. A zombie is not running: in a container it may never
+ * be reaped.
+ */
 function isRunning(id: number): boolean {
   try {
     process.kill(id, 0);
@@ -50,10 +53,10 @@ function isRunning(id: number): boolean {
   return !['Z', 'X'].includes(stateOf(id));
 }
 
-/** The letter of ps; empty where there is no proc(5). */
+/** The state letter of ps(1); empty without proc(5). */
 function stateOf(id: number): string {
   try {
-    // The name before it may hold anything, brackets too.
+    // The command name in front of the letter may contain any character, including brackets.
     return /\) (\S) [^)]*$/.exec(readFileSync(`/proc/${id}/stat`, 'latin1'))?.[1] ?? '';
   } catch {
     return '';

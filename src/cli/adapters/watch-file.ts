@@ -1,13 +1,14 @@
 import { stat } from 'node:fs/promises';
 
-/** One stat in this time: not measurable as load. */
+/** One stat per interval causes no measurable load. */
 const INTERVAL_MS = 2_000;
 
 /**
- * Calls a function when a file was changed, replaced, created or removed, and has then been the same for one interval, so that no half-written file is
- * read. Asks by its path, so that it sees through symbolic links, renames and file systems without notifications.
- * @param onChange not called for the file as it is now
- * @param intervalMs between two looks
+ * Calls a function when a file was changed, replaced, created or removed and then stayed the same for one
+ * interval, so that no half-written file is read. Polls the path, so symbolic links, renames and file systems
+ * without notifications work.
+ * @param onChange not called for the initial state of the file
+ * @param intervalMs time between two polls
  */
 export function watchFile(path: string, onChange: () => void, signal: AbortSignal, intervalMs = INTERVAL_MS): void {
   let known: string | null = null;

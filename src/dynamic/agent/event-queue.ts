@@ -10,7 +10,7 @@ export interface Inbox<T> {
   take(ms: number | null): Promise<T | null>;
 }
 
-/** Creates an inbox; `take` rejects with the reason of the signal when it is aborted. */
+/** Creates a queue; `take` rejects with the reason of the signal when it is aborted. */
 export function createInbox<T>(clock: Clock, signal: AbortSignal): Inbox<T> {
   const messages: T[] = [];
   let wake: () => void = () => undefined;

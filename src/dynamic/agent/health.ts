@@ -87,7 +87,7 @@ export interface Timing {
   /** Interval between checks, in a trial and after it. */
   readonly pollMs: number;
   readonly superviseMs: number;
-  /** Number of failures within a period that make a crash loop of a good payload. */
+  /** Number of failures within a period that form a crash loop of a good payload. */
   readonly crashLoop: { readonly times: number; readonly withinMs: number };
   /** Delay before a failed switch is retried; doubled each time up to `switchAgainMaxMs`. */
   readonly switchAgainMs: number;

@@ -32,66 +32,67 @@ import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/valid
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
 import type { Candidate, Fault } from './state.ts';
 
-/** Label of a Node: the group whose layer it gets. */
+/** Label of a Node: the group whose layer it receives. */
 export const GROUP_LABEL = 'kubeletadm.dev/group';
 
 /**
- * The worst class of change that is made on a running node. What is worse is refused; what wants the node
- * drained is made on one that is cordoned.
+ * The highest class of change applied to a running node; higher classes are rejected. A change of class
+ * `drain` is also applied to a cordoned node.
  */
 export interface ChangePolicy {
   readonly allow: LiveChange;
-  /** The Node takes no new pods: whoever did that has drained it. */
+  /** The Node is unschedulable, which shows that an administrator has drained it. */
   readonly isCordoned: boolean;
 }
 
-/** A kubelet, and what wins over the file it reads. */
+/** A kubelet, with the settings that override its configuration file. */
 export interface StartedKubelet {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
   readonly flags: readonly PlacedFlag[];
-  /** Fragments of `--config-dir`, which win over the file. */
+  /** Fragments of `--config-dir`, which override the file. */
   readonly dropIns: readonly HostText[];
 }
 
-/** The node that is to run a payload, as it is now. */
+/** The current state of the node that receives a payload. */
 export interface PayloadNode extends StartedKubelet {
   readonly name: string;
   readonly group: string | null;
-  /** Where its agent keeps checkpoints: relative paths of a payload count from there. */
+  /** Directory of the agent's checkpoints, against which relative paths of a payload are resolved. */
   readonly directory: string;
-  /** What the kubelet reads while nothing is assigned. */
+  /** The kubelet configuration without an assignment. */
   readonly local: HostText;
-  /** What is in force now, without apiVersion and kind; null: not known. */
+  /** The effective configuration without apiVersion and kind; null: unknown. */
   readonly running: JsonObject | null;
   readonly cgroupVersion: 1 | 2 | null;
-  /** The minor of its kubelet where the catalogue does not hold it; `minor` is the nearest one then. */
+  /** The minor of the kubelet if the catalogue does not contain it; `minor` is then the nearest one. */
   readonly kubeletMinor?: Minor | undefined;
 }
 
-/** What is read from the API server: one version of a ConfigMap. */
+/** One version of a ConfigMap, as read from the API server. */
 export interface PayloadSource {
   readonly identity: ConfigIdentity;
-  /** `data` of the ConfigMap; `binaryData` does not count. */
+  /** `data` of the ConfigMap; `binaryData` is ignored. */
   readonly data: Readonly<Record<string, string>>;
 }
 
 export interface PreparedPayload {
   readonly candidate: Candidate;
-  /** Null when it is refused. */
+  /** Null if the payload is rejected. */
   readonly files: CheckpointFiles | null;
   readonly refusal: Fault | null;
-  /** What the kubelet would have in force with it; null: nothing could be made of it. */
+  /** The effective configuration with the payload; null: it could not be determined. */
   readonly config: JsonObject | null;
-  /** Says which rules it was validated by, where those are not the kubelet's own. */
+  /** Warning about the rules used for validation, if they are those of another minor. */
   readonly warning: OtherMinorWarning | null;
 }
 
 /**
- * Makes of a ConfigMap what one node is to run, before the node is touched: the document under the key, whole
- * or an overlay over the local configuration, then the layers under `KEY.group.GROUP` and `KEY.node.NAME`;
- * judged as its kubelet would judge it, with every changed field held against the policy. The hash is that of
- * the result: what changes nothing for this node is the same payload.
+ * Builds the payload of one node from a ConfigMap, before the node is changed: the document under the key
+ * (complete, or an overlay on the local configuration), then the layers `KEY.group.GROUP` and
+ * `KEY.node.NAME`. The payload is validated by the rules of the node's kubelet, and each changed field is
+ * checked against the policy. The hash covers the result: a version without effect on this node is the same
+ * payload.
  */
 export function preparePayload({ identity, data }: PayloadSource, node: PayloadNode, policy: ChangePolicy): PreparedPayload {
   const warning = otherMinorWarning(node.kubeletMinor ?? node.minor);
@@ -137,7 +138,8 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
 }
 
 /**
- * What the configz of a kubelet has to show of a payload: the fields that no flag and no fragment wins over.
+ * The fields that the configz of a kubelet must show for a payload: those that no flag and no fragment
+ * overrides.
  * @param configFile the payload as the kubelet reads it
  */
 export function expectedConfigz(configFile: ReadHostText, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
@@ -147,7 +149,7 @@ export function expectedConfigz(configFile: ReadHostText, { minor, catalogue, fl
   return withoutShadowed(fields, shadowsOf(layerRunningConfig({ catalogue, minor, flags, dropIns, dynamicConfig: null, configFile })));
 }
 
-/** The fields that a running kubelet has not as they are expected. */
+/** The fields of a running kubelet that differ from the expected ones. */
 export function differingFields(
   configz: JsonObject,
   expected: JsonObject,
@@ -158,7 +160,7 @@ export function differingFields(
 
 type Layer = { readonly value: JsonObject; readonly reported: JsonObject; readonly isOverlay: boolean } | { readonly issue: string };
 
-/** Reads leniently, as the kubelet does: unknown fields and duplicates are passed over. */
+/** Reads leniently, as the kubelet does: unknown fields and duplicates are ignored. */
 function readLayer({ path: name, source, syntax }: ReadHostText, { minor, catalogue }: PayloadNode): Layer {
   const { documents, problems } = source;
   const broken = problems.find(isError);
@@ -183,7 +185,7 @@ function isError({ severity }: Problem): boolean {
   return severity !== 'warning';
 }
 
-/** The payload as its file is written, and as that file reads. */
+/** The text of the payload file, and its parsed form. */
 interface Rendered {
   readonly text: string;
   readonly document: SourceDocument;
@@ -193,7 +195,7 @@ function render(config: JsonObject, node: PayloadNode): Rendered | { readonly is
   try {
     const value = printableKubeletConfiguration(config, node);
     const text = encodeYaml(value);
-    // The file is read back when the kubelet that runs it is observed.
+    // The agent reads the file again later, so its own size limit applies.
     if (text.length > CONFIG_LIMITS.characters)
       return { issue: `the configuration has ${text.length} characters with all layers, more than ${CONFIG_LIMITS.characters}` };
     return { text, document: documentOfValue(value, PAYLOAD_FILE) };
@@ -204,8 +206,8 @@ function render(config: JsonObject, node: PayloadNode): Rendered | { readonly is
 }
 
 /**
- * Fields whose relative paths count from the directory of the configuration, so that a ConfigMap can bring
- * the files.
+ * Fields whose relative paths are resolved against the directory of the configuration, so that a ConfigMap
+ * can contain the files.
  */
 const PATH_FIELDS: readonly (readonly string[])[] = [
   ['staticPodPath'],
@@ -223,7 +225,7 @@ function siblingsOf(config: JsonObject, data: Readonly<Record<string, string>>):
   );
 }
 
-/** Why its kubelet would not take it, or take it and not start; null when nothing speaks against it. */
+/** The reason why the kubelet would reject the payload or fail to start with it; null: none. */
 function validate(document: SourceDocument, { minor, kubeletMinor = minor, catalogue, cgroupVersion }: PayloadNode): string | null {
   const { problems } = validateKubeletConfiguration(document, {
     minor: kubeletMinor,
@@ -238,13 +240,13 @@ function validate(document: SourceDocument, { minor, kubeletMinor = minor, catal
 }
 
 interface FoundChanges {
-  /** Of what the kubelet has in force now: these are made. */
+  /** Relative to the effective configuration: the changes to apply. */
   readonly ofRunning: readonly ClassifiedChange[];
-  /** Of the local configuration: these are told. */
+  /** Relative to the local configuration: the changes to report. */
   readonly ofLocal: readonly ClassifiedChange[];
-  /** What the kubelet would have in force. */
+  /** The effective configuration with the payload. */
   readonly desired: JsonObject;
-  /** What wins over the payload's word on a field; null: nothing. */
+  /** The flag or fragment that overrides a field of the payload; null: none. */
   readonly shadowedBy: (path: string) => string | null;
 }
 
@@ -262,7 +264,7 @@ function changesOf(configFile: ReadHostText, local: ReadHostText, node: PayloadN
   };
 }
 
-/** What wins over the file's word on a field; null: nothing. */
+/** The flag or fragment that overrides a field of the file; null: none. */
 function shadowsOf({ layered }: RunningConfig): (path: string) => string | null {
   return (path) => {
     const origin = layered.history.get(path)?.at(-1)?.origin;
@@ -272,12 +274,12 @@ function shadowsOf({ layered }: RunningConfig): (path: string) => string | null 
 
 function withoutShadowed(fields: JsonObject, shadowedBy: (path: string) => string | null): JsonObject {
   const shadowed = [...leavesOf(fields).keys()].filter((path) => shadowedBy(path) !== null || isRelativePathField(path, fields));
-  // A field is left out whole when a part of it is decided elsewhere.
+  // A field is omitted completely when a flag or fragment overrides a part of it.
   const names = new Set(shadowed.map((path) => path.split(/[.[]/, 1)[0] as string));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.has(name)));
 }
 
-/** The kubelet makes them absolute. */
+/** The kubelet converts these paths to absolute ones. */
 function isRelativePathField(path: string, fields: JsonObject): boolean {
   const value = leavesOf(fields).get(path);
   return PATH_FIELDS.some((field) => field.join('.') === path) && typeof value === 'string' && !value.startsWith('/');

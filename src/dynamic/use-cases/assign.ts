@@ -14,37 +14,37 @@ import { readNodes } from '../workflows/read-nodes.ts';
 import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
 import { type PushedFileRequest, performPush, planPushedFile } from './push-file.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
-import type { RolloutOptions } from './rollout-wishes.ts';
+import type { RolloutOptions } from './rollout-options.ts';
 
-/** What is assigned: a ConfigMap, or a file that is pushed first. */
+/** The assigned source: a ConfigMap, or a file that is pushed first. */
 export type Assigned =
   | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
   | { readonly kind: 'file'; readonly pushed: PushedFileRequest; readonly text: string };
 
-/** Which nodes, and what they are assigned. */
+/** The nodes and their new assignment. */
 export interface AssignmentRequest {
   readonly names: readonly string[];
   /** Undefined: detected from each Node. */
   readonly backend: Backend | undefined;
-  /** Null: what they are assigned is taken away. */
+  /** Null: the assignment is removed. */
   readonly assigned: Assigned | null;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
   readonly reporter: Reporter;
 }
 
-/** An assignment that was checked: ready to be planned or carried out. */
+/** A validated assignment, ready to be planned or executed. */
 export interface Assignment {
   readonly nodes: readonly NodeConfig[];
-  /** Null: what they are assigned is taken away. */
+  /** Null: the assignment is removed. */
   readonly desired: ConfigSource | null;
-  /** The ConfigMap that is stored first; null: it is there. */
+  /** The ConfigMap that is stored first; null: it exists. */
   readonly push: PushPlan | null;
 }
 
 /**
- * Reads the nodes and checks that they can be assigned what is wanted. Warnings are reported.
- * @throws AppError with exit code 2 for a payload that is wrong, 3 for nodes that do not take part
+ * Reads the nodes and checks that they accept the assignment. Warnings are reported.
+ * @throws AppError with exit code 2 for an invalid payload, 3 for nodes without dynamic configuration
  */
 export async function checkAssignment(
   files: Pick<LocalFiles, 'input'>,
@@ -68,8 +68,8 @@ export async function checkAssignment(
 }
 
 /**
- * What would be done, and in which batches when every node gets there.
- * @throws AppError with exit code 3 when no node could be begun, as the run itself would
+ * The planned changes, grouped by the batches of a successful rollout.
+ * @throws AppError with exit code 3 when no node could start, as in a real run
  */
 export function planRollout({ nodes, desired, push }: Assignment, rollout: RolloutOptions, by: AssignedBy): readonly PhasePlan[] {
   const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, desired, by)]));
@@ -81,7 +81,9 @@ export function planRollout({ nodes, desired, push }: Assignment, rollout: Rollo
   const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   if (blocked.length > 0)
     throw new AppError(rolloutBlocked([...changes.values()].filter((change) => change !== null).length, blocked), { exitCode: 3 });
-  const noops = nodes.flatMap(({ name }) => (changes.get(name) === null ? [{ changes: [], noop: `${name} is assigned this` }] : []));
+  const noops = nodes.flatMap(({ name }) =>
+    changes.get(name) === null ? [{ changes: [], noop: `${name} already has this assignment` }] : [],
+  );
   const planned = batches.map(({ names, isCanary, isDown }, i): PhasePlan => {
     const which = `batch ${i + 1}${isCanary ? ', canary' : isDown ? ', down now' : ''}`;
     const inBatch = names.flatMap((name) => changes.get(name) ?? []);
@@ -91,8 +93,8 @@ export function planRollout({ nodes, desired, push }: Assignment, rollout: Rollo
 }
 
 /**
- * Carries an assignment out: batch by batch, or with `wait: none` on all nodes at once.
- * @returns how the rollout ended; where nobody waits, that all is done
+ * Executes an assignment: batch by batch, or with `wait: none` on all nodes at once.
+ * @returns the result of the rollout; with `wait: none` a success
  */
 export async function carryOutAssignment(
   ports: RolloutPorts,
@@ -103,7 +105,7 @@ export async function carryOutAssignment(
   const { nodes, desired, push } = assignment;
   const { reporter, rollout } = run;
   if (push !== null) await performPush(cluster, push, reporter);
-  // A node that never reported will not report that its assignment was taken away either.
+  // A node that never reported will not report the removal of its assignment either.
   const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
   await assignAll(ports, cluster, { nodes: silent, desired, reporter });
   const others = nodes.filter((node) => !silent.includes(node));
@@ -113,12 +115,12 @@ export async function carryOutAssignment(
   return { exitCode: 0, problems: [] };
 }
 
-/** Who assigns, and when. */
+/** The author and time of an assignment. */
 export function assignedBy({ self, clock }: Pick<RolloutPorts, 'self'> & Pick<RunTime, 'clock'>): AssignedBy {
   return { by: self.name, at: clock.now() };
 }
 
-/** All at once, whatever becomes of it. */
+/** Assigns to all nodes at once, without waiting for the results. */
 async function assignAll(
   ports: RolloutPorts,
   cluster: Cluster,
@@ -128,7 +130,7 @@ async function assignAll(
     const change = planAssignment(node, desired, assignedBy(ports));
     if (change !== null) await applyAssignment(cluster, node, change, desired);
     const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
-    const message = change === null ? `nothing to do: it is ${what} already` : what;
+    const message = change === null ? `unchanged: already ${what}` : what;
     reporter.report({ level: 'info', code: 'DYNAMIC_ASSIGNED', host: node.name, message });
   }
 }
@@ -142,7 +144,10 @@ function requireEnabled(nodes: readonly NodeConfig[]): void {
     );
 }
 
-/** A node may have changed what it says of its agent: that only ever leads to a refusal. */
+/**
+ * Rejects nodes whose agent may not read the namespace. The node itself reports the namespace; a forged value
+ * only causes a rejection.
+ */
 function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): void {
   const unreadable = nodes.flatMap(({ name, agentNamespace }) =>
     agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
@@ -150,13 +155,16 @@ function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): vo
   if (unreadable.length > 0) throw new AppError(unreadable, { exitCode: 3 });
 }
 
-/** What a node that is not well makes of an assignment is not to be told from what it had before. */
+/**
+ * Warns about a NotReady node, because the effect of the assignment cannot be distinguished from the existing
+ * issue.
+ */
 function warnOfNode({ name, isReady, issues }: NodeConfig, reporter: Reporter): void {
   if (isReady) return;
-  const message = `it is not well before anything was changed: ${issues.join('; ')}`;
+  const message = `NotReady before the assignment: ${issues.join('; ')}`;
   reporter.report({ level: 'warning', code: 'NODE_NOT_READY', host: name, message });
 }
 
 function mutable(source: ConfigSource): string {
-  return `ConfigMap ${source.namespace}/${source.name} is not immutable: any write to it, a label too, restarts every node that uses it, all at once. dynamic push makes immutable ones`;
+  return `ConfigMap ${source.namespace}/${source.name} is not immutable: any write, even of a label, restarts the kubelets of all nodes that use it at the same time. dynamic push creates immutable ConfigMaps`;
 }

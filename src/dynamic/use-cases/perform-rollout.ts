@@ -12,45 +12,49 @@ import type { RolloutStage } from '../rollout.ts';
 import { notFoundProblem } from '../workflows/assign-config.ts';
 import { type RolloutListener, type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
 import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/rollout-record.ts';
-import { minReadyOf, type RolloutOptions } from './rollout-wishes.ts';
+import { minReadyOf, type RolloutOptions } from './rollout-options.ts';
 
 export interface DynamicRollout {
   readonly names: readonly string[];
-  /** Null: what they are assigned is taken away. */
+  /** Null: the assignment is removed. */
   readonly desired: ConfigSource | null;
   readonly backend: Backend | undefined;
   readonly rollout: RolloutOptions;
-  /** The label selector by which the nodes were chosen. */
+  /** The label selector that selected the nodes. */
   readonly selector: string | undefined;
   readonly reporter: Reporter;
-  /** Makes what receives the events. `prefix` is put before the numbers of batches. */
+  /** Creates the receiver of the events. `prefix` precedes the numbers of batches. */
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
-  /** Called with every node when all is over, before the rollout is recorded as finished. */
+  /** Called with every node after the rollout, before the rollout is recorded as finished. */
   ended(final: readonly FinalOutcome[]): void;
 }
 
-/** What a rollout needs. */
+/** Ports of a rollout. */
 export interface RolloutPorts extends RunTime {
-  /** A number from 0 up to 1. */
+  /** A random number from 0 up to 1. */
   random(): number;
   readonly self: Pick<ThisProcess, 'name'>;
 }
 
-/** How a rollout ended. */
+/** Result of a rollout. */
 export interface RolloutEnd {
-  /** 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node rejected or rolled back its configuration; 3: none could be begun. */
+  /**
+   * 0: all nodes are updated; 4: only some are updated or restored; 5: all are restored, or the only node
+   * rejected or rolled back its configuration; 3: no node could start.
+   */
   readonly exitCode: ExitCode;
-  /** A line for each node that is not updated. */
+  /** A problem for each node that is not updated. */
   readonly problems: readonly Problem[];
 }
 
-/** What the nodes had was proven there: they need not show it for as long again. */
+/** The nodes have run their previous configuration successfully: a shorter minimum Ready time suffices. */
 const MIN_READY_BACK_MS = 10_000;
 
 /**
- * Rolls an assignment out, reports it, and restores the previous assignments of the nodes when that is wanted and a node failed. An assignment that another operator
- * made meanwhile is reported and left as it is.
- * @throws AppError what the API server says
+ * Rolls out an assignment and reports the progress. If a node failed and `--on-failure revert` is set, the
+ * previous assignments are restored. An assignment that another operator made in the meantime is reported and
+ * kept.
+ * @throws AppError the errors of the API server
  */
 export async function performRollout(services: RolloutPorts, cluster: Cluster, run: DynamicRollout): Promise<RolloutEnd> {
   const { names, desired, rollout } = run;
@@ -95,7 +99,7 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
   }
 }
 
-/** What is assigned is assigned: nodes need nobody who watches. */
+/** Reports the nodes in progress, which finish without this command. */
 function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]): void {
   const names = nodes.filter(({ stage }) => stage === 'in-progress').map(({ name }) => name);
   if (names.length === 0) return;
@@ -103,7 +107,10 @@ function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]):
   reporter.report({ level: 'warning', code: 'ROLLOUT_INTERRUPTED', message, data: { nodes: names } });
 }
 
-/** The nodes that have what the rollout assigned and whose previous assignment is known, those that failed first. What another operator assigned is left alone. */
+/**
+ * The nodes with the assignment of the rollout and a known previous assignment; failed nodes first.
+ * Assignments of other operators are excluded.
+ */
 function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments, desired: ConfigSource | null): readonly RolloutTarget[] {
   const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, updated: 3, waiting: 4, replaced: 5 };
   const isOurs = ({ stage, isTouched, validated }: RolloutOutcome): boolean =>
@@ -114,13 +121,13 @@ function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments,
     .map(({ name }) => ({ name, desired: before.get(name) ?? null, expected: desired }));
 }
 
-/** Gives nodes back what they were assigned before. */
+/** Restores the previous assignments of nodes. */
 function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
   const { reporter, rollout } = run;
   const data = { nodes: targets.map(({ name }) => name) };
   reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
   return rollOut(cluster, targets, {
-    ...portsOf(services, run, 'way back, '),
+    ...portsOf(services, run, 'rollback, '),
     rules: { ...rollout.rulesFor(run.names.length), canary: 0, direction: 'back' },
     until: 'trial',
     minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
@@ -140,16 +147,16 @@ function portsOf(services: RolloutPorts, { names, backend, rollout, selector, li
   };
 }
 
-/** Where a node is when all is over: as after a rollout, or what became of its previous assignment. */
+/** Final stage of a node: that of the rollout, or the result of its rollback. */
 export type FinalStage = RolloutStage | 'rolled-back' | 'not-rolled-back' | 'unchanged';
 
-/** A node when all is over. */
+/** The final result of a node. */
 export interface FinalOutcome {
   readonly stage: FinalStage;
   readonly outcome: RolloutOutcome;
 }
 
-/** Every node of a rollout, by what was observed last. */
+/** The final result of every node, by its last observed state. */
 function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | null): readonly FinalOutcome[] {
   const back = new Map(reverted?.outcomes.map((outcome) => [outcome.name, outcome]));
   return outcomes.map((outcome): FinalOutcome => {
@@ -158,12 +165,12 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
       const stage = restored.stage === 'updated' ? 'rolled-back' : restored.stage === 'replaced' ? 'replaced' : 'not-rolled-back';
       return { stage, outcome: restored };
     }
-    // What a node had before the rollout is nothing that a rollout which was reverted has updated.
+    // The rollout did not touch this node: after a rollback it is unchanged, not updated.
     return { stage: reverted !== null && outcome.stage === 'updated' && !outcome.isTouched ? 'unchanged' : outcome.stage, outcome };
   });
 }
 
-/** Rolled back is a rollout of which no node has anything else than before it. */
+/** Exit code 5 requires that every node has its previous assignment. */
 function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
   if (reverted !== null)
     return final.every(
@@ -179,12 +186,12 @@ function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResul
   return ['rolled-back', 'rejected'].includes(only.validated.verdict.state) ? 5 : 1;
 }
 
-/** The API server refused the assignment. */
+/** Whether the API server rejected the assignment. */
 function isUntouchedFailure(stage: FinalStage, { isTouched, error }: RolloutOutcome): boolean {
   return stage === 'failed' && !isTouched && error !== null;
 }
 
-/** A line for each node that is not there, and one for those that were not begun. */
+/** A problem for each failed node, and one for all nodes that were not started. */
 function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): readonly Problem[] {
   const replaced = outcomes.filter(({ stage }) => stage === 'replaced');
   const lost = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'unreachable');
@@ -200,8 +207,9 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
 }
 
 /**
- * The record of a rollout in the cluster; none for a single node that would not be reverted. Without the right to write it a rollout that stops at a failure goes
- * on all the same, with a warning; one that reverts does not begin.
+ * The record of a rollout in the cluster; null for a single node without automatic rollback. Without
+ * permission to write the record, a rollout that stops at a failure continues with a warning; one that
+ * restores previous assignments does not start.
  */
 async function recordOf(
   services: RolloutPorts,

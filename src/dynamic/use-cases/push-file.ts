@@ -7,22 +7,22 @@ import { applyPush, type PushPlan, planPush } from '../workflows/push-config.ts'
 import { readNodes } from '../workflows/read-nodes.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
 
-/** The ConfigMap that a file is stored in. */
+/** The ConfigMap for a file. */
 export interface PushedFileRequest {
   readonly file: string;
   readonly namespace: string;
-  /** Without the hash. */
+  /** Name without the hash. */
   readonly name: string;
-  /** Of the payload. */
+  /** Key of the payload. */
   readonly key: string;
   /** Files that the payload references by a relative path, by key. */
-  readonly beside: readonly BesideFile[];
+  readonly siblings: readonly BesideFile[];
   readonly appendHash: boolean;
   readonly inPlace: boolean;
   readonly validation: ValidationRequest;
 }
 
-/** A file that is stored beside the payload. */
+/** A file that is stored next to the payload in the ConfigMap. */
 export interface BesideFile {
   readonly key: string;
   readonly file: string;
@@ -30,40 +30,43 @@ export interface BesideFile {
 
 interface PushFile {
   readonly pushed: PushedFileRequest;
-  /** Of the file. */
+  /** Content of the file. */
   readonly text: string;
-  /** Null: a dry run without one. */
+  /** Null: a dry run without a cluster. */
   readonly cluster: Cluster | null;
   readonly reporter: Reporter;
 }
 
-/** Judges a file for the nodes of the cluster and plans its ConfigMap. @throws AppError USAGE, what is wrong with the file, DYNAMIC_PAYLOAD_DIFFERS */
+/**
+ * Validates a file for the nodes of the cluster and plans its ConfigMap.
+ * @throws AppError USAGE, errors in the file, DYNAMIC_PAYLOAD_DIFFERS
+ */
 export async function planPushedFile(files: Pick<LocalFiles, 'input'>, { pushed, text, cluster, reporter }: PushFile): Promise<PushPlan> {
   const input = {
     namespace: pushed.namespace,
     name: pushed.name,
     key: pushed.key,
     text,
-    beside: await readBeside(files, pushed.beside),
+    siblings: await readBeside(files, pushed.siblings),
     appendHash: pushed.appendHash,
     inPlace: pushed.inPlace,
   };
   const issue = configSourceFailure({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
   if (issue !== null) throw usageError(issue.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
-  if (Object.hasOwn(input.beside, input.key)) throw usageError(`--beside ${input.key}: that is the key of the payload`);
+  if (Object.hasOwn(input.siblings, input.key)) throw usageError(`--beside ${input.key}: the payload already has this key`);
   const nodes = cluster === null ? [] : await readNodes(cluster, []);
   await requireGoodPayload(text, pushed.file, { nodes, validation: pushed.validation, reporter });
   return planPush(cluster, input);
 }
 
-/** Applies it and says so. */
+/** Applies the plan and reports the result. */
 export async function performPush(cluster: Cluster, push: PushPlan, reporter: Reporter): Promise<void> {
   for (const warning of push.plan.warnings ?? []) reporter.report({ level: 'warning', ...warning });
   await applyPush(cluster, push);
   const where = `ConfigMap ${push.source.namespace}/${push.source.name}`;
   const change = push.plan.changes.at(-1);
   const message =
-    change === undefined ? `nothing to do: ${push.plan.noop ?? ''}` : `${change.kind === 'create-object' ? 'created' : 'updated'} ${where}`;
+    change === undefined ? `unchanged: ${push.plan.noop ?? ''}` : `${change.kind === 'create-object' ? 'created' : 'updated'} ${where}`;
   reporter.report({ level: 'info', code: 'DYNAMIC_PUSHED', message });
 }
 

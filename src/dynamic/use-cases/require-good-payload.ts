@@ -6,7 +6,7 @@ import { readValidatedMinor } from '../../kubelet/minor-option.ts';
 import type { NodeConfig } from '../node-config.ts';
 import { validatePayload } from '../validate-payload.ts';
 
-/** How a payload is validated. */
+/** Options for validating a payload. */
 export interface ValidationRequest {
   /** Undefined: the versions of the nodes. */
   readonly kubernetesVersion: string | undefined;
@@ -15,7 +15,8 @@ export interface ValidationRequest {
 }
 
 /**
- * Checks a payload for the nodes that are to read it: `--kubernetes-version`, else theirs. Warnings are reported.
+ * Validates a payload for the nodes that will read it: with `--kubernetes-version`, otherwise with the
+ * versions of the nodes. Warnings are reported.
  * @throws AppError with every error (exit code 2), unless `--skip-validation`
  */
 export async function requireGoodPayload(

@@ -61,8 +61,7 @@ export function planAssignment(
       ? { metadata: { annotations: mark }, spec: { configSource: desired === null ? null : formatConfigSource(desired) } }
       : { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: desired === null ? null : formatSourceAnnotation(desired), ...mark } } };
   const before = source.source === null ? 'the local configuration' : describeSource(source.source);
-  const reason = desired === null ? `${before} was assigned` : `it was ${before}`;
-  return { kind: 'patch-object', ref, patch, reason };
+  return { kind: 'patch-object', ref, patch, reason: `${before} was assigned` };
 }
 
 export type Assignment = Extract<ClusterChange, { kind: 'patch-object' }>;

@@ -282,7 +282,7 @@ class Rollout {
     }
   }
 
-  /** Handles a deleted Node: the rollout does not wait for it, and it does not count as unavailable. */
+  /** Handles a deleted Node: the rollout does not wait for it, and it is not unavailable. */
   #lose(member: Member): void {
     member.isGone = true;
     if (member.stage === 'waiting' || member.stage === 'in-progress') this.#end(member, 'unreachable');
@@ -368,7 +368,7 @@ function isJustAssigned({ config, verdict }: AssessedNode, desired: ConfigSource
   return Math.abs(now - at) < NOTICE_MS && (verdict.since === null || verdict.since.getTime() < at);
 }
 
-/** Replaces the verdict of a status from before the assignment. */
+/** Ignores a verdict that is based on a status older than the assignment. */
 function unproven(node: AssessedNode): AssessedNode {
   if (!['trial', 'good', 'local'].includes(node.verdict.state)) return node;
   const why = 'the reported status is older than this assignment: the kubelet may be restarting to use the previous one';

@@ -6,8 +6,8 @@ import { encodeEntry, readJournal } from '../journal.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
 
 /**
- * Journals in `$XDG_STATE_HOME/kubeletadm/runs`, by default below `~/.local/state`. Files are for their owner
- * alone.
+ * Journals in `$XDG_STATE_HOME/kubeletadm/runs`, by default below `~/.local/state`. Only the owner can read
+ * the files.
  * @param env an absolute XDG_STATE_HOME is honoured, as specified by XDG
  */
 export function localRunJournals(env: Readonly<Record<string, string | undefined>>): RunJournals {

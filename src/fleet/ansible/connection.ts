@@ -5,11 +5,14 @@ import { isSecretName } from '../secret-names.ts';
 import { type InventoryHost, STRUCTURE } from './inventory.ts';
 import { splitHostLine } from './shell-words.ts';
 
-/** How Ansible reaches a host, and what else its variables say, in the words of a fleet file. */
+/**
+ * The connection settings that Ansible's variables declare for a host, as fleet settings, and the other
+ * variables.
+ */
 export interface ImportedConnection {
   readonly written: FleetLayer;
   readonly warnings: readonly Problem[];
-  /** Ansible does not reach it over SSH: why it is left out. */
+  /** Reason to exclude the host: Ansible does not connect over SSH. */
   readonly leftOut: string | null;
 }
 
@@ -22,7 +25,7 @@ const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
   'ansible.builtin.paramiko_ssh',
 ]);
 
-/** @see ansible plugins/connection/ssh.py: of several names for one thing the last counts */
+/** @see ansible plugins/connection/ssh.py: of several variables for one setting the last wins */
 export function importConnection({ name, variables }: InventoryHost, position: Position): ImportedConnection {
   const text = (...names: readonly string[]): string | undefined => {
     const value = names.map((each) => variables.get(each)).findLast((each) => each !== undefined && each !== null && each !== STRUCTURE);
@@ -38,7 +41,7 @@ export function importConnection({ name, variables }: InventoryHost, position: P
   if ([...variables.keys()].some((variable) => /^ansible_.*pass(?:word)?$/.test(variable)))
     warn('its passwords are not read from the inventory', 'Use keys, or give passwords on standard input');
   const method = text('ansible_become_method');
-  if (method !== undefined && method !== 'sudo') warn(`ansible_become_method ${method} is not known`, 'There is sudo');
+  if (method !== undefined && method !== 'sudo') warn(`ansible_become_method ${method} is not supported`, 'Use sudo');
   const become = isTrue(text('ansible_become')) && user !== 'root' ? ({ become: 'sudo' } as const) : {};
   const bastion = jumpOf(
     ['ansible_ssh_args', 'ansible_ssh_common_args', 'ansible_ssh_extra_args'].map((each) => text(each) ?? ''),
@@ -74,7 +77,7 @@ function isTrue(text: string | undefined): boolean {
   return /^(?:true|yes|on|y|t|1|1\.0)$/i.test(text ?? '');
 }
 
-/** The jump host that arguments for ssh name: `-J host`, `-o ProxyJump=host`, `-o ProxyCommand="ssh -W %h:%p host"`. */
+/** The jump host in ssh arguments: `-J host`, `-o ProxyJump=host`, `-o ProxyCommand="ssh -W %h:%p host"`. */
 function jumpOf(texts: readonly string[], warn: (message: string, hint?: string) => void): string | null {
   const words = texts.flatMap((text) => splitHostLine(text) ?? []);
   let jump: string | null = null;
@@ -87,7 +90,7 @@ function jumpOf(texts: readonly string[], warn: (message: string, hint?: string)
     else if (name.toLowerCase() === 'proxyjump') jump ??= value;
     else if (name.toLowerCase() === 'proxycommand') {
       const through = throughHost(value);
-      if (through === null) warn('the ProxyCommand of its ssh arguments is not understood', 'Give ssh.bastion in the import');
+      if (through === null) warn('the ProxyCommand of its ssh arguments is not supported', 'Give ssh.bastion in the import');
       else jump ??= through;
     }
   }

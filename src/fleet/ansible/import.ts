@@ -12,8 +12,8 @@ export interface AnsibleImport {
 }
 
 /**
- * Takes the hosts of an inventory as `ansible-inventory --list` prints it.
- * @param file what problems name as their place: the inventory
+ * Imports the hosts of an inventory in the format of `ansible-inventory --list`.
+ * @param file the inventory, as named in problems
  */
 export function importAnsible(list: InventoryList, file: string): AnsibleImport {
   const position = { file, line: 1, column: 1 };
@@ -52,11 +52,11 @@ function hostsOf(list: InventoryList): readonly InventoryHost[] | { readonly cyc
   }
 }
 
-/** What a group says of thousands of hosts is told once, at the first of them. */
+/** Groups warnings: a warning about thousands of hosts of a group is reported once, for the first host. */
 class SharedWarnings {
   readonly #found = new Map<string, { readonly names: string[]; readonly notify: (names: readonly string[]) => Problem }>();
 
-  /** @param key the same for what may be told together */
+  /** @param key equal for warnings that are grouped */
   add(key: string, name: string, notify: (names: readonly string[]) => Problem): void {
     const same = this.#found.get(key) ?? { names: [], notify };
     same.names.push(name);

@@ -1,15 +1,18 @@
 import type { InventoryList } from './read-list.ts';
 
-/** A value of an inventory variable: one JSON scalar; of lists and mappings only that they are such. */
+/** A value of an inventory variable: one JSON scalar, or a marker for a list or an object. */
 export type AnsibleValue = string | number | boolean | null | typeof STRUCTURE;
 
-/** A list or mapping: no use in a template. */
+/** A list or an object, which templates do not support. */
 export const STRUCTURE: unique symbol = Symbol('structure');
 
-/** A host with all that its groups say. */
+/** A host with the merged variables of its groups. */
 export interface InventoryHost {
   readonly name: string;
-  /** All groups it is in, also by their children; the one that counts least first. Without `all` and `ungrouped`. */
+  /**
+   * All groups of the host, including parents; the group with the lowest priority first. Without `all` and
+   * `ungrouped`.
+   */
   readonly groups: readonly string[];
   readonly variables: ReadonlyMap<string, AnsibleValue>;
 }
@@ -32,7 +35,8 @@ export function groupNames({ groups }: InventoryList): readonly string[] {
 }
 
 /**
- * The hosts of a list, in the order of its groups from `all` on. Of the groups of a host a deeper one counts more, then the later name.
+ * The hosts of a list, in the order of its groups, starting at `all`. Of the groups of a host, the deeper one
+ * wins, then the later name.
  * @throws GroupCycle
  * @see ansible inventory/helpers.py sort_groups; `ansible_group_priority` is not in the list
  */
@@ -49,7 +53,7 @@ export function inventoryHosts(list: InventoryList): readonly InventoryHost[] {
     for (const child of children) visit(child, [...path, name]);
   };
   const children = new Set([...list.groups.values()].flatMap((group) => group.children));
-  // What no group contains is below `all`, as in the output of inventory scripts.
+  // Hosts without a group are below `all`, as in the output of inventory scripts.
   for (const name of new Set([ALL, ...[...list.groups.keys()].filter((each) => !children.has(each))])) visit(name, []);
   for (const host of list.variables.keys()) if (!memberships.has(host)) memberships.set(host, new Set());
   return [...memberships].map(([name, groups]) => ({

@@ -2,29 +2,31 @@ import type { ImportedHost } from '../entries.ts';
 
 /** A field that an inventory declares, and the variable that declares it. */
 export interface DeclaredField {
-  /** Of KubeletConfiguration; two names for an entry of an object: `['kubeReserved', 'cpu']`. */
+  /** A field of KubeletConfiguration; two names for an entry of an object: `['kubeReserved', 'cpu']`. */
   readonly path: readonly [field: string, key?: string];
-  /** A template where the value is another one on each host. */
+  /** A template if the value differs between hosts. */
   readonly value: string | number | boolean;
   readonly isTemplate: boolean;
   readonly variable: string;
 }
 
-/** What an inventory of kubespray declares for the kubelets of its nodes. */
+/** The settings that an inventory of kubespray declares for the kubelets of its nodes. */
 export interface DeclaredSettings {
   /** The minor version, e.g. `1.30`; null: not declared. */
   readonly kubernetesVersion: string | null;
   readonly fields: readonly DeclaredField[];
-  /** Variables about Kubernetes that are not taken, each with the reason where there is one. */
+  /** Kubernetes variables that are not imported, each with the reason if one is known. */
   readonly notTaken: readonly { readonly variable: string; readonly reason: string | null }[];
 }
 
 type FieldType = 'integer' | 'boolean' | 'text';
 
 /**
- * Variables that kubespray writes into a field as they are. Left out are those with a default of kubespray that depends on others
- * (`kubelet_bind_address`, `kube_resolv_conf`) and `kube_reserved`, `system_reserved`: these name cgroups.
- * @see kubespray roles/kubernetes/node/templates/kubelet-config.v1beta1.yaml.j2 and defaults/main.yml (46dbdd3, August 2026)
+ * Variables that kubespray writes unchanged into a field. Excluded are those whose kubespray default depends
+ * on other variables (`kubelet_bind_address`, `kube_resolv_conf`), and `kube_reserved`, `system_reserved`,
+ * which name cgroups.
+ * @see kubespray roles/kubernetes/node/templates/kubelet-config.v1beta1.yaml.j2 and defaults/main.yml
+ * (46dbdd3, August 2026)
  */
 const FIELDS: Readonly<Record<string, readonly [field: string, type: FieldType, key?: string]>> = {
   kubelet_max_pods: ['maxPods', 'integer'],
@@ -53,16 +55,17 @@ const FIELDS: Readonly<Record<string, readonly [field: string, type: FieldType, 
   system_pid_reserved: ['systemReserved', 'text', 'pid'],
 };
 
-/** Variables of kubespray that decide about kubelets and the cluster. */
+/** Variables of kubespray that configure kubelets and the cluster. */
 const ABOUT_KUBERNETES =
   /^(?:kube_|kubelet_|kubeadm_|system_|eviction_|node_labels$|node_taints$|cluster_name$|dns_domain$|container_manager$)/;
-/** Groups of the inventory are read: these name hosts, not settings. */
+/** Excluded: these variables name hosts, and hosts are imported from the groups. */
 const NO_SETTING = /^kube_(?:control_plane|node|master)s?$/;
 
 /**
- * What the variables of an inventory declare for its nodes. Only values that hold for all nodes are taken, and of the fields that differ those every node has.
+ * The settings that the variables of an inventory declare for its nodes. Only values that apply to all nodes
+ * are imported; a field whose values differ becomes a template if every node declares the field.
  * @param nodes the hosts of the inventory that are nodes
- * @param allowsTemplates whether values that differ between nodes can be taken, as templates
+ * @param allowsTemplates whether differing values can be imported as templates
  */
 export function declaredSettings(
   nodes: readonly ImportedHost[],
@@ -101,7 +104,7 @@ function valuesOf(nodes: readonly ImportedHost[], variable: string): readonly Va
   return nodes.map(({ written }) => written.variables?.[variable]);
 }
 
-/** Undefined: no node has it; null: it is not the same on all nodes. */
+/** Undefined: no node declares the variable; null: the values differ between nodes. */
 function sharedValue(nodes: readonly ImportedHost[], variable: string): Value | null {
   const values = new Set(valuesOf(nodes, variable));
   const [first] = values;
@@ -122,7 +125,7 @@ function fieldOf(
   if (read.includes(null)) return { reason: `not a plain ${type === 'text' ? 'string' : type}` };
   if (new Set(read).size === 1) return { value: read[0] as string | number | boolean, isTemplate: false };
   if (!allowsTemplates) return { reason: 'differs between nodes' };
-  // A template keeps the type that the inventory has.
+  // A template keeps the type in the inventory.
   return read.every((value, i) => value === values[i])
     ? { value: `{{ ${variable} }}`, isTemplate: true }
     : { reason: 'differs between nodes, in part as a string' };

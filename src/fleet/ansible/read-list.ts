@@ -7,17 +7,17 @@ const LIST = z
   .object({ [META]: z.object({ hostvars: z.record(z.string(), z.record(z.string(), z.unknown())).default({}) }) })
   .catchall(GROUP);
 
-/** What `ansible-inventory --list` prints. */
+/** The output of `ansible-inventory --list`. */
 export interface InventoryList {
-  /** Names of hosts and of groups directly below, by the name of a group. */
+  /** Names of the direct hosts and subgroups, by group name. */
   readonly groups: ReadonlyMap<string, { readonly hosts: readonly string[]; readonly children: readonly string[] }>;
-  /** All variables of a host, those of its groups included, by the name of the host. */
+  /** All variables of a host including those of its groups, by host name. */
   readonly variables: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
 }
 
 /**
  * Reads the output of `ansible-inventory --list`.
- * @returns null: this is no such output
+ * @returns null: the text has another format
  * @see ansible cli/inventory.py (`json_inventory`)
  */
 export function readInventoryList(text: string): InventoryList | null {

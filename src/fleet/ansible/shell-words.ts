@@ -1,6 +1,7 @@
 /**
- * Splits the ssh arguments of an inventory into words: quotes of both kinds, backslashes, `#` begins a comment, also in a word.
- * @returns null when a quote is left open or a backslash ends the line
+ * Splits the ssh arguments of an inventory into words: quotes of both kinds, backslashes; `#` begins a
+ * comment, also inside a word.
+ * @returns null when a quote is not closed or a backslash ends the line
  * @see Python's shlex.split(line, comments=True)
  */
 export function splitHostLine(line: string): readonly string[] | null {

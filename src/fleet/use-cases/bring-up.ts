@@ -42,27 +42,27 @@ export interface BringUpInput {
   readonly reporter: Reporter;
   /** All control planes of the file. */
   readonly controlPlanes: readonly PlannedHost[];
-  /** The one that makes the cluster. */
+  /** The control plane that bootstraps the cluster. */
   readonly first: PlannedHost;
   /** The Nodes of the hosts of the run. */
   readonly claims: NodeClaims;
-  /** Where its kubeconfig is written to. */
+  /** Path of the new administrator kubeconfig. */
   readonly kubeconfig: string;
 }
 
-/** A cluster that comes to be in a run. */
+/** A cluster that a run bootstraps. */
 export interface BringUp {
   readonly first: FleetMember;
-  /** A host that is planned once the cluster is there. */
+  /** A host that is planned after the cluster was bootstrapped. */
   later(host: PlannedHost): FleetMember;
-  /** In a plan: that it waits. */
+  /** Reason shown in a plan for a host that waits. */
   waiting(host: PlannedHost): FleetMember;
-  /** Writes the kubeconfig, where no other host had need of it. */
+  /** Writes the kubeconfig, unless another host required it already. */
   settle(result: FleetResult): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Join commands are for people; nodes of a fleet join by a token of their own. */
+/** Drops join commands, which are meant for people: nodes of a fleet join with a temporary token. */
 const LEFT_OUT = ['show-join-command'];
 
 interface After {
@@ -71,8 +71,9 @@ interface After {
 }
 
 /**
- * Makes the members of a run that brings up a cluster: the first control plane makes it, the others join when its kubeconfig is here.
- * @throws AppError with exit code 2: what is wrong in `cluster.configuration`
+ * The members of a run that bootstraps a cluster: the first control plane creates the cluster, the others
+ * join as soon as its kubeconfig was saved locally.
+ * @throws AppError with exit code 2: errors in `cluster.configuration`
  */
 export async function bringUpCluster(services: FleetRunPorts, request: FleetRunRequest, input: BringUpInput): Promise<BringUp> {
   const { tasks, cluster, file, directory, dryRun, reporter, first, kubeconfig } = input;
@@ -149,14 +150,14 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
       isAlone: role === 'control-plane',
       open: async (ports) => {
         const found = (await onceRegistered()).members.get(name);
-        if (found === undefined) throw new Error(`${name} is no member of the run`);
+        if (found === undefined) throw new Error(`${name} is not a member of the run`);
         return found.open(ports);
       },
     }),
-    waiting: ({ name }) => waitingMember(name, `it joins the cluster that ${first.name} makes`),
+    waiting: ({ name }) => waitingMember(name, `waits for ${first.name} to bootstrap the cluster`),
     settle: async ({ outcomes }) => {
       const exists = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
-      // Where others needed it they have told what went wrong.
+      // If other hosts required the kubeconfig, their errors were reported already.
       if (exists && !dryRun && after === null) await onceRegistered();
     },
     close: async () => {
@@ -166,7 +167,10 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   };
 }
 
-/** @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, where several control planes would have none: only the first of them could be made */
+/**
+ * @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, for several control planes without an
+ * endpoint: only the first one could be created
+ */
 async function readConfiguration(services: FleetRunPorts, { cluster, file, controlPlanes }: BringUpInput): Promise<LoadedConfig> {
   const config = await readFleetConfiguration(services, { cluster, file });
   if (controlPlanes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, controlPlanes);
@@ -175,15 +179,17 @@ async function readConfiguration(services: FleetRunPorts, { cluster, file, contr
 
 function noEndpoint(file: string, controlPlanes: readonly PlannedHost[]): AppError {
   const names = controlPlanes.map(({ name }) => name).join(', ');
-  const message = `${file}: ${names} are control planes, and no address is named that leads to all of them`;
-  const hint = 'Name one that will last, of a load balancer or in DNS: cluster.endpoint, or controlPlaneEndpoint in cluster.configuration';
+  const message = `${file}: ${names} are control planes, but no shared endpoint is configured`;
+  const hint =
+    'Set cluster.endpoint, or controlPlaneEndpoint in cluster.configuration, to a permanent address: a load balancer or a DNS name';
   return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, hint }, { exitCode: 2 });
 }
 
 /**
- * The administrator's kubeconfig of a new cluster, from its first control plane: rebuilt, so that nothing in it runs a program or reads a file of the local
- * host, and proven: the API server that it names, reached from the host, has a certificate of its CA and accepts its credentials.
- * @throws AppError NO_API_SERVER when there is none; what `readHostKubeconfig` and `Cluster.version` throw
+ * The administrator's kubeconfig of a new cluster, from its first control plane. Rebuilt, so that nothing in
+ * it runs a program or reads a file of the local host. Verified: the API server, reached through the host,
+ * has a certificate of the CA and accepts the credentials.
+ * @throws AppError NO_API_SERVER without a kubeconfig; errors of `readHostKubeconfig` and `Cluster.version`
  */
 async function readAdminKubeconfig(
   { connectCluster, signal }: Pick<FleetRunPorts, 'connectCluster' | 'signal'>,

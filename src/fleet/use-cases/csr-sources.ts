@@ -22,14 +22,14 @@ import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import { besideFleet, readFleet } from './load-fleet.ts';
 
-/** What reading the sources of names needs. */
+/** Ports for reading the sources of names. */
 export type CsrSourcePorts = FleetFilePorts &
   RunTime &
   HostConnections &
   Pick<ClusterConnections, 'connectCluster'> &
   Pick<SecretSource, 'newId'>;
 
-/** Where names and addresses are compared with, and the cluster of the CSRs. */
+/** The sources that names and addresses are compared with, and the cluster of the CSRs. */
 export interface CsrSourcesRequest {
   /** A fleet file; undefined: none. */
   readonly fleetFile: string | undefined;
@@ -40,8 +40,9 @@ export interface CsrSourcesRequest {
 const FACTS = combineFacts({ os: operatingSystem, addresses: ownAddresses });
 
 /**
- * Names and addresses that a fleet file declares: `nodeName` (default: the name of the host), `hostname-override`, `address` and `nodeIP`. They are the word
- * of the person who wrote the file; nothing is read from the hosts.
+ * Names and addresses that a fleet file declares: `nodeName` (default: the name of the host),
+ * `hostname-override`, `address` and `nodeIP`. The author of the file vouches for them; nothing is read from
+ * the hosts.
  */
 function namesOfFleet({ hosts }: ResolvedFleet): readonly KnownNames[] {
   return hosts.map(({ name, position, ssh, nodeRegistration }: ResolvedHost) => {
@@ -57,10 +58,11 @@ function namesOfFleet({ hosts }: ResolvedFleet): readonly KnownNames[] {
 }
 
 /**
- * Names and addresses of the hosts of `--host`: the address of the connection, which the user gives, and the host name and addresses, which the host reports. They count for the Node that
- * the host proves to be.
+ * Names and addresses of the hosts of `--host`: the address of the connection, given by the user, and the
+ * host name and addresses, reported by the host. They are valid for the Node that the host proves to be.
  * @param opened the cluster of these Nodes
- * @throws AppError NODE_NOT_PROVEN and the like (exit code 3), where a host does not prove its Node or another one proves the same; the errors of the connection
+ * @throws AppError NODE_NOT_PROVEN and similar errors (exit code 3), when a host does not prove its Node or
+ * another host proves the same one; the errors of the connection
  */
 async function namesOfHosts(
   services: CsrSourcePorts,
@@ -114,11 +116,11 @@ async function namesOfHost(
 
 /** The sources of a command line. */
 export interface CsrSources extends Required<ServingSources> {
-  /** The Nodes on the hosts of `--host`; null: none was given. */
+  /** The Nodes on the hosts of `--host`; null: the option was not given. */
   readonly hosts: ReadonlySet<string> | null;
 }
 
-/** Opens the cluster, of the fleet file where one is given, and reads the sources of names that are no Nodes. */
+/** Opens the cluster (of the fleet file, if one is given) and reads the sources of names apart from Nodes. */
 export async function withCsrSources<T>(
   services: CsrSourcePorts,
   { fleetFile, hosts, cluster }: CsrSourcesRequest,

@@ -4,10 +4,10 @@ import type { FleetFilePorts } from '../ports.ts';
 import { selectHosts } from '../select.ts';
 import { readFleet } from './load-fleet.ts';
 
-/** What the command line says of the nodes it means, before the cluster is asked. */
+/** Selection of nodes on the command line. */
 export interface NodeChoice {
   readonly names: readonly string[];
-  /** Of Nodes, as kubectl takes it. */
+  /** A label selector for Nodes in kubectl's syntax. */
   readonly selector: string | undefined;
   readonly groups: readonly string[];
   /** The fleet file of the groups; undefined: the default. */
@@ -15,17 +15,16 @@ export interface NodeChoice {
 }
 
 /**
- * The names of the nodes that are meant, in the order in which they are to be worked on: as given, as the fleet file has them, or by name. A host of a fleet
- * is the Node of its `nodeName`, else of its own name.
- * @throws AppError USAGE when that is nobody, and what reading the fleet file and the Nodes throws
+ * The names of the selected nodes, in processing order: as given, in the order of the fleet file, or sorted
+ * by name. The Node of a fleet host is its `nodeName`, otherwise the name of the host.
+ * @throws AppError USAGE for an empty selection; errors of reading the fleet file and the Nodes
  */
 export async function findNodeNames(services: FleetFilePorts, cluster: Cluster, choice: NodeChoice): Promise<readonly string[]> {
   const { names, selector, groups, fleetFile } = choice;
   if (names.length > 0) return names;
   if (selector !== undefined) {
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: selector });
-    if (items.length === 0)
-      throw usageError(`--selector ${selector}: no Node has such labels`, 'kubectl get nodes --show-labels tells them');
+    if (items.length === 0) throw usageError(`--selector ${selector}: no Node matches`, 'List the labels: kubectl get nodes --show-labels');
     return items.map(({ metadata }) => metadata.name).sort();
   }
   const fleet = await readFleet(services, { file: fleetFile });

@@ -11,13 +11,14 @@ import { besideFleet } from './load-fleet.ts';
 
 export interface FleetConfigurationInput {
   readonly cluster: FleetCluster;
-  /** The fleet file: relative paths count from there. */
+  /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
 }
 
 /**
- * The kubeadm documents of `cluster.configuration`. Where they name no endpoint, the one that the file names is that of all control planes.
- * @throws AppError with exit code 2: what is wrong in them
+ * The kubeadm documents of `cluster.configuration`. If they contain no endpoint, the endpoint of the fleet
+ * file applies to all control planes.
+ * @throws AppError with exit code 2: errors in the documents
  */
 export async function readFleetConfiguration(services: LocalFiles, { cluster, file }: FleetConfigurationInput): Promise<LoadedConfig> {
   const path = cluster.configuration && besideFleet(cluster.configuration, file, services.homeDirectory);
@@ -30,7 +31,7 @@ export async function readFleetConfiguration(services: LocalFiles, { cluster, fi
   return config;
 }
 
-/** The patches that an InitConfiguration of a fleet names. */
+/** The patches directory of an InitConfiguration of a fleet. */
 export async function readFleetPatches(
   services: LocalFiles,
   { patches }: InitConfiguration,
@@ -40,11 +41,11 @@ export async function readFleetPatches(
   return readPatches(services, besideFleet(patches.directory, file, services.homeDirectory), reporter);
 }
 
-/** What the InitConfiguration says of every control plane of a fleet, whichever of them made the cluster. */
+/** The settings in the InitConfiguration that apply to every control plane of a fleet. */
 export interface ControlPlaneSettings {
-  /** Without the name, which is one host's. */
+  /** Without the name, which is unique per host. */
   readonly init: InitConfiguration;
-  /** Null: the fleet has no configuration that could name some. */
+  /** Null: the fleet has no configuration that could set patches. */
   readonly patches: readonly PlannedPatch[] | null;
 }
 
@@ -59,7 +60,9 @@ export async function readControlPlaneSettings(
   return { init: { ...init, nodeRegistration }, patches: await readFleetPatches(services, init, input) };
 }
 
-/** What a host registers with: what is declared for all control planes, and the host's own over it. */
+/**
+ * The registration settings of a host: those of all control planes, overridden by the settings of the host.
+ */
 export function registrationOf({ nodeRegistration = {} }: InitConfiguration, own: NodeRegistration): NodeRegistration {
   const kubeletExtraArgs = [...(nodeRegistration.kubeletExtraArgs ?? []), ...(own.kubeletExtraArgs ?? [])];
   return { ...nodeRegistration, ...own, kubeletExtraArgs };

@@ -29,35 +29,36 @@ import { installSources } from './install-sources.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { planAfterPreparation } from './plan-prepared.ts';
 
-/** A host, and where a saved plan is applied what exactly is to be done on it. */
+/** A host, and for a saved plan its exact operations. */
 export interface FleetTask {
   readonly host: PlannedHost;
   readonly operations?: Operations;
-  /** The same as the saved plan shows it. */
+  /** The operations as the saved plan shows them. */
   readonly planned?: HostChanges;
 }
 
 export interface FleetMembersInput {
   readonly tasks: readonly FleetTask[];
   readonly cluster: FleetCluster;
-  /** The fleet file: relative paths count from there. */
+  /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
-  /** Relative key files count from there. */
+  /** Directory against which relative key files are resolved. */
   readonly directory: string;
   readonly access: FleetAccess;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
-  /** The control planes of the fleet: one that is there uploads the certificates that others join by. */
+  /** The control planes of the fleet: a running one uploads the certificates for the others. */
   readonly controlPlanes?: readonly PlannedHost[];
   /** The Nodes of the hosts of the run. */
   readonly claims?: NodeClaims | undefined;
-  /** In place of a plain connection: who wants to know more of a host. */
+  /** Replaces a plain connection, to query additional facts of a host. */
   readonly connect?: (target: HostTarget, host: PlannedHost, queries: readonly FactQuery[]) => Promise<Host>;
 }
 
 /**
- * The hosts of a fleet as members of a run: workers join, and those that have joined get what the file and the cluster say now. What the cluster says is read once.
- * @throws what reading the cluster throws
+ * The hosts of a fleet as members of a run: new workers join, and nodes receive the current settings of the
+ * file and the cluster. The settings of the cluster are read once.
+ * @throws errors of reading the cluster
  */
 export async function fleetMembers(
   services: FleetRunPorts,
@@ -147,7 +148,7 @@ function lazily<T>(query: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Stages of a run: the control plane that makes the cluster, the others, the workers. */
+/** Stages of a run: the control plane that bootstraps the cluster, the others, the workers. */
 export const FIRST_CONTROL_PLANE = 0;
 export const OTHER_CONTROL_PLANES = 1;
 export const WORKERS = 2;
@@ -155,11 +156,14 @@ export const WORKERS = 2;
 interface SavedForHost {
   readonly operations: Operations;
   readonly planned: HostChanges | undefined;
-  /** Another plan is shown and applied, in place of refusing the host. */
+  /** Show and apply a new plan instead of rejecting the host. */
   readonly replan: boolean;
 }
 
-/** A host that is refused, with the difference, when anything else than planned would be done on it. Where nothing is left to do, all is well. */
+/**
+ * A host that is rejected, with the difference, when its current operations differ from the plan. An empty
+ * list of operations is accepted.
+ */
 function exactly(member: FleetMember, { operations, planned, replan }: SavedForHost): FleetMember {
   return {
     ...member,
@@ -175,17 +179,17 @@ function exactly(member: FleetMember, { operations, planned, replan }: SavedForH
       if (replan) {
         const message = `the host or the cluster changed since the plan was saved: ${shown}; planned again`;
         reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: member.name, message });
-        reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and what is applied now' });
+        reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and the applied changes' });
         return open;
       }
-      reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and what would be applied now' });
+      reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and the current plan' });
       await open.close();
       throw planStale(member.name, `something changed since the plan was made: ${shown}`, 3);
     },
   };
 }
 
-/** How each host is reached, by fleet file and command line. */
+/** The SSH target of each host, by fleet file and command line. */
 export async function fleetTargets(
   services: LocalFiles,
   connection: ConnectionRequest,
@@ -200,13 +204,16 @@ interface ControlPlaneParts {
   readonly name: string;
   readonly connect: () => Promise<Host>;
   readonly cluster: Cluster;
-  /** Where it is a control plane already: its kubelet gets what the file and the cluster say. */
+  /** For an existing control plane: its kubelet receives the settings of the file and the cluster. */
   readonly present: FleetMember;
-  /** Where it is none yet, or joining was broken off: it joins. Null: in a plan, for which no certificates are uploaded. */
+  /** For a new or partly joined control plane: it joins. Null: plan only, so no certificates are uploaded. */
   readonly joining: (() => Promise<FleetMember>) | null;
 }
 
-/** A control plane of a cluster that is there: one after the other, before the workers. The components of one that has joined are not touched. */
+/**
+ * A control plane of an existing cluster: processed one at a time, before the workers. The components of a
+ * joined one are not changed.
+ */
 function controlPlaneMember({ name, connect, cluster, present, joining }: ControlPlaneParts): FleetMember {
   return {
     name,
@@ -215,15 +222,15 @@ function controlPlaneMember({ name, connect, cluster, present, joining }: Contro
     open: async (ports) => {
       const state = await controlPlaneStateOver(connect, cluster, ports.signal);
       if (state === 'present') return present.open(ports);
-      const how = state === 'none' ? 'it joins' : 'it goes on joining';
+      const how = state === 'none' ? 'joins' : 'resumes joining';
       const member =
-        joining === null ? waitingMember(name, `${how} as a control plane, by certificates that apply uploads`) : await joining();
+        joining === null ? waitingMember(name, `${how} as a control plane with certificates that apply uploads`) : await joining();
       return member.open(ports);
     },
   };
 }
 
-/** A host of which nobody can say yet what it gets. */
+/** A host whose changes are still unknown. */
 export function waitingMember(name: string, deferred: string): FleetMember {
   const host = { name, phases: [{ phase: 'join', plan: { changes: [], deferred } }] };
   return {

@@ -4,12 +4,12 @@ import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { FleetRequest } from './load-fleet.ts';
 
-/** Hosts of a fleet, and how they are reached. */
+/** Selection of hosts of a fleet, and connection options. */
 export interface FleetHostsRequest extends FleetRequest {
   readonly connection: ConnectionRequest;
 }
 
-/** What is done with the hosts of a fleet and their cluster, whichever command does it. */
+/** Options of all commands that process the hosts and the cluster of a fleet. */
 export interface FleetRunRequest extends FleetHostsRequest {
   /** Replaces the cluster of the fleet file. */
   readonly cluster: KubeconfigRequest;
@@ -18,7 +18,7 @@ export interface FleetRunRequest extends FleetHostsRequest {
   readonly ignorePreflightErrors: readonly string[];
   /** Reuse the name of a Node that is not Ready. */
   readonly takeOver: boolean;
-  /** Plan hosts again that changed since a plan was saved, and apply the new plan. */
+  /** Create and apply a new plan for hosts that changed since a plan was saved. */
   readonly replan: boolean;
   readonly verbosity: number;
 }

@@ -1,7 +1,7 @@
 import { type Amount, hostsOf } from '../amount.ts';
 import type { FleetRules } from '../fleet.ts';
 
-/** How many hosts, of how many there may be. */
+/** Limits as numbers or percentages of hosts. */
 export interface RulesRequest {
   /** Processed at once. */
   readonly parallel: number;
@@ -21,7 +21,7 @@ export function fleetRules(
   return {
     parallel,
     maxOpen: Math.max(parallel, MOST_OPEN),
-    // With one host there is nobody to be spared.
+    // A limit is pointless for one host.
     canary: total === 1 ? 0 : hostsOf(canary, total),
     serial: serial === null ? parallel : Math.max(1, hostsOf(serial, total)),
     maxFail: maxFail === null ? null : hostsOf(maxFail, total),
@@ -30,5 +30,5 @@ export function fleetRules(
   };
 }
 
-/** Connections of hosts that wait for their turn are kept up to this number. */
+/** Maximum number of open connections, including those of queued hosts. */
 const MOST_OPEN = 200;

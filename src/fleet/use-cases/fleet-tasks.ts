@@ -7,18 +7,18 @@ import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 
-/** What is to be done, by a fleet file or a saved plan. */
+/** The hosts and operations of a run, from a fleet file or a saved plan. */
 export interface FleetTasks {
   readonly tasks: readonly FleetTask[];
   /** All hosts of the file, or those of the plan. */
   readonly hosts: readonly PlannedHost[];
   readonly cluster: FleetCluster;
-  /** Relative paths count from its directory. */
+  /** The directory that relative paths are resolved against. */
   readonly file: string;
   readonly directory: string;
-  /** What the run is about, for its journal: the fleet file, or the plan. */
+  /** The subject of the run in its journal: the fleet file, or the plan. */
   readonly subject: string;
-  /** Of the fleet file. */
+  /** The cluster settings of the fleet file. */
   readonly warnings: readonly Problem[];
   /** Selected hosts of a saved plan that were not planned (unreachable, refused): nothing is applied to them. */
   readonly unplanned: readonly Problem[];
@@ -26,12 +26,12 @@ export interface FleetTasks {
   readonly unchanged: number;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
-  /** Those of the plan in place of the command line's. */
+  /** Flags of the plan, which replace those of the command line. */
   readonly request: FleetRunRequest;
 }
 
 /**
- * The hosts to work on, of the fleet file of `-f` or of a saved plan.
+ * The hosts of the fleet file of `-f` or of a saved plan.
  * @throws AppError with exit code 2
  */
 export async function readTasks(services: FleetFilePorts, planFile: string | undefined, request: FleetRunRequest): Promise<FleetTasks> {
@@ -78,11 +78,11 @@ export async function readTasks(services: FleetFilePorts, planFile: string | und
   };
 }
 
-/** A host that is in the saved plan without a plan of its own: the problem of then, as one of this run. */
+/** A host without operations in the saved plan: reports the problem from planning. */
 function notPlanned({ name, status, problems = [] }: SavedHost): readonly Problem[] {
   if (status === 'pending' || status === 'unchanged') return [];
   const [first] = problems;
   const why = first === undefined ? status : first.replace(`${name}: `, '');
-  const message = `nothing is applied, because the host could not be planned: ${why}`;
+  const message = `not applied: planning the host failed: ${why}`;
   return [{ host: name, code: 'HOST_NOT_PLANNED', message, hint: 'Fix the cause and plan again' }];
 }

@@ -5,7 +5,7 @@ import { Secret } from '../../base/text/secret.ts';
 import type { SshOptions } from '../../ssh/options.ts';
 import type { HostTarget } from '../host-target.ts';
 
-/** How hosts are reached: the SSH options without secrets, and the time limit of one command. */
+/** Connection to hosts: SSH options without secrets, and the time limit of one command. */
 export interface ConnectionRequest extends Omit<SshOptions, 'password' | 'sudoPassword' | 'passphrase'> {
   readonly identityFiles: readonly string[];
   readonly passwordFromStdin: boolean;
@@ -23,7 +23,7 @@ export interface HostsRequest {
   readonly connection: ConnectionRequest;
 }
 
-/** The targets of a command. Passwords come from standard input or the environment. */
+/** The targets of a command. Passwords are read from standard input or the environment. */
 export async function readHostTargets(
   services: LocalFiles,
   { addresses, rootDir, connection }: HostsRequest,
@@ -34,18 +34,21 @@ export async function readHostTargets(
   return addresses.map((address) => ({ address, ssh, ...staged }));
 }
 
-/** The target of one address; `localhost` is this machine, without SSH. */
+/** The target of one address; `localhost` is the local host, without SSH. */
 export async function readHostTarget(services: LocalFiles, address: string, connection: ConnectionRequest): Promise<HostTarget> {
   const limit = commandLimit(connection);
   return address === 'localhost' ? limit : { address, ssh: await readSshOptions(services, connection), ...limit };
 }
 
-/** The time limit of one command, where the command line sets it. */
+/** The time limit of one command, if the command line sets it. */
 export function commandLimit({ commandTimeoutMs }: ConnectionRequest): Pick<HostTarget, 'commandTimeoutMs'> {
   return commandTimeoutMs === undefined ? {} : { commandTimeoutMs };
 }
 
-/** Standard input ends once, and hosts are connected to from several places of a run. */
+/**
+ * Caches the secrets, because standard input can be read only once but several parts of a run connect to
+ * hosts.
+ */
 const PASSWORD_LINES = new WeakMap<InputFiles, Promise<string>>();
 
 async function passwordLines({ input }: LocalFiles): Promise<string[]> {
@@ -55,7 +58,7 @@ async function passwordLines({ input }: LocalFiles): Promise<string[]> {
 }
 
 /**
- * The SSH options with their secrets, which come from standard input or the environment, never from an option.
+ * The SSH options with their secrets, read from standard input or the environment, never from an option.
  * @throws AppError USAGE (exit code 2) for a missing password or private key file
  */
 export async function readSshOptions(services: LocalFiles, connection: ConnectionRequest): Promise<SshOptions> {
@@ -65,9 +68,9 @@ export async function readSshOptions(services: LocalFiles, connection: Connectio
   const sudoPassword = sudoPasswordFromStdin ? fromStdin.shift() : services.env[SECRET_VARIABLES.sudoPassword];
   const passphrase = services.env[SECRET_VARIABLES.sshPassphrase];
   if ((passwordFromStdin && !password) || (sudoPasswordFromStdin && !sudoPassword))
-    throw usageError('there is no password on standard input', 'Pipe it in, one line a password: the SSH password first');
+    throw usageError('no password on standard input', 'Pipe one password per line, the SSH password first');
   for (const file of ssh.identityFiles)
-    if (!(await services.input.exists(file))) throw usageError(`--ssh-identity ${file}: there is no such file`, 'Check the path');
+    if (!(await services.input.exists(file))) throw usageError(`--ssh-identity ${file}: the file does not exist`, 'Check the path');
   const secret = (name: string, value: string | undefined) => (value === undefined || value === '' ? {} : { [name]: new Secret(value) });
   return { ...ssh, ...secret('password', password), ...secret('sudoPassword', sudoPassword), ...secret('passphrase', passphrase) };
 }

@@ -4,14 +4,17 @@ import type { MemberWriting } from '../workflow-member.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;
 
-/** How hosts are changed. */
+/** Options for changing hosts. */
 export interface WritingRequest {
   readonly breakLock: boolean;
-  /** The time in which a change must be confirmed. Undefined: the default for hosts over SSH; null: changes need no confirmation. */
+  /**
+   * Time limit for confirming a change. Undefined: the default for hosts over SSH; null: changes need no
+   * confirmation.
+   */
   readonly confirmMs: number | null | undefined;
 }
 
-/** How each host is written to; null for a directory in place of a host. */
+/** Write options of each host; null for a root directory instead of a host. */
 export function hostWriting(
   { self, newId }: WritingPorts,
   { breakLock, confirmMs }: WritingRequest,

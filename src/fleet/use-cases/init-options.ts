@@ -17,22 +17,22 @@ export interface FleetInitInput {
   readonly ignorePreflightErrors: readonly string[];
   /** The control plane. */
   readonly first: PlannedHost;
-  /** The fleet file: relative paths count from there. */
+  /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
   readonly config: LoadedConfig;
-  /** Phases that are left out. */
+  /** Skipped phases. */
   readonly skipPhases: readonly string[];
   readonly onlyPhase?: string;
-  /** The cluster, where it is there. */
+  /** The cluster, if it exists. */
   readonly given: Cluster | null;
-  /** Takes the key that opens the certificates, which are uploaded then. */
+  /** Receives the key of the certificates; the certificates are uploaded in this case. */
   readonly showCertificateKey?: (key: Secret) => void;
   readonly opened: (access: ApiAccess) => void;
 }
 
-/** What init takes from its documents, with what the fleet file says of the host over it. */
+/** The settings of init from its documents, overridden by the host settings of the fleet file. */
 export async function fleetInitOptions(services: FleetRunPorts, input: FleetInitInput): Promise<InitControlPlaneOptions> {
   const { first, dryRun, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};
@@ -67,7 +67,7 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     routeHere: {},
     connect: connectOver(services),
     given,
-    // With credentials from elsewhere certificates are uploaded, and no Node is marked.
+    // With external administrator credentials the certificates are uploaded, but no Node is marked.
     trust: null,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: false,

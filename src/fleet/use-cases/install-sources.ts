@@ -12,8 +12,9 @@ const MAX_KEY_BYTES = 1024 * 1024;
 export type InstallSources = Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile'>;
 
 /**
- * What hosts of a fleet are given from here: templates of files, keys of repositories, and programs. Keys and programs are read when the first host needs them, and once.
- * @param directory of the fleet file: relative paths count from there
+ * Local files for the hosts of a fleet: templates, keys of repositories, and programs. Each key and program is
+ * read once, when the first host requires it.
+ * @param directory of the fleet file, for relative paths
  */
 export async function installSources(services: FleetRunPorts, directory: string): Promise<InstallSources> {
   const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
@@ -37,7 +38,7 @@ async function readProgram(services: FleetRunPorts, path: string): Promise<Large
   return (await services.readProgram(path)) as LargeFile;
 }
 
-/** Redirections are followed: what comes is judged by its fingerprint, wherever it comes from. */
+/** Follows redirects: the fingerprint authenticates the key, regardless of the server. */
 async function fetchKey({ web, signal }: FleetRunPorts, source: string): Promise<string> {
   const refuse = (why: string): AppError =>
     new AppError({
@@ -52,7 +53,7 @@ async function fetchKey({ web, signal }: FleetRunPorts, source: string): Promise
     if (answer.status === 200) return answer.text;
     if (answer.status < 300 || answer.status > 399 || answer.location === null) throw refuse(`the server answered ${answer.status}`);
     url = new URL(answer.location, url).href;
-    if (!url.startsWith('https:')) throw refuse('it leads to where there is no TLS');
+    if (!url.startsWith('https:')) throw refuse('redirected to a URL without TLS');
   }
-  throw refuse('it leads from one place to the next');
+  throw refuse('too many redirects');
 }

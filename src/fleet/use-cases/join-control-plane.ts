@@ -14,13 +14,13 @@ export interface JoiningMemberInput {
   readonly common: Omit<WorkflowMember, 'planHost'>;
   readonly planOf: PlanPrepared;
   readonly join: JoinOptions;
-  /** What is declared for all control planes; what is declared for the host goes over it. */
+  /** Settings of all control planes; the settings of the host override them. */
   readonly settings: ControlPlaneSettings;
-  /** Opens the certificates that were uploaded. */
+  /** The key of the uploaded certificates. */
   readonly certificateKey: Secret;
 }
 
-/** A host of a fleet that joins as one more control plane. */
+/** A host of a fleet that joins as an additional control plane. */
 export async function joiningMember(
   services: FleetRunPorts,
   { common, planOf, join, settings, certificateKey }: JoiningMemberInput,

@@ -13,10 +13,10 @@ import { resolveFleet } from '../resolve.ts';
 import type { FleetImport } from '../schema.ts';
 import type { Selection } from '../select.ts';
 
-/** Where a fleet file is looked for when none is named. */
+/** Default fleet file. */
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
 
-/** A fleet file, and which of its hosts. */
+/** A fleet file and a selection of its hosts. */
 export interface FleetRequest {
   /** Undefined: `fleet.yaml`. */
   readonly file?: string | undefined;
@@ -24,7 +24,7 @@ export interface FleetRequest {
 }
 
 /**
- * Reads the fleet file of `-f` and all it imports.
+ * Reads the fleet file of `-f` and its imports.
  * @throws AppError with exit code 2 and all errors; warnings are in the fleet
  */
 export async function readFleet(services: FleetFilePorts, { file }: Pick<FleetRequest, 'file'>): Promise<ResolvedFleet> {
@@ -39,7 +39,7 @@ export function fleetFileOf(file: string | undefined): string {
   return file ?? DEFAULT_FLEET_FILE;
 }
 
-/** The same, the errors not thrown. */
+/** As `loadFleet`, but returns the errors. */
 export async function examineFleet(
   services: FleetFilePorts,
   file: string,
@@ -56,12 +56,15 @@ export async function examineFleet(
   return resolveFleet({ ...loaded, problems: [...loaded.problems, ...problems] }, imports);
 }
 
-/** The directory that relative paths of a fleet file count from. */
+/** The directory that relative paths of a fleet file are resolved against. */
 export function directoryOf({ absolutePath }: Pick<LocalFiles, 'absolutePath'>, file: string): string {
   return file === '-' ? absolutePath('.') : dirname(absolutePath(file));
 }
 
-/** A path of a fleet file: `~` is the home directory, relative ones count from the directory of the file. */
+/**
+ * A path of a fleet file: `~` is the home directory; relative paths are resolved against the directory of the
+ * file.
+ */
 export function besideFleet(path: string, fleetFile: string, homeDirectory: string): string {
   if (path === '~' || path.startsWith('~/')) return join(homeDirectory, path.slice(1));
   return isAbsolute(path) || fleetFile === '-' ? path : join(dirname(fleetFile), path);
@@ -74,7 +77,7 @@ interface ReadImport {
 
 const NOTHING: ReadImport = { inventory: { hosts: [], groups: [] }, problems: [] };
 
-/** What cannot be read is a problem of the line that names it. */
+/** Reports an unreadable import at the line that names it. */
 function placeFailure(error: unknown, loaded: LoadedFleet, index: number): ReadImport {
   if (!isAppError(error)) throw error;
   const member = loaded.fleet.imports?.[index]?.ansibleInventory === undefined ? 'sshConfig' : 'ansibleInventory';
@@ -101,8 +104,10 @@ async function readImport(
 }
 
 /**
- * Reads an inventory of Ansible: the recorded output of `ansible-inventory --list`, or anything that program reads.
- * @throws AppError FLEET_IMPORT_INVALID where Ansible is not installed; LOCAL_COMMAND_FAILED with its first message where it refuses the inventory
+ * Reads an Ansible inventory: the saved output of `ansible-inventory --list`, or any format that this program
+ * reads.
+ * @throws AppError FLEET_IMPORT_INVALID if Ansible is not installed; LOCAL_COMMAND_FAILED with its first
+ * message if Ansible rejects the inventory
  */
 export async function readAnsible(services: FleetFilePorts, path: string): Promise<ReadImport> {
   const [{ importAnsible }, { readInventoryList }] = await Promise.all([import('../ansible/import.ts'), import('../ansible/read-list.ts')]);
@@ -115,7 +120,7 @@ export async function readAnsible(services: FleetFilePorts, path: string): Promi
   return importAnsible(printed, path);
 }
 
-/** By default Ansible prints an empty inventory where it cannot read one. @see ansible config/base.yml */
+/** By default Ansible prints an empty inventory for an unreadable one. @see ansible config/base.yml */
 const INVENTORY_COMMAND = [
   'env',
   'ANSIBLE_INVENTORY_UNPARSED_FAILED=True',

@@ -19,34 +19,37 @@ import type { FleetRunPorts } from '../ports.ts';
 import { connectionsTo } from '../ports.ts';
 import { besideFleet } from './load-fleet.ts';
 
-/** The cluster of a fleet, and what its nodes need to find it. */
+/** The cluster of a fleet, and the join data of its nodes. */
 export interface FleetAccess {
   readonly cluster: Cluster;
   /** Null: only a bootstrap token was given. */
   readonly admin: Cluster | null;
-  /** Tells with his credentials which Node a host is. */
+  /** Maps a host to its Node, with the administrator's credentials. */
   readonly trust: NodeTrust | null;
   readonly apiServer: ApiServerTarget;
-  /** For hosts that join. Of a plan they are never used, so none are made. */
+  /** Join tokens. A plan never uses them, so none are created for it. */
   credentials(): Promise<BootstrapCredentials>;
   close(): Promise<void>;
 }
 
 export interface FleetAccessInput {
   readonly cluster: FleetCluster;
-  /** The fleet file: relative paths count from there. */
+  /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
-  /** Whether the command changes the cluster, or plans to: the cluster is named then. */
+  /** Whether the command changes the cluster, or plans to. If so, the name of the cluster is printed. */
   readonly writes: boolean;
-  /** Hosts of the fleet: where the API server is not reached from here, it is asked over the connection to one of them. */
+  /**
+   * Hosts of the fleet. If the API server is unreachable from the local host, requests use the connection to
+   * one of them.
+   */
   readonly through: readonly HostTarget[];
 }
 
 /**
- * Connects to the cluster of a fleet: with the kubeconfig of the command line or of the file, else by endpoint and token as join does, else with the usual
- * kubeconfig.
+ * Connects to the cluster of a fleet: with the kubeconfig of the command line or of the file, else with
+ * endpoint and token as join does, else with the default kubeconfig.
  */
 export async function openFleetCluster(services: FleetRunPorts, request: KubeconfigRequest, input: FleetAccessInput): Promise<FleetAccess> {
   const { cluster, file } = input;
@@ -74,10 +77,10 @@ export async function openFleetCluster(services: FleetRunPorts, request: Kubecon
   };
 }
 
-/** How a fleet names the Node of a host. */
+/** The Node name of a fleet host. */
 const NAME_HINT = 'give the host its nodeName in the fleet file';
 
-/** Connects from here, or from a host of the fleet where nobody answers here. */
+/** Connects from the local host, or through a host of the fleet if the API server is unreachable locally. */
 async function openNear(
   services: FleetRunPorts,
   request: KubeconfigRequest,
@@ -87,7 +90,7 @@ async function openNear(
   const near = await openCluster(services, request, { ...run, writes: input.writes ? input.reporter : null });
   if (near.apiServer === null) return { ...near, from: null };
   const { server, caPem } = near.apiServer;
-  const from = await hostOfFleet(services, { server, trust: { kind: 'authorities', pem: caPem } }, input);
+  const from = await hostOfFleet(services, { server, trust: { kind: 'ca', pem: caPem } }, input);
   if (from === null) return { ...near, from };
   await near.cluster?.close();
   return { ...(await orClose(from, openCluster(services, request, { ...run, from, writes: null }))), from };
@@ -101,7 +104,7 @@ function hostOfFleet(
   return hostNearApiServer(services, { question, hosts: connectionsTo(services, through), reporter, verbosity: 1 });
 }
 
-/** What is done over a connection; where that fails nobody has use for it any more. */
+/** Runs an action over a connection, and closes the connection if the action fails. */
 async function orClose<T>(from: Host | null, done: Promise<T>): Promise<T> {
   try {
     return await done;
@@ -114,7 +117,7 @@ async function orClose<T>(from: Host | null, done: Promise<T>): Promise<T> {
 async function byToken(services: FleetRunPorts, input: FleetAccessInput, token: Secret): Promise<FleetAccess> {
   const { cluster, file, reporter } = input;
   const { endpoint, caFile, caCertHashes } = cluster;
-  // Whoever answers is not sent the token before discovery has verified him.
+  // The token is sent only after discovery has verified the API server.
   const from = await hostOfFleet(services, { server: `https://${endpoint}`, trust: { kind: 'unverified' } }, input);
   const discovered = discover(services, {
     join: {
@@ -142,24 +145,24 @@ async function byToken(services: FleetRunPorts, input: FleetAccessInput, token: 
   };
 }
 
-/** Reads a bootstrap token where the fleet file says it is. */
+/** Reads the bootstrap token from the source in the fleet file. */
 async function readToken(services: FleetRunPorts, reference: SecretReference, path: (text: string) => string): Promise<Secret> {
   const where = 'env' in reference ? `the environment variable ${reference.env}` : path(reference.file);
   const text = 'env' in reference ? services.env[reference.env] : await services.input.readText(path(reference.file));
   const token = text?.trim() ?? '';
-  if (token === '') throw usageError(`cluster.token: there is nothing in ${where}`, 'Put the bootstrap token there');
+  if (token === '') throw usageError(`cluster.token: ${where} is empty`, 'Store the bootstrap token in it');
   if (!isBootstrapToken(token))
-    throw usageError(`cluster.token: what is in ${where} is no bootstrap token`, `It has the form ${TOKEN_FORM}`);
+    throw usageError(`cluster.token: ${where} does not contain a bootstrap token`, `Expected form: ${TOKEN_FORM}`);
   return new Secret(token);
 }
 
-/** As long as a token that init makes. It is deleted when the run ends; this is for runs that are killed. */
+/** TTL as for a token of init. The run deletes the token at its end; the TTL covers killed runs. */
 const TOKEN_TTL = '24h0m0s';
 const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
-/** What stands in plans, where no secret is ever shown. */
+/** Placeholder in plans, which never contain secrets. */
 const NO_TOKEN = new Secret('000000.0000000000000000');
 
-/** A token for the hosts that join in this run: made when the first of them needs it, deleted at the end. */
+/** A token for the hosts that join in this run: created when the first host needs it, deleted at the end. */
 function temporaryToken(services: FleetRunPorts, admin: Cluster, { dryRun, reporter }: Pick<FleetAccessInput, 'dryRun' | 'reporter'>) {
   let made: Promise<Secret> | null = null;
   const make = async (): Promise<Secret> => {

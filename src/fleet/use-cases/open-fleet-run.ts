@@ -12,9 +12,9 @@ import { besideFleet } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 
 export interface FleetRunInput {
-  /** In the order in which outcomes are wanted. */
+  /** In the order of the outcomes. */
   readonly tasks: readonly FleetTask[];
-  /** All hosts of the file, to know its control planes by. */
+  /** All hosts of the file, which include its control planes. */
   readonly hosts: readonly PlannedHost[];
   readonly cluster: FleetCluster;
   readonly file: string;
@@ -23,22 +23,23 @@ export interface FleetRunInput {
   readonly reporter: Reporter;
 }
 
-/** The members of a run, and the cluster they belong to. */
+/** The members of a run, and their cluster. */
 export interface OpenFleetRun {
   readonly members: readonly FleetMember[];
-  /** Null: there is none yet, the first control plane makes it. */
+  /** Null: the first control plane still has to bootstrap the cluster. */
   readonly access: FleetAccess | null;
-  /** The Nodes of its hosts, for `runFleet`. */
+  /** The Node claims of the hosts, for `runFleet`. */
   readonly claims: NodeClaims;
-  /** To be called when all hosts are done. */
+  /** Call it when all hosts are done. */
   settle(result: FleetResult): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the cluster of a fleet and makes its hosts members of a run. Where the kubeconfig that is named is not there yet and the fleet has control planes, the first
- * of them makes the cluster, and the kubeconfig.
- * @throws what opening the cluster throws
+ * Opens the cluster of a fleet and turns its hosts into members of a run. If the configured kubeconfig does
+ * not exist and the fleet has control planes, the first one bootstraps the cluster and the kubeconfig is
+ * saved.
+ * @throws errors of opening the cluster
  */
 export async function openFleetRun(services: FleetRunPorts, request: FleetRunRequest, input: FleetRunInput): Promise<OpenFleetRun> {
   const { cluster, file, dryRun, reporter } = input;
@@ -56,7 +57,10 @@ export async function openFleetRun(services: FleetRunPorts, request: FleetRunReq
   }
 }
 
-/** The path of the kubeconfig that is named, where nothing is there and a control plane could make it; else null. */
+/**
+ * The path of the configured kubeconfig, if the file does not exist and a control plane could create it; else
+ * null.
+ */
 async function kubeconfigToMake(
   services: FleetRunPorts,
   request: FleetRunRequest,
@@ -72,7 +76,8 @@ function isControlPlane({ role }: PlannedHost): boolean {
 }
 
 /**
- * The hosts that the API server may be reached from: the control planes of the fleet, and then those that a run is about.
+ * The hosts from which the API server may be reachable: the control planes of the fleet, then the hosts of
+ * the run.
  * @param chosen those of the run
  */
 export async function clusterRoutes(
@@ -95,12 +100,12 @@ async function openBringUp(
   const [controlPlane] = controlPlanes;
   const first = tasks.find(({ host }) => host.name === controlPlane?.name);
   if (first === undefined) {
-    const message = `${kubeconfig} is not there: ${controlPlane?.name} is to make the cluster, and it is not among the hosts of this run`;
-    throw usageError(message, `Leave out --limit, or name ${controlPlane?.name} too; of a cluster that is there give the kubeconfig`);
+    const message = `${kubeconfig} does not exist, and ${controlPlane?.name}, which would bootstrap the cluster, is not among the hosts of this run`;
+    throw usageError(message, `Remove --limit, or include ${controlPlane?.name}; for an existing cluster set the kubeconfig`);
   }
   if (first.operations !== undefined)
     throw new AppError(
-      { code: 'PLAN_STALE', message: `the plan was made with a cluster, and ${kubeconfig} is not there`, hint: 'Plan again' },
+      { code: 'PLAN_STALE', message: `the plan was created with a cluster, but ${kubeconfig} does not exist`, hint: 'Plan again' },
       { exitCode: 2 },
     );
   const { bringUpCluster } = await import('./bring-up.ts');

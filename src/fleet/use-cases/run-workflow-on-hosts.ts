@@ -10,49 +10,55 @@ import type { HostConnections, WritingPorts } from '../ports.ts';
 import { type MemberWriting, workflowMember } from '../workflow-member.ts';
 import { hostWriting, type WritingRequest } from './host-writing.ts';
 
-/** A workflow, and the hosts that it runs on. */
+/** A workflow and its hosts. */
 export interface HostsWorkflow {
   readonly planHost: PlanOnHost;
   readonly targets: readonly HostTarget[];
   readonly cluster: Cluster | null;
-  /** In place of `cluster` where each host has its own way to the API server; closed when the host is done. */
+  /** Replaces `cluster` if each host has its own route to the API server; closed when the host is done. */
   readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
-  /** Null: only new files are written, which no other run changes. Then no rights are needed but those to the directories. */
+  /**
+   * Null: only new files are written, which no other run changes. This requires only permission for the
+   * directories.
+   */
   readonly writing: WritingRequest | null;
   readonly dryRun: boolean;
   /** Phases to leave out, by name or by the name of their parent. */
   readonly skipPhases: readonly string[];
   readonly onlyPhase?: string;
-  /** Something is done for the Nodes of the hosts: all hosts are looked at first, and none is changed whose Node another one claims. */
+  /**
+   * The workflow changes the Nodes of the hosts: all hosts are inspected first, and a host whose Node another
+   * host claims is not changed.
+   */
   readonly oneHostPerNode?: boolean;
 }
 
-/** What became of the hosts. */
+/** Results of the hosts. */
 export interface HostsResult {
   readonly outcomes: readonly HostOutcome[];
-  /** Of the hosts that did not fail. */
+  /** Results of the hosts that did not fail. */
   readonly results: readonly WorkflowResult[];
   /** Null: no host failed. */
   readonly failure: HostsFailure | null;
 }
 
-/** What went wrong on hosts. */
+/** Problems of the hosts. */
 export interface HostsFailure {
   readonly problems: readonly Problem[];
-  /** 4 when some hosts were fine, otherwise the one that they share. */
+  /** 4 when some hosts succeeded, otherwise their common exit code. */
   readonly exitCode: ExitCode;
 }
 
-/** What running a workflow on hosts needs. */
+/** Ports for running a workflow on hosts. */
 export type HostsPorts = RunTime & HostConnections & WritingPorts;
 
-/** Hosts that are worked on at a time. */
+/** Number of hosts processed at once. */
 const DEFAULT_PARALLEL = 50;
 
 /**
- * Runs a workflow on the hosts, several at a time. One that fails does not keep the others from theirs.
- * @param watch makes what follows the run, by its members
- * @throws AppError the error of the host where there is only one
+ * Runs a workflow on the hosts in parallel. A failed host does not stop the others.
+ * @param watch creates the observer of the run, given its members
+ * @throws AppError the error of the host if it is the only one
  */
 export async function runWorkflowOnHosts(
   ports: HostsPorts,
@@ -91,7 +97,7 @@ function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: {
   return allFailed && failures.every(({ exitCode }) => exitCode === last) ? last : 4;
 }
 
-/** Why a host was not begun: nothing else stops this run. */
+/** Reason why a host was not started: only an interruption stops this run. */
 function reasonOfInterruption({ signal }: Pick<RunTime, 'signal'>): AppError {
   return isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
 }

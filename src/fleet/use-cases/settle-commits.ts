@@ -20,28 +20,28 @@ import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
 const PARALLEL = 50;
 const HEALTHY_MS = 120_000;
 
-/** `fleet confirm` and `fleet revert`: hosts by their names or addresses, or by what they have in common. */
+/** `fleet confirm` and `fleet revert`: hosts by name or address, or by a selection. */
 export interface CommitsRequest extends FleetHostsRequest {
-  /** Names of the fleet file or addresses; empty: those of the selection. */
+  /** Names of the fleet file or addresses; empty: the selection applies. */
   readonly hosts: readonly string[];
   readonly reporter: Reporter;
   /** Called with the result of each host as soon as it is known. */
   onHost(name: string, result: string): void;
 }
 
-/** How it ended. */
+/** Result of the command. */
 export interface Settled {
-  /** Hosts that had a pending change, or were named. */
+  /** Named hosts, and selected hosts with a pending change. */
   readonly settled: number;
   /** 0: no host failed; 4: some hosts failed. */
   readonly exitCode: ExitCode;
   readonly problems: readonly Problem[];
 }
 
-/** What settling changes needs. */
+/** Ports for confirming and reverting changes. */
 export type SettlePorts = FleetFilePorts & RunTime & HostConnections;
 
-/** `fleet confirm HOST... | --group G | --limit P`: keeps a change that a run did not come to confirm. */
+/** `fleet confirm HOST... | --group G | --limit P`: confirms a change that a run left unconfirmed. */
 export function confirmCommits(services: SettlePorts, request: CommitsRequest): Promise<Settled> {
   return settle(services, { request, done: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
@@ -53,10 +53,10 @@ export function confirmCommits(services: SettlePorts, request: CommitsRequest): 
   });
 }
 
-/** `fleet revert HOST... | --group G | --limit P`: takes such a change back now, and waits until the kubelet runs. */
+/** `fleet revert HOST... | --group G | --limit P`: rolls back such a change now. Waits for a healthy kubelet. */
 export function revertCommits(services: SettlePorts, request: CommitsRequest): Promise<Settled> {
   return settle(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
-    const why = `${services.self.name} asked for it`;
+    const why = `requested by ${services.self.name}`;
     await host.perform(
       [
         { kind: 'revert-commit', id: record.id, why },
@@ -71,7 +71,7 @@ export function revertCommits(services: SettlePorts, request: CommitsRequest): P
 
 interface Settling {
   readonly request: CommitsRequest;
-  /** What is said of a host. */
+  /** The result text of a host. */
   readonly done: string;
 }
 
@@ -90,7 +90,7 @@ async function settle(services: SettlePorts, { request, done }: Settling, work: 
       const host = loggingHost(await services.connectHost(await targetOf(name)), reporter);
       try {
         const record = await observe(host, commitRecord, services.signal);
-        // Of many hosts those that wait are meant.
+        // A selection covers only hosts with a pending change.
         if (record === null && isSelection) return null;
         if (record === null) {
           settled++;
@@ -120,13 +120,13 @@ async function settle(services: SettlePorts, { request, done }: Settling, work: 
 interface Targets {
   readonly names: readonly string[];
   readonly targetOf: (name: string) => Promise<HostTarget>;
-  /** Hosts were not named one by one, but by what they have in common. */
+  /** Whether hosts were selected by group or pattern. */
   readonly isSelection: boolean;
 }
 
 /**
- * The hosts that are named, or those of `--group` and `--limit`. Names are looked up in the fleet file, where there is one; what is not in it, and no file was named, is an
- * address.
+ * The named hosts, or those of `--group` and `--limit`. Names are looked up in the fleet file if one exists.
+ * A name that is not in the default fleet file is an address.
  * @throws AppError with exit code 2
  */
 async function readTargets(services: SettlePorts, request: CommitsRequest): Promise<Targets> {

@@ -9,30 +9,31 @@ import type { ResolvedFleet } from '../model.ts';
 import { type Selection, selectHosts } from '../select.ts';
 import { fleetSshTarget } from '../ssh-target.ts';
 
-/** What was found about one host, or one on the way. */
+/** The finding for one host or jump host. */
 export interface HostKeyFinding {
   readonly target: SshTarget;
   readonly shown?: ShownHostKey | undefined;
   readonly failure?: readonly Problem[] | undefined;
-  /** The file the key was written to now. */
+  /** The file to which the key was written in this run. */
   readonly recorded?: string | undefined;
 }
 
-/** What is asked of the keys of hosts. */
+/** Options for reading and recording host keys. */
 export interface TrustInput {
   readonly fleet: ResolvedFleet;
   readonly keys: HostKeys;
   readonly selection: Selection;
-  /** Hosts at once. */
+  /** Number of hosts processed at once. */
   readonly parallel: number;
   readonly signal: AbortSignal;
-  /** Whether unknown keys are recorded, for the hosts of one round. */
+  /** Decides whether to record unknown keys, for the hosts of one round. */
   mayRecord(unknown: readonly HostKeyFinding[]): Promise<boolean>;
 }
 
 /**
- * Looks at the keys of the hosts of a fleet, and of the hosts on the way to them. Those nearer to us come first, as their keys must be known to look further.
- * @throws AppError what reading the fleet's SSH targets throws; the reason of `signal`
+ * Reads the keys of the hosts of a fleet and of their jump hosts. Jump hosts come first, because a connection
+ * through them requires their key to be known.
+ * @throws AppError errors of reading the fleet's SSH targets; the reason of `signal`
  */
 export async function trustHostKeys({
   fleet,
@@ -62,7 +63,7 @@ export function isKnownKey({ shown, recorded }: HostKeyFinding): boolean {
   return shown?.verdict.kind === 'known' || recorded !== undefined;
 }
 
-/** Hosts and all hosts on the way to them, each once, those nearer to us first. */
+/** Hosts and their jump hosts, each once, the nearest to the local host first. */
 function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, selection: Selection): readonly SshTarget[] {
   const hosts = selectHosts(fleet.hosts, selection);
   const targets = new Map<string, SshTarget>();
@@ -109,7 +110,7 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
       {
         code: 'HOST_KEY_NOT_ADDED',
         host: target.name,
-        message: `its key could not be recorded: ${why}`,
+        message: `cannot record the host key: ${why}`,
         hint: 'Name another file with --ssh-known-hosts',
       },
     ],
@@ -122,7 +123,7 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
   }
 }
 
-/** What is wrong with the key of a host, or with the way to it. */
+/** The problem of a host key, or of the connection. */
 export function hostKeyProblems({ target, shown, failure = [] }: HostKeyFinding): readonly Problem[] {
   if (shown === undefined) return failure;
   const { key, verdict } = shown;

@@ -14,7 +14,7 @@ import { fleetInitOptions } from './init-options.ts';
 export interface UploadCertsInput {
   readonly ignorePreflightErrors: readonly string[];
   readonly verbosity: number;
-  /** The control planes of the fleet; the first that is there uploads. */
+  /** The control planes of the fleet; the first running one uploads. */
   readonly controlPlanes: readonly PlannedHost[];
   readonly connectTo: (host: PlannedHost) => Promise<Host>;
   readonly cluster: Cluster;
@@ -23,9 +23,10 @@ export interface UploadCertsInput {
 }
 
 /**
- * Uploads the certificates that control planes share, for two hours, from one that is there: `init phase upload-certs`.
- * @returns the key that opens them
- * @throws AppError CONTROL_PLANE_MISSING (exit code 3) where none of them is there
+ * Uploads the shared certificates of control planes for two hours, from a running control plane: `init phase
+ * upload-certs`.
+ * @returns the key that decrypts the certificates
+ * @throws AppError CONTROL_PLANE_MISSING (exit code 3) if none is running
  */
 export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCertsInput): Promise<Secret> {
   const { cluster, file } = input;

@@ -75,7 +75,7 @@ export function parseLockHolder(text: string): LockHolder | null {
   if (reported('id') === '') return null;
   return {
     id: reported('id'),
-    name: reported('owner') || 'somebody',
+    name: reported('owner') || 'an unknown owner',
     processId: numberOf(reported('process')),
     machine: reported('machine'),
     since: numberOf(reported('since')),

@@ -1,6 +1,6 @@
 import { defineFact } from './fact.ts';
 
-/** The IP addresses of the host, loopback left out; null when they can't be known (an image). */
+/** The IP addresses of the host except loopback; null when unknown (an image). */
 export const localAddresses = defineFact(
   { fib: { kind: 'file', path: '/proc/net/fib_trie' }, v6: { kind: 'file', path: '/proc/net/if_inet6' } },
   ({ fib, v6 }): readonly string[] | null =>
@@ -19,7 +19,7 @@ export function parseFibTrie(text: string): readonly string[] {
   return [...found];
 }
 
-/** IPv6 addresses of /proc/net/if_inet6, in the short form of RFC 5952; loopback and link-local left out. */
+/** IPv6 addresses of /proc/net/if_inet6 in the short form of RFC 5952, except loopback and link-local. */
 export function parseIfInet6(text: string): readonly string[] {
   const addresses: string[] = [];
   for (const line of text.split('\n')) {

@@ -1,14 +1,17 @@
 import { parseIfInet6 } from './addresses.ts';
 import { defineFact } from './fact.ts';
 
-/** The address a host is reached at by others, as far as its routes tell: that of the interface of the default route, for each family. */
+/**
+ * The address at which other hosts reach the host: that of the interface of the default route, for each
+ * family.
+ */
 export interface DefaultRoute {
   readonly ipv4?: string;
   readonly ipv6?: string;
 }
 
 /**
- * Asks the kernel's tables and `ip`; without either nothing is known.
+ * Reads the kernel's tables and the output of `ip`; without both the address is unknown.
  * @see kubeadm 1.36 util/net: the first global address of the interface of the default route
  */
 export const defaultRoute = defineFact(
@@ -44,7 +47,10 @@ export function defaultDevice4(text: string): string | null {
   return null;
 }
 
-/** The interface of the first route to ::/0 in /proc/net/ipv6_route; that of the loopback is the kernel's way to say that there is none. */
+/**
+ * The interface of the first route to ::/0 in /proc/net/ipv6_route. The kernel lists the loopback when no
+ * such route exists.
+ */
 export function defaultDevice6(text: string): string | null {
   for (const line of text.split('\n')) {
     const [destination = '', prefix, , , , , , , flags = '0', device = ''] = line.trim().split(/\s+/);

@@ -4,12 +4,12 @@ import { type FactQuery, type FileFact, queryKey } from './query.ts';
 
 type FileFacts = Fact<ReadonlyMap<string, FileFact | null>>;
 
-/** What stands at each of these paths, content included. For the same paths it is the same fact. */
+/** The file at each of these paths, with its content. Equal paths give the same fact. */
 export function fileFacts(paths: readonly string[]): FileFacts {
   return FACTS.get(paths.join('\0'), () => factsOf([...paths]));
 }
 
-/** Most hosts are asked for the same files. */
+/** Most hosts have the same paths. */
 const FACTS = new TextMemo<FileFacts>();
 
 function factsOf(paths: readonly string[]): FileFacts {

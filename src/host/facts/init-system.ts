@@ -1,6 +1,6 @@
 import { defineFact } from './fact.ts';
 
-/** What starts services on the host: systemd, OpenRC, or nothing we know (a container, an image). */
+/** The service manager of the host: systemd, OpenRC, or null (a container, an image). */
 export const initSystem = defineFact(
   {
     systemd: { kind: 'list', path: '/run/systemd/system' },

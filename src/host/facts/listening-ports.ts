@@ -1,6 +1,6 @@
 import { defineFact } from './fact.ts';
 
-/** TCP ports somebody listens on; null when it can't be known. */
+/** Listening TCP ports; null when unknown. */
 export const listeningPorts = defineFact(
   { v4: { kind: 'file', path: '/proc/net/tcp' }, v6: { kind: 'file', path: '/proc/net/tcp6' } },
   ({ v4, v6 }): ReadonlySet<number> | null =>

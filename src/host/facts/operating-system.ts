@@ -1,14 +1,17 @@
 import { TextMemo } from '../../base/memo.ts';
 import { defineFact } from './fact.ts';
 
-/** What kind of Linux a host runs. `packageFamily` decides where `KUBELET_EXTRA_ARGS` lives. */
+/** The Linux distribution of a host. `packageFamily` determines the file of `KUBELET_EXTRA_ARGS`. */
 export interface OperatingSystem {
   readonly uid: number | null;
   /** `uname -m`, e.g. `x86_64`. */
   readonly machine: string | null;
   readonly prettyName: string | null;
   readonly packageFamily: 'deb' | 'rpm' | null;
-  /** As `uname -n` says, trimmed and lower-cased (kubeadm 1.36 util/node.go); null when it can't be known (an image without /etc/hostname). */
+  /**
+   * Output of `uname -n`, trimmed and in lower case (kubeadm 1.36 util/node.go); null when unknown (an image
+   * without /etc/hostname).
+   */
   readonly hostname: string | null;
 }
 
@@ -35,7 +38,7 @@ export const operatingSystem = defineFact(
   },
 );
 
-/** Hosts of a fleet have few of them. */
+/** Hosts of a fleet have only a few different ones. */
 const RELEASES = new TextMemo<ReadonlyMap<string, string>>(100);
 
 /** Reads os-release(5): shell-like assignments, values quoted or not. */

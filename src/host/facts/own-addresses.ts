@@ -2,9 +2,10 @@ import { localAddresses } from './addresses.ts';
 import { defineFact } from './fact.ts';
 
 /**
- * The IP addresses by which others reach the host: without those of interfaces that container runtimes, pod networks, kube-proxy and virtual machines make for
- * themselves, which are the same on many hosts, or those of Services. Null when they can't be known (an image). Where there is no `ip` nobody tells whose
- * interface it is, and all addresses count but those of the loopback.
+ * The IP addresses at which other hosts reach the host: without addresses of Services and of interfaces that
+ * container runtimes, Pod networks, kube-proxy and virtual machines create, because these are equal on many
+ * hosts. Null when unknown (an image). Without `ip` the interface of an address is unknown, so all addresses
+ * except loopback are returned.
  */
 export const ownAddresses = defineFact(
   { ...localAddresses.queries, shown: { kind: 'command', argv: ['ip', '-o', 'address', 'show', 'scope', 'global'] } },

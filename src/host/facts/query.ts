@@ -1,42 +1,47 @@
-/** What stands at a path. `mode` are the permission bits, `owner` is `user:group` by name (numbers where a name is missing). */
+/**
+ * An entry of the file system. `mode` contains the permission bits, `owner` is `user:group` by name (a number
+ * if no name exists).
+ */
 export interface FileFact {
   readonly type: 'file' | 'directory' | 'socket' | 'other';
   readonly mode: number;
   readonly owner: string;
-  /** Only for files, and only when asked for; bytes that are not UTF-8 are replaced. */
+  /** Only for files, and only when requested; bytes that are not UTF-8 are replaced. */
   readonly content?: string;
-  /** Only for files: when the content was last written, in Unix seconds of the host's clock. */
+  /** Only for files: time of the last write, in Unix seconds of the host's clock. */
   readonly modifiedAt?: number;
-  /** Only for symbolic links: the path it finally leads to. Mode, owner and content are those of that path. */
+  /** Only for symbolic links: the resolved path. Mode, owner and content are those of that path. */
   readonly target?: string;
 }
 
 export interface CommandFact {
-  /** null when a signal ended it; 127 when there is no such command. */
+  /** null when a signal killed the command; 127 when the command does not exist. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The answer of an HTTP GET made on the host itself, or why there was none. */
+/** The response to an HTTP GET on the host itself, or the error. */
 export type HttpFact = { readonly status: number; readonly body: string } | { readonly error: string };
 
 /**
- * Largest content of a file that a host may answer with, those of /proc aside. Configurations, units, certificates and keys have a few kilobytes; to compare or
- * parse a hostile one of megabytes would keep all other hosts of a run waiting.
+ * Size limit of a file's content, except for /proc. Configurations, units, certificates and keys have a few
+ * kilobytes; parsing a hostile file of megabytes would delay all other hosts of a run.
  */
 export const MAX_FILE_BYTES = 256 * 1024;
 
-/** A read-only question to a host. */
+/** A read-only query of a host. */
 export type FactQuery =
   | { readonly kind: 'file'; readonly path: string; readonly content?: boolean }
   | { readonly kind: 'list'; readonly path: string }
-  /** `stdin`: what the command reads, in place of nothing; here what must not be in an argv is safe. */
+  /** `stdin`: input of the command. Default: empty. Suitable for secrets, which must not be in an argv. */
   | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string }
-  /** Of https nobody's certificate is verified: it is good for asking a component of the host itself whether it is well. */
+  /**
+   * With https the certificate is not verified: use it only for health checks of components on the same host.
+   */
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number };
 
-/** What is answered to each kind of question; null: there is nothing at that path. */
+/** The result of each kind of query; null: the path does not exist. */
 export type Answer<Q extends FactQuery> = Q extends { kind: 'file' }
   ? FileFact | null
   : Q extends { kind: 'list' }
@@ -47,7 +52,7 @@ export type Answer<Q extends FactQuery> = Q extends { kind: 'file' }
 
 const KEYS = new WeakMap<FactQuery, string>();
 
-/** What stands for a question wherever it is asked: the same text for the same question. */
+/** The key of a query: equal for equal queries. */
 export function queryKey(question: FactQuery): string {
   const known = KEYS.get(question);
   if (known !== undefined) return known;

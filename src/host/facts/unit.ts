@@ -1,11 +1,11 @@
 import { defineFact, type Fact } from './fact.ts';
 
-/** State of a systemd unit, as `systemctl show` tells it. */
+/** State of a systemd unit, as printed by `systemctl show`. */
 export interface UnitState {
   readonly loadState: string;
   readonly activeState: string;
   readonly subState: string;
-  /** `enabled`, `disabled`, `masked`, ...; empty when there is no such unit. */
+  /** `enabled`, `disabled`, `masked`, ...; empty for an unknown unit. */
   readonly unitFileState: string;
   readonly fragmentPath: string | null;
   readonly dropInPaths: readonly string[];
@@ -13,9 +13,12 @@ export interface UnitState {
   readonly result: string;
   readonly execMainCode: number;
   readonly execMainStatus: number;
-  /** Automatic restarts since the unit was last started by hand. */
+  /** Automatic restarts since the unit was last started manually. */
   readonly restarts: number;
-  /** When the process that runs now was started, in Unix seconds of the host's clock; null when none runs or it is not told. */
+  /**
+   * Start time of the running process, in Unix seconds of the host's clock; null when no process runs or the
+   * time is unknown.
+   */
   readonly startedAt: number | null;
   /** True when the files changed after systemd read them. */
   readonly needsReload: boolean;
@@ -37,14 +40,14 @@ const PROPERTIES = [
   'NeedDaemonReload',
 ];
 
-/** The state of a unit; null where systemd does not run. */
+/** The state of a unit; null without a running systemd. */
 export function unitState(unit: string): Fact<UnitState | null> {
   return defineFact({ show: { kind: 'command', argv: ['systemctl', 'show', unit, `--property=${PROPERTIES.join(',')}`] } }, ({ show }) =>
     show.exitCode === 0 ? parseUnitState(show.stdout) : null,
   );
 }
 
-/** Reads the `Name=value` lines of `systemctl show`; null when they are not there. */
+/** Parses the `Name=value` lines of `systemctl show`; null without such lines. */
 export function parseUnitState(output: string): UnitState | null {
   const values = new Map<string, string>();
   for (const line of output.split('\n')) {
@@ -70,7 +73,7 @@ export function parseUnitState(output: string): UnitState | null {
   };
 }
 
-/** `Fri 2026-11-20 14:16:47 UTC`, as systemctl prints it where the time zone is UTC. */
+/** Parses `Fri 2026-11-20 14:16:47 UTC`, the format of systemctl for time zone UTC. */
 function parseTimestamp(text: string): number | null {
   const match = /^\w{3} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC$/.exec(text);
   return match ? Date.parse(`${match[1]}T${match[2]}Z`) / 1000 : null;

@@ -6,20 +6,26 @@ import { refOf } from '../../kube/object-ref.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../../x509/describe-certificate.ts';
 import type { Operation, OperationOf } from './operation.ts';
 
-/** What stood at a path before a change; null: nothing. */
+/** The file before a change; null: none. */
 export interface FileBefore {
   readonly content: string;
   readonly mode: number;
   readonly owner: string;
 }
 
-/** Shown in place of what a file holds: a certificate and a kubeconfig in words. Of a private key nothing is shown. */
+/**
+ * Printed instead of the content: a description of a certificate or kubeconfig. Private keys have no
+ * description.
+ */
 export interface FileSummary {
   readonly certificate?: CertificateDescription;
   readonly kubeconfig?: KubeconfigDescription;
 }
 
-/** A change of a host: an operation, with its reason (a clause for people) and the state that it expects. Printed, saved, applied and undone as one value. */
+/**
+ * A change of a host: an operation, its reason (a clause for messages) and the expected previous state. The
+ * same value is printed, saved, applied and undone.
+ */
 export type HostChange =
   | (OperationOf<'write-file'> & Reason & Expected & { readonly action: 'create' | 'update'; readonly summary?: FileSummary })
   | (OperationOf<'remove-file'> & Reason & Expected)
@@ -29,12 +35,15 @@ type Reason = { readonly reason: string };
 type Expected = { readonly before: FileBefore | null };
 type WithReason<O> = O extends Operation ? O & Reason : never;
 
-/** Operations that the runner adds to those of a plan, and commands without a kind of their own. `confirm-commit` keeps the change of an earlier run. */
+/**
+ * Operations that the runner adds to a plan, and commands without a separate kind. `confirm-commit` confirms
+ * the change of an earlier run.
+ */
 type NotPlanned = OperationOf<'run' | 'take-lock' | 'release-lock' | 'arm-revert' | 'check-commit' | 'revert-commit'>;
 
 /**
- * A change of an object. `before` is the object as it was read; its resourceVersion guards the update. `owner` is the object with which it goes: it may be one
- * that is only made before, so who it is (its uid) is asked when the change is made.
+ * A change of an object. `before` is the object as read; its resourceVersion guards the update. `owner` is
+ * the object of the owner reference. Another change may create the owner, so its uid is read at apply time.
  */
 export type ObjectChange =
   | { readonly kind: 'create-object'; readonly object: KubeObject; readonly owner?: ObjectRef; readonly reason: string }
@@ -56,12 +65,12 @@ export type ObjectChange =
   | MarkNode
   | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly reason: string };
 
-/** A change that is not made on the host of its phase: of an object of the API server, or of the members of etcd. */
+/** A change outside of the phase's host: of an API object, or of the etcd members. */
 export type ClusterChange = ObjectChange | EtcdChange;
 
 export type Change = HostChange | ClusterChange;
 
-/** Advice that stops nothing. `field` is the KubeletConfiguration field or flag it is about. */
+/** A warning that does not stop the run. `field` is the affected KubeletConfiguration field or flag. */
 export interface Warning {
   readonly code: string;
   readonly message: string;
@@ -69,8 +78,8 @@ export interface Warning {
 }
 
 /**
- * What a phase wants: changes; or nothing (`noop` says why); or nothing yet (`deferred` says what it waits for). Files staged into a directory
- * are changes with a deferred restart, so both may be there.
+ * The plan of a phase: changes, or none (`noop` is the reason), or not yet known (`deferred` is the reason).
+ * Both changes and `deferred` are set when files are staged into a directory and the restart is deferred.
  */
 export interface PhasePlan {
   readonly changes: readonly Change[];
@@ -90,12 +99,12 @@ const CLUSTER_KINDS = {
   'remove-etcd-member': true,
 } as const;
 
-/** Tells cluster changes from host changes. */
+/** Distinguishes cluster changes from host changes. */
 export function isClusterChange(change: Change): change is ClusterChange {
   return Object.hasOwn(CLUSTER_KINDS, change.kind);
 }
 
-/** The object that a cluster change is about. A member of etcd is shown as one. */
+/** The object of a cluster change. An etcd member is shown as an object. */
 export function changedRef(change: ClusterChange): ObjectRef {
   if ('member' in change) return { apiVersion: 'etcd.io/v3', kind: 'Member', name: change.member };
   return 'ref' in change ? change.ref : refOf(change.object);

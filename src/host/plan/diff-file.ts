@@ -3,27 +3,27 @@ import { revealText, type SensitiveText } from '../../base/text/secret.ts';
 import type { FileFact } from '../facts/query.ts';
 import type { FileBefore, FileSummary, HostChange } from './change.ts';
 
-/** A file as it should be. `mode` are permission bits, `owner` is `user:group`. */
+/** The desired state of a file. `mode` contains the permission bits, `owner` is `user:group`. */
 export interface DesiredFile {
   readonly path: string;
   readonly content: string | SensitiveText;
   readonly mode: number;
   readonly owner: string;
-  /** Never replaced when something is there (kubeadm's way with the CA certificate). */
+  /** Never replace an existing file, as kubeadm handles the CA certificate. */
   readonly onlyIfAbsent?: boolean;
   readonly summary?: FileSummary;
-  /** Why its content is another than what is there, as a clause. */
+  /** Reason for different content, as a clause. */
   readonly whyOther?: string;
 }
 
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
 
 /**
- * What it takes to get a file from what was found to what is wanted; null when nothing.
- *
- * An existing file keeps a mode that is stricter than ours (hardened hosts have config.yaml 0600), as it would with kubeadm, which writes into the file it
- * finds. Its owner is kept too when the host does not let us be root, where nobody could change it.
- * @throws AppError NOT_A_FILE, exit code 3: what is there is a directory or a socket
+ * The change from the existing to the desired file; null when none is needed.
+ * An existing file keeps a stricter mode (hardened hosts have config.yaml 0600), as with kubeadm, which
+ * writes into the existing file. Without root on the host the owner is kept too, because it cannot be
+ * changed.
+ * @throws AppError NOT_A_FILE, exit code 3: the path is a directory or a socket
  */
 export function diffFile(found: FileFact | null, desired: DesiredFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {
   const { path, content, summary } = desired;
@@ -41,7 +41,7 @@ export function diffFile(found: FileFact | null, desired: DesiredFile, options: 
   return { ...base, mode, owner, action: 'update', before, reason };
 }
 
-/** What is wrong with something that stands where a file is to be; null: it is one, or nothing is there. */
+/** The problem of a path that is not a file; null: a file, or nothing. */
 export function notAFile(path: string, found: FileFact | null): Problem | null {
   if (found === null || (found.type !== 'directory' && found.type !== 'socket')) return null;
   return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, but must be a file`, hint: `Remove ${path}` };
@@ -60,12 +60,12 @@ function reasonsToWrite(
   return reasons.length === 0 ? null : reasons.join(', ');
 }
 
-/** Permission bits as people write them: `0644`. */
+/** Permission bits in octal: `0644`. */
 export function formatMode(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }
 
-/** A directory that is missing, or null when it is there. An existing one keeps its mode and owner. */
+/** The creation of a directory, or null if one exists. An existing one keeps its mode and owner. */
 export function diffDirectory(found: FileFact | null, path: string, mode: number): Extract<HostChange, { kind: 'make-directory' }> | null {
   return found === null ? { kind: 'make-directory', path, mode, owner: 'root:root', reason: 'does not exist' } : null;
 }

@@ -11,7 +11,7 @@ import { changedRef, isClusterChange } from './change.ts';
 import { formatMode } from './diff-file.ts';
 import { unifiedDiff } from './text-diff.ts';
 
-/** What one phase plans, with its name. */
+/** The plan of one phase, with its name. */
 export interface NamedPhasePlan {
   readonly phase: string;
   readonly plan: PhasePlan;
@@ -20,9 +20,9 @@ export interface NamedPhasePlan {
 export interface HostPlan {
   readonly name: string;
   readonly phases: readonly NamedPhasePlan[];
-  /** Where each field of a rendered file came from, by path; only when asked for. */
+  /** Source of each field of a rendered file, by path; only when requested. */
   readonly origins?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** What is this host's alone (`node`, `node-ip`), to tell what it has in common with others. */
+  /** Host-specific values (`node`, `node-ip`), which are ignored when hosts are grouped. */
   readonly own?: Readonly<Record<string, string>>;
 }
 
@@ -31,13 +31,13 @@ export interface PlanDocument {
   readonly apiVersion: 'kubeletadm.dev/v1alpha1';
   readonly kind: 'Plan';
   readonly hosts: readonly { readonly name: string; readonly changes: readonly JsonObject[]; readonly noops: readonly JsonObject[] }[];
-  /** With the context and the server URL of the cluster that the changes are for, where a cluster is connected. */
+  /** With the context and the server URL of the connected cluster, if any. */
   readonly cluster: Partial<ClusterName> & { readonly changes: readonly JsonObject[] };
   readonly deferred: readonly JsonObject[];
   readonly warnings: readonly JsonObject[];
 }
 
-/** Which cluster: the server URL, and the context of the kubeconfig where one was used. */
+/** The cluster: the server URL, and the context of the kubeconfig if one was used. */
 export interface ClusterName {
   readonly context?: string | undefined;
   readonly server: string;
@@ -49,8 +49,8 @@ export function formatClusterName({ context, server }: ClusterName): string {
 }
 
 /**
- * Makes the plan document of one or several hosts. Cluster changes that several hosts' plans share appear once.
- * @param cluster the connected cluster, which the document names
+ * Creates the plan document of one or several hosts. Cluster changes that several hosts share appear once.
+ * @param cluster the connected cluster, named in the document
  */
 export function planDocument(hosts: readonly HostPlan[], warnings: readonly Warning[], cluster: ClusterName | null = null): PlanDocument {
   const all = hosts.flatMap((host) => host.phases);
@@ -79,7 +79,7 @@ function nameOf({ context, server }: ClusterName): ClusterName {
   return { ...(context === undefined ? {} : { context }), server };
 }
 
-/** True when nothing is to be done: no change of a host or the cluster. */
+/** True without any change of a host or the cluster. */
 export function planIsEmpty(document: PlanDocument): boolean {
   return document.cluster.changes.length === 0 && document.hosts.every((host) => host.changes.length === 0);
 }
@@ -129,7 +129,7 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
   }
 }
 
-/** The unified diff of a file to be written, secrets masked on both sides. */
+/** The unified diff of a file, with secrets masked on both sides. */
 export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>): string {
   const sensitive = change.content instanceof SensitiveText;
   const after = change.content.toString();
@@ -141,7 +141,7 @@ export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>): s
 
 const MOST_TEXTS = 20;
 
-/** By path, by what is wanted and by what was there: hosts of a group have the same. */
+/** Cache by path, new and previous content, which are equal for hosts of a group. */
 const DIFFS = new TextMemo<TextMemo<TextMemo<string>>>(MOST_TEXTS);
 
 function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject {
@@ -174,7 +174,7 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
   }
 }
 
-/** A member is shown as an object: a plan has one form for all that is changed outside of hosts. */
+/** An etcd member is shown as an object, so that all changes outside of hosts have one format. */
 function etcdMemberDocument(change: EtcdChange): JsonObject {
   const { apiVersion, kind, name } = changedRef(change);
   const member = { apiVersion, kind, metadata: { name } };
@@ -191,7 +191,7 @@ function etcdMemberDocument(change: EtcdChange): JsonObject {
 /** Members of metadata that only the API server writes. */
 const SERVER_SET: ReadonlySet<string> = new Set(['creationTimestamp', 'generation', 'managedFields', 'resourceVersion', 'selfLink', 'uid']);
 
-/** The unified diff of an object as YAML, without data of a Secret; empty where only such data differ. */
+/** The unified diff of an object as YAML, without data of a Secret; empty if only such data differ. */
 function objectDiff(before: KubeObject, after: KubeObject): string {
   const textOf = ({ status: _, ...object }: KubeObject): string => {
     const metadata = Object.fromEntries(Object.entries(object.metadata).filter(([name]) => !SERVER_SET.has(name)));
@@ -202,7 +202,7 @@ function objectDiff(before: KubeObject, after: KubeObject): string {
   return unifiedDiff(textOf(before), textOf(after), { before: name, after: name });
 }
 
-/** With its owner, whose uid is not known before. */
+/** With its owner, whose uid is unknown until apply. */
 function ownedObject({ object, owner }: Extract<ClusterChange, { object: KubeObject }>): KubeObject {
   return owner === undefined ? object : { ...object, metadata: { ...object.metadata, ownerReferences: [ownerReference(owner, '')] } };
 }

@@ -2,20 +2,20 @@ import type { JsonObject } from '../../base/json.ts';
 import { Memo, TextMemo } from '../../base/memo.ts';
 import { type HostPlan, planDocument } from './document.ts';
 
-/** Hosts on which the same is to be done. What is a host's own reads `<node>` and the like when there are several. */
+/** Hosts with equal changes. With several hosts, host-specific values are placeholders such as `<node>`. */
 export interface HostGroup extends HostChanges {
   /** In the order given. */
   readonly hosts: readonly string[];
 }
 
-/** What is to be done on a host, as a plan document has it. */
+/** The changes of a host in the format of the plan document. */
 export interface HostChanges {
-  /** Of the host, then of the cluster for it. */
+  /** Changes of the host, then the cluster changes for this host. */
   readonly changes: readonly JsonObject[];
   readonly deferred: readonly JsonObject[];
 }
 
-/** Puts hosts together whose changes are the same but for what is their own: their names and addresses. */
+/** Groups hosts whose changes are equal except for their names and addresses. */
 export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
   const groups = new Map<string, { readonly hosts: string[]; readonly own: HostPlan }>();
   for (const plan of plans) {
@@ -30,7 +30,9 @@ export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
   }));
 }
 
-/** What is to be done on one host as JSON, what is its own left out: the same text for hosts on which the same is to be done. */
+/**
+ * The changes of one host as JSON with placeholders for host-specific values: equal texts for equal changes.
+ */
 export function sharedChangesOf(plan: HostPlan): string {
   return SHARED.get(plan, '', () => {
     const text = withoutOwn(JSON.stringify(changesOf(plan)), plan);
@@ -38,19 +40,19 @@ export function sharedChangesOf(plan: HostPlan): string {
   });
 }
 
-/** One text for all hosts that have it in common. */
+/** One string shared by all hosts with equal changes. */
 const TEXTS = new TextMemo<string>();
 
-/** A plan is shown and saved. */
+/** The same plan is printed and saved. */
 const SHARED = new Memo<HostPlan, string>();
 
-/** What is to be done on one host. */
+/** The changes of one host. */
 export function changesOf(plan: HostPlan): HostChanges {
   const { hosts, cluster, deferred } = planDocument([plan], []);
   return { changes: [...(hosts[0]?.changes ?? []), ...cluster.changes], deferred };
 }
 
-/** A host's own words, where they stand alone, in place of what they are. */
+/** Replaces host-specific values, where they are complete words, by placeholders. */
 function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
   const words = [...Object.entries(own), ['host', name] as const].filter(([, value]) => value !== '');
   return words
@@ -58,7 +60,7 @@ function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
     .reduce((result, [what, value]) => replaceWord(result, JSON.stringify(value).slice(1, -1), `<${what}>`), text);
 }
 
-/** Looks for the word itself, not by a pattern: each host of thousands has another one. */
+/** Searches a fixed string: a regular expression per host would be slow for thousands of hosts. */
 function replaceWord(text: string, word: string, by: string): string {
   let result = '';
   let from = 0;
@@ -76,7 +78,7 @@ function replaceWord(text: string, word: string, by: string): string {
 const NAME_CHARACTER = /[\w-]/;
 const WORD_CHARACTER = /\w/;
 
-/** Not part of a longer name; a dot at its end ends a sentence. */
+/** Whether the match is not part of a longer name; a trailing dot may end a sentence. */
 function isUnmatched(text: string, start: number, end: number): boolean {
   const [before, after] = [text.charAt(start - 1), text.charAt(end)];
   if (before === '.' || NAME_CHARACTER.test(before) || NAME_CHARACTER.test(after)) return false;

@@ -1,10 +1,10 @@
-/** A file that is too large for a plan and for one program: told by its hash, sent in pieces. */
+/** A file that is too large for a plan or a single program: identified by its hash, sent in pieces. */
 export interface LargeFile {
-  /** Of the file itself, in hexadecimal digits. */
+  /** SHA-256 of the file in hexadecimal digits. */
   readonly sha256: string;
   readonly size: number;
-  /** Its first bytes, one character each: they tell what kind of program it is. */
+  /** Its first bytes, one character each, which identify the type of executable. */
   readonly head: string;
-  /** The file in gzip, cut into pieces in base64. */
+  /** The file compressed with gzip, as pieces in base64. */
   pieces(): Iterable<string>;
 }

@@ -3,8 +3,9 @@ import type { KubeObject } from '../../kube/object.ts';
 import type { ClusterChange } from './change.ts';
 
 /**
- * What brings an object of any kind to what is wanted: every field that is wanted has its value; those that are not stay as they are, be it that the API
- * server or somebody else set them. Lists are as wanted, item by item; status and versions do not count. For RBAC see `diffRbac`.
+ * The change from an existing to the desired object of any kind. Every desired field gets its value; other
+ * fields are kept, whether the API server or another client set them. Lists are compared item by item; status
+ * and versions are ignored. For RBAC see `diffRbac`.
  */
 export function diffObject(found: KubeObject | null, desired: KubeObject): ClusterChange | null {
   if (found === null) return { kind: 'create-object', object: desired, reason: 'does not exist' };
@@ -21,7 +22,7 @@ function comparable({ status: _, ...desired }: KubeObject): JsonObject {
   return { ...desired, metadata };
 }
 
-/** Paths of wanted fields that have another value. */
+/** Paths of desired fields whose value differs. */
 function* differences(found: Json | undefined, desired: Json, path: string): Iterable<string> {
   if (isJsonObject(desired) && (isJsonObject(found) || found === undefined || found === null)) {
     for (const [key, value] of Object.entries(desired)) yield* differences(found?.[key], value, path === '' ? key : `${path}.${key}`);

@@ -3,15 +3,16 @@ import type { LockRequest, RevertRequest } from '../commit/requests.ts';
 import type { PackageManager } from '../install/package-facts.ts';
 import type { LargeFile } from './large-file.ts';
 
-/** One step that changes a host. What each kind does is in `OPERATION_KINDS`. */
+/** One step that changes a host. `OPERATION_KINDS` describes each kind. */
 export type Operation = FileOperation | CommandOperation | HoldOperation;
 
 /** The operations of one or several kinds. */
 export type OperationOf<K extends Operation['kind']> = Extract<Operation, { readonly kind: K }>;
 
 /**
- * A step of the file system. `write-file` replaces atomically: temporary name in the same directory, mode and owner, fsync, rename, fsync of
- * the directory; a symbolic link is followed, missing parents are made (0755).
+ * A file system operation. `write-file` replaces the file atomically: temporary name in the same directory,
+ * mode and owner, fsync, rename, fsync of the directory. Symbolic links are followed, missing parents are
+ * created (0755).
  */
 export type FileOperation =
   | {
@@ -22,18 +23,24 @@ export type FileOperation =
       readonly content: string | SensitiveText;
     }
   /**
-   * As `write-file`, for what is large: it is sent in programs of its own, and takes its place when all of it has come with the right hash. The name of a program
-   * tells its content: whatever is at that path is replaced.
+   * A `write-file` for large files: sent in separate programs, and installed when the hash of the complete
+   * file matches. The file name identifies the content, so an existing file at the path is replaced.
    */
   | { readonly kind: 'put-file'; readonly path: string; readonly mode: number; readonly owner: string; readonly content: LargeFile }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string }
   | { readonly kind: 'remove-file'; readonly path: string }
-  /** Renames within one directory tree; nothing is done when there is nothing at `path`. A symbolic link is moved itself. */
+  /**
+   * Renames within one directory tree; no error if `path` does not exist. A symbolic link is moved, not
+   * followed.
+   */
   | { readonly kind: 'move-file'; readonly path: string; readonly to: string }
   | { readonly kind: 'empty-directory'; readonly path: string }
-  /** With all that is in it. Refused while something is mounted below it; nothing is done where there is none. */
+  /**
+   * Removes the directory and its content. Rejected while a file system is mounted below it; no error if it
+   * does not exist.
+   */
   | { readonly kind: 'remove-directory'; readonly path: string }
-  /** Left where something is in it. */
+  /** A directory with content is kept. */
   | { readonly kind: 'remove-empty-directory'; readonly path: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[] };
 
@@ -41,26 +48,29 @@ export type FileOperation =
 export interface RunCommand {
   readonly kind: 'run';
   readonly argv: readonly string[];
-  /** Default: 0 alone. */
+  /** Successful exit codes. Default: only 0. */
   readonly okExit?: readonly number[];
-  /** Names it in messages; default: the argv. */
+  /** Name in messages; default: the argv. */
   readonly what?: string;
 }
 
-/** A step for which a command of the host is run: `commandOf` gives it. */
+/** An operation that is a command of the host, given by `commandOf`. */
 export type CommandOperation =
   | RunCommand
-  /** `mayStay`: pods that cannot be removed are no failure. */
+  /** `mayStay`: Pods that cannot be removed are not an error. */
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true }
-  /** The container runtime fetches an image; one that is there is fetched again. */
+  /** The container runtime pulls an image, even if the image exists. */
   | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string }
   | { readonly kind: 'daemon-reload' }
   | { readonly kind: 'enable-unit'; readonly unit: string }
   | { readonly kind: 'restart-unit'; readonly unit: string }
   | { readonly kind: 'stop-unit'; readonly unit: string }
-  /** Nothing is done where it runs. */
+  /** No effect on a running unit. */
   | { readonly kind: 'start-unit'; readonly unit: string }
-  /** `packages` as the package manager takes them (`kubelet=1.36.*`); `repositories` are those that keep back what is named in them. */
+  /**
+   * `packages` in the package manager's syntax (`kubelet=1.36.*`); `repositories` exclude these packages from
+   * upgrades.
+   */
   | {
       readonly kind: 'install-packages';
       readonly manager: PackageManager;
@@ -69,27 +79,30 @@ export type CommandOperation =
     }
   /** With apt. */
   | { readonly kind: 'hold-packages'; readonly packages: readonly string[] }
-  /** The host itself fetches it, and takes it when it has this SHA-256. */
+  /** The host downloads the file and installs it if the SHA-256 matches. */
   | { readonly kind: 'download-file'; readonly path: string; readonly url: string; readonly sha256: string; readonly mode: number }
   | { readonly kind: 'extract-archive'; readonly path: string; readonly to: string }
   | { readonly kind: 'load-module'; readonly module: string }
   | { readonly kind: 'set-sysctl'; readonly name: string; readonly value: string }
   | { readonly kind: 'turn-off-swap' };
 
-/** A step of the lock of a host, or of a change that waits for its confirmation. */
+/** An operation on the lock of a host, or on a change that waits for its confirmation. */
 export type HoldOperation =
-  /** Refuses (HostLockedError) what comes after it where somebody else holds the lock of the host. */
+  /** Rejects the following operations (HostLockedError) while another run holds the lock of the host. */
   | { readonly kind: 'take-lock'; readonly lock: LockRequest }
-  /** Nothing is done where it is not that owner's. */
+  /** No effect unless that owner holds the lock. */
   | { readonly kind: 'release-lock'; readonly id: string }
   /**
-   * Keeps what is there and has systemd put it back unless that is called off in time, over a reboot too. Refused (CommitGoneError) while something is being put
-   * back. Where a change waits already this one joins it.
+   * Saves the previous files and schedules with systemd their restore, also after a reboot, unless the change
+   * is confirmed in time. Rejected (CommitGoneError) during a rollback. Joins an already pending change.
    */
   | { readonly kind: 'arm-revert'; readonly revert: RevertRequest }
-  /** Refuses (CommitGoneError) the operations after it unless the change with this id still waits for its confirmation. */
+  /**
+   * Rejects the following operations (CommitGoneError) unless the change with this id still waits for its
+   * confirmation.
+   */
   | { readonly kind: 'check-commit'; readonly id: string }
-  /** Keeps the changes; refused (CommitGoneError) when that one does not wait any more. */
+  /** Confirms the change; rejected (CommitGoneError) if the change is no longer pending. */
   | { readonly kind: 'confirm-commit'; readonly id: string }
-  /** Puts back what was before, and waits for it; refused as the former. */
+  /** Restores the previous files and waits for completion; rejected likewise. */
   | { readonly kind: 'revert-commit'; readonly id: string; readonly why: string };

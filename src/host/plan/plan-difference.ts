@@ -4,8 +4,9 @@ import type { HostChanges } from './fold.ts';
 import { unifiedDiff } from './text-diff.ts';
 
 /**
- * What is different between what was planned on a host and what would be done now, as a unified diff of the two plans. Secrets are masked as in plans.
- * @returns lines without a final newline; empty: the plans read the same
+ * The difference between the saved or shown plan and the current one, as a unified diff. Secrets are masked
+ * as in plans.
+ * @returns lines without a final newline; empty: the plans are equal
  */
 export function planDifference(planned: HostChanges, now: HostChanges): string {
   return unifiedDiff(textOf(planned), textOf(now), { before: 'planned', after: 'now' }).trimEnd();
@@ -15,7 +16,7 @@ function textOf({ changes, deferred }: HostChanges): string {
   return [...changes, ...deferred].map((change) => encodeYaml([shown(change)] as unknown as YamlValue)).join('');
 }
 
-/** A diff of a file says what its content says. */
+/** Omitted: the diff of a file already shows its content. */
 function shown({ content, origin: _, diff, ...change }: JsonObject): JsonObject {
   return diff === undefined ? { ...change, ...(content === undefined ? {} : { content }) } : { ...change, diff };
 }

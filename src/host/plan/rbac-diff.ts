@@ -4,9 +4,10 @@ import { refOf } from '../../kube/object-ref.ts';
 import type { ClusterChange } from './change.ts';
 
 /**
- * What brings an RBAC object (Role, ClusterRole or a binding) to what is wanted; empty when nothing. Labels and annotations that others put on it stay. Owners
- * are compared where the wanted object names some.
- * The API takes no other roleRef for a binding that is there: it is deleted and created anew, as `kubectl auth reconcile` does.
+ * The changes from an existing to the desired RBAC object (Role, ClusterRole or a binding); empty when none
+ * are needed. Foreign labels and annotations are kept. Owners are compared if the desired object has some.
+ * The roleRef of a binding is immutable: the binding is deleted and created again, as `kubectl auth
+ * reconcile` does.
  */
 export function diffRbac(found: KubeObject | null, desired: KubeObject): readonly ClusterChange[] {
   if (found === null) return [{ kind: 'create-object', object: desired, reason: 'does not exist' }];
@@ -37,7 +38,7 @@ function replaceBinding(found: KubeObject, desired: KubeObject, reason: string):
   ];
 }
 
-/** Without what the API server fills in: the apiGroup of users and groups. */
+/** Removes the API server's default: the apiGroup of users and groups. */
 function normalize(value: Json | undefined): Json | undefined {
   if (!Array.isArray(value)) return value;
   return value.map((item: Json) => {

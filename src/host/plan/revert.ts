@@ -1,8 +1,8 @@
 import type { HostChange } from './change.ts';
 
 /**
- * What undoes changes of files, last one first; restarts and reloads are the caller's business. Directories that were made stay: they are empty
- * or hold what somebody else put there.
+ * The changes that undo file changes, in reverse order; the caller handles restarts and reloads. Created
+ * directories remain: they are empty or contain files of other programs.
  */
 export function revertChanges(changes: readonly HostChange[]): readonly HostChange[] {
   return changes.toReversed().flatMap((change): readonly HostChange[] => {

@@ -3,9 +3,10 @@ import { describeRef } from '../../kube/object-ref.ts';
 import { type Change, changedRef, isClusterChange, type PhasePlan } from './change.ts';
 
 /**
- * Whether a phase wants what it wanted when it was planned. What it says to people does not count, nor do directories: they hold nothing that could be lost. Nor
- * does anything that the run itself has changed meanwhile, which the phases before it brought about: a file they wrote, a unit they stopped.
- * @param made what the phases before it did
+ * Whether a phase plans the same as before. Texts and directories are ignored: directories contain nothing
+ * that could be lost. Changes of subjects that earlier phases of this run changed are ignored too: a file
+ * they wrote, a unit they stopped.
+ * @param made the changes of the earlier phases
  */
 export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Change[]): boolean {
   const shown = (plan: PhasePlan): string => JSON.stringify(comparedChanges(plan, made).map(bare));
@@ -18,7 +19,7 @@ export function comparedChanges({ changes }: PhasePlan, made: readonly Change[])
   return changes.filter((change) => change.kind !== 'make-directory' && !thingsOf(change).every((thing) => ours.has(thing)));
 }
 
-/** What a change is about. */
+/** The subjects of a change. */
 function thingsOf(change: Change): readonly string[] {
   if (isClusterChange(change)) return [describeRef(changedRef(change))];
   if (change.kind === 'move-file') return [change.path, change.to];
@@ -27,7 +28,7 @@ function thingsOf(change: Change): readonly string[] {
   return [JSON.stringify(bare(change))];
 }
 
-/** Without the reason, and without what the API server and controllers write into an object all the time. */
+/** The change without its reason and without fields that the API server and controllers update constantly. */
 function bare({ reason: _, ...change }: Change): unknown {
   if (change.kind !== 'update-object') return change;
   return { ...change, object: declared(change.object), before: declared(change.before) };

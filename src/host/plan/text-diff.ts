@@ -1,7 +1,10 @@
 import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
 const CONTEXT = 3;
-/** More differing lines than this take too long to compare: then all old lines are removed and all new ones added. */
+/**
+ * Limit of differing lines, because the comparison would take too long. Above it, the diff removes all old
+ * lines and adds all new ones.
+ */
 const MAX_EDITS = 500;
 
 /**
@@ -16,7 +19,7 @@ export function unifiedDiff(before: string, after: string, names: { readonly bef
   return `${[`--- ${names.before}`, `+++ ${names.after}`, ...patch.hunks.flatMap(renderHunk)].join('\n')}\n`;
 }
 
-/** A patch that removes all lines of one text and adds all of another. */
+/** A patch that removes all lines of one text and adds all lines of another. */
 function replaced(before: string, after: string): { readonly hunks: readonly StructuredPatchHunk[] } {
   const [removed, added] = [structuredPatch('', '', before, ''), structuredPatch('', '', '', after)].map(({ hunks }) => hunks[0]);
   if (removed === undefined || added === undefined) return { hunks: [removed ?? added].filter((hunk) => hunk !== undefined) };
@@ -29,7 +32,7 @@ function renderHunk({ oldStart, oldLines, newStart, newLines, lines }: Structure
   return [`@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`, ...lines];
 }
 
-/** As GNU diff prints it: without a length of 1, and an empty range starts at the line before. */
+/** In GNU diff's format: a length of 1 is omitted, and an empty range starts at the previous line. */
 function range(start: number, length: number): string {
   if (length === 1) return `${start}`;
   return `${length === 0 ? start - 1 : start},${length}`;

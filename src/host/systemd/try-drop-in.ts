@@ -22,7 +22,7 @@ export function wordsWithDropIn(texts: UnitTexts, dropIn: FoundText, environment
   return execStartWords(files, environment) ?? [];
 }
 
-/** The command line as written, with its variables; null when there is none. */
+/** The command line as written, with its variables; null without ExecStart. */
 export function writtenCommand({ unitFiles }: UnitTexts): string | null {
   const directives = unitFiles.flatMap(({ text }) => parseUnitFile(text ?? ''));
   return directives.findLast(({ section, name, value }) => section === 'Service' && name === 'ExecStart' && value !== '')?.value ?? null;

@@ -1,6 +1,6 @@
 import { ProxyError } from './proxy-error.ts';
 
-/** Why a connection failed, and what to check. */
+/** The reason why a connection failed, and a hint. */
 export interface NetworkFailure {
   readonly why: string;
   readonly hint: string;

@@ -7,7 +7,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { kubeletMessage } from '../../kubelet/kubelet-says.ts';
+import { kubeletMessage } from '../../kubelet/kubelet-message.ts';
 
 export interface WaitNodeInput {
   readonly nodeName: string;

@@ -31,7 +31,7 @@ export async function nodeCluster(services: NodeClusterPorts, host: Host): Promi
   if (text === null) throw noCredentials(host, `there is no ${KUBELET_CONF}: the node has not joined a cluster`);
   if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
   const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: HINT, signal });
-  const question = { server: kubeconfig.server, trust: { kind: 'authorities', pem: kubeconfig.caPem } } as const;
+  const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
   const from = host.dial === undefined || (await answers(services, question)) ? {} : { from: host };
   return services.connectCluster({ kubeconfig, ...from });
 }

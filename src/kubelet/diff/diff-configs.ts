@@ -41,7 +41,7 @@ export interface ConfigDiff {
 
 /**
  * Compares two effective configurations: with the defaults of each side's kubelet, and durations and
- * quantities by value. A field that only the newer kubelet has is compared with its default there.
+ * quantities by value. A field of the newer kubelet alone is compared with its default.
  */
 export function diffConfigs(a: ConfigSide, b: ConfigSide, catalogue: Catalogue): ConfigDiff {
   const minor = Math.max(a.minor, b.minor);

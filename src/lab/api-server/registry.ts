@@ -296,7 +296,7 @@ function deletedStatus(type: ResourceType, { metadata }: KubeObject): JsonObject
 }
 
 /**
- * Rejects a read at a resourceVersion that the store has not reached.
+ * Rejects a read at a resourceVersion that the store has not seen yet.
  * @throws StatusError 504, or 400 for an invalid number
  */
 export function refuseFuture(store: Store, asked: string | null): void {

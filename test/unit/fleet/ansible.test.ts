@@ -71,8 +71,8 @@ describe('importAnsible', () => {
       }).problems,
     ).toEqual([
       'n1: hosts:1:1: its passwords are not read from the inventory. Use keys, or give passwords on standard input. [FLEET_IMPORT_IGNORED]',
-      'n1: hosts:1:1: ansible_become_method doas is not known. There is sudo. [FLEET_IMPORT_IGNORED]',
-      'n1: hosts:1:1: the ProxyCommand of its ssh arguments is not understood. Give ssh.bastion in the import. [FLEET_IMPORT_IGNORED]',
+      'n1: hosts:1:1: ansible_become_method doas is not supported. Use sudo. [FLEET_IMPORT_IGNORED]',
+      'n1: hosts:1:1: the ProxyCommand of its ssh arguments is not supported. Give ssh.bastion in the import. [FLEET_IMPORT_IGNORED]',
     ]);
   });
 

@@ -50,15 +50,12 @@ describe('a fleet file from vagrant ssh-config', () => {
   });
 
   it.each([
-    ['', '-:1:1: no machine found. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
-    [
-      '# what\n\nUser vagrant\n',
-      '-:3:1: not the output of vagrant ssh-config. Its first line must be the Host of a machine. [FLEET_IMPORT_INVALID]',
-    ],
+    ['', '-:1:1: no host found. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
+    ['# what\n\nUser vagrant\n', '-:3:1: not the output of vagrant ssh-config. Its first line must be a Host line. [FLEET_IMPORT_INVALID]'],
     ['Host a\n', '-:1:1: a has no HostName. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
     [
       'Host a\n HostName h\nHost a\n HostName i\n',
-      '-:3:1: the machine a is listed twice. Save the output of one vagrant ssh-config. [FLEET_IMPORT_INVALID]',
+      '-:3:1: a is listed twice. Save the output of one vagrant ssh-config. [FLEET_IMPORT_INVALID]',
     ],
     [
       'Host a\n HostName h\n ProxyCommand ssh -W %h:%p "far away"\n',

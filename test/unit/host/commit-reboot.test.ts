@@ -94,7 +94,7 @@ function flakyHost(fault: Fault, faultsAt: readonly number[]): FlakyHost {
   };
   const strike = (): void => {
     if (fault === 'operator') {
-      revert('bob@desk asked for it');
+      revert('requested by bob@desk');
       return;
     }
     boots++;

@@ -179,7 +179,7 @@ describe('applyPhases', () => {
     await applyPhases(phases, context, null, planned);
     expect(reporter.codes()).toEqual(['PHASE_STARTED', 'PLAN_CHANGED', 'PLAN_DIFFERENCE', 'CHANGE_DONE']);
     const [difference] = reporter.messages('PLAN_DIFFERENCE');
-    expect(difference).toMatch(/^difference between the plan and what is applied now:\n--- planned\n\+\+\+ now\n/);
+    expect(difference).toMatch(/^difference between the plan and the applied changes:\n--- planned\n\+\+\+ now\n/);
     expect(difference).toMatch(/^-\s+-old$/m);
     expect(difference).toMatch(/^\+\s+-edited by hand$/m);
     expect(host.text('/a')).toBe('new');

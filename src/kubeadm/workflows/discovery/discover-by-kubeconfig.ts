@@ -72,7 +72,7 @@ async function refresh(
   { kubeconfig, forOthers }: KubeconfigDiscovery,
   { cluster, ownCa }: { readonly cluster: KubeconfigCluster; readonly ownCa: string | null },
 ): Promise<{ readonly done: string | null } | { readonly wait: Problem }> {
-  const trust: Trust = ownCa === null ? { kind: 'machine' } : { kind: 'authorities', pem: ownCa };
+  const trust: Trust = ownCa === null ? { kind: 'machine' } : { kind: 'ca', pem: ownCa };
   const { reading } = await readClusterInfo(context, deadline, {
     server: cluster.server,
     endpoint: cluster.server.replace(/^https:\/\//, ''),

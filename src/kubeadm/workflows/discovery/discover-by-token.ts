@@ -116,7 +116,7 @@ async function verifiedClusterInfo(
   pinned: readonly Certificate[],
   remote: Date | null,
 ): Promise<Attempt<ClusterInfo>> {
-  const trust = { kind: 'authorities', pem: bundle(pinned) } as const;
+  const trust = { kind: 'ca', pem: bundle(pinned) } as const;
   const question = { ...input, server: `https://${input.endpoint}`, trust, authority: PINNED, remote };
   const { reading } = await readClusterInfo(context, deadline, question);
   return reading.kind === 'found' ? { done: reading.info } : settle(reading);

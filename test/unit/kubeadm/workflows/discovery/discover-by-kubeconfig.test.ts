@@ -77,7 +77,7 @@ describe('discoverByKubeconfig', () => {
   it('verifies the server with the CA of the file', async () => {
     const { found, requests } = await attempt();
     expect(found).toMatchObject({ apiServer: { server: SERVER, caPem: ca.certPem }, credentials: { user: 'tls-bootstrap-token-user' } });
-    expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'authorities', pem: ca.certPem }]);
+    expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'ca', pem: ca.certPem }]);
   });
 
   it.each([401, 403, 404] as const)('does not require cluster-info: %d', async (code) => {

@@ -88,7 +88,7 @@ describe('discoverByToken', () => {
     expect(requests.map(({ url }) => url)).toEqual(
       Array(2).fill(`https://${ENDPOINT}/api/v1/namespaces/kube-public/configmaps/cluster-info`),
     );
-    expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'unverified' }, { kind: 'authorities', pem: ca.certPem }]);
+    expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'unverified' }, { kind: 'ca', pem: ca.certPem }]);
     expect([clock.elapsedMs, tokensSent]).toEqual([0, 0]);
   });
 
@@ -104,7 +104,7 @@ describe('discoverByToken', () => {
       replies: [info({ caPem: foreign.certPem + ca.certPem })],
     });
     expect(found?.certificates).toHaveLength(2);
-    expect(requests[1]?.trust).toEqual({ kind: 'authorities', pem: ca.certPem });
+    expect(requests[1]?.trust).toEqual({ kind: 'ca', pem: ca.certPem });
   });
 
   it('uses the address in cluster-info instead of the discovery endpoint', async () => {
@@ -138,7 +138,7 @@ describe('the token', () => {
       `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
-    expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'authorities', 'unverified', 'authorities']);
+    expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'ca', 'unverified', 'ca']);
   });
 
   it('is known but not signed yet: discovery waits', async () => {

@@ -6,7 +6,7 @@ const JOURNAL_LINES = 300;
 const START_SECONDS = 5;
 
 /**
- * The kubelet's latest error about its registration since the wait began; null if there is none or no
+ * The kubelet's latest error about its registration since the wait began; null without such an error or without a
  * journal.
  */
 export async function kubeletMessage({ host, signal }: PhaseContext, waitedMs: number): Promise<string | null> {
