@@ -7,7 +7,7 @@ export type Trust =
   /** Not verified: only content that proves itself, e.g. by a signature, may be trusted. */
   | { readonly kind: 'unverified' }
   /** By the CAs of a PEM bundle only. */
-  | { readonly kind: 'authorities'; readonly pem: string }
+  | { readonly kind: 'cas'; readonly pem: string }
   /** By the CAs of the local host, for servers on the internet. */
   | { readonly kind: 'machine' }
   /** By comparison with one certificate, the first of a PEM text; its names, dates and issuer are ignored. */

@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close();
 });
 
-const TRUST = () => ({ kind: 'authorities', pem: ca.certPem }) as const;
+const TRUST = () => ({ kind: 'cas', pem: ca.certPem }) as const;
 const keyPair = (): TlsOptions => ({ cert: serving.certPem, key: serving.keyPem });
 
 async function listen(server: Server): Promise<number> {
@@ -109,7 +109,7 @@ describe('an intermediate CA', () => {
       (_, response) => void response.end('{"gitVersion":"v1.36.2"}'),
     );
     const url = `https://127.0.0.1:${await listen(server)}`;
-    const trusting = (pem: string) => nodeWeb({}).get({ url, trust: { kind: 'authorities', pem } });
+    const trusting = (pem: string) => nodeWeb({}).get({ url, trust: { kind: 'cas', pem } });
     expect(await trusting(chain.intermediatePem)).toMatchObject({ kind: 'answer', status: 200 });
     expect(await trusting(chain.rootPem)).toMatchObject({ issue: { kind: 'unknown-authority' } });
     const options = { clusterName: 'c', server: url, caPem: chain.intermediatePem, user: 'u', token: new Secret('x') };

@@ -87,7 +87,7 @@ async function openNear(
   const near = await openCluster(services, request, { ...run, writes: input.writes ? input.reporter : null });
   if (near.apiServer === null) return { ...near, from: null };
   const { server, caPem } = near.apiServer;
-  const from = await hostOfFleet(services, { server, trust: { kind: 'authorities', pem: caPem } }, input);
+  const from = await hostOfFleet(services, { server, trust: { kind: 'cas', pem: caPem } }, input);
   if (from === null) return { ...near, from };
   await near.cluster?.close();
   return { ...(await orClose(from, openCluster(services, request, { ...run, from, writes: null }))), from };

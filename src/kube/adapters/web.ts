@@ -214,7 +214,7 @@ async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<reado
     case 'unverified':
     case 'certificate':
       return null;
-    case 'authorities':
+    case 'cas':
       return [trust.pem];
     case 'machine':
       return machineAuthorities(env);

@@ -1,6 +1,6 @@
 import type { Phase } from '../../host/phase.ts';
 
-/** The phase as part of a workflow: it takes its input out of the workflow's. */
+/** Adapts a phase to a workflow by selecting its part of the workflow's input. */
 export function selectPhase<Whole, Part>(phase: Phase<Part>, select: (input: Whole) => Part): Phase<Whole> {
   return {
     name: phase.name,

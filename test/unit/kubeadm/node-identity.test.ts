@@ -29,7 +29,7 @@ const long = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('
 const [cluster, other] = await Promise.all([createAuthority('kubernetes', long), createAuthority('kubernetes', long)]);
 const own = await cluster.issueClient(N1, FROM);
 const certificates = (...pems: readonly string[]): readonly CertificateContent[] => readCertificateChain(pems.join('')) ?? [];
-const RULES: ProofRules = { authorities: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
+const RULES: ProofRules = { cas: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
 
 function evidenceOf({ certPem, keyPem }: KeyPair, change: Partial<NodeEvidence> = {}, signed = CHALLENGE): NodeEvidence {
   return {
@@ -51,8 +51,8 @@ describe('a proof of the Node of a host', () => {
   });
 
   it('may be by any CA of a bundle, as while a CA is replaced', () => {
-    const authorities = certificates(other.certPem, cluster.certPem);
-    expect(prove(evidenceOf(own), { authorities })).toEqual({ kind: 'proven', nodeName: 'n1' });
+    const cas = certificates(other.certPem, cluster.certPem);
+    expect(prove(evidenceOf(own), { cas })).toEqual({ kind: 'proven', nodeName: 'n1' });
   });
 
   it('is nothing without the key of that certificate', async () => {
@@ -81,11 +81,11 @@ describe('a proof of the Node of a host', () => {
 
   it('is nothing by a certificate that the cluster issued for something else than a CA', async () => {
     const asAuthority = certificates(own.certPem);
-    expect(prove(evidenceOf(own), { authorities: asAuthority })).toMatchObject({ cause: 'untrusted' });
+    expect(prove(evidenceOf(own), { cas: asAuthority })).toMatchObject({ cause: 'untrusted' });
   });
 
   it('is nothing where no CA is known', () => {
-    expect(prove(evidenceOf(own), { authorities: [] })).toMatchObject({ cause: 'no-ca' });
+    expect(prove(evidenceOf(own), { cas: [] })).toMatchObject({ cause: 'no-ca' });
   });
 
   it('has its time by our clock; to be renewed it may be over', async () => {
@@ -100,7 +100,7 @@ describe('a proof of the Node of a host', () => {
     expect(prove(evidenceOf(own), { now: new Date('2026-12-31T23:30:00Z') })).toEqual({ kind: 'proven', nodeName: 'n1' });
     const short = await createAuthority('kubernetes', { notBefore: FROM.notBefore, notAfter: new Date('2027-03-01T00:00:00Z') });
     const outlives = await short.issueClient(N1, FROM);
-    expect(prove(evidenceOf(outlives), { authorities: certificates(short.certPem) })).toMatchObject({ cause: 'untrusted' });
+    expect(prove(evidenceOf(outlives), { cas: certificates(short.certPem) })).toMatchObject({ cause: 'untrusted' });
   });
 
   it('is of a client: the certificate that a kubelet serves with is none', async () => {

@@ -180,11 +180,15 @@ describe('observeKubelet', () => {
   });
 
   it.each<[string, World, string]>([
-    ['a kubelet too old', { version: 'v1.10.13' }, 'node1: its kubelet is v1.10.13: kubelets 1.11 to 1.36 are known [KUBELET_UNSUPPORTED]'],
+    [
+      'a kubelet too old',
+      { version: 'v1.10.13' },
+      'node1: kubelet v1.10.13 is not supported; supported versions: 1.11 to 1.36 [KUBELET_UNSUPPORTED]',
+    ],
     [
       'a missing configuration file',
       { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },
-      `node1: ${CONFIG}: there is no such file, but the kubelet is to read it. Run init or join again. [HOST_FILE_MISSING]`,
+      `node1: ${CONFIG}: the file does not exist, but the kubelet is configured to read it. Run init or join again. [HOST_FILE_MISSING]`,
     ],
     [
       'a file the kubelet can’t read',
@@ -194,7 +198,7 @@ describe('observeKubelet', () => {
     [
       'no kubelet',
       { argv: null, diskVersion: 'nothing' },
-      'node1: there is no kubelet, or it does not say its version. Install it, or look with kubelet --version. [KUBELET_MISSING]',
+      'node1: the kubelet is missing, or kubelet --version failed. Install the kubelet, or check kubelet --version on the host. [KUBELET_MISSING]',
     ],
   ])('says of %s what is wrong, with the host', async (_, world, message) => {
     await expect(observeKubelet(host(world), catalogue)).rejects.toThrow(message);

@@ -88,7 +88,7 @@ describe('discoverByToken', () => {
     expect(requests.map(({ url }) => url)).toEqual(
       Array(2).fill(`https://${ENDPOINT}/api/v1/namespaces/kube-public/configmaps/cluster-info`),
     );
-    expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'unverified' }, { kind: 'authorities', pem: ca.certPem }]);
+    expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'unverified' }, { kind: 'cas', pem: ca.certPem }]);
     expect([clock.elapsedMs, tokensSent]).toEqual([0, 0]);
   });
 
@@ -104,7 +104,7 @@ describe('discoverByToken', () => {
       replies: [info({ caPem: evil.certPem + ca.certPem })],
     });
     expect(found?.certificates).toHaveLength(2);
-    expect(requests[1]?.trust).toEqual({ kind: 'authorities', pem: ca.certPem });
+    expect(requests[1]?.trust).toEqual({ kind: 'cas', pem: ca.certPem });
   });
 
   it('follows the address in cluster-info, not the one it was asked at', async () => {
@@ -120,14 +120,14 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has 1 of other tokens); asking again, for 1m0s at most',
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has 1 of other tokens); retrying for up to 1m0s',
     ]);
   });
 
   it('has no signature until the time is over', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled) (asked for 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
+      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled) (gave up after 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
@@ -138,7 +138,7 @@ describe('the token', () => {
       `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
-    expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'authorities', 'unverified', 'authorities']);
+    expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'cas', 'unverified', 'cas']);
   });
 
   it('is known and not signed yet: that is waited for', async () => {
@@ -177,7 +177,7 @@ describe('the token', () => {
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content and does not match it; asking again, for 1m0s at most',
+      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content and does not match it; retrying for up to 1m0s',
     ]);
   });
 
@@ -447,7 +447,7 @@ describe('who answers', () => {
     [
       'there is no cluster-info',
       status(404, { reason: 'NotFound', details: { name: 'cluster-info', kind: 'configmaps' } }),
-      /ConfigMap kube-public\/cluster-info does not exist \(asked for 1m0s\)\. Create it .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
+      /ConfigMap kube-public\/cluster-info does not exist \(gave up after 1m0s\)\. Create it .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
     ],
     [
       'the server fails',
@@ -475,7 +475,7 @@ describe('the way there', () => {
   it.each<[WebFailureCause, RegExp]>([
     [
       { kind: 'refused' },
-      /connection refused \(asked for 1m0s\)\. Check that the API server is running, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
+      /connection refused \(gave up after 1m0s\)\. Check that the API server is running, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
     ],
     [{ kind: 'no-route' }, /no route to host/],
     [{ kind: 'dns', temporary: false }, /DNS cannot resolve the name/],
@@ -527,7 +527,7 @@ describe('the way there', () => {
   it('is asked from here for hosts elsewhere: that is said', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: timed out (asked for 1m0s). Check that the API server is running, its address, and firewalls. With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+      'discovery: 10.0.0.1:6443: timed out (gave up after 1m0s). Check that the API server is running, its address, and firewalls. With --host, the local host connects to the API server: if only the hosts reach it, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 
@@ -537,10 +537,10 @@ describe('the way there', () => {
       replies: [{ issue: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
     });
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: connection refused; asking again, for 1m30s at most',
-      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 1m29s at most',
-      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 57s at most',
-      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 27s at most',
+      'discovery: 10.0.0.1:6443: connection refused; retrying for up to 1m30s',
+      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 1m29s',
+      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 57s',
+      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 27s',
     ]);
   });
 
