@@ -226,7 +226,10 @@ describe('join discovers the cluster', () => {
       file(JSON.stringify({ kind: 'Config', clusters: [{ name: '', cluster: { server, ...cluster } }] }));
     for (const kubeConfigPath of [insecure(api.url, { 'insecure-skip-tls-verify': true }), insecure(`http://${host()}`, {})]) {
       const { code, stderr, root } = await joinWith({ file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full });
-      expect([code, stderr]).toEqual([2, expect.stringMatching(/(?:any server could impersonate|accepts any server).*\[DISCOVERY_INSECURE\]$/m)]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringMatching(/(?:any server could impersonate|accepts any server).*\[DISCOVERY_INSECURE\]$/m),
+      ]);
       expect(existsSync(root)).toBe(false);
     }
   });
