@@ -53,7 +53,7 @@ async function checkHost(
     const own = cluster ?? (await clusterOf(host));
     try {
       const existing = await inspectCertificates({ host, cluster: own, signal: services.signal }, settings);
-      const damaged = [...existing.certificates, ...existing.authorities].filter(({ certificate }) => certificate === 'unreadable');
+      const damaged = [...existing.certificates, ...existing.cas].filter(({ certificate }) => certificate === 'unreadable');
       if (damaged.length > 0) throw new AppError(damaged.map(({ crt }) => ({ ...pkiUnreadable(crt, 'certificate'), host: host.name })));
       return { name: host.name, info: expirationInfo(existing, services.clock.now()) };
     } finally {

@@ -323,7 +323,7 @@ export function longValidity(text: string, recommended: string): Problem {
 }
 
 /** A certificate validity longer than that of the CA. */
-export function outlivesAuthority(text: string, caValidity: string): Problem {
+export function outlivesCa(text: string, caValidity: string): Problem {
   return warning('CONFIG_LONG_VALIDITY', `${text} exceeds caCertificateValidityPeriod (${caValidity})`);
 }
 

@@ -32,7 +32,7 @@ export function nodeNameConflict(
   return { host, code: 'NODE_NAME_CONFLICT', message, hint: `Check the Node name (${nameHint}) and the host` };
 }
 
-/** Without a machine-id, hosts of the same name cannot be told apart. */
+/** Without a machine-id, hosts of the same name are indistinguishable. */
 export function machineIdEmpty(host: string): Problem {
   const message = '/etc/machine-id is empty or does not exist: cannot compare the host with its Node';
   return { host, code: 'MACHINE_ID_EMPTY', message, hint: 'Run systemd-machine-id-setup on the host, then systemctl restart kubelet' };

@@ -31,7 +31,7 @@ interface UnprovenNode extends WhyUnproven {
 
 export interface ProofRules {
   /** CAs that the API server accepts for client certificates. */
-  readonly authorities: readonly CertificateContent[];
+  readonly cas: readonly CertificateContent[];
   /** The text that the host had to sign. */
   readonly challenge: string;
   /** Time of the local host: the clock of the host is not trusted. */
@@ -70,13 +70,13 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   const its = `the kubelet client certificate in ${where}`;
   if (certificate === null) return unproven('missing', `${its} is damaged`);
   if (claimed === null) return unproven('missing', `${its} does not authenticate a user system:node:NAME in the group system:nodes`);
-  if (rules.authorities.length === 0)
+  if (rules.cas.length === 0)
     return unproven('no-ca', `${its} cannot be verified: neither the cluster nor the kubeconfig contains a CA for client certificates`);
   const now = rules.now.getTime();
   const isOver = ({ notAfter }: CertificateContent): boolean => rules.acceptsExpired !== true && notAfter.getTime() < now;
   const isEarly = ({ notBefore }: CertificateContent): boolean => notBefore.getTime() > now + CLOCK_SKEW_MS;
-  const issuers = rules.authorities.filter((authority) => !isOver(authority) && !isEarly(authority));
-  if (!issuers.some((authority) => leadsTo(certificate, [], authority)))
+  const issuers = rules.cas.filter((ca) => !isOver(ca) && !isEarly(ca));
+  if (!issuers.some((ca) => leadsTo(certificate, [], ca)))
     return unproven('untrusted', `${its} names ${claimed} but is not signed by the cluster CA`);
   if (isEarly(certificate)) return unproven('expired', `${its} is not valid before ${certificate.notBefore.toISOString()}`);
   if (isOver(certificate)) return unproven('expired', `${its} expired on ${certificate.notAfter.toISOString()}`);

@@ -14,7 +14,7 @@ export interface ClusterConnections {
   readonly web: Web;
 }
 
-/** New secrets and keys, which nobody can foretell. */
+/** Generates unpredictable secrets and keys. */
 export interface SecretSource {
   /** 16 hexadecimal digits. */
   newId(): Promise<string>;

@@ -59,7 +59,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
       expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({ kind: 'answer', status, contentType: '' });
     });
 
-    it('does not follow redirections', async () => {
+    it('does not follow redirects', async () => {
       const url = await server({ answer: { status: 302, headers: { Location: 'https://elsewhere.example/' }, text: '' } });
       expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({ status: 302, location: 'https://elsewhere.example/' });
     });

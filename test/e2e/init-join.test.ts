@@ -293,7 +293,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const found = ['--token', TOKEN, '--ca-cert', join(directory, 'ca.crt'), ...ssh('node2')];
     const { code, stderr } = await runCommand(['join', `${GATEWAY}:${port}`, ...found]);
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain(`https://${GATEWAY}:${port} is not reached from here: it is asked over the connection to node2`);
+    expect(stderr).toContain(`https://${GATEWAY}:${port} is unreachable from the local host: connecting through node2`);
     expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
   });
 
@@ -313,7 +313,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const refused = await run('plan', fleet(`sha256:${'0'.repeat(64)}`));
     expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('[DISCOVERY_') });
     const planned = await run('plan', fleet(pin), '-v', '1');
-    const route = `https://${GATEWAY}:${port} is not reached from here: it is asked over the connection to node2`;
+    const route = `https://${GATEWAY}:${port} is unreachable from the local host: connecting through node2`;
     expect(planned.code, planned.stderr).toBe(4);
     expect(planned.stderr).toContain(route);
     expect(planned.stdout).toMatch(/^node2\n[\s\S]*^2 hosts: 1 to change, 1 unreachable\.$/m);

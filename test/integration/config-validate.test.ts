@@ -234,7 +234,7 @@ describe('config validate --kubelet', () => {
     const none = await runCommand(['config', 'validate', good, '--kubelet', `${directory}/none`]);
     expect(none).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/none --version names no version of a kubelet.*\[KUBELET_NOT_ASKED\]/),
+      stderr: expect.stringMatching(/none --version prints no kubelet version.*\[KUBELET_NOT_ASKED\]/),
     });
     const other = await runCommand(['config', 'validate', good, '--kubelet', kubelet('kubelet', accepts), '--kubernetes-version', '1.36']);
     expect(other).toMatchObject({

@@ -74,7 +74,7 @@ describe('evidence of a host for its Node', () => {
   }
 
   const validate = ({ evidence, challenge }: Asked, trusted = ca): NodeProof =>
-    proveNode(evidence, { authorities: readCertificateChain(trusted) ?? [], challenge, now: new Date() });
+    proveNode(evidence, { cas: readCertificateChain(trusted) ?? [], challenge, now: new Date() });
   const conf = (user: string): string => `apiVersion: v1
 kind: Config
 clusters: [{ name: c, cluster: { server: https://api:6443 } }]

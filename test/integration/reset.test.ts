@@ -62,7 +62,7 @@ describe('reset', { timeout: 120_000 }, () => {
       const { code, stderr } = await reset();
       expect(code, stderr).toBe(3);
       expect(stderr).toMatch(
-        /node2: preflight: 2 processes of pods run on the host, and (?:unix:\S+ lists no pods|neither crictl nor ctr)/,
+        /node2: preflight: 2 pod processes are running on the host, but (?:unix:\S+ lists no pods|neither crictl nor ctr)/,
       );
       expect(stderr).toContain('--ignore-preflight-errors=ContainersRunning');
       expect(stderr).toContain('[ContainersRunning]');
@@ -72,7 +72,7 @@ describe('reset', { timeout: 120_000 }, () => {
     it("continues with the operator's consent", async () => {
       const { code, stderr, stdout } = await reset('--ignore-preflight-errors', 'ContainersRunning', '--dry-run');
       expect(code, stderr).toBe(0);
-      expect(stderr).toContain('2 processes of pods run on the host');
+      expect(stderr).toContain('2 pod processes are running on the host');
       expect(stdout).toContain('empty-directory /var/lib/kubelet');
     });
   });

@@ -99,7 +99,7 @@ timeouts:
     const before = tree();
     const { code, stderr } = await joining();
     expect(code).toBe(3);
-    expect(stderr).toMatch(/the cluster has a node node2 already, not Ready .*add --take-over/);
+    expect(stderr).toMatch(/Node node2 already exists and is not Ready .*add --take-over/);
     expect(tree()).toEqual(before);
     const taken = await joining('--take-over', '--wait-ready=20s');
     expect(taken.code, taken.stderr).toBe(0);

@@ -66,7 +66,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     writeFileSync(path('etc/kubernetes/manifests/kube-apiserver.yaml'), manifest(version));
     const same = await upgrade('--dry-run');
     rmSync(path('etc/kubernetes/manifests'), { recursive: true });
-    expect(older.stderr).toContain(`its kube-apiserver is v1.30.1, and the cluster is to be ${version}: `);
+    expect(older.stderr).toContain(`kube-apiserver is v1.30.1, but kubernetesVersion of the cluster is ${version}: `);
     expect(same.stdout + same.stderr).not.toContain('kube-apiserver');
   });
 
@@ -169,7 +169,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const { code, stderr } = await upgrade();
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('[NODE_MEMORY_MISSING]');
-    expect(stderr).toContain('--pod-infra-container-image=registry.k8s.io/pause:3.10 of kubeadm-flags.env is taken out');
+    expect(stderr).toContain('--pod-infra-container-image=registry.k8s.io/pause:3.10 is removed from kubeadm-flags.env');
     expect(readFileSync(flags, 'utf8')).toBe('KUBELET_KUBEADM_ARGS="--node-labels=pool=edge"\n');
     expect(readFileSync(instance, 'utf8')).toBe('containerRuntimeEndpoint: "unix:///var/run/containerd/containerd.sock"\n');
     expect(config()).not.toContain('maxPods');
@@ -212,7 +212,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(insecure.stderr).toMatch(
       /^node2: \/etc\/kubernetes\/kubelet\.conf:\d+:\d+ clusters\[0\]\.cluster\.insecure-skip-tls-verify: .*\[HOST_KUBECONFIG_REFUSED\]$/m,
     );
-    expect(certs.stderr).toContain('the cluster cannot be asked as this node');
+    expect(certs.stderr).toContain('cannot read kubeadm-config with the credentials of the node');
     expect((await upgrade('--dry-run')).code).toBe(0);
   });
 
@@ -220,6 +220,6 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect((await runCommand(['reset', '--force', '--ssh-config', lab.sshConfig, '--host', 'node2'])).code).toBe(0);
     const { code, stderr } = await upgrade();
     expect(code).toBe(3);
-    expect(stderr).toContain('node2: there is no /etc/kubernetes/kubelet.conf: the node has not joined a cluster');
+    expect(stderr).toContain('node2: /etc/kubernetes/kubelet.conf does not exist: the host has not joined a cluster');
   });
 });

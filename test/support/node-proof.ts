@@ -32,6 +32,6 @@ export function provesNode({ certPem, keyPem }: KeyPair, stdin: string): Partial
 /** Trust in that CA; nonces are unique. */
 export function testTrust(): NodeTrust {
   let count = 0;
-  const authorities = readCertificateChain(CLIENT_CA_PEM) ?? [];
-  return { authorities: async () => authorities, newNonce: async () => `nonce-${++count}`, nameHint: 'name its Node with --node-name' };
+  const cas = readCertificateChain(CLIENT_CA_PEM) ?? [];
+  return { cas: async () => cas, newNonce: async () => `nonce-${++count}`, nameHint: 'name its Node with --node-name' };
 }

@@ -74,7 +74,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   publicKeyFits: (text) => publicKeyFits(text, KEY),
   sshPrivateKey: readPrivateKeyHeader,
   certificatesOfKubelet: (pem) =>
-    validateCertificates({ certificates: [{ role: 'client', path: 'p', pem, key: new Secret(pem) }], authorities: [pem] } as never, TIMES),
+    validateCertificates({ certificates: [{ role: 'client', path: 'p', pem, key: new Secret(pem) }], cas: [pem] } as never, TIMES),
   parseCertificates,
   readCertificateHead: (text) => quietly(() => readCertificateHead(text)),
   readCertificateRequest,

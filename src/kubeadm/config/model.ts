@@ -4,9 +4,8 @@ import type { Taint } from '../../kube/taint.ts';
 import type { EncryptionAlgorithm } from '../../x509/certificate-spec.ts';
 
 /**
- * kubeadm's configuration documents in the shape of kubeadm.k8s.io/v1beta4, whatever version they were
- * written in. Defaults are not applied: an absent member was unset, null, or empty where Go cannot
- * distinguish empty from unset.
+ * kubeadm's configuration documents in the shape of kubeadm.k8s.io/v1beta4, whichever version the file declared.
+ * Defaults are not applied: an absent member was unset, null, or empty where Go cannot distinguish empty from unset.
  */
 
 /** The kinds of kubeadm.k8s.io that are read into the model. */

@@ -86,7 +86,7 @@ function isPort(text: string): boolean {
 
 /**
  * Splits host and port like Go's net.SplitHostPort.
- * @returns null when there is no port, or brackets and colons are inconsistent
+ * @returns null when the port is missing, or brackets and colons are inconsistent
  */
 export function splitHostPort(text: string): { readonly host: string; readonly port: string } | null {
   const match = /^\[([^[\]]*)\]:([^:[\]]*)$/.exec(text) ?? /^([^:[\]]*):([^:[\]]*)$/.exec(text);

@@ -21,8 +21,8 @@ import type {
 } from './model.ts';
 
 /**
- * Parts shared by the schemas of kubeadm.k8s.io/v1beta4 and v1beta3. The input comes from `readDocument`,
- * which drops null members, and empty strings where Go cannot distinguish empty from absent.
+ * Schema parts shared by kubeadm.k8s.io/v1beta4 and v1beta3. Their input is the result of `readDocument`, which drops
+ * null members, and empty strings where Go cannot distinguish empty from absent.
  */
 
 export const optional = z.exactOptional;

@@ -4,7 +4,7 @@ import {
   deprecatedFeatureGate,
   longValidity,
   mutuallyExclusive,
-  outlivesAuthority,
+  outlivesCa,
   requiredWith,
   unknownFeatureGate,
 } from '../../codec/document-problems.ts';
@@ -106,13 +106,13 @@ const USUAL_CA_VALIDITY = '87600h0m0s';
 
 function* validityFindings(path: string, cluster: ClusterConfiguration): Iterable<Finding> {
   const certificate = cluster.certificateValidityPeriod ?? USUAL_VALIDITY;
-  const authority = cluster.caCertificateValidityPeriod ?? USUAL_CA_VALIDITY;
-  const at = { certificate: `${path}.certificateValidityPeriod`, authority: `${path}.caCertificateValidityPeriod` };
+  const ca = cluster.caCertificateValidityPeriod ?? USUAL_CA_VALIDITY;
+  const at = { certificate: `${path}.certificateValidityPeriod`, ca: `${path}.caCertificateValidityPeriod` };
   yield* one(at.certificate, certificate, rules.notNegative);
-  yield* one(at.authority, authority, rules.notNegative);
+  yield* one(at.ca, ca, rules.notNegative);
   if (isLonger(certificate, USUAL_VALIDITY)) yield { path: at.certificate, problem: longValidity(certificate, USUAL_VALIDITY) };
-  if (isLonger(authority, USUAL_CA_VALIDITY)) yield { path: at.authority, problem: longValidity(authority, USUAL_CA_VALIDITY) };
-  if (isLonger(certificate, authority)) yield { path: at.certificate, problem: outlivesAuthority(certificate, authority) };
+  if (isLonger(ca, USUAL_CA_VALIDITY)) yield { path: at.ca, problem: longValidity(ca, USUAL_CA_VALIDITY) };
+  if (isLonger(certificate, ca)) yield { path: at.certificate, problem: outlivesCa(certificate, ca) };
 }
 
 function isLonger(a: string, b: string): boolean {

@@ -82,8 +82,8 @@ function adviseNetworks({ cluster, localAPIEndpoint: { advertiseAddress } }: Con
     const subnets = parseSubnets(cluster.networking[name] ?? '') ?? [];
     const found = address === null ? undefined : subnets.find((subnet) => cidrContains(subnet, address));
     if (found === undefined) return [];
-    const who = name === 'podSubnet' ? 'pods' : 'services';
-    const message = `the node address ${advertiseAddress} is in the subnet of ${who} (${formatCidr(found)}) and would be unreachable. Choose another subnet`;
+    const clients = name === 'podSubnet' ? 'pods' : 'services';
+    const message = `the node address ${advertiseAddress} is in the subnet of ${clients} (${formatCidr(found)}) and would be unreachable. Choose another subnet`;
     return [{ code: 'NODE_IN_SUBNET', field: `networking.${name}`, message }];
   });
 }

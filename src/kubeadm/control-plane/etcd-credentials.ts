@@ -20,10 +20,10 @@ export interface EtcdFailure {
 
 /** Validates credentials on their own, independent of the server; null: valid. */
 export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdFailure | null {
-  const authorities = readCertificateChain(caPem);
+  const cas = readCertificateChain(caPem);
   const replaced = { hint: `Put the CA of the etcd cluster into ${files.ca}` };
-  if (authorities === null) return { why: `${files.ca} contains no certificate`, ...replaced };
-  const expired = authorities.find(({ notAfter }) => notAfter <= now);
+  if (cas === null) return { why: `${files.ca} contains no certificate`, ...replaced };
+  const expired = cas.find(({ notAfter }) => notAfter <= now);
   if (expired !== undefined) return { why: `${files.ca} expired on ${expired.notAfter.toISOString()}`, ...replaced };
   const renewed = { hint: 'Renew the certificate on the host: kubeletadm certs renew etcd-healthcheck-client' };
   const certificate = readCertificate(certificatePem);
@@ -32,7 +32,7 @@ export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }
   if (key === null) return { why: `${files.key} contains no private key`, ...renewed };
   if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} does not match ${files.certificate}`, ...renewed };
   if (certificate.notAfter <= now) return { why: `${files.certificate} expired on ${certificate.notAfter.toISOString()}`, ...renewed };
-  if (!authorities.some((authority) => leadsTo(certificate, [], authority)))
+  if (!cas.some((ca) => leadsTo(certificate, [], ca)))
     return { why: `${files.certificate} is not signed by the CA in ${files.ca}`, ...renewed };
   return null;
 }

@@ -101,7 +101,7 @@ function metricsEndpoint(node: ControlPlaneNode): ProbeTarget & { readonly port:
   const [url] = (argValue(node.cluster.etcd.local?.extraArgs, 'listen-metrics-urls') ?? '').split(',');
   const scheme = parseGoUrlScheme(url ?? '');
   if (!url || scheme === null) return usual;
-  const { address, name, port = '' } = AUTHORITY.exec(url)?.groups ?? {};
+  const { address, name, port = '' } = URL_HOST.exec(url)?.groups ?? {};
   return {
     host: address || name || usual.host,
     port: isPort(port) ? Number(port) : METRICS_PORT,
@@ -109,7 +109,7 @@ function metricsEndpoint(node: ControlPlaneNode): ProbeTarget & { readonly port:
   };
 }
 
-const AUTHORITY = /^[^/?#]*\/\/(?:[^/?#@]*@)*(?:\[(?<address>[^\]/?#@]*)\]|(?<name>[^:/?#@]*))(?::(?<port>[0-9]*))?(?:[/?#]|$)/;
+const URL_HOST = /^[^/?#]*\/\/(?:[^/?#@]*@)*(?:\[(?<address>[^\]/?#@]*)\]|(?<name>[^:/?#@]*))(?::(?<port>[0-9]*))?(?:[/?#]|$)/;
 
 function isPort(text: string): boolean {
   return /^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65535;

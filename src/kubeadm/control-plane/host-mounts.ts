@@ -28,8 +28,8 @@ export function fileMount(name: string, path: string): Mount {
 
 /** The certificates of the cluster and the CA directories of the host. */
 export function certificateMounts({ cluster, caDirectories }: ControlPlaneNode): readonly Mount[] {
-  const authorities = caDirectories.map((path) => directoryMount(path.slice(1).replaceAll('/', '-'), path));
-  return [directoryMount('k8s-certs', cluster.certificatesDir), directoryMount('ca-certs', SSL_CERTS), ...authorities];
+  const cas = caDirectories.map((path) => directoryMount(path.slice(1).replaceAll('/', '-'), path));
+  return [directoryMount('k8s-certs', cluster.certificatesDir), directoryMount('ca-certs', SSL_CERTS), ...cas];
 }
 
 /**

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../base/json.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 
-/** The image tag of a component in its manifest (`v1.36.2`); null if there is none. */
+/** The image tag of a component in its manifest (`v1.36.2`); null without a tag. */
 export function manifestVersion(text: string, component: string): string | null {
   const pod = readYaml(text);
   const spec = isJsonObject(pod) && isJsonObject(pod.spec) ? pod.spec : {};

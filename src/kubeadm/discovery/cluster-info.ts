@@ -14,7 +14,7 @@ const SIGNATURE = 'jws-kubeconfig-';
  * verified.
  */
 export interface ClusterInfo {
-  /** The exact text; empty when there is none. */
+  /** The exact text; empty when the key is missing. */
   readonly kubeconfig: string;
   readonly signatures: ReadonlyMap<string, string>;
   /**
@@ -58,7 +58,7 @@ export function readClusterInfo(object: JsonObject): ClusterInfo | null {
 
 /**
  * Checks the signature of one token. The recorded times decide only whether to wait, never whether to trust.
- * @see kubeadm 1.36 discovery/token: there, a signature that does not match is final
+ * @see kubeadm 1.36 discovery/token, which does not retry after a signature mismatch
  */
 export function signatureState(info: ClusterInfo, { id, secret }: BootstrapTokenParts): SignatureState {
   const signature = info.signatures.get(id);

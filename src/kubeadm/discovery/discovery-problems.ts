@@ -48,12 +48,12 @@ export function tlsFailed(endpoint: string, why: string): Problem {
 
 // ---- the server certificate
 
-/** The server certificate is from another CA. `authority` names the expected one. */
-export function untrustedServer(endpoint: string, authority: string, peer: PeerCertificate | null): Problem {
+/** The server certificate is from another CA. `expectedCa` names the expected one. */
+export function untrustedServer(endpoint: string, expectedCa: string, peer: PeerCertificate | null): Problem {
   const shown = peer === null ? 'its certificate' : `its certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
   const hint =
     'The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster';
-  return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${authority}`, hint);
+  return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${expectedCa}`, hint);
 }
 
 /** The server certificate does not contain the address. */
@@ -81,8 +81,8 @@ export function serverCertificateTime(
 const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
 
 /** The validity of the CA has not started. */
-export function authorityNotYetValid(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
-  const message = `the CA of the cluster (${name(authority.subject)}) is not valid before ${formatRfc3339(authority.notBefore)}: ${describeClocks(clock)}`;
+export function caNotYetValid(endpoint: string, ca: Certificate, clock: ClockReading): Problem {
+  const message = `the CA of the cluster (${name(ca.subject)}) is not valid before ${formatRfc3339(ca.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
     const hint = 'Both clocks agree: wait until then, or replace the CA of the cluster';
     return problem(endpoint, 'CA_NOT_YET_VALID', message, hint);
@@ -90,8 +90,8 @@ export function authorityNotYetValid(endpoint: string, authority: Certificate, c
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
 }
 
-export function authorityExpired(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
-  const message = `the CA of the cluster (${name(authority.subject)}) expired on ${formatRfc3339(authority.notAfter)}: ${describeClocks(clock)}`;
+export function caExpired(endpoint: string, ca: Certificate, clock: ClockReading): Problem {
+  const message = `the CA of the cluster (${name(ca.subject)}) expired on ${formatRfc3339(ca.notAfter)}: ${describeClocks(clock)}`;
   if (clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
   return problem(endpoint, 'CA_EXPIRED', message, 'Replace the CA of the cluster before nodes join');
 }
@@ -240,7 +240,7 @@ export function insecureKubeconfig(file: string, why: string): Problem {
 }
 
 /** Neither the kubeconfig nor cluster-info contains a CA for the kubelet. */
-export function noAuthority(file: string): Problem {
+export function noCa(file: string): Problem {
   return problem(
     file,
     'NO_CA',

@@ -9,7 +9,7 @@ export interface FailureContext {
   /** The queried endpoint, for messages. */
   readonly endpoint: string;
   /** The expected issuer of the server certificate, as a noun: `the pinned CA`. */
-  readonly authority: string;
+  readonly expectedCa: string;
   readonly clock: ClockReading;
 }
 
@@ -23,7 +23,7 @@ export interface ExplainedFailure {
  * Explains why a server did not respond.
  * @see kubeadm 1.36 discovery, which waits until `timeouts.discovery` for any cause
  */
-export function explainFailure(issue: WebFailureCause, { endpoint, authority, clock }: FailureContext): ExplainedFailure {
+export function explainFailure(issue: WebFailureCause, { endpoint, expectedCa, clock }: FailureContext): ExplainedFailure {
   const wait = (problem: Problem): ExplainedFailure => ({ kind: 'wait', problem });
   const refuse = (problem: Problem): ExplainedFailure => ({ kind: 'refuse', problem });
   switch (issue.kind) {
@@ -59,7 +59,7 @@ export function explainFailure(issue: WebFailureCause, { endpoint, authority, cl
       return refuse(problems.tlsFailed(endpoint, `the TLS handshake failed (${issue.why})`));
     case 'unknown-authority':
     case 'other-certificate':
-      return refuse(problems.untrustedServer(endpoint, authority, issue.peer));
+      return refuse(problems.untrustedServer(endpoint, expectedCa, issue.peer));
     case 'wrong-name':
       return refuse(problems.wrongServerName(endpoint, issue.host, issue.peer));
     case 'certificate-expired':

@@ -3,7 +3,7 @@ import { decodeDataField, discoveryCluster, type KubeconfigCluster, parseKubecon
 import { type Certificate, parseCertificates } from '../../x509/certificate.ts';
 import { caPinOf } from '../token/ca-pin.ts';
 import type { ClockReading } from './clock-reading.ts';
-import { authorityExpired, authorityNotYetValid, clusterInfoInvalid, pinMismatch, severalClusters } from './discovery-problems.ts';
+import { caExpired, caNotYetValid, clusterInfoInvalid, pinMismatch, severalClusters } from './discovery-problems.ts';
 
 /** Result of the discovery: the API server address and its CA. */
 export interface FoundCluster {
@@ -55,9 +55,9 @@ export function pinnedCertificates({ certificates }: FoundCluster, pins: readonl
 export function requireValidNow(certificates: readonly Certificate[], endpoint: string, clock: ClockReading): void {
   if (certificates.some(({ notBefore, notAfter }) => notBefore <= clock.local && clock.local <= notAfter)) return;
   const early = certificates.find(({ notBefore }) => clock.local < notBefore);
-  if (early !== undefined) throw new AppError(authorityNotYetValid(endpoint, early, clock), { exitCode: 3 });
+  if (early !== undefined) throw new AppError(caNotYetValid(endpoint, early, clock), { exitCode: 3 });
   const late = certificates[0] as Certificate;
-  throw new AppError(authorityExpired(endpoint, late, clock), { exitCode: 3 });
+  throw new AppError(caExpired(endpoint, late, clock), { exitCode: 3 });
 }
 
 function clusterOf(text: string, endpoint: string): KubeconfigCluster {

@@ -54,7 +54,7 @@ export function explainField(entry: FieldEntry, options: ExplainOptions): FieldE
   };
 }
 
-/** The top-level fields whose names begin with a prefix; all when it is empty. Null when there is none. */
+/** The top-level fields whose names begin with a prefix; all when it is empty. Null when no field matches. */
 export function listFields(prefix: string, options: ExplainOptions): FieldList | null {
   const members = membersOf('', options).filter(({ path }) => path.startsWith(prefix));
   return members.length === 0 ? null : { kind: 'FieldList', prefix, kubernetesVersion: formatMinor(options.minor), members };

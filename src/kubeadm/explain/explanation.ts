@@ -97,7 +97,7 @@ export interface FlagExplanation {
   /** As printed by the flag; without a configuration file some defaults differ. */
   readonly default: string;
   readonly defaults: readonly Period<string>[];
-  /** The field with the same meaning; null when there is none. */
+  /** The field with the same meaning; null when no such field exists. */
   readonly field: { readonly path: string; readonly since: string; readonly known: boolean } | null;
   readonly deprecated: { readonly since: string | null; readonly how: FlagDeprecation | null } | null;
   readonly origin: 'config' | 'kubelet' | 'global';

@@ -42,7 +42,7 @@ interface Found {
 const RBAC = kubeadmCertsRbac();
 const NOTHING: Found = { certs: null, owner: null, rbac: RBAC.map(() => null) };
 
-/** Certificates that expire sooner are uploaded again, so that there is time to join. */
+/** Certificates that expire sooner are uploaded again, so that enough time remains to join. */
 const USABLE_MS = 600_000;
 
 /**

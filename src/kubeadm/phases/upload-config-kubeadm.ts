@@ -14,7 +14,7 @@ export interface UploadKubeadmConfigInput {
   readonly clusterConfiguration: JsonObject | null;
   /**
    * The ClusterConfiguration of the cluster in the same form, without the values declared in this run and
-   * without unknown fields; null when there is none.
+   * without unknown fields; null when it does not exist.
    */
   readonly understood: JsonObject | null;
   /** Plan as for an empty cluster if none exists (`--dry-run`). */

@@ -60,7 +60,7 @@ async function findNode({ cluster }: PhaseContext, { nodeName, admin }: WaitNode
   }
 }
 
-/** An API server that is away or restarts may be back before the time is over: its error is what is pending then. */
+/** An API server may recover before the timeout: until then, its error is the pending problem. */
 async function probeNode(context: PhaseContext, input: WaitNodeInput): Promise<Probed<KubeObject | 'unseen', AppError | null>> {
   try {
     const node = await findNode(context, input);

@@ -6,12 +6,12 @@ import type { CertificateContent } from '../../x509/read-certificate.ts';
  * @param between possible intermediate certificates
  * @see Go crypto/x509 Verify: each certificate must be signed by the next one, which must be a CA
  */
-export function leadsTo(certificate: CertificateContent, between: readonly CertificateContent[], authority: CertificateContent): boolean {
+export function leadsTo(certificate: CertificateContent, between: readonly CertificateContent[], ca: CertificateContent): boolean {
   let reached = [certificate];
   let left = between;
   // Visits each intermediate once, which ends also for certificates that sign each other.
   while (reached.length > 0) {
-    if (reached.some((one) => isIssuedBy(one, authority))) return true;
+    if (reached.some((one) => isIssuedBy(one, ca))) return true;
     const next = left.filter((one) => reached.some((below) => isIssuedBy(below, one)));
     left = left.filter((one) => !next.includes(one));
     reached = next;
@@ -19,8 +19,8 @@ export function leadsTo(certificate: CertificateContent, between: readonly Certi
   return false;
 }
 
-function isIssuedBy({ x509 }: CertificateContent, authority: CertificateContent): boolean {
-  return authority.isAuthority && x509.checkIssued(authority.x509) && x509.verify(authority.x509.publicKey);
+function isIssuedBy({ x509 }: CertificateContent, ca: CertificateContent): boolean {
+  return ca.isAuthority && x509.checkIssued(ca.x509) && x509.verify(ca.x509.publicKey);
 }
 
 /** Whether two certificates are byte-for-byte identical. */

@@ -4,7 +4,7 @@ import { keyAlgorithm } from '../config/defaults.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { type AltNames, apiServerNames, etcdNames, NO_NAMES, type PkiConfiguration } from './alt-names.ts';
 
-export type AuthorityName = 'ca' | 'front-proxy-ca' | 'etcd-ca';
+export type CaName = 'ca' | 'front-proxy-ca' | 'etcd-ca';
 
 /** A certificate of a control plane node. `name` is that of its phase below `certs/`. */
 export interface CertificateDefinition {
@@ -14,7 +14,7 @@ export interface CertificateDefinition {
   /** Path of its files below the certificates directory, without `.crt` and `.key`. */
   readonly baseName: string;
   /** The issuing CA; null: self-signed. */
-  readonly authority: AuthorityName | null;
+  readonly ca: CaName | null;
   readonly commonName: (pki: PkiConfiguration) => string;
   readonly usages: readonly ExtendedUsage[];
   readonly names: (pki: PkiConfiguration) => AltNames;
@@ -26,12 +26,12 @@ export const SERVICE_ACCOUNT = 'sa';
 const always = (name: string) => (): string => name;
 const none = (): AltNames => NO_NAMES;
 
-function authority(name: AuthorityName, baseName: string, commonName: string, longName: string): CertificateDefinition {
-  return { name, longName, baseName, authority: null, commonName: always(commonName), usages: [], names: none };
+function ca(name: CaName, baseName: string, commonName: string, longName: string): CertificateDefinition {
+  return { name, longName, baseName, ca: null, commonName: always(commonName), usages: [], names: none };
 }
 
-function client(by: AuthorityName, baseName: string, commonName: string, longName: string, name = baseName): CertificateDefinition {
-  return { name, longName, baseName, authority: by, commonName: always(commonName), usages: ['clientAuth'], names: none };
+function client(by: CaName, baseName: string, commonName: string, longName: string, name = baseName): CertificateDefinition {
+  return { name, longName, baseName, ca: by, commonName: always(commonName), usages: ['clientAuth'], names: none };
 }
 
 /** An etcd member is a client of its peers and of itself. */
@@ -42,25 +42,25 @@ const BOTH_USAGES = ['serverAuth', 'clientAuth'] as const;
  * @see kubeadm 1.36 certs
  */
 export const CERTIFICATES: readonly CertificateDefinition[] = [
-  authority('ca', 'ca', 'kubernetes', 'self-signed Kubernetes CA to provision identities for other Kubernetes components'),
+  ca('ca', 'ca', 'kubernetes', 'self-signed Kubernetes CA to provision identities for other Kubernetes components'),
   {
     name: 'apiserver',
     longName: 'certificate for serving the Kubernetes API',
     baseName: 'apiserver',
-    authority: 'ca',
+    ca: 'ca',
     commonName: always('kube-apiserver'),
     usages: ['serverAuth'],
     names: apiServerNames,
   },
   client('ca', 'apiserver-kubelet-client', 'kube-apiserver-kubelet-client', 'certificate for the API server to connect to kubelet'),
-  authority('front-proxy-ca', 'front-proxy-ca', 'front-proxy-ca', 'self-signed CA to provision identities for front proxy'),
+  ca('front-proxy-ca', 'front-proxy-ca', 'front-proxy-ca', 'self-signed CA to provision identities for front proxy'),
   client('front-proxy-ca', 'front-proxy-client', 'front-proxy-client', 'certificate for the front proxy client'),
-  authority('etcd-ca', 'etcd/ca', 'etcd-ca', 'self-signed CA to provision identities for etcd'),
+  ca('etcd-ca', 'etcd/ca', 'etcd-ca', 'self-signed CA to provision identities for etcd'),
   {
     name: 'etcd-server',
     longName: 'certificate for serving etcd',
     baseName: 'etcd/server',
-    authority: 'etcd-ca',
+    ca: 'etcd-ca',
     commonName: ({ nodeName }) => nodeName,
     usages: BOTH_USAGES,
     names: (pki) => etcdNames(pki, pki.cluster.etcd.local?.serverCertSANs),
@@ -69,7 +69,7 @@ export const CERTIFICATES: readonly CertificateDefinition[] = [
     name: 'etcd-peer',
     longName: 'certificate for etcd nodes to communicate with each other',
     baseName: 'etcd/peer',
-    authority: 'etcd-ca',
+    ca: 'etcd-ca',
     commonName: ({ nodeName }) => nodeName,
     usages: BOTH_USAGES,
     names: (pki) => etcdNames(pki, pki.cluster.etcd.local?.peerCertSANs),
@@ -86,9 +86,7 @@ export const CERTIFICATES: readonly CertificateDefinition[] = [
 
 /** The certificates of a cluster; with external etcd, without the etcd certificates. */
 export function certificatesOf({ etcd }: Pick<ClusterConfiguration, 'etcd'>): readonly CertificateDefinition[] {
-  return etcd?.external === undefined
-    ? CERTIFICATES
-    : CERTIFICATES.filter(({ name, authority: by }) => name !== 'etcd-ca' && by !== 'etcd-ca');
+  return etcd?.external === undefined ? CERTIFICATES : CERTIFICATES.filter(({ name, ca: by }) => name !== 'etcd-ca' && by !== 'etcd-ca');
 }
 
 /** Path of a certificate or key, e.g. `pkiPath('/etc/kubernetes/pki', 'etcd/ca', 'crt')`. */
@@ -112,7 +110,7 @@ function milliseconds(duration: string): number {
 
 /** The specification of a certificate. */
 export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, terms: CertificateTerms): CertificateSpec {
-  const isAuthority = definition.authority === null;
+  const isAuthority = definition.ca === null;
   const commonName = definition.commonName(pki);
   return {
     commonName,

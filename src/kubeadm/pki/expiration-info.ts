@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { formatAge } from '../../base/text/age.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
-import type { FoundAuthority, FoundRenewable } from './renewable.ts';
+import type { FoundCa, FoundRenewable } from './renewable.ts';
 
 /** When a certificate expires. */
 export interface Expiration {
@@ -17,14 +17,14 @@ export interface Expiration {
 
 export interface ExpirationInfo {
   readonly certificates: readonly Expiration[];
-  readonly authorities: readonly Expiration[];
+  readonly cas: readonly Expiration[];
 }
 
 /**
  * Expiration of the certificates of a control plane. Unreadable certificates must have been rejected before.
  */
 export function expirationInfo(
-  found: { readonly certificates: readonly FoundRenewable[]; readonly authorities: readonly FoundAuthority[] },
+  found: { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] },
   now: Date,
 ): ExpirationInfo {
   const of = (name: string, certificate: CertificateContent | 'unreadable' | null, isExternal: boolean): Expiration => {
@@ -33,8 +33,8 @@ export function expirationInfo(
     return { name, expires, residualSeconds, isExternal: expires !== null && isExternal };
   };
   return {
-    certificates: found.certificates.map((each) => ({ ...of(each.name, each.certificate, each.isExternal), caName: each.authority })),
-    authorities: found.authorities.map((each) => of(each.name, each.certificate, each.isExternal)),
+    certificates: found.certificates.map((each) => ({ ...of(each.name, each.certificate, each.isExternal), caName: each.ca })),
+    cas: found.cas.map((each) => of(each.name, each.certificate, each.isExternal)),
   };
 }
 
@@ -42,7 +42,7 @@ export function expirationInfo(
  * The information as a document.
  * @see kubeadm 1.36 output.kubeadm.k8s.io/v1alpha3 CertificateExpirationInfo
  */
-export function expirationDocument({ certificates, authorities }: ExpirationInfo): JsonObject {
+export function expirationDocument({ certificates, cas }: ExpirationInfo): JsonObject {
   const entry = ({ name, expires, residualSeconds, isExternal, caName }: Expiration): JsonObject => ({
     name,
     expirationDate: expires === null ? null : formatRfc3339(expires),
@@ -55,7 +55,7 @@ export function expirationDocument({ certificates, authorities }: ExpirationInfo
     kind: 'CertificateExpirationInfo',
     apiVersion: 'output.kubeadm.k8s.io/v1alpha3',
     certificates: certificates.map(entry),
-    certificateAuthorities: authorities.map(entry),
+    certificateAuthorities: cas.map(entry),
   };
 }
 
@@ -63,7 +63,7 @@ export function expirationDocument({ certificates, authorities }: ExpirationInfo
  * The information as two tables.
  * @see kubeadm 1.36 certs check-expiration: columns at least 10 wide, separated by three spaces
  */
-export function expirationTables({ certificates, authorities }: ExpirationInfo): string {
+export function expirationTables({ certificates, cas }: ExpirationInfo): string {
   const row = ({ name, expires, residualSeconds, isExternal, caName }: Expiration, isAuthority: boolean): readonly string[] => {
     if (expires === null) return [`!MISSING! ${name}`, '', '', ...(isAuthority ? [] : ['']), ''];
     const external = (isExternal ? 'yes' : 'no').padEnd(8);
@@ -75,7 +75,7 @@ export function expirationTables({ certificates, authorities }: ExpirationInfo):
       ...certificates.map((each) => row(each, false)),
     ]),
     '',
-    ...align([['CERTIFICATE AUTHORITY', 'EXPIRES', 'RESIDUAL TIME', 'EXTERNALLY MANAGED'], ...authorities.map((each) => row(each, true))]),
+    ...align([['CERTIFICATE AUTHORITY', 'EXPIRES', 'RESIDUAL TIME', 'EXTERNALLY MANAGED'], ...cas.map((each) => row(each, true))]),
     '',
   ].join('\n');
 }

@@ -84,12 +84,12 @@ export function serverOf(definition: KubeconfigDefinition, pki: PkiConfiguration
 
 /**
  * The client certificate of a kubeconfig.
- * @param authorityNotBefore start of the validity of its CA
+ * @param caNotBefore start of the validity of its CA
  */
 export function clientSpecOf(
   { user, organizations }: Pick<KubeconfigDefinition, 'user' | 'organizations'>,
   pki: PkiConfiguration,
-  terms: CertificateTerms & { readonly authorityNotBefore: Date },
+  terms: CertificateTerms & { readonly caNotBefore: Date },
 ): CertificateSpec {
   return {
     commonName: user(pki),
@@ -98,7 +98,7 @@ export function clientSpecOf(
     ipAddresses: [],
     usages: ['clientAuth'],
     isAuthority: false,
-    notBefore: terms.authorityNotBefore,
+    notBefore: terms.caNotBefore,
     notAfter: new Date(terms.now.getTime() + terms.validMs),
   };
 }

@@ -10,7 +10,7 @@ export function pkiUnreadable(path: string, what: 'certificate' | 'private key' 
 }
 
 /** A certificate without CA:TRUE where a CA certificate is required. */
-export function pkiNotAuthority(path: string, subject: string): Problem {
+export function pkiNotCa(path: string, subject: string): Problem {
   return {
     code: 'PKI_NOT_AUTHORITY',
     message: `${path}: the certificate of ${subject} is not a CA certificate: its basic constraints contain CA:FALSE`,
@@ -94,7 +94,7 @@ export function pkiExternalIncomplete(path: string, caKey: string): Problem {
 }
 
 /** Files signed by a CA exist, but the CA does not. */
-export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Problem {
+export function pkiCaLost(ca: string, orphans: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_LOST',
     message: `the CA certificate ${ca} does not exist, but files that depend on it do: ${orphans.join(', ')}`,
@@ -103,7 +103,7 @@ export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Proble
 }
 
 /** A CA that issued none of the existing files. */
-export function pkiAuthorityReplaced(ca: string, foreign: readonly string[]): Problem {
+export function pkiCaReplaced(ca: string, foreign: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_REPLACED',
     message: `the CA ${ca} did not issue the existing files: ${foreign.join(', ')}`,
@@ -112,7 +112,7 @@ export function pkiAuthorityReplaced(ca: string, foreign: readonly string[]): Pr
 }
 
 /** A certificate or kubeconfig to be generated, whose CA neither exists nor is generated. */
-export function pkiAuthorityMissing(path: string, ca: string, phase: string): Problem {
+export function pkiCaMissing(path: string, ca: string, phase: string): Problem {
   return {
     code: 'PKI_AUTHORITY_MISSING',
     message: `${path} needs the CA ${ca}, which does not exist`,

@@ -11,8 +11,8 @@ export interface Renewable {
   readonly name: string;
   readonly longName: string;
   /** Its CA by name, and the path of the CA files without extension. */
-  readonly authority: string;
-  readonly authorityBase: string;
+  readonly ca: string;
+  readonly caBase: string;
   readonly crt: string;
   /** Null: the key is in the same file, a kubeconfig. */
   readonly key: string | null;
@@ -29,7 +29,7 @@ const RENEWABLE_KUBECONFIGS = KUBECONFIGS.filter(({ name }) => name !== 'kubelet
 
 /** All names that `certs renew` accepts. */
 export const RENEWABLE_NAMES: readonly string[] = [
-  ...CERTIFICATES.filter(({ authority }) => authority !== null).map(({ name }) => name),
+  ...CERTIFICATES.filter(({ ca }) => ca !== null).map(({ name }) => name),
   ...RENEWABLE_KUBECONFIGS.map(({ file }) => file),
 ].toSorted();
 
@@ -45,19 +45,19 @@ function renewables({ cluster, kubernetesDir }: PkiPlaces): readonly Renewable[]
       certificatesDir,
       definitions.find((each) => each.name === name),
     );
-  const certificates = definitions.flatMap(({ name, longName, baseName, authority }): readonly Renewable[] =>
-    authority === null
+  const certificates = definitions.flatMap(({ name, longName, baseName, ca }): readonly Renewable[] =>
+    ca === null
       ? []
       : [
           {
-            ...{ name, longName, authority, authorityBase: baseOf(authority) },
+            ...{ name, longName, ca, caBase: baseOf(ca) },
             ...{ crt: pkiPath(certificatesDir, baseName, 'crt'), key: pkiPath(certificatesDir, baseName, 'key') },
           },
         ],
   );
   const kubeconfigs = RENEWABLE_KUBECONFIGS.map(
     ({ file, longName }): Renewable => ({
-      ...{ name: file, longName: `certificate embedded in the ${longName}`, authority: 'ca', authorityBase: baseOf('ca') },
+      ...{ name: file, longName: `certificate embedded in the ${longName}`, ca: 'ca', caBase: baseOf('ca') },
       ...{ crt: `${kubernetesDir}/${file}`, key: null },
     }),
   );
@@ -77,7 +77,7 @@ export interface FoundRenewable extends Renewable {
 }
 
 /** An existing CA. */
-export interface FoundAuthority {
+export interface FoundCa {
   readonly name: string;
   readonly crt: string;
   readonly certificate: CertificateContent | 'unreadable' | null;
@@ -88,29 +88,29 @@ export interface FoundAuthority {
 export function findCertificates(
   places: PkiPlaces,
   found: FoundText,
-): { readonly certificates: readonly FoundRenewable[]; readonly authorities: readonly FoundAuthority[] } {
+): { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] } {
   const isExternal = (base: string): boolean => found(`${base}.crt`) !== null && found(`${base}.key`) === null;
   const certificates = renewables(places).map((one): FoundRenewable => {
     const text = found(one.crt);
     const read = text === null ? null : one.key === null ? clientCertificateOf(text, one.crt) : (readCertificateChain(text)?.[0] ?? null);
-    return { ...one, certificate: text === null ? null : (read ?? 'unreadable'), isExternal: isExternal(one.authorityBase) };
+    return { ...one, certificate: text === null ? null : (read ?? 'unreadable'), isExternal: isExternal(one.caBase) };
   });
-  const authorities = certificatesOf(places.cluster)
-    .filter(({ authority }) => authority === null)
-    .map(({ name, baseName }): FoundAuthority => {
+  const cas = certificatesOf(places.cluster)
+    .filter(({ ca }) => ca === null)
+    .map(({ name, baseName }): FoundCa => {
       const base = `${places.cluster.certificatesDir}/${baseName}`;
       const text = found(`${base}.crt`);
       const certificate = text === null ? null : (readCertificateChain(text)?.[0] ?? 'unreadable');
       return { name, crt: `${base}.crt`, certificate, isExternal: isExternal(base) };
     });
-  return { certificates, authorities: authorities.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
+  return { certificates, cas: cas.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
 /** All paths that `findCertificates` reads. */
 export function renewablePaths(places: PkiPlaces): readonly string[] {
   const all = renewables(places);
-  const authorities = certificatesOf(places.cluster)
-    .filter(({ authority }) => authority === null)
+  const cas = certificatesOf(places.cluster)
+    .filter(({ ca }) => ca === null)
     .flatMap(({ baseName }) => (['crt', 'key'] as const).map((kind) => pkiPath(places.cluster.certificatesDir, baseName, kind)));
-  return [...authorities, ...all.flatMap(({ crt, key }) => (key === null ? [crt] : [crt, key]))];
+  return [...cas, ...all.flatMap(({ crt, key }) => (key === null ? [crt] : [crt, key]))];
 }

@@ -38,7 +38,7 @@ const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 /** Validates the certificates of a host: validity period, subject, usages, key and issuer. */
 export function validateCertificates(found: NodeCertificates, options: ValidationOptions): readonly CertificateVerdict[] {
   const now = found.now ?? options.now;
-  const authorities = found.certificates.filter(({ role }) => role.startsWith('ca')).flatMap(({ pem }) => readAll(pem ?? ''));
+  const cas = found.certificates.filter(({ role }) => role.startsWith('ca')).flatMap(({ pem }) => readAll(pem ?? ''));
   const readable = found.certificates.map((each) => ({ each, read: readAll(each.pem ?? '')[0] ?? null }));
   return readable.map(({ each, read }) => {
     if (read === null) return unreadable(each);
@@ -47,7 +47,7 @@ export function validateCertificates(found: NodeCertificates, options: Validatio
       ...timeIssues(notBefore, notAfter, now, options.withinMs),
       ...keyIssues(read, each),
       ...nameIssues(read, each),
-      ...issuerIssues(read, each, authorities),
+      ...issuerIssues(read, each, cas),
     ];
     const warnings = errors.length > 0 ? [] : [...overdue(each, notBefore, notAfter, now), ...selfSigned(read, each)];
     return {
@@ -107,10 +107,10 @@ function nameIssues(read: X509Certificate, { role }: FoundCertificate): readonly
  * The API server rejects a client certificate of another CA; a serving certificate must be from the cluster
  * CA unless self-signed by the kubelet.
  */
-function issuerIssues(read: X509Certificate, { role }: FoundCertificate, authorities: readonly X509Certificate[]): readonly string[] {
-  if ((role !== 'client' && role !== 'serving') || authorities.length === 0 || isSelfIssued(read, role)) return [];
-  const isIssued = authorities.some((authority) => read.checkIssued(authority) && read.verify(authority.publicKey));
-  return isIssued ? [] : [`not issued by the cluster CA on this host (${authorities.map(({ subject }) => oneLine(subject)).join('; ')})`];
+function issuerIssues(read: X509Certificate, { role }: FoundCertificate, cas: readonly X509Certificate[]): readonly string[] {
+  if ((role !== 'client' && role !== 'serving') || cas.length === 0 || isSelfIssued(read, role)) return [];
+  const isIssued = cas.some((ca) => read.checkIssued(ca) && read.verify(ca.publicKey));
+  return isIssued ? [] : [`not issued by the cluster CA on this host (${cas.map(({ subject }) => oneLine(subject)).join('; ')})`];
 }
 
 function overdue({ role }: FoundCertificate, notBefore: Date, notAfter: Date, now: Date): readonly string[] {

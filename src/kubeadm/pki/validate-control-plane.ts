@@ -2,12 +2,12 @@ import { formatName } from '../../x509/describe-certificate.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 import { leadsTo } from './certificate-checks.ts';
 import { readPrivateKey } from './private-key.ts';
-import type { FoundAuthority, FoundRenewable } from './renewable.ts';
+import type { FoundCa, FoundRenewable } from './renewable.ts';
 import { type CertificateVerdict, timeIssues, type ValidationOptions } from './validate-certificates.ts';
 
 export interface ControlPlaneCertificates {
   readonly certificates: readonly FoundRenewable[];
-  readonly authorities: readonly FoundAuthority[];
+  readonly cas: readonly FoundCa[];
   /** Content of the file at a path; null: no such file. */
   readonly found: (path: string) => string | null;
 }
@@ -17,22 +17,22 @@ export interface ControlPlaneCertificates {
  * without control plane certificates.
  */
 export function validateControlPlane(
-  { certificates, authorities, found }: ControlPlaneCertificates,
+  { certificates, cas, found }: ControlPlaneCertificates,
   options: ValidationOptions,
 ): readonly CertificateVerdict[] {
   const isControlPlane = certificates.some(({ key, certificate }) => key !== null && certificate !== null);
   if (!isControlPlane) return [];
-  const byName = new Map(authorities.map((each) => [each.name, each]));
+  const byName = new Map(cas.map((each) => [each.name, each]));
   const verdicts = certificates
     .filter(({ certificate }) => certificate !== null)
-    .map(({ name, crt, key, certificate, authority }) =>
+    .map(({ name, crt, key, certificate, ca }) =>
       verdictOf({ role: name, path: crt, certificate }, options, (read) => [
         ...keyIssues(read, key, found),
-        ...issuerIssues(read, byName.get(authority)?.certificate ?? null),
+        ...issuerIssues(read, byName.get(ca)?.certificate ?? null),
       ]),
     );
   // The cluster CA is already among the kubelet's certificates.
-  const others = authorities
+  const others = cas
     .filter(({ name }) => name !== 'ca')
     .map(({ name, crt, certificate }) =>
       verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isAuthority ? [] : ['not a CA certificate'])),
@@ -71,7 +71,7 @@ function keyIssues({ x509 }: CertificateContent, path: string | null, found: Con
   return x509.checkPrivateKey(key) ? [] : ['the private key does not match the certificate'];
 }
 
-function issuerIssues(certificate: CertificateContent, authority: CertificateContent | 'unreadable' | null): readonly string[] {
-  if (authority === null || authority === 'unreadable' || leadsTo(certificate, [], authority)) return [];
-  return [`not issued by the CA on this host (${formatName(authority.subject)})`];
+function issuerIssues(certificate: CertificateContent, ca: CertificateContent | 'unreadable' | null): readonly string[] {
+  if (ca === null || ca === 'unreadable' || leadsTo(certificate, [], ca)) return [];
+  return [`not issued by the CA on this host (${formatName(ca.subject)})`];
 }

@@ -22,7 +22,7 @@ export interface ExistingKubeconfig {
   readonly text: string;
   readonly expected: { readonly server: string; readonly user: string };
   /** CAs of the cluster; empty: not generated yet. */
-  readonly authorities: readonly CertificateContent[];
+  readonly cas: readonly CertificateContent[];
   readonly caPath: string;
   readonly now: Date;
   readonly found: FoundText;
@@ -47,7 +47,7 @@ export function validateKubeconfig(existing: ExistingKubeconfig): Verdict {
   if (typeof target === 'string') return refuse(target);
   const trusted = trustedBy(target, existing);
   if (trusted === null) return refuse('it contains no CA certificate');
-  if (!existing.authorities.some((authority) => isSameCertificate(authority, trusted))) {
+  if (!existing.cas.some((ca) => isSameCertificate(ca, trusted))) {
     const why = `it belongs to another cluster: it trusts the CA ${formatName(trusted.subject)}, not the CA in ${existing.caPath}`;
     return { ...refuse(why), isForeign: true };
   }
@@ -74,13 +74,13 @@ function trustedBy({ cluster }: KubeconfigTarget, { found }: ExistingKubeconfig)
 }
 
 function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig): Problem | null {
-  const { definition, path, now, expected, authorities } = existing;
+  const { definition, path, now, expected, cas } = existing;
   // A certificate that is not embedded is a file that the kubelet manages.
   if (user?.certData === undefined) return null;
   const chain = readCertificateChain(decodeDataField(user.certData));
   if (chain === null) return pkiKubeconfigUnusable(path, 'its client certificate cannot be read');
   const [client, ...between] = chain;
-  if (!authorities.some((authority) => leadsTo(client, between, authority))) {
+  if (!cas.some((ca) => leadsTo(client, between, ca))) {
     return pkiKubeconfigUnusable(path, `its client certificate is not signed by the CA in ${existing.caPath}`);
   }
   if (now > client.notAfter) {

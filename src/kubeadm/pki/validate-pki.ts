@@ -6,19 +6,19 @@ import { formatName } from '../../x509/describe-certificate.ts';
 import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
 import type { PkiConfiguration } from './alt-names.ts';
 import { leadsTo, missingNames } from './certificate-checks.ts';
-import { type AuthorityName, type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, termsOf } from './certificate-list.ts';
+import { type CaName, type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, termsOf } from './certificate-list.ts';
 import { type KubeconfigDefinition, serverOf } from './kubeconfig-list.ts';
 import {
-  pkiAuthorityLost,
-  pkiAuthorityMissing,
-  pkiAuthorityReplaced,
+  pkiCaLost,
+  pkiCaMissing,
+  pkiCaReplaced,
   pkiExpired,
   pkiExternalIncomplete,
   pkiForeign,
   pkiKeyMismatch,
   pkiKeyMissing,
   pkiNamesMissing,
-  pkiNotAuthority,
+  pkiNotCa,
   pkiNotYetValid,
   pkiSharedMissing,
   pkiUnreadable,
@@ -36,7 +36,7 @@ export interface DesiredPki {
   /** Whether the phase of a certificate, of the `sa` keys, or of a kubeconfig runs. */
   readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
   /**
-   * An additional control plane: CAs and the `sa` keys come from the existing control planes and are never
+   * An additional control plane: CAs and the `sa` keys are copied from the existing control planes and are never
    * generated.
    */
   readonly joins?: boolean;
@@ -81,33 +81,33 @@ export interface ValidatedPki {
  */
 export function validatePki(desired: DesiredPki, found: FoundText): ValidatedPki {
   const notes: Notes = { problems: [], warnings: [], orphans: [], foreign: [], belongs: new Set() };
-  const authorities = new Map<AuthorityName, ValidatedCertificate>();
+  const cas = new Map<CaName, ValidatedCertificate>();
   const certificates = certificatesOf(desired.node.cluster).map((definition) => {
-    const by = definition.authority === null ? null : (authorities.get(definition.authority) ?? null);
+    const by = definition.ca === null ? null : (cas.get(definition.ca) ?? null);
     const validated = validateOne({ definition, by, desired, found, notes });
-    if (definition.authority === null) authorities.set(definition.name as AuthorityName, validated);
+    if (definition.ca === null) cas.set(definition.name as CaName, validated);
     return validated;
   });
-  const ca = authorities.get('ca') as ValidatedCertificate;
+  const ca = cas.get('ca') as ValidatedCertificate;
   if (desired.joins === true) notes.problems.push(...missingShared(desired, found));
-  const external = (name: AuthorityName): boolean => isExternal(authorities.get(name), found);
+  const external = (name: CaName): boolean => isExternal(cas.get(name), found);
   const serviceAccount = validateServiceAccount(desired, found, external('ca'), notes);
   const kubeconfigs = validateKubeconfigs(desired, found, ca, notes);
   return {
     ...{ certificates, serviceAccount, kubeconfigs },
     externalCA: external('ca'),
     externalFrontProxyCA: external('front-proxy-ca'),
-    problems: [...lostAuthorities(notes), ...withReplacedAuthorities(notes)],
+    problems: [...lostCas(notes), ...withReplacedCas(notes)],
     warnings: notes.warnings,
   };
 }
 
-function lostAuthorities({ orphans }: Notes): readonly Problem[] {
-  const authorities = [...new Set(orphans.map(({ authority }) => authority))];
-  return authorities.map((lost) =>
-    pkiAuthorityLost(
+function lostCas({ orphans }: Notes): readonly Problem[] {
+  const cas = [...new Set(orphans.map(({ ca }) => ca))];
+  return cas.map((lost) =>
+    pkiCaLost(
       lost,
-      orphans.filter(({ authority }) => authority === lost).map(({ path }) => path),
+      orphans.filter(({ ca }) => ca === lost).map(({ path }) => path),
     ),
   );
 }
@@ -116,15 +116,15 @@ function lostAuthorities({ orphans }: Notes): readonly Problem[] {
  * If several files belong to a CA other than the existing one, and none to the existing one, the CA is the
  * wrong file.
  */
-function withReplacedAuthorities({ problems, foreign, belongs }: Notes): readonly Problem[] {
-  const authorities = [...new Set(foreign.map(({ authority }) => authority))].filter((ca) => !belongs.has(ca));
-  const replaced = authorities.map((ca) => foreign.filter(({ authority }) => authority === ca)).filter(({ length }) => length > 1);
+function withReplacedCas({ problems, foreign, belongs }: Notes): readonly Problem[] {
+  const cas = [...new Set(foreign.map(({ ca }) => ca))].filter((ca) => !belongs.has(ca));
+  const replaced = cas.map((ca) => foreign.filter((each) => each.ca === ca)).filter(({ length }) => length > 1);
   const theirs = new Set(replaced.flat().map(({ problem }) => problem));
   const causes = new Map(
     replaced.map((all) => [
       all[0]?.problem,
-      pkiAuthorityReplaced(
-        all[0]?.authority ?? '',
+      pkiCaReplaced(
+        all[0]?.ca ?? '',
         all.map(({ path }) => path),
       ),
     ]),
@@ -153,9 +153,9 @@ export function pkiPaths({
 /** CA keys may be external; the CA certificates and the service account keys must exist. */
 function missingShared({ node }: DesiredPki, found: FoundText): readonly Problem[] {
   const { certificatesDir } = node.cluster;
-  const authorities = certificatesOf(node.cluster).filter(({ authority }) => authority === null);
+  const cas = certificatesOf(node.cluster).filter(({ ca }) => ca === null);
   const paths = [
-    ...authorities.map(({ baseName }) => pkiPath(certificatesDir, baseName, 'crt')),
+    ...cas.map(({ baseName }) => pkiPath(certificatesDir, baseName, 'crt')),
     pkiPath(certificatesDir, SERVICE_ACCOUNT, 'key'),
     pkiPath(certificatesDir, SERVICE_ACCOUNT, 'pub'),
   ];
@@ -167,9 +167,9 @@ interface Notes {
   readonly problems: Problem[];
   readonly warnings: Warning[];
   /** Existing files whose CA does not exist. */
-  readonly orphans: { readonly path: string; readonly authority: string }[];
+  readonly orphans: { readonly path: string; readonly ca: string }[];
   /** Existing files signed by a CA other than the existing one. */
-  readonly foreign: { readonly path: string; readonly authority: string; readonly problem: Problem }[];
+  readonly foreign: { readonly path: string; readonly ca: string; readonly problem: Problem }[];
   /** Paths of CAs that signed existing files. */
   readonly belongs: Set<string>;
 }
@@ -182,8 +182,8 @@ interface OneCertificate {
   readonly notes: Notes;
 }
 
-function isExternal(authority: ValidatedCertificate | undefined, found: FoundText): boolean {
-  return authority !== undefined && authority.chain.length > 0 && found(authority.key) === null;
+function isExternal(ca: ValidatedCertificate | undefined, found: FoundText): boolean {
+  return ca !== undefined && ca.chain.length > 0 && found(ca.key) === null;
 }
 
 function validateOne(one: OneCertificate): ValidatedCertificate {
@@ -198,7 +198,7 @@ function validateOne(one: OneCertificate): ValidatedCertificate {
     else validateExisting(one, { crt, key, chain, keyText });
     return { ...base, action: 'keep', chain: chain ?? [] };
   }
-  const isShared = desired.joins === true && definition.authority === null;
+  const isShared = desired.joins === true && definition.ca === null;
   if (isShared || !desired.makes.certificate(definition.name)) return { ...base, action: 'leave', chain: [] };
   const readable = keyText === null || readPrivateKey(keyText) !== null;
   if (!readable) one.notes.problems.push(pkiUnreadable(key, 'private key'));
@@ -217,8 +217,8 @@ function validateExisting(one: OneCertificate, existing: Existing): void {
   const { definition, by, desired, notes } = one;
   const { crt, key, chain, keyText } = existing;
   const [certificate, ...between] = chain;
-  const isAuthority = definition.authority === null;
-  if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotAuthority(crt, formatName(certificate.subject)));
+  const isAuthority = definition.ca === null;
+  if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotCa(crt, formatName(certificate.subject)));
   const renew = isAuthority
     ? 'Replace the CA; all certificates it signed must then be generated again'
     : `Renew it with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key}; both are then generated again`;
@@ -227,15 +227,15 @@ function validateExisting(one: OneCertificate, existing: Existing): void {
   if (keyText !== null) validateKey({ crt, key, certificate, keyText, isAuthority }, notes);
   else if (!isAuthority) notes.problems.push(pkiKeyMissing(crt, key));
   if (by === null) return;
-  const [authority] = by.chain;
+  const [ca] = by.chain;
   // A CA that is still to be generated did not sign existing files.
   if (by.action === 'leave' && desired.joins !== true && desired.makes.certificate(definition.name)) {
-    notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
+    notes.problems.push(pkiCaMissing(crt, by.crt, `certs/${by.definition.name}`));
   }
-  if (isMade(by)) notes.orphans.push({ path: crt, authority: by.crt });
-  else if (authority !== undefined && leadsTo(certificate, between, authority)) notes.belongs.add(by.crt);
-  else if (authority !== undefined)
-    noteForeign(notes, { path: crt, authority: by.crt, problem: pkiForeign(crt, key, formatName(certificate.issuer), by.crt) });
+  if (isMade(by)) notes.orphans.push({ path: crt, ca: by.crt });
+  else if (ca !== undefined && leadsTo(certificate, between, ca)) notes.belongs.add(by.crt);
+  else if (ca !== undefined)
+    noteForeign(notes, { path: crt, ca: by.crt, problem: pkiForeign(crt, key, formatName(certificate.issuer), by.crt) });
   const missing = missingNames(certificate, definition.names(desired.node));
   if (missing.length > 0) notes.problems.push(pkiNamesMissing(crt, key, missing));
 }
@@ -269,23 +269,23 @@ function validateKey({ crt, key, certificate, keyText, isAuthority }: ExistingKe
 function validateSigner({ definition, by, desired, found, notes }: OneCertificate, crt: string): void {
   if (by === null) return;
   if (by.action === 'leave' && desired.joins === true) return;
-  if (by.action === 'leave') notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
+  if (by.action === 'leave') notes.problems.push(pkiCaMissing(crt, by.crt, `certs/${by.definition.name}`));
   else if (isExternal(by, found)) notes.problems.push(pkiExternalIncomplete(crt, by.key));
-  else warnOfShortAuthority({ made: definition.name, authority: by, desired, notes });
+  else warnOfShortLivedCa({ made: definition.name, ca: by, desired, notes });
 }
 
-function warnOfShortAuthority(one: {
+function warnOfShortLivedCa(one: {
   readonly made: string;
-  readonly authority: ValidatedCertificate;
+  readonly ca: ValidatedCertificate;
   readonly desired: DesiredPki;
   readonly notes: Notes;
 }): void {
-  const { made, authority, desired, notes } = one;
-  const end = authority.chain[0]?.notAfter;
+  const { made, ca, desired, notes } = one;
+  const end = ca.chain[0]?.notAfter;
   // An expired CA is reported elsewhere.
   if (end === undefined || end < desired.now || end.getTime() >= desired.now.getTime() + termsOf(desired.node.cluster, desired.now).validMs)
     return;
-  const message = `${authority.crt} expires on ${formatRfc3339(end)}, before the certificate ${made} that it signs: neither is valid after that date`;
+  const message = `${ca.crt} expires on ${formatRfc3339(end)}, before the certificate ${made} that it signs: neither is valid after that date`;
   notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
 }
 
@@ -322,12 +322,12 @@ function validateKubeconfigs(
     const text = found(path);
     const base = { definition, path };
     if (text !== null) {
-      if (isMade(ca)) notes.orphans.push({ path, authority: ca.crt });
+      if (isMade(ca)) notes.orphans.push({ path, ca: ca.crt });
       if (ca.chain.length === 0) return { ...base, action: 'keep' };
       const expected = { server: serverOf(definition, desired.node), user: definition.user(desired.node) };
-      const verdict = validateKubeconfig({ ...base, text, expected, authorities: ca.chain, caPath: ca.crt, now: desired.now, found });
+      const verdict = validateKubeconfig({ ...base, text, expected, cas: ca.chain, caPath: ca.crt, now: desired.now, found });
       for (const problem of verdict.problems) {
-        if (verdict.isForeign) noteForeign(notes, { path, authority: ca.crt, problem });
+        if (verdict.isForeign) noteForeign(notes, { path, ca: ca.crt, problem });
         else notes.problems.push(problem);
       }
       if (!verdict.isForeign) notes.belongs.add(ca.crt);
@@ -335,9 +335,9 @@ function validateKubeconfigs(
       return { ...base, action: 'keep' };
     }
     if (!desired.makes.kubeconfig(definition.name)) return { ...base, action: 'leave' };
-    if (ca.action === 'leave') notes.problems.push(...(desired.joins === true ? [] : [pkiAuthorityMissing(path, ca.crt, 'certs/ca')]));
+    if (ca.action === 'leave') notes.problems.push(...(desired.joins === true ? [] : [pkiCaMissing(path, ca.crt, 'certs/ca')]));
     else if (isExternal(ca, found)) notes.problems.push(pkiExternalIncomplete(path, ca.key));
-    else warnOfShortAuthority({ made: `of ${definition.file}`, authority: ca, desired, notes });
+    else warnOfShortLivedCa({ made: `of ${definition.file}`, ca, desired, notes });
     return { ...base, action: 'make' };
   });
 }

@@ -49,7 +49,7 @@ const FORMS: readonly string[] = [...FIXED_NAMES, ...NAME_PREFIXES.map((prefix) 
 
 /**
  * Validates an item of `--ignore-preflight-errors` or `ignorePreflightErrors`. kubeadm accepts any text, so a
- * misspelled name has no effect there.
+ * misspelled name has no effect.
  * @param name case-insensitive, as in kubeadm; `all` is a name
  * @returns null: a check has this name. Otherwise the message, and the likely name or the list of names
  * @see kubeadm 1.36 cmd/kubeadm/app/preflight, app/phases/upgrade, app/phases/addons/dns: the names of its

@@ -21,8 +21,8 @@ export interface KubeletFlagsInput {
 const ID = 'KubeletFlags';
 
 /**
- * Finds kubelet flags that make the kubelet fail at startup or register under another name. kubeadm has no
- * such check: there, the kubelet crashes after the restart.
+ * Finds kubelet flags that make the kubelet fail at startup or register under another name. kubeadm lacks this check:
+ * the kubelet crashes after the restart.
  */
 export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[] {
   const { flags, hostWords, hostFile, nodeName, minor, catalogue } = input;

@@ -148,8 +148,8 @@ function detectFields(input: NodeConfigInput): Detected {
 
 /**
  * With systemd-resolved the kubelet must not read /etc/resolv.conf, which refers Pods to the loopback address
- * of the host. If the shared cluster configuration names the resolved file (kubeadm up to 1.36.2 leaks it
- * there), the value is corrected on hosts without systemd-resolved; a value that the user passed in this run
+ * of the host. If the shared cluster configuration names the resolved file (kubeadm up to 1.36.2 leaks the path into
+ * the ConfigMap), the value is corrected on hosts without systemd-resolved; a value that the user passed in this run
  * is kept.
  */
 function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeConfigInput): Detected {

@@ -3,14 +3,14 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from './open-cluster.ts';
 
 export interface ClusterOnUse {
-  /** Throws AppError NO_API_SERVER where there is none to talk to. */
+  /** Connects on the first call. Throws AppError NO_API_SERVER when no API server is configured. */
   readonly open: () => Promise<Cluster>;
   readonly close: () => Promise<void>;
 }
 
 /**
- * The cluster of `--kubeconfig`, connected when it is asked for first: what reads files alone needs none.
- * @param run.writes names the cluster when it is connected; default: the command only reads
+ * The cluster of `--kubeconfig`, connected on first use: commands that only read files need no cluster.
+ * @param run.writes reports context and server URL when the cluster is connected; default: the command only reads
  */
 export function clusterOnUse(
   services: OpenClusterPorts,

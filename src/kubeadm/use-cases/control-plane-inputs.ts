@@ -10,23 +10,23 @@ import { caDirectoriesOf } from '../facts/ca-directories.ts';
 import type { ClusterConnections } from '../ports.ts';
 import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
 
-/** Reads facts of the machine that the program runs on. */
+/** Connections to the local host. */
 export interface ThisMachine extends Pick<RunTime, 'signal'> {
-  /** Connects to this machine, which the empty target is. */
+  /** Connects to the local host; its target is empty. */
   connectHost(target: Readonly<Record<string, never>>): Promise<Host>;
 }
 
-/** Connects over the host's network where the host is reached over SSH, else from here. */
+/** Connects from the host when the host is reached over SSH, otherwise from the local host. */
 export function connectOver({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
   return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, ...(server === null ? {} : { server }) });
 }
 
-/** The routes of this machine. */
+/** The default routes of the local host. */
 export async function routeHere(machine: ThisMachine): Promise<DefaultRoute> {
   return observeHere(machine, defaultRoute);
 }
 
-/** The directories of authorities of this machine. */
+/** The system CA directories of the local host. */
 export async function caDirectoriesHere(machine: ThisMachine): Promise<readonly HostCaDirectory[]> {
   return observeHere(machine, caDirectoriesOf());
 }
@@ -40,7 +40,7 @@ async function observeHere<T>({ connectHost, signal }: ThisMachine, fact: Fact<T
   }
 }
 
-/** Variables by which programs find their proxies, sorted by name; the pods of the control plane get them, as with kubeadm. */
+/** Proxy environment variables, sorted by name. As in kubeadm, the control plane pods get them. */
 export function proxyEnvironment(env: LocalFiles['env']): readonly EnvVar[] {
   return Object.entries(env)
     .flatMap(([name, value]) => (/_proxy$/i.test(name) && value ? [{ name, value }] : []))
@@ -49,7 +49,7 @@ export function proxyEnvironment(env: LocalFiles['env']): readonly EnvVar[] {
 
 const RELEASES = 'https://dl.k8s.io';
 
-/** What a label stands for, as the release server of Kubernetes says; null where it does not answer. */
+/** Resolves a version label (`stable-1`) at the Kubernetes release server; null when the server does not answer. */
 export async function releaseOf(
   { web, signal }: Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>,
   label: string,

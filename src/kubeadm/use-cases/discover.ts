@@ -12,21 +12,21 @@ import { withoutSecrets } from '../workflows/discovery/fetch-kubeconfig.ts';
 import { durationMs } from './node-options.ts';
 import { besideKubeconfig } from './open-cluster.ts';
 
-/** What discovery needs. */
+/** Ports of discovery. */
 export type DiscoverPorts = Pick<LocalFiles, 'input'> & RunTime & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
 export interface DiscoveryInput {
   readonly join: JoinConfiguration;
-  /** `--ca-cert`: says more than a pin of it. */
+  /** `--ca-cert`: a complete CA certificate instead of its pin. */
   readonly caFile: string | undefined;
-  /** Some of the hosts are not this machine. */
+  /** At least one host to join is not the local host. */
   readonly forOthers: boolean;
-  /** The API server is asked over the connection to this host; null: from here. */
+  /** The host whose connection reaches the API server; null: the local host reaches it directly. */
   readonly from: Host | null;
   readonly reporter: Reporter;
 }
 
-/** Finds the cluster to join as the configuration says, before any host is asked. */
+/** Finds the cluster to join by the configured discovery method. Connects to no host. */
 export async function discover(
   services: DiscoverPorts,
   { join, caFile, forOthers, from, reporter }: DiscoveryInput,
@@ -40,8 +40,9 @@ export async function discover(
 }
 
 /**
- * Where the API server is that is to be joined, as far as that is known before it is asked.
- * @returns `https://ADDRESS:PORT`; null: a URL has to be read first, a proxy is on the way, or the file is not right, which discovery says
+ * URL of the API server to join, as far as the configuration names it.
+ * @returns `https://ADDRESS:PORT`; null when discovery has to fetch a URL first, when a proxy is configured, or when
+ * the file is invalid (discovery reports that error)
  */
 export async function serverToJoin({ input }: Pick<LocalFiles, 'input'>, { discovery = {} }: JoinConfiguration): Promise<string | null> {
   const { bootstrapToken, file } = discovery;
@@ -84,5 +85,5 @@ async function planDiscovery(
     throw usageError('no cluster to join', 'Give ADDRESS:PORT with --token and --discovery-token-ca-cert-hash, or --discovery-file');
   if (caFile === undefined) return { kind: 'token', endpoint, token, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
   const caPem = await services.input.readText(caFile);
-  return { kind: 'authority', endpoint, caPem, file: caFile, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
+  return { kind: 'ca', endpoint, caPem, file: caFile, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
 }

@@ -1,24 +1,23 @@
 import { Secret } from '../../base/text/secret.ts';
 import type { SecretSource } from '../ports.ts';
 
-/** Whether a phase of init is going to run: not left out, and the one asked for where one was. A parent stands for its children. */
+/** Whether a phase of init runs: not skipped, and selected if a single phase was requested. A parent includes its children. */
 export function phaseSelection(skipped: readonly string[], onlyPhase: string | undefined): (phase: string) => boolean {
   const isIn = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
   return (phase) => !skipped.some((name) => isIn(phase, name)) && (onlyPhase === undefined || isIn(phase, onlyPhase));
 }
 
-/** Whether a phase of init is left out by its name or its parent's. */
+/** Whether a phase of init is skipped by its own name or its parent's. */
 export function isLeftOut(skipped: readonly string[]): (phase: string) => boolean {
   const runs = phaseSelection(skipped, undefined);
   return (phase) => !runs(phase);
 }
 
-/** New tokens. */
 export function freshTokens({ newToken }: Pick<SecretSource, 'newToken'>, count: number): Promise<readonly Secret[]> {
   return Promise.all(Array.from({ length: count }, () => newToken()));
 }
 
-/** A dry run makes no tokens, and prints the same plan each time. */
+/** Stand-ins for new tokens, so that a dry run generates no tokens and prints the same plan each time. */
 export function placeholderTokens(count: number): readonly Secret[] {
   return Array.from(
     { length: count },

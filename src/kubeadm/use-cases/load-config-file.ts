@@ -4,7 +4,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import { emptyConfig, type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { ConfigKind } from '../config/model.ts';
 
-/** The `--config` file as it is written; values are judged once flags have been laid over it. */
+/** Parses the `--config` file and checks its structure; values are validated after flags are merged. */
 export async function loadConfigFile(
   { input }: Pick<LocalFiles, 'input'>,
   file: string | undefined,

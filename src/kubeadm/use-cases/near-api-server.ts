@@ -7,22 +7,25 @@ import type { ClusterConnections } from '../ports.ts';
 
 type ProbePorts = Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;
 
-/** Connects to a host other than this machine. */
+/** Connects to a remote host. */
 export type ConnectHost = () => Promise<Host>;
 
-/** An API server, and how its answer is known for its own. */
+/** An API server and the CAs that verify it. */
 export interface ApiServerProbe {
   /** `https://ADDRESS:PORT` */
   readonly server: string;
   readonly trust: Trust;
-  /** Asked from there. */
+  /** The host that opens the connection; default: the local host. */
   readonly from?: Host;
 }
 
-/** Long enough for a network, short enough for whoever waits. */
+/** Long enough for a slow network, short enough for an interactive command. */
 const PROBE_MS = 5_000;
 
-/** Whether an API server answers there, whatever it says. Where something else answers at its address, the network is another one. */
+/**
+ * Whether an API server answers, with any status. TLS verification fails when another server has the same address in
+ * another network.
+ */
 export async function answers({ web, signal }: ProbePorts, { server, trust, from }: ApiServerProbe): Promise<boolean> {
   const url = `${trimTrailing(server, '/')}/version`;
   const dial = from?.dial === undefined ? {} : { dial: from.dial };
@@ -32,32 +35,32 @@ export async function answers({ web, signal }: ProbePorts, { server, trust, from
 
 export interface ApiServerRoute {
   readonly question: Omit<ApiServerProbe, 'from'>;
-  /** The first of them are tried, all at a time: one that is dead delays nobody. */
+  /** Candidates; the first `MAX_PROBED_HOSTS` are probed in parallel, so that a dead host delays no other. */
   readonly hosts: readonly ConnectHost[];
   readonly reporter: Reporter;
-  /** At which the way is told; default: always. */
+  /** Verbosity at which the chosen host is logged; default: always. */
   readonly verbosity?: 0 | 1;
 }
 
-/** Where none of so many reaches the API server it is the server's fault, or the network's. */
-const MOST_TRIED = 8;
+/** If none of these hosts reaches the API server, further hosts would fail as well. */
+const MAX_PROBED_HOSTS = 8;
 
 /**
- * The host over whose connection the API server is reached, where it is not reached from here but from there: behind a bastion, say.
- * @returns connected, and the caller's to close; null: from here, as far as can be told
+ * A host whose connection reaches the API server when the local host cannot reach it, for instance behind a bastion.
+ * @returns the connected host, which the caller closes; null: use the local host
  */
 export async function hostNearApiServer(services: ProbePorts, route: ApiServerRoute): Promise<Host | null> {
   const { question, hosts, reporter, verbosity = 0 } = route;
-  const others = hosts.slice(0, MOST_TRIED);
+  const others = hosts.slice(0, MAX_PROBED_HOSTS);
   if (others.length === 0 || (await answers(services, question))) return null;
   const from = await firstOf(others.map((connect) => connectNear(services, connect, question)));
   if (from === null) return null;
-  const message = `${question.server} is not reached from here: it is asked over the connection to ${from.name}`;
+  const message = `${question.server} is unreachable from the local host: connecting through ${from.name}`;
   reporter.report({ level: 'info', code: 'API_SERVER_THROUGH_HOST', message, verbosity });
   return from;
 }
 
-/** Null: it is not reached from there, or nobody gets there. What is wrong with a host is said when it is its turn. */
+/** Null: the host or, from it, the API server is unreachable. Errors of a host are reported when the host is processed. */
 async function connectNear(services: ProbePorts, connect: ConnectHost, question: ApiServerRoute['question']): Promise<Host | null> {
   const from = await connect().catch(() => null);
   if (from === null) return null;
@@ -71,9 +74,9 @@ async function connectNear(services: ProbePorts, connect: ConnectHost, question:
   return null;
 }
 
-/** The first that comes; those that come later are closed. */
+/** The first host that connects; hosts that connect later are closed. */
 async function firstOf(hosts: readonly Promise<Host | null>[]): Promise<Host | null> {
-  const first = await Promise.any(hosts.map(async (host) => (await host) ?? Promise.reject(new Error('not reached')))).catch(() => null);
+  const first = await Promise.any(hosts.map(async (host) => (await host) ?? Promise.reject(new Error('unreachable')))).catch(() => null);
   for (const host of hosts) host.then((late) => (late === first ? undefined : late?.close())).catch(() => undefined);
   return first;
 }

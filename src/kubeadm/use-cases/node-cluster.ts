@@ -12,23 +12,25 @@ import type { ClusterConnections } from '../ports.ts';
 import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
 import { answers } from './near-api-server.ts';
 
-/** What a connection as a node needs. */
+/** Ports of a connection with a node's credentials. */
 export type NodeClusterPorts = Pick<RunTime, 'signal'> & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
 const FACTS = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
 const HINT = 'Give the credentials of an administrator with --kubeconfig';
 
 /**
- * Connects to the API server as the node itself, with the credentials of its kubelet. The files that its kubelet.conf names are on the host, so they are read
- * there; nothing of it is written anywhere. Where the API server is not reached from here, it is asked over the connection to the host.
- * @throws AppError NODE_NO_CREDENTIALS (exit code 3) when there is no kubelet.conf, or its certificate has expired; what `readHostKubeconfig` throws
+ * Connects to the API server with the credentials of the host's kubelet. Files that kubelet.conf names are read on the
+ * host; no credential is stored on the local host. If the API server is unreachable from the local host, the
+ * connection goes through the host.
+ * @throws AppError NODE_NO_CREDENTIALS (exit code 3) when kubelet.conf does not exist or its certificate has expired;
+ * the errors of `readHostKubeconfig`
  */
 export async function nodeCluster(services: NodeClusterPorts, host: Host): Promise<Cluster> {
   const { signal } = services;
   const { files, identity } = await observe(host, FACTS, signal);
   const content = files.get(KUBELET_CONF)?.content;
   const text = content === undefined ? null : new SensitiveText([new Secret(content)]);
-  if (text === null) throw noCredentials(host, `there is no ${KUBELET_CONF}: the node has not joined a cluster`);
+  if (text === null) throw noCredentials(host, `${KUBELET_CONF} does not exist: the host has not joined a cluster`);
   if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
   const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: HINT, signal });
   const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
@@ -41,6 +43,6 @@ function noCredentials(host: Host, message: string): AppError {
 }
 
 function expired(host: Host, why: string): AppError {
-  const hint = `Get it another: certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. ${HINT} where that is to wait`;
+  const hint = `Renew the certificate: certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. ${HINT} to continue without a renewal`;
   return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message: why, hint }, { exitCode: 3 });
 }

@@ -11,17 +11,17 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { TemplateSource } from '../ports.ts';
 import type { NodeOptions } from '../workflows/node-options.ts';
 
-/** Fields of a KubeletConfiguration that the command line declares for a node. */
+/** KubeletConfiguration fields set by options for a node. */
 export interface FieldsRequest {
   /** The file of `--overlay`. */
   readonly overlay?: string | undefined;
   /** `field=value` of `--set`. */
   readonly settings: readonly string[];
-  /** Fields that have an option of their own. */
+  /** Fields with a dedicated option. */
   readonly declared: readonly FieldSetting[];
 }
 
-/** What the command line declares for a node, besides what goes into kubeadm's documents. */
+/** Options for a node that have no field in kubeadm's configuration documents. */
 export interface NodeRequest extends FieldsRequest {
   /** Flags of the kubelet. */
   readonly extraArgs: readonly Arg[];
@@ -33,18 +33,18 @@ export interface NodeOptionsInput {
   readonly kind: 'init' | 'join';
   readonly node: NodeRequest;
   readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
-  /** Files go to a directory, and no service is started. */
+  /** Files are written to a directory; no service is started. */
   readonly staged: boolean;
   readonly reporter: Reporter;
 }
 
-/** What is declared for a node, with the patches for what else runs there. */
+/** Node options and the patches of the other targets. */
 export interface ReadNodeOptions extends NodeOptions {
-  /** Of all targets but the kubelet's configuration. */
+  /** Patches of all targets except the KubeletConfiguration. */
   readonly staticPodPatches: readonly PlannedPatch[];
 }
 
-/** What init and join share: everything declared for the node, read from files and flags. */
+/** Reads the node options that init and join share, from files and flags. */
 export async function readNodeOptions(
   services: TemplateSource & Pick<LocalFiles, 'input'>,
   { config, kind, node, plan, staged, reporter }: NodeOptionsInput,
@@ -75,7 +75,7 @@ export async function readNodeOptions(
   };
 }
 
-/** A duration of the configuration in milliseconds; the default where it is absent. */
+/** A configured duration in milliseconds; the default when the field is absent or invalid. */
 export function durationMs(text: string | undefined, defaultMs: number): number {
   return text === undefined || parseGoDuration(text) === null ? defaultMs : goDurationMs(text);
 }
@@ -89,14 +89,14 @@ export async function readOverlay({ input }: Pick<LocalFiles, 'input'>, file: st
   throw new AppError(
     {
       code: 'CONFIG_WRONG_KIND',
-      message: `${file}: ${found.length === 0 ? 'there is no document' : 'there are several documents'}`,
-      hint: 'An overlay is one KubeletConfiguration',
+      message: `${file}: ${found.length === 0 ? 'the file contains no document' : 'the file contains several documents'}`,
+      hint: 'Put exactly one KubeletConfiguration into an overlay file',
     },
     { exitCode: 2 },
   );
 }
 
-/** The patches of a directory. A file that is wrong is refused whatever its target is, as in kubeadm: one that is skipped would be missed only later. */
+/** The patches of a directory. As in kubeadm, an invalid file is an error for every target. */
 export async function readPatches(
   { input }: Pick<LocalFiles, 'input'>,
   directory: string,

@@ -12,16 +12,16 @@ import { ADMIN_CONF } from '../../kube/well-known.ts';
 import type { ClusterConnections, SecretSource } from '../ports.ts';
 import { type NodeTrust, nodeTrust } from '../workflows/identify-node.ts';
 
-/** Address and authority of an API server. */
+/** URL and CA of an API server. */
 export interface ApiServerAddress {
   readonly server: string;
   readonly caPem: string;
 }
 
-/** What opening a cluster needs. */
+/** Ports of `openCluster`. */
 export type OpenClusterPorts = Pick<LocalFiles, 'env' | 'homeDirectory' | 'input'> & Pick<ClusterConnections, 'connectCluster'>;
 
-/** Which kubeconfig of the operator, and which context of it. */
+/** `--kubeconfig` and `--context`. */
 export interface KubeconfigRequest {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
@@ -34,14 +34,14 @@ export interface KubeconfigRequest {
 export function isKubeconfigGiven({ kubeconfig, context }: KubeconfigRequest): boolean {
   if (kubeconfig !== undefined) return true;
   if (context === undefined) return false;
-  throw usageError('--context is of a kubeconfig, and none was given', 'Add --kubeconfig');
+  throw usageError('--context requires --kubeconfig', 'Add --kubeconfig');
 }
 
 export interface OpenedCluster {
-  /** Null: there is no API server to talk to. */
+  /** Null: no API server is configured or, in a dry run, reachable. */
   readonly cluster: Cluster | null;
   readonly apiServer: ApiServerAddress | null;
-  /** The name by which the kubeconfig verifies the API server, where it gives one. */
+  /** tls-server-name of the kubeconfig. */
   readonly tlsServerName?: string | undefined;
   readonly warnings: readonly Warning[];
 }
@@ -57,12 +57,12 @@ export interface OpenClusterRun {
 const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: [] };
 
 /**
- * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG (several files are merged), `~/.kube/config`, `/etc/kubernetes/admin.conf`. Files staged into a directory
- * belong to no cluster unless one is named.
- * @param run.from opens the connections in place of this machine
- * @param run.writes names the cluster before the command changes it
- * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; CLUSTER_UNVERIFIED (exit code 2) with `run.from`, for a server that is not
- * verified; what the kubeconfig and the server say
+ * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG (several files are merged),
+ * `~/.kube/config`, `/etc/kubernetes/admin.conf`. A staged run uses `--kubeconfig` only.
+ * @param run.from the host that opens the connections; default: the local host
+ * @param run.writes reports context and server URL before the command changes the cluster
+ * @throws AppError NO_API_SERVER (exit code 2) when a real run finds no kubeconfig; CLUSTER_UNVERIFIED (exit code 2)
+ * when `run.from` is set and the kubeconfig does not verify the server; the errors of the kubeconfig and the API server
  */
 export async function openCluster(services: OpenClusterPorts, request: KubeconfigRequest, run: OpenClusterRun): Promise<OpenedCluster> {
   const found = await findKubeconfig(services, request.kubeconfig, run.staged);
@@ -71,7 +71,7 @@ export async function openCluster(services: OpenClusterPorts, request: Kubeconfi
     throw new AppError(
       {
         code: 'NO_API_SERVER',
-        message: 'no API server was given',
+        message: 'no API server is configured',
         hint: "Give an administrator's kubeconfig with --kubeconfig or KUBECONFIG",
       },
       { exitCode: 2 },
@@ -94,7 +94,7 @@ export async function openCluster(services: OpenClusterPorts, request: Kubeconfi
     async (error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'CLUSTER_UNREACHABLE') throw error;
       await cluster.close();
-      const message = `${error.problems[0]?.message ?? ''}: the cluster counts as empty`;
+      const message = `${error.problems[0]?.message ?? ''}: the plan assumes an empty cluster`;
       return { cluster: null, apiServer, warnings: [{ code: 'CLUSTER_UNREACHABLE', message }] };
     },
   );
@@ -114,27 +114,27 @@ async function findKubeconfig({ input, env, homeDirectory }: OpenClusterPorts, g
   return null;
 }
 
-/** The operator's credentials never go through a host to a server that is not verified: the host could answer in its place. */
+/** Refuses to send the operator's credentials through a host to an unverified server: the host could impersonate it. */
 function requireVerified(file: string, { cluster }: KubeconfigTarget, host: Host): void {
   const { server, insecureSkipTlsVerify } = cluster;
   if (!insecureSkipTlsVerify && server.startsWith('https://')) return;
   const why = insecureSkipTlsVerify ? 'insecure-skip-tls-verify' : 'no TLS';
-  const message = `${file}: ${server} is only reached over the connection to ${host.name}, which could receive your credentials: ${why}`;
-  const hint = 'Give a kubeconfig with the certificate authority of the API server';
+  const message = `${file}: ${server} is reachable only through ${host.name}, which could capture your credentials: ${why}`;
+  const hint = 'Give a kubeconfig that contains the CA of the API server';
   throw new AppError({ code: 'CLUSTER_UNVERIFIED', message, hint }, { exitCode: 2 });
 }
 
 function noSuchKubeconfig(named: readonly string[]): AppError {
-  const message = `KUBECONFIG names ${named.join(' and ')}, and there is no such file`;
+  const message = `no file named in KUBECONFIG exists: ${named.join(', ')}`;
   return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Give another with --kubeconfig' }, { exitCode: 2 });
 }
 
-/** A path of a kubeconfig: relative ones count from its folder. */
+/** Resolves a path in a kubeconfig relative to the folder of that kubeconfig. */
 export function besideKubeconfig(file: string, path: string): string {
   return path.startsWith('/') ? path : `${file.slice(0, file.lastIndexOf('/') + 1)}${path}`;
 }
 
-/** The authority as PEM, wherever the kubeconfig has it. Null when it has none (public CAs, or no verification). */
+/** Server and CA (PEM) of a kubeconfig's cluster. Null when the kubeconfig has no CA (public CAs, or no verification). */
 export async function addressOf(
   { input }: Pick<LocalFiles, 'input'>,
   cluster: KubeconfigCluster,
@@ -145,7 +145,7 @@ export async function addressOf(
   return { server: cluster.server, caPem: await input.readText(besideKubeconfig(file, cluster.caFile)) };
 }
 
-/** By which the Nodes of hosts are told, with the operator's credentials for a cluster that was opened. */
+/** Identifies the Nodes of hosts with the operator's credentials for an opened cluster. */
 export function trustOf(
   { newId }: Pick<SecretSource, 'newId'>,
   { cluster, apiServer }: Pick<OpenedCluster, 'cluster' | 'apiServer'>,

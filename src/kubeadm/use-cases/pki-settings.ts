@@ -9,9 +9,9 @@ import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { type NodeClusterPorts, nodeCluster } from './node-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
 
-/** Where the settings of the certificates come from. */
+/** Source of the certificate settings. */
 export interface PkiRequest {
-  /** The file of `--config`; undefined: the cluster is asked. */
+  /** The file of `--config`; undefined: kubeadm-config of the cluster. */
   readonly config: string | undefined;
   /** The directory of the certificates; null: as configured. */
   readonly certificatesDir: string | null;
@@ -21,15 +21,16 @@ export interface PkiRequest {
 export interface OpenedPkiSettings {
   readonly settings: PkiSettings;
   readonly warnings: readonly Warning[];
-  /** An administrator's, for all hosts; null: each host has its own way. */
+  /** Connected with `--kubeconfig`, for all hosts; null: each host uses its own credentials. */
   readonly cluster: Cluster | null;
-  /** Null: the cluster is not asked. */
+  /** Null: kubeadm-config is not read. */
   readonly clusterOf: (host: Host) => Promise<Cluster | null>;
 }
 
 /**
- * Where the certificates of control planes are and how they are made: `--config`, else what the cluster says, asked with `--kubeconfig` or as the node itself. A node
- * that cannot ask is no reason to stop: perhaps that is because of its certificates.
+ * Directory and properties of control plane certificates: from `--config`, otherwise from kubeadm-config, read with
+ * `--kubeconfig` or the node's credentials. A failed login with the node's credentials is only a warning: expired
+ * certificates may be its cause.
  */
 export async function openPkiSettings(
   services: OpenClusterPorts & NodeClusterPorts,
@@ -56,7 +57,7 @@ async function asNode(services: NodeClusterPorts, host: Host, reporter: Reporter
   } catch (error) {
     const isOfItsCredentials = isAppError(error) && /^(?:NODE_NO_CREDENTIALS|HOST_KUBECONFIG_)/.test(error.code);
     if (!isOfItsCredentials) throw error;
-    const message = `the cluster cannot be asked as this node, so kubeadm's defaults count (--config says otherwise): ${error.problems[0]?.message}`;
+    const message = `cannot read kubeadm-config with the credentials of the node, using kubeadm's defaults (override with --config): ${error.problems[0]?.message}`;
     reporter.report({ level: 'warning', code: 'CLUSTER_CONFIG_UNKNOWN', host: host.name, message });
     return null;
   }

@@ -18,25 +18,25 @@ import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
 import { observeKubelet } from '../workflows/observe-kubelet.ts';
 import { readNodeConfig } from '../workflows/read-node-config.ts';
 
-/** A configuration to compare; `minor` is null where it does not say what kubelet it is for. */
+/** A configuration to compare; `minor` is null when its source has no kubelet version. */
 export interface ReadSide {
   readonly name: string;
   readonly minor: Minor | null;
-  /** Reads it as the kubelet of a minor does. */
+  /** Decodes the configuration as a kubelet of this minor does. */
   readonly configOf: (minor: Minor) => ReadConfig;
 }
 
 export interface ReadConfig {
-  /** As `decodeKubeletConfiguration` gives it. */
+  /** In the shape of `decodeKubeletConfiguration`. */
   readonly config: JsonObject;
-  /** What that kubelet passes over. */
+  /** Fields that this kubelet ignores. */
   readonly warnings: readonly Problem[];
 }
 
 export interface SideContext {
   readonly input: Pick<InputFiles, 'readText'>;
   readonly signal: AbortSignal;
-  /** Connects to a host by its address; `localhost` is this machine. */
+  /** Connects to a host by its address; `localhost` is the local host. */
   readonly connectTo: (address: string) => Promise<Host>;
   readonly catalogue: Catalogue;
   /** Connects on first use. */
@@ -45,13 +45,13 @@ export interface SideContext {
 
 /**
  * Reads one side of a comparison: `cluster`, `node/NAME`, `host/ADDRESS`, `defaults/1.X`, else a file (`-` is standard input).
- * @throws AppError what the host, the API server or the file says
+ * @throws AppError with the errors of the host, the API server or the file
  */
 export async function readSide(name: string, context: SideContext): Promise<ReadSide> {
   const [kind = '', rest = ''] = /^(node|host|defaults)\/(.*)$/.exec(name)?.slice(1) ?? [];
   if (name === 'cluster') return readCluster(context);
   if (kind === '') return readFile(name, context);
-  if (rest === '') throw usageError(`${name}: there is nothing behind the slash`, `Write it like ${EXAMPLES[kind] ?? ''}`);
+  if (rest === '') throw usageError(`${name}: the name after the slash is missing`, `Example: ${EXAMPLES[kind] ?? ''}`);
   if (kind === 'node') {
     const { minor, config } = await readNodeConfig(await context.cluster(), rest, context.catalogue);
     return { name, minor, configOf: () => ({ config, warnings: [] }) };
@@ -100,7 +100,8 @@ async function readFile(file: string, { input, catalogue }: SideContext): Promis
   const { documents, problems } = parseSource(text, file);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   const document = documents.find(({ root }) => root !== null);
-  if (document === undefined) throw new AppError({ code: 'CONFIG_NO_DOCUMENT', message: `${file}: there is no document` }, { exitCode: 2 });
+  if (document === undefined)
+    throw new AppError({ code: 'CONFIG_NO_DOCUMENT', message: `${file}: the file contains no document` }, { exitCode: 2 });
   return {
     name: file,
     minor: null,

@@ -5,7 +5,7 @@ import { type ValidationOptions, validateKubeletConfiguration } from '../../kube
 import { CONFIG_KINDS } from '../config/document-header.ts';
 import { loadConfig } from '../config/load.ts';
 
-/** How a file is to be judged; `chosen` is the version asked for. */
+/** Options for the validation of a file; `chosen` is the requested kubelet version. */
 export interface TextOptions extends Omit<ValidationOptions, 'minor' | 'syntax'> {
   readonly chosen: Minor | null;
   readonly allowDeprecated: boolean;
@@ -14,13 +14,13 @@ export interface TextOptions extends Omit<ValidationOptions, 'minor' | 'syntax'>
 export interface TextVerdict {
   /** In order of position. */
   readonly problems: readonly Problem[];
-  /** The KubeletConfiguration in the file; null when there is none. */
+  /** The KubeletConfiguration in the file; null when the file contains none. */
   readonly kubeletText: string | null;
 }
 
 /**
- * Judges a file with kubeadm's documents. A KubeletConfiguration among them is judged by the version chosen, else by that of the
- * ClusterConfiguration beside it, else by the newest.
+ * Validates a file with kubeadm's documents. The version for a KubeletConfiguration is the chosen one, otherwise the
+ * kubernetesVersion of a ClusterConfiguration in the same file, otherwise the newest.
  */
 export function validateDocuments(text: string, file: string, { chosen, allowDeprecated, ...options }: TextOptions): TextVerdict {
   const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated });

@@ -4,10 +4,10 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import type { ApiServerTarget } from './bootstrap-files.ts';
 
 /**
- * Where a kubelet finds its API server, and what it trusts.
- * @param kubeletConf its kubeconfig; null: there is none
- * @param ca the text of the cluster's authority on the host, for a kubeconfig that names a file
- * @returns null where it does not say both
+ * The API server and the CA in a kubelet's kubeconfig.
+ * @param kubeletConf text of the kubeconfig; null: the file does not exist
+ * @param ca PEM of the cluster CA on the host, for a kubeconfig that names a file
+ * @returns null when the server or the CA is missing
  */
 export function apiServerOfKubelet(kubeletConf: string | null, ca: string | null): ApiServerTarget | null {
   try {

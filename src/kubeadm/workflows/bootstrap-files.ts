@@ -6,20 +6,20 @@ import { BOOTSTRAP_CONF } from '../../kube/well-known.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../config/bootstrap-credentials.ts';
 
-/** Where the API server is, and how it is verified. */
+/** URL of the API server and the CA that verifies it. */
 export type ApiServerTarget = Omit<KubeconfigServer, 'clusterName'>;
 
 export interface BootstrapTarget extends ApiServerTarget {
   /** `clusterName` of the ClusterConfiguration. */
   readonly clusterName: string;
-  /** Where the kubelet finds the authority that clients must be signed by. */
+  /** Path of the CA that signs client certificates (clientCAFile of the kubelet). */
   readonly caPath: string;
-  /** What the kubelet logs in with at first. Null: it has an identity, no bootstrap credentials are needed. */
+  /** First credentials of the kubelet. Null: it already has a client certificate. */
   readonly token: Secret | BootstrapCredentials | null;
 }
 
 /**
- * The CA certificate and, for a kubelet without an identity, the bootstrap kubeconfig.
+ * The CA certificate and, for a kubelet without a client certificate, the bootstrap kubeconfig.
  * @see kubeadm 1.36 join kubelet-start: bootstrap-kubelet.conf 0600, then caCertPath 0644; app/cmd/join.go for the names
  */
 export function bootstrapFiles(
@@ -43,7 +43,7 @@ export function bootstrapFiles(
   return [{ path: BOOTSTRAP_CONF, content, mode: 0o600, owner: 'root:root' }, ca];
 }
 
-/** Whether the host has a kubelet identity already: then no bootstrap credentials are written. */
+/** Whether the kubelet has a usable client certificate and needs no bootstrap credentials. */
 export function hasIdentity(facts: HostFacts): boolean {
   return facts.identity.state === 'usable';
 }

@@ -5,7 +5,7 @@ import { readTokenSecret, type StoredToken, TOKEN_SECRETS, TOKEN_SELECTOR, token
 
 export interface ListedTokens {
   readonly tokens: readonly StoredToken[];
-  /** Of Secrets that say they hold a token and do not. */
+  /** One message per Secret of the bootstrap token type that contains no valid token. */
   readonly problems: readonly string[];
 }
 
@@ -20,8 +20,8 @@ export async function listTokens(cluster: Cluster): Promise<ListedTokens> {
 }
 
 /**
- * Asks whether the ids of new tokens are free.
- * @throws AppError TOKEN_EXISTS for each that is not
+ * Checks that the ids of new tokens are unused.
+ * @throws AppError TOKEN_EXISTS for each id in use
  */
 export async function requireFreeIds(cluster: Cluster, ids: readonly string[]): Promise<void> {
   const problems: Problem[] = [];
@@ -31,7 +31,7 @@ export async function requireFreeIds(cluster: Cluster, ids: readonly string[]): 
 
 /**
  * Creates the Secrets of tokens.
- * @throws AppError TOKEN_EXISTS when somebody else took an id meanwhile; what `Cluster` throws
+ * @throws AppError TOKEN_EXISTS when another client created the id in the meantime; the errors of `Cluster`
  */
 export async function createTokens(cluster: Cluster, secrets: readonly KubeObject[]): Promise<void> {
   for (const secret of secrets) {
@@ -43,10 +43,10 @@ export async function createTokens(cluster: Cluster, secrets: readonly KubeObjec
 }
 
 /**
- * Deletes tokens, each whatever became of the others.
- * @param onDeleted called for each that is gone
- * @param dryRun only looks whether they are there
- * @throws AppError TOKEN_NOT_FOUND and what `Cluster` throws, for all that failed
+ * Deletes all tokens, even when some deletions fail.
+ * @param onDeleted called for each deleted token
+ * @param dryRun only checks that the tokens exist
+ * @throws AppError TOKEN_NOT_FOUND and the errors of `Cluster`, for all deletions that failed
  */
 export async function deleteTokens(
   cluster: Cluster,
@@ -68,15 +68,15 @@ export async function deleteTokens(
 }
 
 function tokenExists(id: string): Problem {
-  const hint = `Delete it first with token delete ${id}, or give no token to get a new one`;
+  const hint = `Delete it with token delete ${id}, or omit the token to generate a new one`;
   return { code: 'TOKEN_EXISTS', message: `a token with id "${id}" already exists`, hint };
 }
 
 function tokenNotFound(id: string): Problem {
-  const hint = 'token list shows those that are there; expired ones are removed by the cluster itself';
+  const hint = 'List the existing tokens with token list; the token cleaner of the cluster deletes expired ones';
   return {
     code: 'TOKEN_NOT_FOUND',
-    message: `failed to delete bootstrap token "${id}": there is no Secret kube-system/bootstrap-token-${id}`,
+    message: `failed to delete bootstrap token "${id}": Secret kube-system/bootstrap-token-${id} does not exist`,
     hint,
   };
 }

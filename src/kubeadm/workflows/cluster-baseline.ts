@@ -17,22 +17,22 @@ import { readConfigMapDocument } from './cluster-documents.ts';
 /** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */
 export const KUBEADM_CONFIG_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBEADM_CONFIG_NAME } as const;
 
-/** What a cluster says for all its nodes. */
+/** Cluster-wide settings of all nodes. */
 export interface ClusterBaseline {
   readonly controlPlaneMinor: Minor;
   readonly layered: LayeredConfig;
   readonly serviceSubnets: string | null;
   readonly clusterName: string;
-  /** What its control planes are to be, as kubeadm-config says; null: it does not. */
+  /** kubernetesVersion of kubeadm-config; null when it is not set. */
   readonly kubernetesVersion: string | null;
-  /** kubeadm's, not the kubelet's. */
+  /** Feature gates of kubeadm, not of the kubelet. */
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly warnings: readonly Warning[];
 }
 
 /**
- * Reads `kubelet-config` and what of `kubeadm-config` decides its defaults.
- * @throws AppError CLUSTER_NO_KUBELET_CONFIG, CLUSTER_CONFIG_INVALID, the decoder's problems, and what `Cluster` throws
+ * Reads `kubelet-config` and the fields of `kubeadm-config` that decide its defaults.
+ * @throws AppError CLUSTER_NO_KUBELET_CONFIG, CLUSTER_CONFIG_INVALID, the decoder's problems, the errors of `Cluster`
  */
 export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue): Promise<ClusterBaseline> {
   const minor = parseMinor(await cluster.version()) ?? NEWEST_MINOR;
@@ -56,7 +56,7 @@ export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue
   };
 }
 
-/** An object, or null where the credentials may not look. */
+/** The object; null when the credentials may not read it. */
 export async function unlessForbidden<T>(found: Promise<T | null>): Promise<T | null> {
   try {
     return await found;
@@ -72,15 +72,15 @@ export interface FoundClusterConfiguration {
 }
 
 /**
- * The cluster's kubeadm-config; null in a cluster that kubeadm did not make, or where the credentials may not read it. A newer kubeadm may have
- * written it: fields we do not know are passed over with a warning.
+ * The ClusterConfiguration of kubeadm-config; null when the ConfigMap does not exist or the credentials may not read
+ * it. A newer kubeadm may have written unknown fields: they are ignored with a warning.
  */
 export async function readClusterConfiguration(cluster: Cluster): Promise<FoundClusterConfiguration> {
   return decodeClusterConfiguration(await unlessForbidden(cluster.get(KUBEADM_CONFIG_REF)));
 }
 
 /**
- * Decodes ConfigMap kubeadm-config; null: it does not exist.
+ * Decodes ConfigMap kubeadm-config; null when it does not exist.
  * @throws AppError with the problems of its ClusterConfiguration
  */
 export function decodeClusterConfiguration(found: KubeObject | null): FoundClusterConfiguration {
@@ -95,7 +95,8 @@ export function decodeClusterConfiguration(found: KubeObject | null): FoundClust
 }
 
 /**
- * The KubeletConfiguration of all nodes. What its version of the types does not know is left out with a warning, as kubeadm does; wrong types are errors.
+ * The KubeletConfiguration of all nodes. As in kubeadm, unknown fields are dropped with a warning; wrong types are
+ * errors.
  * @see kubeadm 1.36 componentconfigs: `kubelet-config`; `kubelet-config-1.X` up to 1.23
  */
 async function readKubeletConfig(
@@ -106,7 +107,7 @@ async function readKubeletConfig(
   const name = kubeletConfigMapName(minor);
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });
   if (found === null) {
-    const message = `there is no ConfigMap kube-system/${name} in the cluster (${formatMinor(minor)})`;
+    const message = `ConfigMap kube-system/${name} does not exist in the cluster (${formatMinor(minor)})`;
     throw new AppError({
       code: 'CLUSTER_NO_KUBELET_CONFIG',
       message,
@@ -122,7 +123,7 @@ async function readKubeletConfig(
   return { baseline: { value, fields, source: document.file }, warnings: refuseErrors(problems) };
 }
 
-/** Throws the errors, gives the warnings. */
+/** Throws the errors, returns the warnings. */
 function refuseErrors(problems: readonly Problem[]): readonly Warning[] {
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors);

@@ -4,7 +4,8 @@ import type { KubeObject } from '../../kube/object.ts';
 
 /**
  * The YAML document under a key of a ConfigMap.
- * @throws AppError CLUSTER_CONFIG_INVALID when the key is missing, or holds no document or several: which one counts is not said anywhere
+ * @throws AppError CLUSTER_CONFIG_INVALID when the key is missing, empty, or holds several documents (no rule selects
+ * one of them)
  */
 export function readConfigMapDocument(configMap: KubeObject, key: string): SourceDocument {
   const where = `ConfigMap ${configMap.metadata.namespace}/${configMap.metadata.name}`;

@@ -16,7 +16,7 @@ import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
 export interface FirstNodeOptions extends NodeOptions {
-  /** The KubeletConfiguration for all nodes, when the user gave one. */
+  /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
 }
 
@@ -24,9 +24,9 @@ export interface FirstNode {
   readonly node: ObservedNode;
   readonly cluster: DefaultedCluster;
   readonly controlPlaneMinor: Minor;
-  /** The API server there is; null: none yet. */
+  /** The running API server; null: none yet. */
   readonly running: Cluster | null;
-  /** What the workflow found besides. */
+  /** Further preflight findings of the workflow. */
   readonly findings?: readonly Finding[];
 }
 
@@ -36,8 +36,9 @@ export interface DesignedFirstNode extends DesignedNode {
 }
 
 /**
- * Works out the KubeletConfiguration of all nodes and the files of the first. What the user wrote is the baseline, else what somebody edited in the cluster;
- * a generated one is made anew. kubeadm 1.36: init, kubelet-start and upload-config kubelet.
+ * Computes the KubeletConfiguration of all nodes and the files of the first node. The baseline is the user's
+ * KubeletConfiguration, otherwise the one in the cluster if an administrator edited it; a generated one is generated
+ * again. kubeadm 1.36: init, kubelet-start and upload-config kubelet.
  * @throws AppError with exit code 2: as designObservedNode, and for wrong fields in the KubeletConfiguration
  */
 export async function designFirstNode(
@@ -54,7 +55,7 @@ export async function designFirstNode(
   const written = options.kubelet === null ? null : readKubeletConfiguration(options.kubelet, { minor, catalogue: options.catalogue });
   const baseline = written ?? (await editedClusterConfig({ ...context, cluster: running }, options, controlPlaneMinor));
   const layered = layerClusterConfig(defaults, baseline);
-  // The kubelet on the host gets a warning of its own.
+  // designObservedNode warns about the kubelet on the host.
   const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
   const { design, warnings, refusals } = await designObservedNode(context, options, {
     node,

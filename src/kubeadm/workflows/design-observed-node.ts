@@ -18,12 +18,12 @@ import { catalogueMinor, versionWarnings } from './version-warnings.ts';
 export interface DesignOptions extends PreflightInput {
   readonly node: ObservedNode;
   readonly cluster: LayeredConfig;
-  /** The user wrote the cluster's KubeletConfiguration for this run. */
+  /** The user declared the cluster's KubeletConfiguration in this run. */
   readonly clusterIsDeclared: boolean;
   readonly registerWithTaints: readonly Taint[];
   /** kubeadm's feature gates of the cluster. */
   readonly featureGates: Readonly<Record<string, boolean>>;
-  /** instance-config.yaml of the host, where it stays as it is. */
+  /** The existing instance-config.yaml, when it stays unchanged. */
   readonly instancePatch?: JsonObject;
 }
 
@@ -34,8 +34,9 @@ export interface DesignedNode {
 }
 
 /**
- * Works out the files of a node and asks preflight whether they may be written.
- * @throws AppError with exit code 2: wrong fields in overlays, settings or patches, flags the kubelet does not have, a name that contradicts itself
+ * Computes the files of a node and runs the preflight checks on them.
+ * @throws AppError with exit code 2: wrong fields in overlays, settings or patches, flags unknown to the kubelet, or
+ * contradicting node names
  */
 export async function designObservedNode(
   context: PhaseContext,

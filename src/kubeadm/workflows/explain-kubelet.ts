@@ -17,12 +17,12 @@ import { readNodeConfig } from './read-node-config.ts';
 
 export interface ExplainHostOptions {
   readonly catalogue: Catalogue;
-  /** Asked for what the kubelet says itself, when there is one. */
+  /** Serves /configz of the kubelet; null: no cluster is used. */
   readonly cluster: Cluster | null;
   readonly signal?: AbortSignal;
 }
 
-/** Explains the kubelet of a host by what its disk and its process say, and where the two disagree, or the kubelet with them. */
+/** Explains the kubelet configuration of a host from disk and process, and lists the differences between them and /configz. */
 export async function explainHostKubelet(host: Host, { catalogue, cluster, signal }: ExplainHostOptions): Promise<NodeExplanation> {
   const observed = await observeKubelet(host, catalogue, signal);
   const { minor, nodeName } = observed;
@@ -65,7 +65,7 @@ function startedAt({ unit }: ObservedKubelet): string | null {
   return seconds === null ? null : new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 }
 
-/** Explains the kubelet of a node by its own word alone: which file or flag a value is from is not known there. */
+/** Explains the kubelet configuration of a node from /configz alone, without the file or flag that set a value. */
 export async function explainNodeKubelet(cluster: Cluster, name: string, catalogue: Catalogue): Promise<NodeExplanation> {
   const { minor, version, config } = await readNodeConfig(cluster, name, catalogue);
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });

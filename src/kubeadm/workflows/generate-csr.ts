@@ -34,12 +34,12 @@ export interface GenerateCsrInput {
   readonly kubeconfigs: WriteFilesInput;
 }
 
-const EXISTING = 'keys and requests are there';
+const EXISTING = 'keys and CSRs exist';
 
 /**
- * Makes keys, and requests for certificates of them, for an authority that is elsewhere: `NAME.csr` beside `NAME.key`, and kubeconfigs that lack their certificates.
- * Keys that are there are kept.
- * @see kubeadm 1.36 certs generate-csr, which refuses when one is there
+ * Generates keys and CSRs for an external CA: `NAME.csr` next to `NAME.key`, and kubeconfig files without certificates.
+ * Existing keys are kept.
+ * @see kubeadm 1.36 certs generate-csr, which fails when a file exists
  */
 export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput> = {
   name: 'certs generate-csr',
@@ -56,7 +56,7 @@ async function prepare(context: PhaseContext, options: GenerateCsrOptions): Prom
   const node = await settleNode(context, options);
   const { certificatesDir } = node.cluster;
   const terms = termsOf(node.cluster, context.clock.now());
-  const definitions = CERTIFICATES.filter(({ authority }) => authority !== null);
+  const definitions = CERTIFICATES.filter(({ ca }) => ca !== null);
   const certificatePaths = definitions.map(({ baseName }) => ({
     key: pkiPath(certificatesDir, baseName, 'key'),
     csr: pkiPath(certificatesDir, baseName, 'csr'),
@@ -137,11 +137,11 @@ async function kubeconfigFiles(
   if (text !== null && found(csr) !== null) return [];
   const existing = text === null ? null : keyIn(text, conf);
   if (text !== null && existing === null) {
-    problems.push(pkiKubeconfigUnusable(conf, 'it holds no key to make a request with'));
+    problems.push(pkiKubeconfigUnusable(conf, 'it contains no client key to create a CSR with'));
     return [];
   }
   const keyPem = existing ?? (await issuer.generateKey(terms.keyAlgorithm));
-  const spec = clientSpecOf(definition, node, { ...terms, authorityNotBefore: terms.now });
+  const spec = clientSpecOf(definition, node, { ...terms, caNotBefore: terms.now });
   const request: DesiredFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: existing !== null };
   if (existing !== null) return [request];
   const { clusterName } = node.cluster;
@@ -150,12 +150,12 @@ async function kubeconfigFiles(
   return [{ ...FILE, path: conf, content: keyKubeconfig({ clusterName, server, user, keyPem }), summary: { kubeconfig } }, request];
 }
 
-/** Here the kubelet's is that of the control plane, other than in init. */
+/** Unlike in init, kubelet.conf gets the control plane endpoint. */
 function serverBefore({ name, server }: KubeconfigDefinition, node: PkiConfiguration): string {
   return server === 'local' && name !== 'kubelet' ? localServer(node.localAPIEndpoint) : controlPlaneServer(node);
 }
 
-/** The client key of a kubeconfig that lacks its certificate; null when there is none. */
+/** The client key of a kubeconfig; null when the kubeconfig has no readable key. */
 function keyIn(text: string, path: string): Secret | null {
   try {
     const key = clientKeyOf(parseKubeconfig(text, path).users[0]?.keyData);

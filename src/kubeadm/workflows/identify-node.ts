@@ -12,20 +12,20 @@ import { nodeNameConflict } from '../node-identity-problems.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { unlessForbidden } from './cluster-baseline.ts';
 
-/** What tells in a run which Node a host is. */
+/** Input for identifying the Nodes of hosts in one run. */
 export interface NodeTrust {
-  /** CAs that the API server accepts client certificates of; read once in a run. Empty: none is known. */
-  authorities(): Promise<readonly CertificateContent[]>;
-  /** Unpredictable text that was never used before. */
+  /** CAs of client certificates that the API server accepts; read once per run. Empty: none is known. */
+  cas(): Promise<readonly CertificateContent[]>;
+  /** Unpredictable text, never used twice. */
   newNonce(): Promise<string>;
-  /** How the operator names the Node of a host, as the rest of "Install openssl on the host, or …". */
+  /** How the operator names the Node of a host: the rest of the sentence "Install openssl on the host, or …". */
   readonly nameHint: string;
 }
 
 export interface NodeTrustOptions {
-  /** With the credentials of the operator. */
+  /** Connected with the operator's credentials. */
   readonly cluster: Cluster;
-  /** Of the operator's kubeconfig; null: it has none. */
+  /** CA of the operator's kubeconfig; null: it has none. */
   readonly caPem: string | null;
   /** 16 unpredictable hexadecimal digits. */
   readonly newId: () => Promise<string>;
@@ -35,9 +35,9 @@ export interface NodeTrustOptions {
 const CLIENT_CA = { apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: 'extension-apiserver-authentication' } as const;
 
 /**
- * The CAs of client certificates are those that the API server publishes in the ConfigMap
- * kube-system/extension-apiserver-authentication (`client-ca-file`); where the credentials may not read it,
- * or it has none, the CA of the kubeconfig: with kubeadm it is the same.
+ * The CAs of client certificates are those that the API server publishes in ConfigMap
+ * kube-system/extension-apiserver-authentication (`client-ca-file`). If the credentials may not read the ConfigMap, or
+ * the key is missing, the CA of the kubeconfig is used: in a kubeadm cluster both are the same.
  */
 export function nodeTrust({ cluster, caPem, newId, nameHint }: NodeTrustOptions): NodeTrust {
   let asked: Promise<readonly CertificateContent[]> | null = null;
@@ -47,12 +47,12 @@ export function nodeTrust({ cluster, caPem, newId, nameHint }: NodeTrustOptions)
     return readCertificateChain(typeof published === 'string' && published.trim() !== '' ? published : (caPem ?? '')) ?? [];
   };
   return {
-    authorities: async () => {
+    cas: async () => {
       asked ??= read();
       try {
         return await asked;
       } catch (error) {
-        // The next host asks again.
+        // A failed read is not cached: the next host retries.
         asked = null;
         throw error;
       }
@@ -62,39 +62,39 @@ export function nodeTrust({ cluster, caPem, newId, nameHint }: NodeTrustOptions)
   };
 }
 
-/** A host whose Node is wanted. */
+/** A host whose Node is to be identified. */
 export interface NodeToIdentify {
   readonly trust: NodeTrust;
-  /** The name that the operator gave; null: none. */
+  /** Node name given by the operator; null: none. */
   readonly named: string | null;
-  /** A certificate that has expired counts: it is about to be renewed. */
+  /** An expired certificate is accepted: it is about to be renewed. */
   readonly acceptsExpired?: boolean;
   /** kubeconfig of the kubelet; default /etc/kubernetes/kubelet.conf. */
   readonly kubeconfig?: string | undefined;
-  /** The Node that something is to be done for, by whatever name the host goes: another one is refused. */
+  /** The only Node that the run may change; a host of another Node is refused. */
   readonly expected?: string | undefined;
 }
 
-/** The Node of a host, as far as something may be done in the cluster for it. */
+/** The Node of a host, and whether the run may change the Node. */
 export interface IdentifiedNode {
   readonly proof: NodeProof;
   /** Null: refused. */
   readonly claim: NodeClaim | null;
-  /** The object; null: it is not registered, or the host was refused before. */
+  /** The Node object; null: it is not registered, or the host was refused first. */
   readonly node: KubeObject | null;
-  /** Why nothing may be done in the cluster because of this host; empty: nothing speaks against it. */
+  /** Why the run must not change the cluster on behalf of this host; empty: it may. */
   readonly refusals: readonly Problem[];
 }
 
-/** The question to a host that belongs to one look, and what its answer is verified by. */
+/** A challenge to a host and the fact query that answers it. */
 export interface NodeChallenge {
   readonly challenge: string;
   readonly fact: ReturnType<typeof nodeEvidence>;
 }
 
 /**
- * A challenge for one look at a host: `fact` is asked along with whatever else is asked, and `identifyBy`
- * judges the answer.
+ * Creates a challenge for one observation of a host: query `fact` together with other facts, then pass the result to
+ * `identifyBy`.
  */
 export async function challengeHost({ trust, kubeconfig }: Pick<NodeToIdentify, 'trust' | 'kubeconfig'>): Promise<NodeChallenge> {
   const challenge = challengeOf(await trust.newNonce());
@@ -102,17 +102,17 @@ export async function challengeHost({ trust, kubeconfig }: Pick<NodeToIdentify, 
 }
 
 /**
- * Which Node the host of a look is. Whatever is done in the cluster for a Node because of a host is done for
- * this one, and not where there are refusals: see docs/joining.md, "How a host is matched to its Node".
- * @param context `cluster` is asked for the Node, with the credentials of the operator
- * @throws what `Cluster.get` throws
+ * Identifies the Node of an observed host. Changes in the cluster on behalf of the host must be limited to this Node,
+ * and must not happen if `refusals` is not empty: see docs/joining.md, "How a host is matched to its Node".
+ * @param context `cluster` reads the Node with the operator's credentials
+ * @throws the errors of `Cluster.get`
  */
 export async function identifyBy(
   { host, cluster, clock }: Pick<PhaseContext, 'host' | 'cluster' | 'clock'>,
   { challenge, evidence }: { readonly challenge: string; readonly evidence: NodeEvidence },
   { trust, named, acceptsExpired, expected }: NodeToIdentify,
 ): Promise<IdentifiedNode> {
-  const proof = proveNode(evidence, { authorities: await trust.authorities(), challenge, now: clock.now(), acceptsExpired });
+  const proof = proveNode(evidence, { cas: await trust.cas(), challenge, now: clock.now(), acceptsExpired });
   const name = named?.trim().toLowerCase() ?? null;
   const claim = claimNode({ host: host.name, proof, named: name, evidence, nameHint: trust.nameHint });
   if ('code' in claim) return { proof, claim: null, node: null, refusals: [claim] };
@@ -124,7 +124,7 @@ export async function identifyBy(
   return { proof, claim, node, refusals: validateClaim(host.name, { claim, evidence, node }) };
 }
 
-/** The same with a look of its own: one round trip to the host. */
+/** Observes the host (one round trip) and identifies its Node. */
 export async function identifyNode(
   context: Pick<PhaseContext, 'host' | 'cluster' | 'clock' | 'signal'>,
   node: NodeToIdentify,
@@ -135,8 +135,8 @@ export async function identifyNode(
 }
 
 /**
- * The check of a phase that changes a Node after its kubelet has joined: by then the host has a certificate
- * that the cluster issued.
+ * Check for a phase that changes a Node after its kubelet has joined: only then does the host have a certificate issued
+ * by the cluster.
  */
 export function ownNodeCheck(node: NodeToIdentify & { readonly expected: string }): OwnNodeCheck {
   let isDone = false;

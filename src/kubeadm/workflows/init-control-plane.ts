@@ -59,27 +59,27 @@ import { type PreparedUpload, prepareUpload } from './shared-certs.ts';
 
 export interface InitControlPlaneOptions extends ControlPlaneOptions, WayOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;
-  /** The KubeletConfiguration for all nodes, when the user gave one. */
+  /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
-  /** Whether a phase is left out by name, whatever phase alone is asked for. */
+  /** Whether a phase is skipped by name, independent of a single requested phase. */
   readonly skips: (phase: string) => boolean;
-  /** Tells with them which Node the host is, before the Node is marked. */
+  /** Identifies the Node of the host before `given` marks the Node. */
   readonly trust: NodeTrust | null;
   readonly releaseOf: SettleClusterInput['releaseOf'];
   readonly forceUpload: boolean;
-  /** Tokens are not to be shown. */
+  /** Tokens must not be printed. */
   readonly withholdToken: boolean;
-  /** Takes the commands that join nodes. */
+  /** Prints the join commands. */
   readonly showJoinCommand: ShowJoinCommandInput['show'];
-  /** The certificates that all control planes share are to be uploaded. */
+  /** The shared certificates of control planes are uploaded. */
   readonly uploadCerts: boolean;
-  /** To encrypt them with; null: one is made. */
+  /** Encrypts the uploaded certificates; null: a new key is generated. */
   readonly certificateKey: Secret | null;
-  /** The token whose end is the end of the upload. */
+  /** Owner token of the uploaded Secret, which expires with the token. */
   readonly certsToken: Secret;
-  /** Takes the key once certificates are there that it opens. */
+  /** Prints the key after certificates encrypted with it were uploaded. */
   readonly showCertificateKey: (key: Secret) => void;
-  /** The key is not to be shown with the join command. */
+  /** The join command omits the key. */
   readonly withholdCertificateKey: boolean;
 }
 
@@ -94,7 +94,7 @@ export interface InitControlPlaneInput extends MakesApiServer {
   readonly wait: WaitControlPlaneInput;
   readonly uploadKubeadm: UploadKubeadmConfigInput;
   readonly upload: UploadKubeletConfigInput;
-  /** Null: it was not asked for. */
+  /** Null: the upload was not requested. */
   readonly uploadCerts: UploadCertsInput | null;
   readonly mark: MarkControlPlaneInput;
   readonly bootstrapToken: BootstrapTokenInput;
@@ -106,7 +106,7 @@ export interface InitControlPlaneInput extends MakesApiServer {
 
 type InitPhase = Phase<InitControlPlaneInput>;
 
-/** Makes a control plane on a bare host, with what a cluster begins with. kubeadm 1.36: init, in its order. */
+/** Bootstraps a control plane and the first objects of a cluster. Phases in the order of kubeadm 1.36 init. */
 export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitControlPlaneInput> = {
   name: 'init',
   absentPhases: controlPlanePhases('init'),
@@ -163,14 +163,14 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   };
 }
 
-/** The host, and the API server that runs there already. */
+/** An observed host and its API server, if one is running. */
 interface InitHost {
   readonly node: ObservedNode;
   readonly observed: ObservedControlPlane;
   readonly routes: ApiServerRoutes;
   readonly running: Cluster | null;
   readonly lockedOut: AppError | null;
-  /** The ClusterConfiguration of the API server that runs. */
+  /** kubeadm-config of the running API server. */
   readonly found: FoundClusterConfiguration;
 }
 
@@ -195,7 +195,10 @@ function settleInitCluster({ node, observed, found }: InitHost, options: InitCon
   });
 }
 
-/** @throws AppError where no credentials of the host are accepted by the API server that runs there, with what is wrong with its certificates */
+/**
+ * @throws AppError when the running API server accepts no credentials of the host; with the problems of the host's
+ * certificates, if any
+ */
 async function designControlPlane(
   context: PhaseContext,
   options: InitControlPlaneOptions,
@@ -220,11 +223,11 @@ function minorOf({ kubernetesVersion }: DefaultedCluster): Minor {
   return Math.min(parseMinor(releaseOfVersion(kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
 }
 
-/** What other nodes join by: the API server's address and CA, tokens, and certificates for further control planes. */
+/** Everything that joining nodes need: URL and CA of the API server, tokens, certificates for control planes. */
 interface Admission {
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   readonly tokens: InitTokens;
-  /** Null: no certificates are to be uploaded. */
+  /** Null: no certificates are uploaded. */
   readonly shared: PreparedUpload | null;
 }
 
@@ -331,7 +334,7 @@ function showInput(
   };
 }
 
-/** What speaks against marking the Node with credentials that are not those of the host: another host may have its name. */
+/** Reasons against marking the Node with `given` credentials: the Node may belong to another host of the same name. */
 async function identifyToMark(
   context: PhaseContext,
   { given, trust, selects, nodeRegistration }: InitControlPlaneOptions,

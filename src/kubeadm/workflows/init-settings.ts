@@ -11,7 +11,7 @@ import type { readClusterConfiguration } from './cluster-baseline.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 import type { ObservedNode } from './observe-node.ts';
 
-/** What the API server says counts; then what the user wrote; then the kubelet on the host. */
+/** Kubernetes version of the control plane: of the API server, else as declared, else of the kubelet on the host. */
 export async function controlPlaneVersion(
   { cluster }: PhaseContext,
   { kubernetesVersion }: ClusterConfiguration,
@@ -22,11 +22,11 @@ export async function controlPlaneVersion(
   if (cluster === null) return { version: written ?? ofKubelet, warnings: [] };
   const version = await cluster.version();
   if (written === null || parseMinor(written) === parseMinor(version)) return { version, warnings: [] };
-  const message = `kubernetesVersion is ${written}, but the API server is ${version}: the server's version counts`;
+  const message = `kubernetesVersion is ${written}, but the API server is ${version}: the version of the API server is used`;
   return { version, warnings: [{ code: 'KUBERNETES_VERSION_DIFFERS', message }] };
 }
 
-/** Without a KubeletConfiguration from the user, one that somebody edited in the cluster is the baseline; a generated one is made anew. */
+/** The cluster's KubeletConfiguration if an administrator edited it; null if it is missing or generated. */
 export async function editedClusterConfig(
   { cluster }: PhaseContext,
   { catalogue }: { readonly catalogue: Catalogue },
@@ -39,10 +39,10 @@ export async function editedClusterConfig(
   return readKubeletConfiguration(readConfigMapDocument(found, KUBELET_CONFIG_KEY), { minor: Math.min(minor, NEWEST_MINOR), catalogue });
 }
 
-/** Of a cluster that is not there. */
+/** Settings found in a cluster that does not exist yet. */
 export const NO_SETTINGS = { model: null, warnings: [] } as const satisfies Awaited<ReturnType<typeof readClusterConfiguration>>;
 
-/** What was declared over what the cluster says. Its version stays as it is there, unless one was declared: then the server's counts. */
+/** Merges declared settings over those of the cluster. `version` replaces the cluster's version only if one is declared. */
 export function settingsOf(found: ClusterConfiguration, declared: ClusterConfiguration, version: string): DefaultedCluster {
   const kubernetesVersion = declared.kubernetesVersion === undefined ? (found.kubernetesVersion ?? version) : version;
   return applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion });

@@ -8,30 +8,30 @@ import { remainingMs, type StoredToken, tokenSecret } from '../token/token-secre
 import { listTokens } from './bootstrap-tokens.ts';
 
 export interface InitTokenOptions {
-  /** As written; none: one that nodes can join by is to be there. */
+  /** As declared; empty: one token that nodes can join with is required. */
   readonly bootstrapTokens: readonly BootstrapToken[];
-  /** As many as `countMissingTokens` says. */
+  /** New tokens; their number is given by `countMissingTokens`. */
   readonly freshTokens: readonly Secret[];
-  /** Null: no node could use a token. */
+  /** Null: no API server is known, so no node could use a token. */
   readonly apiServer: object | null;
-  /** The phase bootstrap-token will run. */
+  /** The phase bootstrap-token runs. */
   readonly makesTokens: boolean;
 }
 
 export interface InitTokens {
-  /** Those that are to be made or brought to what was declared. */
+  /** Tokens to create or update. */
   readonly desired: readonly DesiredToken[];
-  /** Those that nodes can join by, in the order written. */
+  /** Tokens that nodes can join with, in the declared order. */
   readonly joining: readonly Secret[];
 }
 
-/** Less is no use for joining by hand. */
+/** A shorter remaining lifetime is too short for joining manually. */
 const USABLE_MS = 600_000;
 
 /**
- * Settles the tokens of init. A token that was written is made as it is written. Where none was, one that is in the cluster and that nodes can join by is used, and a
- * new one is made only when there is none: a second run makes no second token.
- * @throws what `Cluster` throws
+ * Decides the tokens of init. Declared tokens are created as declared. Without a declared token, an existing token that
+ * nodes can join with is reused, so that a second run creates no second token.
+ * @throws the errors of `Cluster`
  */
 export async function settleTokens(context: PhaseContext, options: InitTokenOptions): Promise<InitTokens> {
   const now = context.clock.now();
@@ -52,20 +52,20 @@ export async function settleTokens(context: PhaseContext, options: InitTokenOpti
   return { desired, joining };
 }
 
-/** Those that live long enough, the longest-lived first. */
+/** Tokens with enough remaining lifetime, the longest-lived first. */
 function usable(tokens: readonly StoredToken[], now: Date): readonly StoredToken[] {
   const left = (token: StoredToken): number => remainingMs(token, now) ?? Number.POSITIVE_INFINITY;
   return tokens.filter((token) => left(token) >= USABLE_MS).toSorted((a, b) => (left(a) === left(b) ? 0 : left(b) - left(a)));
 }
 
-/** Whether nodes can find the cluster by it, and log in to read what they need. */
+/** Whether the token allows discovery and TLS bootstrap. */
 function canJoin({ usages, groups }: Pick<StoredToken, 'usages' | 'groups'>): boolean {
   return ['signing', 'authentication'].every((usage) => usages.includes(usage)) && groups.includes(DEFAULT_GROUP);
 }
 
 const DEFAULT_GROUP = 'system:bootstrappers:kubeadm:default-node-token';
 
-/** The token that an earlier run made for the same entry of the configuration. */
+/** Matches the token that an earlier run created for the same entry of the configuration. */
 function isLike(token: DefaultedBootstrapToken): (stored: StoredToken) => boolean {
   const usages = token.usages.toSorted();
   return (stored) =>
@@ -73,6 +73,11 @@ function isLike(token: DefaultedBootstrapToken): (stored: StoredToken) => boolea
 }
 
 function describeUse({ reporter }: PhaseContext, { id, expires }: StoredToken): void {
-  const end = expires === null ? 'never expires' : `is good until ${expires}`;
-  reporter.report({ level: 'info', code: 'TOKEN_USED', phase: 'bootstrap-token', message: `uses token ${id}, which is there and ${end}` });
+  const end = expires === null ? 'it never expires' : `it expires at ${expires}`;
+  reporter.report({
+    level: 'info',
+    code: 'TOKEN_USED',
+    phase: 'bootstrap-token',
+    message: `using the existing bootstrap token ${id}: ${end}`,
+  });
 }

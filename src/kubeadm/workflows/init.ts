@@ -29,15 +29,15 @@ import { observeNode } from './observe-node.ts';
 
 export interface InitOptions extends NodeOptions, InitTokenOptions {
   readonly cluster: ClusterConfiguration;
-  /** The KubeletConfiguration for all nodes, when the user gave one. */
+  /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
-  /** CA and address of the API server there is, from its kubeconfig. */
+  /** URL and CA of the existing API server, from its kubeconfig. */
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   readonly forceUpload: boolean;
   readonly tlsBootstrapMs: number;
-  /** Tokens are not to be shown. */
+  /** Tokens must not be printed. */
   readonly withholdToken: boolean;
-  /** Takes the commands that join nodes. */
+  /** Prints the join commands. */
   readonly showJoinCommand: ShowJoinCommandInput['show'];
 }
 
@@ -52,7 +52,7 @@ export interface InitInput {
   readonly nodeName: string;
 }
 
-/** Brings up the first node's kubelet at an API server that is there, and uploads the configuration for all others. */
+/** Bootstraps the first node of an existing API server and uploads the configuration for all nodes. */
 export const initWorkflow: Workflow<InitOptions, InitInput> = {
   name: 'init',
   absentPhases: controlPlanePhases('init'),
@@ -115,12 +115,12 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
   };
 }
 
-/** Where nodes reach the API server: all control planes together, where that was declared. */
+/** The URL that nodes use: the control plane endpoint, if one is declared. */
 function serverOf({ controlPlaneEndpoint }: DefaultedCluster, { server }: { readonly server: string }): string {
   return controlPlaneEndpoint === undefined ? server : `https://${controlPlaneEndpoint}`;
 }
 
-/** With an API server and a token, a kubelet without an identity gets bootstrap credentials and the cluster's CA. */
+/** Files with the cluster CA and, for a kubelet without a client certificate, bootstrap credentials. */
 function initIdentity(
   { templates }: InitOptions,
   facts: {
@@ -136,6 +136,6 @@ function initIdentity(
   if (existingIdentity) return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [] };
   if (token !== undefined) return { files: bootstrapFiles(templates, { ...target, token }), warnings: [] };
   const message =
-    'there is no kubelet.conf on the host and no token that nodes can join by (--token): the kubelet has nothing to log in with';
+    'the kubelet has no credentials: /etc/kubernetes/kubelet.conf is missing or unusable, and no token allows joining (--token)';
   return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [{ code: 'KUBELET_NO_CREDENTIALS', message }] };
 }

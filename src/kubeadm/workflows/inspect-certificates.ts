@@ -7,13 +7,13 @@ import type { Warning } from '../../host/plan/change.ts';
 import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
-import { type FoundAuthority, type FoundRenewable, findCertificates, renewablePaths } from '../pki/renewable.ts';
+import { type FoundCa, type FoundRenewable, findCertificates, renewablePaths } from '../pki/renewable.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
 
 export interface PkiSettings {
-  /** As declared; null: what the cluster says, and kubeadm's defaults where it cannot be asked. */
+  /** As declared; null: kubeadm-config of the cluster, or kubeadm's defaults if it cannot be read. */
   readonly cluster: ClusterConfiguration | null;
-  /** In place of the cluster's. */
+  /** Overrides certificatesDir of the cluster. */
   readonly certificatesDir: string | null;
 }
 
@@ -22,11 +22,11 @@ export interface ExistingCertificates {
   readonly facts: ReadonlyMap<string, FileFact | null>;
   readonly found: (path: string) => string | null;
   readonly certificates: readonly FoundRenewable[];
-  readonly authorities: readonly FoundAuthority[];
+  readonly cas: readonly FoundCa[];
   readonly warnings: readonly Warning[];
 }
 
-/** The certificates of a control plane as they are on a host, and the settings by which they are made. */
+/** Reads the certificates of a control plane host, and the settings for issuing them. */
 export async function inspectCertificates(
   context: Pick<PhaseContext, 'host' | 'cluster' | 'signal'>,
   settings: PkiSettings,
@@ -40,7 +40,7 @@ export async function inspectCertificates(
   return { cluster, facts, found, ...findCertificates(places, found), warnings };
 }
 
-/** A cluster that does not answer is no reason not to renew: perhaps it is because its certificates ended. */
+/** An unreachable cluster is only a warning: expired certificates, which are about to be renewed, may be the cause. */
 async function settingsOf(
   cluster: PhaseContext['cluster'],
   settings: PkiSettings,
@@ -53,7 +53,7 @@ async function settingsOf(
   } catch (error) {
     if (!isAppError(error)) throw error;
     const why = error.problems[0]?.message ?? '';
-    const message = `kubeadm-config cannot be read, so kubeadm's defaults count (--config says otherwise): ${why}`;
+    const message = `cannot read kubeadm-config, using kubeadm's defaults (override with --config): ${why}`;
     return { model: {}, warnings: [{ code: 'CLUSTER_CONFIG_UNKNOWN', message }] };
   }
 }

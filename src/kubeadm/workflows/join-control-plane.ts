@@ -35,9 +35,9 @@ import { downloadCerts } from './shared-certs.ts';
 export interface JoinControlPlaneOptions extends JoinOptions, ControlPlaneOptions {
   readonly connect: ConnectControlPlane;
   readonly connectEtcd: ConnectEtcd;
-  /** Opens the certificates that were uploaded; null: they were copied to the host. */
+  /** Decrypts the uploaded certificates; null: they were copied to the host. */
   readonly certificateKey: Secret | null;
-  /** Hears of each way to a server that is opened, so that it can be closed. */
+  /** Receives each opened connection, so that the caller can close it. */
   readonly opened: (access: ApiAccess) => void;
 }
 
@@ -54,7 +54,7 @@ export interface JoinControlPlaneInput extends MakesApiServer, UsesEtcd {
 
 const isSkipped = ({ skipped }: EtcdJoinInput): boolean => skipped !== null;
 
-/** Joins a host as one more control plane. kubeadm 1.36: join --control-plane, in its order. */
+/** Joins a host as an additional control plane. Phases in the order of kubeadm 1.36 join --control-plane. */
 export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinControlPlaneInput> = {
   name: 'join',
   absentPhases: controlPlanePhases('join'),
@@ -151,13 +151,13 @@ async function prepareJoinControlPlane(
   };
 }
 
-/** It comes with the other certificates. */
+/** The phases of the shared certificates write the CA. */
 function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedCluster): KubeletStartInput {
   return { ...input, files: input.files.filter(({ path }) => path !== pkiPath(certificatesDir, 'ca', 'crt')) };
 }
 
 /**
- * The settings of the cluster, which say what its control planes are like.
+ * The ClusterConfiguration of the cluster to join.
  * @throws AppError CLUSTER_NO_KUBEADM_CONFIG, CONTROL_PLANE_ENDPOINT_MISSING, exit code 3
  */
 async function clusterToJoin({ cluster, host }: ClusterContext) {
@@ -167,14 +167,14 @@ async function clusterToJoin({ cluster, host }: ClusterContext) {
   if (found.model === null)
     throw refuse(
       'CLUSTER_NO_KUBEADM_CONFIG',
-      'there is no ConfigMap kube-system/kubeadm-config that could be read, which says what a control plane of this cluster is like',
-      'Upload one: init phase upload-config kubeadm',
+      'cannot read ConfigMap kube-system/kubeadm-config, which configures the control planes of the cluster',
+      'Upload it with: kubeletadm init phase upload-config kubeadm',
     );
   if (found.model.controlPlaneEndpoint === undefined)
     throw refuse(
       'CONTROL_PLANE_ENDPOINT_MISSING',
-      'the cluster has no controlPlaneEndpoint: nodes know its first control plane by its own address, and would not find another',
-      'Set controlPlaneEndpoint in kube-system/kubeadm-config to an address that leads to all control planes, and have the certificate of the API server be good for it',
+      'the cluster has no controlPlaneEndpoint: its nodes use the address of the first control plane and cannot reach another one',
+      'Set controlPlaneEndpoint in ConfigMap kube-system/kubeadm-config to an address that reaches all control planes, and add the address to the SANs of the API server certificate',
     );
   return { cluster: applyClusterDefaults(found.model), found };
 }
@@ -184,7 +184,7 @@ function routesOf(
   cluster: DefaultedCluster,
   textAt: (path: string) => SensitiveText | null,
 ): { readonly api: ApiAccess; readonly etcdApi: EtcdAccess } {
-  // No member is announced and no Node is waited for where nothing will run.
+  // Nothing runs in a staging directory: no etcd member is added and no Node is awaited.
   if (staged) return { api: NO_ACCESS, etcdApi: NO_ETCD_ACCESS };
   const kubeconfig = () => {
     const text = textAt(ADMIN_CONF);

@@ -37,24 +37,24 @@ import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
 
 export interface JoinOptions extends NodeOptions {
-  /** The cluster the node joins, as discovered. */
+  /** The discovered API server. */
   readonly apiServer: ApiServerTarget;
-  /** What the kubelet bootstraps itself with; asked for when a host without an identity is met. */
+  /** Bootstrap credentials; called only for a host without a usable client certificate. */
   readonly credentials: () => Promise<BootstrapCredentials>;
-  /** What the cluster says for all nodes, where it was read before. */
+  /** Cluster-wide settings, if they were read before. */
   readonly baseline?: ClusterBaseline;
   readonly caCertPath: string;
   readonly controlPlane: boolean;
   readonly tlsBootstrapMs: number;
-  /** The name of a Node that is not Ready may be taken. */
+  /** The name of an existing Node that is not Ready may be reused. */
   readonly takeOver: boolean;
-  /** Applied labels and taints are recorded in the cluster, and recorded ones that are no longer declared are removed, as a fleet file wants it. Default: they stay. */
+  /** Applied labels and taints are recorded in the cluster, and recorded ones no longer declared are removed (fleet). */
   readonly removesMarks?: boolean;
-  /** How long the Node may take to be Ready; null: that is not waited for. */
+  /** Timeout for the Node to become Ready; null: do not wait. */
   readonly waitReadyMs: number | null;
-  /** An administrator's, where one was given. */
+  /** Connected with an administrator's credentials, if given. */
   readonly admin: Cluster | null;
-  /** Tells with the administrator's credentials which Node a host is; null: there are none. */
+  /** Identifies the Nodes of hosts with the administrator's credentials; null: none were given. */
   readonly trust: NodeTrust | null;
 }
 
@@ -66,7 +66,7 @@ export interface JoinInput {
   readonly markNode: MarkNodeInput;
 }
 
-/** Joins a worker: reads the cluster's configuration with the credentials given, then writes and starts the kubelet. */
+/** Joins a worker: reads the cluster's configuration with the given credentials, then configures and starts the kubelet. */
 export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   name: 'join',
   absentPhases: controlPlanePhases('join'),
@@ -86,17 +86,17 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   prepare: withCluster((context, options: JoinOptions) => prepareJoin(context, options)),
 };
 
-/** The same for hosts with the same socket. */
+/** Shared by hosts with the same container runtime socket. */
 const QUESTIONS = new Memo<object, readonly FactQuery[]>();
 
-/** What the phases look at on a host, besides what all look at. */
+/** Facts that only these phases query. */
 const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];
-/** Where a kubelet answers that was told nothing else. */
+/** The kubelet's default healthz endpoint. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 
 /**
- * Decides everything of a node that joins; changes nothing.
- * @param findings what the workflow found besides
+ * Computes the input of all phases of a joining node; changes nothing.
+ * @param findings further preflight findings of the workflow
  * @throws AppError as `designObservedNode` and `readClusterBaseline`
  */
 export async function prepareJoin(
@@ -156,8 +156,8 @@ export async function prepareJoin(
 }
 
 /**
- * Which Node an administrator's labels and taints are for. A host that has joined shows it before anything is touched; one that joins in this run once its kubelet has a
- * certificate.
+ * Identifies the Node before an administrator's labels and taints are applied to it: now for a host that has joined,
+ * otherwise after the kubelet has got its certificate in this run.
  */
 async function identifyToMark(
   context: PhaseContext,
@@ -179,21 +179,21 @@ interface IdentifyToMark {
   readonly node: ObservedNode;
   readonly namesake: KubeObject | null;
   readonly marks: NodeMarks;
-  /** Null: marks are only added. */
+  /** Null: labels and taints are only added. */
   readonly removal: Removal | null;
 }
 
-/** What is known of marks that were applied before. */
+/** Labels and taints that earlier runs applied. */
 interface Removal {
-  /** Null: the Node does not exist, or there are no administrator's credentials. */
+  /** Recorded in the cluster; null: the Node does not exist, or no administrator's credentials were given. */
   readonly record: MarksRecord | null;
-  /** By the host: for warnings alone. */
+  /** Saved on the host; used in warnings only. */
   readonly saved: NodeMarks;
 }
 
 /**
  * Finds the labels and taints that earlier runs applied to a Node.
- * @returns null: none are declared and none are known from before, so that the Node need not be read again
+ * @returns null: none are declared or known, so the Node need not be read again
  */
 async function findRemoval(
   { host, signal }: PhaseContext,
@@ -209,7 +209,7 @@ async function findRemoval(
 
 const NO_MARKS: NodeMarks = { labels: {}, taints: [] };
 
-/** A file that cannot be read is written again by this run: none are known then. */
+/** Treats an invalid settings file as empty: this run writes it again. */
 function marksIn(memory: string): NodeMarks {
   try {
     const { kubeletExtraArgs = [], taints = [] } = decodeNodeSettings(memory, NODE_SETTINGS_PATH).nodeRegistration;
@@ -226,8 +226,8 @@ function ownWords({ registration }: ObservedNode): Readonly<Record<string, strin
 }
 
 /**
- * All labels that were declared; and where an administrator can set them, the flags without those a kubelet may not give itself: it would not start with them.
- * Without one they stay, and preflight refuses them.
+ * Separates reserved labels: an administrator sets them on the Node, and they are removed from the kubelet's flags
+ * because the kubelet would not start with them. Without an administrator they stay and preflight refuses them.
  */
 function withoutReservedLabels(options: JoinOptions): { readonly options: JoinOptions; readonly labels: Readonly<Record<string, string>> } {
   const { kubeletExtraArgs = [] } = options.nodeRegistration;
@@ -250,7 +250,7 @@ function labelPairs(value: string): readonly string[] {
   return value.split(',').filter((pair) => pair.includes('='));
 }
 
-/** The Node of the same name; null where the credentials may not look (kubeadm lets bootstrap tokens do it). */
+/** The existing Node of the same name; null if the credentials may not read Nodes (kubeadm's bootstrap tokens may). */
 async function namesakeOf({ registration }: ObservedNode, cluster: Cluster): Promise<KubeObject | null> {
   return unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
 }

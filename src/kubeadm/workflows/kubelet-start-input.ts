@@ -4,7 +4,7 @@ import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import type { NodeOptions } from './node-options.ts';
 
-/** The part of the input of kubelet-start that a design settles. */
+/** The input of kubelet-start for an existing node. */
 export function kubeletStartInput(design: NodeDesign, options: NodeOptions): KubeletStartInput {
   const { instanceConfig, configYaml, flagsEnv } = design.files;
   return {
@@ -23,8 +23,8 @@ export function kubeletStartInput(design: NodeDesign, options: NodeOptions): Kub
 }
 
 /**
- * The same for a host that becomes a node: its directory /etc/kubernetes is made, and its credentials are written first.
- * @param credentials files the kubelet logs in with; none where they are written by other phases
+ * The input of kubelet-start for a new node: /etc/kubernetes is created and the credentials are written first.
+ * @param credentials credential files of the kubelet; empty if other phases write them
  */
 export function newNodeStartInput(design: NodeDesign, options: NodeOptions, credentials: readonly DesiredFile[]): KubeletStartInput {
   const { files, directories, ...start } = kubeletStartInput(design, options);

@@ -3,7 +3,7 @@ import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 
 export interface NodeNameFacts {
   readonly identity: ClientIdentity;
-  /** Text of the host's memory of its node; empty: there is none. */
+  /** Text of the node settings saved on the host; empty: none. */
   readonly memory: string;
   /** Text of kubeadm-flags.env. */
   readonly flagsEnv: string;
@@ -13,8 +13,8 @@ export interface NodeNameFacts {
 const OVERRIDE = '--hostname-override=';
 
 /**
- * The name that a host says its Node has: of its certificate, the flag, its settings, else its hostname. It is data for messages and guesses; what is done in the cluster needs
- * `identifyNode`.
+ * The Node name that a host claims: by certificate, --hostname-override, saved settings, or hostname. The claim is
+ * unverified and only for messages and defaults; changes in the cluster require `identifyNode`.
  */
 export function nodeNameOf({ identity, memory, flagsEnv, hostname }: NodeNameFacts): string | null {
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;

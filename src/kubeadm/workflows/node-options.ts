@@ -5,12 +5,12 @@ import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
 
-/** What is declared for a node, by file and by flag, and how strictly to take what is found. */
+/** Settings of a node from files and flags, and the strictness of the checks. */
 export interface NodeOptions {
   readonly templates: Templates;
   readonly catalogue: Catalogue;
   readonly nodeRegistration: NodeRegistration;
-  /** KubeletConfigurations for this node alone. */
+  /** Partial KubeletConfigurations for this node. */
   readonly overlays: readonly SourceDocument[];
   /** Per-host flags such as `--resolv-conf`. */
   readonly declared: readonly FieldSetting[];
@@ -19,9 +19,9 @@ export interface NodeOptions {
   readonly patches: readonly KubeletPatch[];
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
-  /** What is not there (kubelet, runtime, API server) is a warning. */
+  /** A missing kubelet, runtime or API server is a warning. */
   readonly dryRun: boolean;
-  /** Files go into a directory: nothing runs there. */
+  /** Files are written to a directory; nothing runs in it. */
   readonly staged: boolean;
   readonly kubeletHealthCheckMs: number;
 }

@@ -13,17 +13,17 @@ import type { NodeDesign } from '../render/node-design.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
-/** What a node is checked against, besides its own facts and files. */
+/** Input of the checks in addition to facts and files of the node. */
 export interface PreflightInput {
   readonly controlPlaneMinor: Minor;
   readonly serviceSubnets: string | null;
-  /** What the workflow found. */
+  /** Further findings of the workflow. */
   readonly findings?: readonly Finding[];
 }
 
 /**
- * Asks whether the files of a node may be written: the host, the flags and, where one is installed, its kubelet.
- * @returns errors and warnings of the checks that count
+ * Runs the preflight checks of a node: host, kubelet flags and, if a kubelet is installed, its acceptance of the files.
+ * @returns errors and warnings of the checks that are not ignored
  */
 export async function preflightNode(
   context: PhaseContext,
@@ -63,10 +63,10 @@ export async function preflightNode(
   return validateFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], context.host.name);
 }
 
-/** What a dry run can do without. */
+/** Checks whose errors are warnings in a dry run. */
 const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'ExternalEtcdClientCertificates']);
 
-/** Lets the kubelet that is there read the configuration it is to get. One round trip. */
+/** Runs the installed kubelet on the new configuration. One round trip. */
 async function queryKubelet(
   context: PhaseContext,
   { catalogue, staged }: NodeOptions,
@@ -87,7 +87,7 @@ async function queryKubelet(
   return kubeletConfigAccepted(await observe(host, acceptance, signal), kubelet.version);
 }
 
-/** Whether the kubelet runs with these very files: it took them already, and nothing is going to be changed that it could refuse. */
+/** Whether the kubelet already runs with exactly these files, so that it need not validate them again. */
 async function runsWith(
   { files: { configYaml, flagsEnv, instanceConfig }, unit: { files } }: NodeDesign,
   { unit }: HostFacts,

@@ -4,7 +4,7 @@ import type { NodeSettings } from '../node-settings/node-settings.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
-/** What a run declares for its node, as the host is to remember it. */
+/** The settings of a node that are saved on the host for upgrades. */
 export function nodeSettingsOf({ registration }: Pick<ObservedNode, 'registration'>, options: NodeOptions): NodeSettings {
   const { name, criSocket, taints, kubeletExtraArgs } = registration;
   return {
@@ -18,7 +18,7 @@ export function nodeSettingsOf({ registration }: Pick<ObservedNode, 'registratio
   };
 }
 
-/** Where a file lies, and the line in it, is another matter on another day: what is remembered stays the same while what is declared does. */
+/** Drops folder and line, so that moving a declaration does not change the saved settings. */
 function fileOf(source: string): string {
   return source.replace(/:[0-9]+:[0-9]+$/, '').replace(/^.*\//, '');
 }

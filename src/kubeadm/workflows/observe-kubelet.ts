@@ -17,34 +17,34 @@ import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
 import { type CommandLineFlag, parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { observeUnitTexts } from './observe-unit-texts.ts';
 
-/** A flag as the disk would give it to the next kubelet, and what writes it. */
+/** A flag that the next start of the kubelet would get, and the file that sets it. */
 export interface DiskFlag extends CommandLineFlag {
   readonly source: string;
 }
 
-/** Everything a host says about the configuration of its kubelet. */
+/** The kubelet configuration of a host, on disk and in the running process. */
 export interface ObservedKubelet {
   readonly minor: Minor;
-  /** Of the running kubelet, or of the program on disk where none runs. */
+  /** Of the running kubelet, else of the binary. */
   readonly version: string;
-  /** Of the program on disk; null where it does not say. */
+  /** Of the binary; null if `kubelet --version` failed. */
   readonly diskVersion: string | null;
   readonly nodeName: string | null;
-  /** The process; null where none runs. */
+  /** Null: no kubelet is running. */
   readonly kubelet: KubeletProcess | null;
   readonly unit: UnitState | null;
-  /** The flags that count: those of the running kubelet, or of the next one. */
+  /** Flags of the running kubelet, else of the next start. */
   readonly flags: readonly DiskFlag[];
-  /** What systemd would start the kubelet with now; null without a unit. */
+  /** Flags of the next start by systemd; null without a unit. */
   readonly diskFlags: readonly DiskFlag[] | null;
-  /** The files the configuration comes from, in the order they count. */
+  /** Configuration files in the order of precedence, the last wins. */
   readonly files: readonly { readonly path: string; readonly file: FileFact | null }[];
-  /** kubeadm's per-host fields; null where there are none. The kubelet does not read them. */
+  /** kubeadm's instance-config.yaml, which the kubelet does not read; null: it does not exist. */
   readonly instanceConfig: HostText | null;
   readonly running: RunningConfig;
 }
 
-/** How a kubelet is started, running or not. What its configuration says is not looked at. */
+/** How a kubelet is started, without its configuration files. */
 export interface ObservedFlags {
   readonly minor: Minor;
   readonly version: string;
@@ -79,9 +79,9 @@ export async function observeKubeletFlags(host: Host, catalogue: Catalogue, sign
 }
 
 /**
- * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file, fragments. A handful of round trips;
- * nothing is changed.
- * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or what a file has wrong, with the host
+ * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file,
+ * fragments. Takes a handful of round trips and changes nothing.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or the problems of a file, with the host
  */
 export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
   const { hostname, ...observed } = await observeKubeletFlags(host, catalogue, signal);
@@ -101,7 +101,7 @@ interface Options {
   readonly minor: Minor;
 }
 
-/** What systemd would pass to the kubelet now; null where there is no unit. */
+/** Flags that systemd would pass to the kubelet now; null without a unit. */
 async function readDiskFlags(
   host: Host,
   unit: UnitState | null,
@@ -118,7 +118,7 @@ async function readDiskFlags(
   return flags.map((flag) => ({ ...flag, source: words[flag.index]?.source ?? '' }));
 }
 
-/** Where a flag of the running kubelet is written; it may have been taken out since. */
+/** The file that sets a flag of the running kubelet; the flag may since have been removed from disk. */
 function sourceOf(flag: CommandLineFlag, diskFlags: readonly DiskFlag[] | null): string {
   const same = diskFlags?.findLast(({ name, value }) => name === flag.name && value === flag.value);
   return same?.source ?? 'the running command line';
@@ -160,7 +160,7 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
   };
 }
 
-/** The fragments of `--config-dir` in the order the kubelet merges them: names in byte order, directories where their name stands. */
+/** The fragments of `--config-dir` in merge order: names in byte order, a directory at the position of its name. */
 async function readFragments(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
   const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
   const paths = (await observe(host, listed, signal)).toSorted(inByteOrder).map((name) => `${trimTrailing(directory, '/')}/${name}`);
@@ -184,8 +184,8 @@ function missingKubelet(host: string): AppError {
   return new AppError({
     host,
     code: 'KUBELET_MISSING',
-    message: 'there is no kubelet, or it does not say its version',
-    hint: 'Install it, or look with kubelet --version',
+    message: 'the kubelet is missing, or kubelet --version failed',
+    hint: 'Install the kubelet, or check kubelet --version on the host',
   });
 }
 
@@ -193,7 +193,7 @@ function missingFile(host: string, path: string): AppError {
   return new AppError({
     host,
     code: 'HOST_FILE_MISSING',
-    message: `${path}: there is no such file, but the kubelet is to read it`,
+    message: `${path}: the file does not exist, but the kubelet is configured to read it`,
     hint: 'Run init or join again',
   });
 }
@@ -202,10 +202,10 @@ function supportedMinor(version: string, host: string): Minor {
   const minor = parseMinor(version);
   if (minor !== null && minor >= OLDEST_KNOWN_MINOR) return Math.min(minor, NEWEST_MINOR);
   const range = `${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)}`;
-  throw new AppError({ host, code: 'KUBELET_UNSUPPORTED', message: `its kubelet is ${version}: kubelets ${range} are known` });
+  throw new AppError({ host, code: 'KUBELET_UNSUPPORTED', message: `kubelet ${version} is not supported; supported versions: ${range}` });
 }
 
-/** Problems of a host's files begin with the host. */
+/** Adds the host to the problems of its files. */
 function withHost<T>(host: string, read: () => T): T {
   try {
     return read();

@@ -7,18 +7,19 @@ import { nodeIpOn } from '../../kubelet/node-ip.ts';
 import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '../config/defaults.ts';
 import type { NodeOptions } from './node-options.ts';
 
-/** The host and what follows from it alone. */
+/** Facts of a host, and the registration derived from them. */
 export interface ObservedNode {
   readonly facts: HostFacts;
   readonly registration: DefaultedNodeRegistration;
   readonly criSocketSource: string;
-  /** Of the kubelet found; null when there is none. */
+  /** Of the installed kubelet; null: no kubelet is installed. */
   readonly kubeletMinor: Minor | null;
 }
 
 /**
- * Looks at a host and settles its node's name and runtime.
- * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME, NODE_IP_NOT_FOUND, KUBELET_VERSION_UNSUPPORTED; what `host.ask` throws
+ * Observes a host and decides the name and the container runtime of its node.
+ * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME, NODE_IP_NOT_FOUND, KUBELET_VERSION_UNSUPPORTED; the
+ * errors of `host.query`
  */
 export async function observeNode(context: PhaseContext, options: NodeOptions): Promise<ObservedNode> {
   const { criSocket } = options.nodeRegistration;
@@ -36,7 +37,7 @@ export async function observeNode(context: PhaseContext, options: NodeOptions): 
   return { facts, registration, criSocketSource, kubeletMinor: kubeletMinorOf(facts, context.host.name) };
 }
 
-/** Of the subnets that were declared the addresses that the host has there. */
+/** Replaces each declared subnet by the host's address in it. */
 function withNodeIp(registration: DefaultedNodeRegistration, addresses: readonly string[] | null): DefaultedNodeRegistration {
   const kubeletExtraArgs = registration.kubeletExtraArgs.map((arg) =>
     arg.name === 'node-ip' ? { ...arg, value: nodeIpOn(arg.value, addresses) } : arg,
@@ -56,6 +57,6 @@ function kubeletMinorOf(facts: HostFacts, host: string): Minor | null {
   if (facts.kubelet === null || !('version' in facts.kubelet)) return null;
   const minor = parseMinor(facts.kubelet.version);
   if (minor !== null && minor >= OLDEST_MINOR) return minor;
-  const message = `kubelet ${facts.kubelet.version} is older than ${formatMinor(OLDEST_MINOR)}, the oldest this program configures`;
+  const message = `kubelet ${facts.kubelet.version} is not supported: the oldest supported version is ${formatMinor(OLDEST_MINOR)}`;
   throw new AppError({ host, code: 'KUBELET_VERSION_UNSUPPORTED', message, hint: 'Install a newer kubelet' }, { exitCode: 3 });
 }

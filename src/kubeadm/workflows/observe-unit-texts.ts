@@ -5,7 +5,7 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { environmentFilesOf, type FoundText, type UnitTexts } from '../../host/systemd/exec-start.ts';
 
-/** The unit with its drop-ins, as systemd has found them, and the environment files they name; null where there is no unit. */
+/** The unit files that systemd loaded (unit and drop-ins), and their environment files; null without a unit. */
 export async function observeUnitTexts(host: Host, unit: UnitState | null, signal?: AbortSignal): Promise<UnitTexts | null> {
   const unitPaths = unit === null ? [] : [unit.fragmentPath, ...unit.dropInPaths].filter((path) => path !== null);
   if (unitPaths.length === 0) return null;

@@ -1,4 +1,4 @@
-/** A phase as help shows it. Separate from the phases, so that help does not load them; a test compares the two. */
+/** A phase in the help. Separate from the phases, so that help does not load them; a test compares both lists. */
 export interface PhaseHelp {
   readonly name: string;
   readonly short: string;

@@ -10,8 +10,8 @@ export interface PrepareHostOptions extends Pick<InstallPackagesInput, 'template
 }
 
 /**
- * What comes before a host can be a node: swap, kernel, container runtime, kubelet. Only what is declared is looked at.
- * @param preparation decides which phases there are
+ * Prepares a host for a node: swap, kernel, container runtime, kubelet. Undeclared parts are neither checked nor changed.
+ * @param preparation decides the phases of the workflow
  */
 export function prepareHostWorkflow({
   swap,

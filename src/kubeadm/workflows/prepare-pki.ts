@@ -20,25 +20,26 @@ import { type DesiredPki, pkiPaths, type ValidatedCertificate, type ValidatedPki
 
 export interface PkiOptions extends Omit<DesiredPki, 'now'> {
   readonly issuer: CertificateIssuer;
-  /** Files that will be there before: what was downloaded from the cluster. */
+  /** Files that an earlier phase writes: the certificates downloaded from the cluster. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
   readonly mayChown: boolean;
 }
 
 export interface PreparedPki extends PkiInput {
-  /** What will be at a path once all is done, of certificates, keys and kubeconfigs; null: nothing. */
+  /** Content of a certificate, key or kubeconfig after the run; null: the file does not exist. */
   readonly textAt: (path: string) => SensitiveText | null;
   readonly externalCA: boolean;
   readonly externalFrontProxyCA: boolean;
-  /** Why nothing may be written. */
+  /** Reasons against writing any file. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly Warning[];
 }
 
 /**
- * Looks at the certificates, keys and kubeconfigs of a control-plane node, judges what is there, and makes what is missing: what the phases then write is decided
- * here. On the host nothing is changed; private keys leave it only to sign with, and those that are made go to it once.
- * @throws AppError CONFIG_INVALID_SUBNET; what `Host` throws
+ * Validates the certificates, keys and kubeconfigs of a control plane host, and generates the missing ones for the
+ * phases to write. Changes nothing on the host. Existing CA keys are read only for signing; each generated key is sent
+ * to the host once.
+ * @throws AppError CONFIG_INVALID_SUBNET; the errors of `Host`
  */
 export async function preparePki(context: PhaseContext, options: PkiOptions): Promise<PreparedPki> {
   const desired: DesiredPki = { ...options, now: context.clock.now() };
@@ -71,11 +72,11 @@ function notFiles(facts: ReadonlyMap<string, FileFact | null>): readonly Problem
   return [...facts].flatMap(([path, file]) => notAFile(path, file) ?? []);
 }
 
-/** Keys, and kubeconfigs with keys, that others than their owner can read. */
+/** Warns about keys, and kubeconfigs with keys, that users other than the owner can read. */
 function openSecrets(facts: ReadonlyMap<string, FileFact | null>): readonly Warning[] {
   return [...facts].flatMap(([path, file]) => {
     if (file?.type !== 'file' || (file.mode & 0o077) === 0 || !/\.(?:key|conf)$/.test(path)) return [];
-    const message = `${path} holds a private key, and others than its owner can read it (${formatMode(file.mode)}): chmod 600 ${path}`;
+    const message = `${path} contains a private key and is readable by other users (${formatMode(file.mode)}). Hint: chmod 600 ${path}`;
     return [{ code: 'PKI_KEY_READABLE', message }];
   });
 }
@@ -89,7 +90,7 @@ interface PkiWork {
 
 type FilesByName = ReadonlyMap<string, readonly DesiredFile[]>;
 
-/** Makes what is missing. What cannot be made, for want of its authority, is left out: the judgement says so. */
+/** Generates the missing files. Files whose CA cannot sign are omitted; `validated.problems` names the reason. */
 class PkiMaker {
   readonly #work: PkiWork;
   readonly #signers = new Map<string, Promise<Signer | null>>();
@@ -101,7 +102,7 @@ class PkiMaker {
 
   async make(): Promise<{ readonly certificates: FilesByName; readonly kubeconfigs: FilesByName }> {
     const { validated } = this.#work;
-    // All keys at a time: RSA ones take a while.
+    // Generate all keys in parallel: RSA keys take long.
     for (const one of validated.certificates) this.#certificate(one);
     const serviceAccount = this.#serviceAccount();
     const kubeconfigs = validated.kubeconfigs.map(
@@ -123,7 +124,7 @@ class PkiMaker {
 
   async #issue({ definition, crt, key, action }: ValidatedCertificate): Promise<readonly DesiredFile[]> {
     const { desired, found, issuer } = this.#work;
-    const signer = definition.authority === null ? 'self' : this.#signer(definition.authority);
+    const signer = definition.ca === null ? 'self' : this.#signer(definition.ca);
     const keyPem = action === 'certify' ? new Secret(found(key) ?? '') : await issuer.generateKey(this.#terms.keyAlgorithm);
     const by = await signer;
     if (by === null || readPrivateKey(keyPem) === null) return [];
@@ -136,7 +137,7 @@ class PkiMaker {
     return termsOf(node.cluster, now);
   }
 
-  /** Null: there is no authority to sign with. */
+  /** Null: the CA is missing or its key cannot sign. */
   #signer(name: string): Promise<Signer | null> {
     const known = this.#signers.get(name) ?? this.#findSigner(name);
     this.#signers.set(name, known);
@@ -145,13 +146,13 @@ class PkiMaker {
 
   async #findSigner(name: string): Promise<Signer | null> {
     const { validated, found } = this.#work;
-    const authority = validated.certificates.find(({ definition }) => definition.name === name) as ValidatedCertificate;
-    const made = new Map((await this.#certificate(authority)).map(({ path, content }) => [path, content]));
+    const ca = validated.certificates.find(({ definition }) => definition.name === name) as ValidatedCertificate;
+    const made = new Map((await this.#certificate(ca)).map(({ path, content }) => [path, content]));
     const text = (path: string): string | null => {
       const content = made.get(path) ?? found(path);
       return content === null ? null : revealText(content);
     };
-    const [certificate, keyPem] = [readCertificate(text(authority.crt) ?? ''), text(authority.key)];
+    const [certificate, keyPem] = [readCertificate(text(ca.crt) ?? ''), text(ca.key)];
     const key = keyPem === null ? null : readPrivateKey(keyPem);
     if (certificate === null || keyPem === null || key === null) return null;
     const isGood = certificate.isAuthority && certificate.x509.checkPrivateKey(key);
@@ -180,8 +181,8 @@ class PkiMaker {
     const { desired, issuer } = this.#work;
     const [signer, keyPem] = await Promise.all([this.#signer('ca'), issuer.generateKey(this.#terms.keyAlgorithm)]);
     if (signer === null || signer === 'self') return [];
-    const authorityNotBefore = readCertificate(signer.certificatePem)?.notBefore ?? desired.now;
-    const spec = clientSpecOf(definition, desired.node, { ...this.#terms, authorityNotBefore });
+    const caNotBefore = readCertificate(signer.certificatePem)?.notBefore ?? desired.now;
+    const spec = clientSpecOf(definition, desired.node, { ...this.#terms, caNotBefore });
     const certificatePem = await issuer.issue(spec, keyPem, signer);
     const { clusterName } = desired.node.cluster;
     const [server, user] = [serverOf(definition, desired.node), spec.commonName];
@@ -201,7 +202,7 @@ function certificateFile(path: string, pem: string): DesiredFile {
   return { ...NEW_FILE, path, content: pem, mode: 0o644, summary: { certificate: describeCertificate(pem) } };
 }
 
-/** Names of all certificates of a cluster, and `sa`: what `makes.certificate` is asked. */
+/** The names passed to `makes.certificate`: all certificates of a cluster and `sa`. */
 export function certificateNames(cluster: Parameters<typeof certificatesOf>[0]): readonly string[] {
   return [...certificatesOf(cluster).map(({ name }: CertificateDefinition) => name), SERVICE_ACCOUNT];
 }

@@ -7,7 +7,7 @@ import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMino
 import { flagsForQuery, type KubeletAcceptance, kubeletAcceptance, queriedKubelet } from '../../kubelet/facts/kubelet-acceptance.ts';
 import { observeKubelet } from './observe-kubelet.ts';
 
-/** A kubelet that can be asked about configurations, and what it would run them with. */
+/** A kubelet binary that can validate configurations, and its environment. */
 export interface KubeletToQuery {
   readonly host: Host;
   readonly path: string;
@@ -15,9 +15,9 @@ export interface KubeletToQuery {
   readonly version: string;
   readonly minor: Minor;
   readonly flags: readonly Arg[];
-  /** What the kubelet that runs there has in force; null where none runs or it is not looked at. */
+  /** Effective configuration of the running kubelet; null: no kubelet is running, or `asNode` is false. */
   readonly running: JsonObject | null;
-  /** Null: not known. */
+  /** Null: unknown. */
   readonly cgroupVersion: 1 | 2 | null;
 }
 
@@ -25,25 +25,26 @@ export interface FindOptions {
   readonly catalogue: Catalogue;
   /** The binary; default: the host's kubelet. */
   readonly path?: string;
-  /** Look at how the kubelet of the host is started, and at what it runs with. */
+  /** Also read the flags and the effective configuration of the host's kubelet. */
   readonly asNode: boolean;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Finds the kubelet to ask. Nothing is started but `kubelet --version`.
- * @throws AppError KUBELET_NOT_ASKED with exit code 2 where there is none, or one older than those known
+ * Finds the kubelet binary. Starts nothing except `kubelet --version`.
+ * @throws AppError KUBELET_NOT_ASKED with exit code 2 when the binary is missing or older than the known kubelets
  */
 export async function findKubelet(host: Host, { catalogue, path = 'kubelet', asNode, signal }: FindOptions): Promise<KubeletToQuery> {
   const { version, cgroupVersion } = await observe(host, queriedKubelet(path), signal);
   const minor = version === null ? null : parseMinor(version);
-  if (version === null || minor === null) throw notQueried(host, `${path} --version names no version of a kubelet`, 'Check the path');
-  if (minor < OLDEST_KNOWN_MINOR) throw notQueried(host, `${path} is ${version}, too old to be known`);
+  if (version === null || minor === null)
+    throw notQueried(host, `${path} --version prints no kubelet version`, 'Check the path of the kubelet');
+  if (minor < OLDEST_KNOWN_MINOR) throw notQueried(host, `${path} is version ${version}, which is too old to be supported`);
   const node = asNode ? await observeNode(host, catalogue, signal) : { flags: [], running: null };
   return { host, path, version, minor, cgroupVersion, ...node };
 }
 
-/** A host whose kubelet was never set up has no flags and runs nothing: that keeps nobody from asking its binary. */
+/** A host with an unconfigured kubelet has no flags and no running configuration; its binary can still be used. */
 async function observeNode(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<Pick<KubeletToQuery, 'flags' | 'running'>> {
   try {
     const { flags, unit, running } = await observeKubelet(host, catalogue, signal);
@@ -54,7 +55,7 @@ async function observeNode(host: Host, catalogue: Catalogue, signal?: AbortSigna
   }
 }
 
-/** Lets a kubelet read a configuration, with the flags it is started with. One round trip. */
+/** Validates a configuration with a kubelet and the flags it is started with. One round trip. */
 export function queryKubelet(
   { host, path, flags, minor }: KubeletToQuery,
   config: string,

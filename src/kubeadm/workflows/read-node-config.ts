@@ -4,25 +4,31 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 
-/** What the kubelet of a node runs with, as it says itself. */
+/** The effective configuration of a kubelet, from /configz. */
 export interface NodeConfigz {
   readonly minor: Minor;
   /** e.g. `v1.36.2`. */
   readonly version: string;
-  /** As `decodeKubeletConfiguration` gives it. */
+  /** In the shape of `decodeKubeletConfiguration`. */
   readonly config: JsonObject;
 }
 
 /**
- * Asks the kubelet of a node for its configuration, through the API server.
- * @throws AppError NODE_NOT_FOUND, NODE_NOT_READY (it has not said its version yet), KUBELET_UNSUPPORTED, CONFIGZ_INVALID, what the API server says
+ * Reads /configz of a node's kubelet through the API server.
+ * @throws AppError NODE_NOT_FOUND, NODE_NOT_READY (the kubelet has not reported its version yet), KUBELET_UNSUPPORTED,
+ * CONFIGZ_INVALID, the errors of the API server
  */
 export async function readNodeConfig(cluster: Cluster, name: string, catalogue: Catalogue): Promise<NodeConfigz> {
   const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name });
   const host = `node/${name}`;
   if (node === null)
     throw new AppError(
-      { host, code: 'NODE_NOT_FOUND', message: `${cluster.server} has no such Node`, hint: 'kubectl get nodes lists them' },
+      {
+        host,
+        code: 'NODE_NOT_FOUND',
+        message: `the Node does not exist at ${cluster.server}`,
+        hint: 'List the Nodes with kubectl get nodes',
+      },
       { exitCode: 2 },
     );
   const version = (node.status as { readonly nodeInfo?: { readonly kubeletVersion?: string } } | undefined)?.nodeInfo?.kubeletVersion ?? '';
@@ -30,7 +36,7 @@ export async function readNodeConfig(cluster: Cluster, name: string, catalogue: 
     throw new AppError({
       host,
       code: 'NODE_NOT_READY',
-      message: 'its kubelet has not said its version yet',
+      message: 'the kubelet has not reported its version yet',
       hint: 'Wait until the Node is Ready',
     });
   const minor = parseMinor(version);
@@ -38,7 +44,7 @@ export async function readNodeConfig(cluster: Cluster, name: string, catalogue: 
     throw new AppError({
       host,
       code: 'KUBELET_UNSUPPORTED',
-      message: `its kubelet is ${version}: kubelets ${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)} are known`,
+      message: `kubelet ${version} is not supported; supported versions: ${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)}`,
     });
   const known = Math.min(minor, NEWEST_MINOR);
   const answer = await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/configz`);

@@ -20,14 +20,15 @@ import { inspectCertificates, type PkiSettings } from './inspect-certificates.ts
 
 export interface RenewCertsOptions extends PkiSettings {
   readonly issuer: CertificateIssuer;
-  /** Only those that end within this time; null: all. */
+  /** Renews only certificates that expire within this time; null: all. */
   readonly withinMs: number | null;
 }
 
 export type RenewCertsInput = ReadonlyMap<string, WriteFilesInput>;
 
 /**
- * Renews certificates of a control plane with the authorities on its host: another key, the same names. They are renewed whenever they end, unless `withinMs` says otherwise.
+ * Renews certificates of a control plane with the CAs on its host: new key, same names. Renews every certificate,
+ * unless `withinMs` limits the renewal to certificates that expire soon.
  * @param names of `RENEWABLE_NAMES`, in their order
  * @see kubeadm 1.36 certs renew
  */
@@ -35,13 +36,13 @@ export function renewCertsWorkflow(names: readonly string[]): Workflow<RenewCert
   return {
     name: 'certs renew',
     phases: RENEWABLE_NAMES.filter((name) => names.includes(name)).map((name) =>
-      writeFilesPhase(name, `Renew ${name}`, 'it is as it should be').select((input: RenewCertsInput) => input.get(name) ?? NOTHING),
+      writeFilesPhase(name, `Renew ${name}`, 'unchanged').select((input: RenewCertsInput) => input.get(name) ?? NOTHING),
     ),
     prepare: (context, options) => prepareRenewal(context, options, names),
   };
 }
 
-const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'this cluster has none' };
+const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'the cluster does not use this certificate' };
 
 async function prepareRenewal(
   context: PhaseContext,
@@ -80,29 +81,29 @@ async function prepareRenewal(
   };
 }
 
-function reasonToSkip({ certificate, isExternal, authorityBase }: FoundRenewable, withinMs: number | null, now: Date): string | null {
-  if (certificate === null) return 'it is missing';
-  if (isExternal) return `its authority is external: there is no ${authorityBase}.key to sign it with`;
+function reasonToSkip({ certificate, isExternal, caBase }: FoundRenewable, withinMs: number | null, now: Date): string | null {
+  if (certificate === null) return 'the certificate does not exist';
+  if (isExternal) return `external CA: ${caBase}.key, which signs the certificate, does not exist`;
   if (withinMs === null || certificate === 'unreadable' || certificate.notAfter.getTime() - now.getTime() < withinMs) return null;
-  return `it is good until ${formatRfc3339(certificate.notAfter)}`;
+  return `the certificate is valid until ${formatRfc3339(certificate.notAfter)}`;
 }
 
 type OtherSigner = Exclude<Signer, 'self'>;
 type PlannedRenewal = { readonly problem: Problem } | { readonly certificate: CertificateContent; readonly signer: OtherSigner };
 
 function planRenewal(one: FoundRenewable, found: (path: string) => string | null): PlannedRenewal {
-  const { certificate, crt, authorityBase } = one;
+  const { certificate, crt, caBase } = one;
   if (certificate === null || certificate === 'unreadable') return { problem: pkiUnreadable(crt, 'certificate') };
-  const [caPath, keyPath] = [`${authorityBase}.crt`, `${authorityBase}.key`];
-  const authority = readCertificate(found(caPath) ?? '');
+  const [caPath, keyPath] = [`${caBase}.crt`, `${caBase}.key`];
+  const ca = readCertificate(found(caPath) ?? '');
   const keyText = new Secret(found(keyPath) ?? '');
   const key = readPrivateKey(keyText);
-  if (authority === null || !authority.isAuthority) return { problem: pkiUnreadable(caPath, 'certificate') };
+  if (ca === null || !ca.isAuthority) return { problem: pkiUnreadable(caPath, 'certificate') };
   if (key === null) return { problem: pkiUnreadable(keyPath, 'private key') };
-  if (!authority.x509.checkPrivateKey(key)) return { problem: pkiKeyMismatch(caPath, keyPath, 'Put the key of this authority there') };
+  if (!ca.x509.checkPrivateKey(key)) return { problem: pkiKeyMismatch(caPath, keyPath, 'Replace it with the key of this CA') };
   const strange = certificate.extKeyUsage.filter((usage) => USAGES[usage] === undefined);
   if (strange.length > 0 || certificate.extKeyUsage.length === 0) return { problem: pkiUsagesUnknown(crt, strange) };
-  return { certificate, signer: { certificatePem: authority.pem, keyPem: keyText } };
+  return { certificate, signer: { certificatePem: ca.pem, keyPem: keyText } };
 }
 
 const USAGES: Readonly<Record<string, ExtendedUsage>> = {
@@ -131,7 +132,7 @@ function renewedFiles(
 ): readonly DesiredFile[] {
   const certificate = describeCertificate(pem);
   const file = (path: string, mode: number): Pick<DesiredFile, 'path' | 'mode' | 'owner' | 'whyOther'> => ({
-    ...{ path, mode, whyOther: 'it is renewed' },
+    ...{ path, mode, whyOther: 'renewed' },
     owner: facts.get(path)?.owner ?? 'root:root',
   });
   if (key !== null) {
@@ -144,7 +145,7 @@ function renewedFiles(
   return [{ ...file(crt, 0o600), content, summary: { certificate } }];
 }
 
-/** Who goes on with an old certificate until it is started again. */
+/** Components that use the old certificate until they are restarted. */
 const USERS: readonly (readonly [component: string, certificates: RegExp])[] = [
   ['etcd', /^etcd-/],
   ['kube-apiserver', /^(?:apiserver|front-proxy-client)/],
@@ -156,6 +157,6 @@ function restartWarnings(renewed: readonly string[]): readonly Warning[] {
   const users = USERS.filter(([, pattern]) => renewed.some((name) => pattern.test(name))).map(([component]) => component);
   if (users.length === 0) return [];
   const its = users.length === 1 ? 'its manifest' : 'the manifest of each';
-  const message = `${users.join(', ')} must be started again to use what is renewed: move ${its} out of /etc/kubernetes/manifests, wait until its pod is gone, and move it back`;
+  const message = `${users.join(', ')} must be restarted to use the renewed certificates: move ${its} out of /etc/kubernetes/manifests, wait until its Pod is deleted, then move it back`;
   return [{ code: 'RESTART_NEEDED', message }];
 }

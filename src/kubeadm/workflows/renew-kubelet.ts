@@ -24,17 +24,17 @@ import { nodeNameOf } from './node-name-of.ts';
 
 export interface RenewKubeletOptions {
   readonly templates: Templates;
-  /** One that was given; null: one is made for the run. */
+  /** The given bootstrap token; null: a temporary token is created. */
   readonly token: Secret | null;
-  /** A token nobody has used. */
+  /** Generates a token. */
   readonly newToken: () => Promise<Secret>;
-  /** Of an administrator's kubeconfig; it goes before what the host's kubelet.conf says. */
+  /** Server of an administrator's kubeconfig; takes precedence over kubelet.conf of the host. */
   readonly apiServer: ApiServerTarget | null;
-  /** Also a certificate that is good. */
+  /** Renews a valid certificate, too. */
   readonly force: boolean;
-  /** Tells the Node with the operator's credentials; null: none were given, and nothing is done in the cluster. */
+  /** Identifies the Node with the operator's credentials; null: none were given, the cluster is not changed. */
   readonly trust: NodeTrust | null;
-  /** The name that the operator gave; null: none. */
+  /** Node name given by the operator; null: none. */
   readonly nodeName: string | null;
   readonly tlsBootstrapMs: number;
   readonly kubeletHealthCheckMs: number;
@@ -50,11 +50,14 @@ const FACTS = combineFacts({
   identity: clientIdentity,
   files: fileFacts([KUBELET_CONF, CONFIG_YAML, FLAGS_ENV, NODE_SETTINGS_PATH, CA_CERT]),
 });
-/** Long enough for every wait of a run, and no longer. */
+/** Covers all timeouts of a run. */
 const TOKEN_TTL = '30m0s';
 const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 
-/** Gets a kubelet whose client certificate expired or was lost another one, through a bootstrap token. kubeadm has no way but reset and join. */
+/**
+ * Renews an expired or lost client certificate of a kubelet through a bootstrap token. kubeadm can only reset the
+ * host and join it again.
+ */
 export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
   name: 'certs renew-kubelet',
   phases: [
@@ -73,11 +76,11 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   const host = context.host.name;
   const config = readConfig(text(CONFIG_YAML));
   if (config === null) {
-    const message = `there is no ${CONFIG_YAML} that can be read: this host is no node`;
-    throw new AppError({ host, code: 'NODE_NOT_JOINED', message, hint: 'Make it one with join' }, { exitCode: 3 });
+    const message = `cannot read ${CONFIG_YAML}: the host has not joined a cluster`;
+    throw new AppError({ host, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with join' }, { exitCode: 3 });
   }
   const needed = options.force || identity.state !== 'usable';
-  // Whoever gets a token may ask for the certificate of any Node.
+  // A bootstrap token allows requesting the certificate of any Node, so the host must prove its Node first.
   const node = needed && asked !== null ? await identifyBy(context, asked, asked.desired) : null;
   const nodeName =
     node?.claim?.nodeName ??
@@ -109,7 +112,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
         bootstrapConf,
         noop:
           identity.state === 'usable'
-            ? `the client certificate in ${identity.source} is good until ${identity.notAfter ?? 'it is revoked'}`
+            ? `the client certificate in ${identity.source} is valid${identity.notAfter === null ? '' : ` until ${identity.notAfter}`}`
             : '',
         asideDir: `${KUBEADM_TMP_DIR}/kubeletadm-renew-${context.clock.now().toISOString().slice(0, 19).replace(/[T:]/g, '-')}`,
         health: { url: healthzUrl(config), timeoutMs: options.kubeletHealthCheckMs },
@@ -122,7 +125,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   };
 }
 
-/** One round trip: with the operator's credentials the host shows as well which Node it is. */
+/** Observes the host in one round trip; with the operator's credentials the host also proves its Node. */
 async function inspectHost({ host, signal }: PhaseContext, { trust, nodeName }: RenewKubeletOptions) {
   if (trust === null) return { facts: await observe(host, FACTS, signal), asked: null };
   const desired = { trust, named: nodeName, acceptsExpired: true };
@@ -137,11 +140,11 @@ function readConfig(text: string | null) {
   return isJsonObject(config) ? config : null;
 }
 
-/** Where the kubelet is to bootstrap: as the administrator's kubeconfig says, else as its own did. */
+/** The API server for the TLS bootstrap: of the administrator's kubeconfig, else of kubelet.conf. */
 function targetOf(host: string, { apiServer }: RenewKubeletOptions, kubeletConf: string | null, ca: string | null): ApiServerTarget {
   const target = apiServer ?? apiServerOfKubelet(kubeletConf, ca);
   if (target !== null) return target;
-  const message = `${KUBELET_CONF} does not say where the API server is`;
+  const message = `${KUBELET_CONF} names no API server or no CA`;
   throw new AppError(
     { host, code: 'NO_API_SERVER', message, hint: 'Give the credentials of an administrator with --kubeconfig' },
     { exitCode: 3 },

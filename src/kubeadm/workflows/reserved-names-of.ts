@@ -84,7 +84,7 @@ async function read(cluster: Cluster, serverNames: readonly string[]): Promise<R
   };
 }
 
-/** Kinds that older API servers do not serve have no objects there. */
+/** Lists objects of a kind; empty if an older API server does not serve the kind. */
 async function listIfServed(
   cluster: Cluster,
   kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string },
@@ -121,7 +121,7 @@ function hostOfUrl(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Names and the place that gives each: the last of several places wins. */
+/** Names with their source: the last of several sources wins. */
 function named(places: readonly (readonly [place: string, names: readonly string[]])[]): ReadonlyMap<string, string> {
   return new Map(places.flatMap(([place, names]) => names.map((name) => [canonicalName(name), place])));
 }

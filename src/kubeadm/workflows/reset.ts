@@ -43,11 +43,11 @@ export interface ResetOptions {
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
   readonly dryRun: boolean;
-  /** Deletes the Node too: the one that the operator named, else the one that the host proves to be. Needs a cluster. */
+  /** Also deletes the Node: the one named by the operator, else the one that the host proves to be. Requires a cluster. */
   readonly deleteNode?: { readonly nodeName?: string; readonly trust: NodeTrust };
   readonly connect: ConnectControlPlane;
   readonly connectEtcd: ConnectEtcd;
-  /** Hears of each way to a server that is opened, so that it can be closed. */
+  /** Receives each opened connection, so that the caller can close it. */
   readonly opened: (access: ApiAccess) => void;
 }
 
@@ -56,11 +56,11 @@ export interface ResetInput extends UsesEtcd {
   readonly cleanup: CleanupNodeInput;
   readonly deleteNode: DeleteNodeInput;
   readonly agent: AgentRemoveInput;
-  /** Null: the Node is left, and so are the rights of its agent. */
+  /** Null: the Node and the RBAC rules of its agent are kept. */
   readonly agentRights: RightsRemovalInput | null;
 }
 
-/** Takes off a host what init or join put there. */
+/** Reverts the changes made to a host by init or join. */
 export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
   absentPhases: controlPlanePhases('reset'),
@@ -123,13 +123,13 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
       },
       removeMember: etcd.input,
       etcdApi: etcd.access,
-      // An etcd that does not answer keeps the member.
+      // If etcd is unreachable, the member stays in the cluster.
       mayLackEtcd: true,
       deleteNode: {
         nodeName,
         ...(options.deleteNode === undefined || nodeName !== null
           ? {}
-          : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
+          : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is unknown' }),
       },
       agent: {
         directory: AGENT_DIRECTORY,
@@ -142,19 +142,19 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
       ...(options.deleteNode !== undefined && node === null ? [nothingToDelete()] : []),
       ...warnings.map(({ id, message, hint }) => ({ code: id, message: hint === undefined ? message : `${message}. ${hint}` })),
     ],
-    // No preflight check: it cannot be ignored.
+    // Refusals of the identification are no preflight errors and cannot be ignored.
     refusals: [...(node?.refusals ?? []), ...errors],
     node: node?.claim ?? null,
   };
 }
 
-const NO_NODE_LEFT = 'the host has no kubelet certificate, and the cluster no Node of its name';
+const NO_NODE_LEFT = 'the host has no kubelet certificate, and the cluster has no Node of its name';
 
 function nothingToDelete(): Warning {
   return { code: 'NODE_NOT_DELETED', message: `no Node is deleted: ${NO_NODE_LEFT}. If it had another name, add --node-name` };
 }
 
-/** The host, and with --delete-node which Node it is. */
+/** Observes the host and, with --delete-node, identifies its Node. */
 async function inspectHost(
   context: PhaseContext,
   { deleteNode }: ResetOptions,
@@ -166,11 +166,11 @@ async function inspectHost(
   const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
   const node = await identifyBy(context, { challenge, evidence }, desired);
   if (node.claim !== null || evidence.certificate !== null || (await hasNodeOfItsName(context, facts))) return { facts, node };
-  // It was reset before: there is nothing to prove a Node with, and no Node to be deleted.
+  // The host was reset before: it cannot prove a Node, and no Node is left to delete.
   return { facts, node: null };
 }
 
-/** Whether the cluster has a Node by a name that the host goes by. That decides whether the operator is asked for the name, and nothing else. */
+/** Whether a Node with a name of the host exists. Only decides whether the operator must give the name. */
 async function hasNodeOfItsName({ cluster }: PhaseContext, { identity, files, os }: ResetFacts): Promise<boolean> {
   const text = (path: string): string => files.get(path)?.content ?? '';
   const name = nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
@@ -183,15 +183,16 @@ function installedAgent({ files }: ResetFacts): InstalledAgent {
 
 function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
   if (os.uid === null || os.uid === 0) return [];
-  const hint = 'Run as root, or let the user use sudo';
+  const hint = 'Run as root, or allow the user to use sudo';
   return [{ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', hint }];
 }
 
 const CONTAINERS_RUNNING = 'ContainersRunning';
 
 /**
- * Containers of pods that reset cannot remove, because the container runtime has no client here or another runtime started them. They would write to volumes
- * that are being deleted. kubeadm asks the runtime alone, and goes on with a warning.
+ * Refuses pods whose containers reset cannot remove, because crictl and ctr are missing or another runtime started
+ * them: the containers would write to volumes that are being deleted. kubeadm only asks the runtime and continues with a
+ * warning.
  */
 async function containerFindings(
   context: PhaseContext,
@@ -201,8 +202,8 @@ async function containerFindings(
   if (count === 0) return [];
   const pods = await observe(context.host, podList(criSocket), context.signal);
   if (pods !== null && pods.length > 0) return [];
-  const why = pods === null ? `neither crictl nor ctr can ask ${criSocket}` : `${criSocket} lists no pods`;
-  const message = `${count} processes of pods run on the host, and ${why}`;
+  const why = pods === null ? `neither crictl nor ctr can list pods at ${criSocket}` : `${criSocket} lists no pods`;
+  const message = `${count} pod processes are running on the host, but ${why}`;
   const hint =
     'Start the container runtime that runs them and install crictl, name it with --cri-socket, or disable the kubelet (systemctl disable kubelet) and restart the host';
   return [{ id: CONTAINERS_RUNNING, severity: 'error', message, hint }];
@@ -216,8 +217,9 @@ interface EtcdOfHost {
 }
 
 /**
- * The member of etcd on the host, and whether its cluster can be told that it goes: a member that is gone for good still counts for the quorum.
- * kubeadm 1.36 (reset phase remove-etcd-member) goes on with a warning where it cannot. So do we where certificates keep us from it: to try again does not fix them.
+ * The etcd member on the host, and whether it can be removed from its cluster: a lost member still counts for the quorum.
+ * kubeadm 1.36 (reset phase remove-etcd-member) continues with a warning if it cannot. Here only TLS errors are
+ * warnings, because a retry does not fix certificates.
  */
 async function etcdOfHost(
   context: PhaseContext,
@@ -227,7 +229,7 @@ async function etcdOfHost(
 ): Promise<EtcdOfHost> {
   const manifest = files.get(ETCD_MANIFEST)?.content;
   const none = (noop: string): EtcdOfHost => ({ input: { peerURL: null, noop }, dataDir: null, access: NO_ETCD_ACCESS, findings: [] });
-  if (manifest === undefined) return none('the host runs no member of etcd');
+  if (manifest === undefined) return none('the host runs no etcd member');
   const member = readEtcdManifest(manifest);
   const etcd = await reachEtcd(context, options, member, certificatesDir);
   const { refusal } = etcd;
@@ -236,17 +238,17 @@ async function etcdOfHost(
   const found = { input, dataDir: member.dataDir, access: etcd.access };
   const findings = etcd.kubeconfig.map(kubeconfigFinding);
   if (refusal === null) return { ...found, findings };
-  const message = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${why}`;
+  const message = `cannot remove this host's member from the etcd cluster: ${why}`;
   const isTls = refusal.code === 'ETCD_TLS_FAILED';
   const first = isTls ? (refusal.hint ?? 'Fix its certificates') : 'Fix etcd';
-  const hint = `${first} before the reset, or remove the member at another control plane: etcdctl member remove`;
+  const hint = `${first} before the reset, or remove the member on another control plane with etcdctl member remove`;
   return {
     ...found,
     findings: [...findings, { id: 'EtcdMember', severity: member.isFirst || isTls ? 'warning' : 'error', message, hint }],
   };
 }
 
-/** A hostile admin.conf is an error; one that lacks something is a warning: it only names other members of etcd. */
+/** A refused (possibly hostile) admin.conf is an error. An incomplete one is a warning: only other etcd members are unknown. */
 function kubeconfigFinding({ code, message, path, position, hint }: Problem): Finding {
   const place = position === undefined ? ADMIN_CONF : `${position.file}:${position.line}:${position.column}`;
   return {
@@ -259,13 +261,13 @@ function kubeconfigFinding({ code, message, path, position, hint }: Problem): Fi
 
 interface ReachedEtcd {
   readonly access: EtcdAccess;
-  /** Null: it answers. */
+  /** Null: etcd answers. */
   readonly refusal: Pick<Problem, 'code' | 'message' | 'hint'> | null;
-  /** What is wrong with admin.conf, which then is not used. */
+  /** Problems of admin.conf, which is then not used. */
   readonly kubeconfig: readonly Problem[];
 }
 
-/** By the member itself, and where it does not answer by the others, which the API server knows. */
+/** Connects to the member itself and, as a fallback, to the other members that the API server lists. */
 async function reachEtcd(
   context: PhaseContext,
   { connect, connectEtcd, opened }: ResetOptions,
@@ -305,7 +307,7 @@ async function reachEtcd(
     if (etcd === null || peerURL === null)
       return {
         access,
-        refusal: { code: 'ETCD_UNREACHABLE', message: 'its manifest or its client certificate is not there' },
+        refusal: { code: 'ETCD_UNREACHABLE', message: 'the etcd manifest has no peer URL, or the client certificate does not exist' },
         kubeconfig: unused,
       };
     await etcd.members();
@@ -322,16 +324,16 @@ const ETCD_FILES = [
   ['etcd/healthcheck-client', 'key'],
 ] as const;
 
-/** Whether the credentials may delete the Node. Asked before anything is stopped. */
+/** Refuses credentials that may not delete the Node before anything is stopped. */
 async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode | null): Promise<readonly Finding[]> {
   if (cluster === null || node?.claim == null || node.node === null) return [];
   const { nodeName } = node.claim;
   if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
-  const hint = 'Give the credentials of an administrator with --kubeconfig; those of a node never reach that far';
+  const hint = 'Give the credentials of an administrator with --kubeconfig; credentials of a node may not delete Nodes';
   return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials may not delete Node ${nodeName}`, hint }];
 }
 
-/** The runtime the kubelet was set up with. */
+/** The container runtime socket in instance-config.yaml. */
 function endpointOf(instanceConfig: string): string | null {
   const root = parseSource(instanceConfig, INSTANCE_CONFIG).documents[0]?.root ?? null;
   const value = entryOf(root, 'containerRuntimeEndpoint')?.value;

@@ -21,14 +21,15 @@ export interface ValidatedCsr {
 }
 
 export interface ServingSources {
-  /** Names and addresses of nodes by sources other than their Nodes. */
+  /** Names and addresses of nodes from sources other than their Nodes. */
   readonly known?: readonly KnownNames[];
   /** Further names of the API server; see `readReservedNames`. */
   readonly serverNames?: readonly string[];
 }
 
 /**
- * The CSRs of kubelets, oldest first; those for serving certificates checked against the cluster's reserved names and all Nodes, which are listed once.
+ * The CSRs of kubelets, oldest first. CSRs for serving certificates are checked against the reserved names of the
+ * cluster and all Nodes, which are listed once.
  * @throws AppError CLUSTER_ANSWER_INVALID, and the errors of `Cluster` and `readReservedNames`
  */
 export async function listKubeletCsrs(
@@ -48,7 +49,7 @@ export function isPendingServing({ csr }: Pick<ValidatedCsr, 'csr'>): boolean {
   return csr.signerName === SERVING_SIGNER && csr.state.kind === 'pending';
 }
 
-/** Enough for CSRs that are refused before their SANs are checked. */
+/** Used if no pending CSR for a serving certificate exists: the other CSRs are refused before their SANs are checked. */
 const NO_FACTS = servingFacts({ clusterDomain: '', serviceSubnets: [], podSubnets: [], services: new Map(), apiServer: new Map() }, [], []);
 
 async function readFacts(cluster: Cluster, { known, serverNames }: Required<ServingSources>): Promise<ServingFacts> {
@@ -56,14 +57,14 @@ async function readFacts(cluster: Cluster, { known, serverNames }: Required<Serv
   return servingFacts(reserved, nodes.items.map(servingNode), known);
 }
 
-/** SANs of a CSR that only the status of its Node confirms, which the requesting kubelet writes. */
+/** SANs that only the Node status confirms, which the requesting kubelet writes itself. */
 export function unconfirmedSans({ verdict }: Pick<ValidatedCsr, 'verdict'>): readonly string[] {
   return verdict.sans.filter(({ independent }) => !independent).map(({ san }) => san);
 }
 
 /**
- * Approves a CSR as it was checked: the approval fails if the CSR changed since.
- * @throws AppError CLUSTER_CONFLICT, CLUSTER_FORBIDDEN with what the credentials lack
+ * Approves the checked version of a CSR: the approval fails if the CSR has changed since.
+ * @throws AppError CLUSTER_CONFLICT, CLUSTER_FORBIDDEN with the missing permissions
  */
 export async function approveCsr(cluster: Cluster, { object, csr }: ValidatedCsr): Promise<void> {
   const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly object[] };
@@ -80,7 +81,7 @@ export async function approveCsr(cluster: Cluster, { object, csr }: ValidatedCsr
     await cluster.patch({ ...CSRS, name: csr.name }, 'merge', patch as never, { subresource: 'approval' });
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
-    const hint = `Approving needs update on certificatesigningrequests/approval and approve on the signer ${SERVING_SIGNER}`;
+    const hint = `Approving requires update on certificatesigningrequests/approval and approve on the signer ${SERVING_SIGNER}`;
     throw new AppError(
       error.problems.map((problem) => ({ ...problem, hint })),
       { cause: error },

@@ -21,7 +21,7 @@ export interface UploadOptions {
   readonly cluster: DefaultedCluster;
   readonly pki: Pick<PreparedPki, 'textAt' | 'externalCA' | 'externalFrontProxyCA'>;
   readonly issuer: CertificateIssuer;
-  /** Null: one is made. */
+  /** Null: a new key is generated. */
   readonly certificateKey: Secret | null;
   readonly freshToken: Secret;
   readonly now: Date;
@@ -35,8 +35,8 @@ export interface PreparedUpload {
 }
 
 /**
- * What the phase upload-certs needs. The credentials of an external etcd are read from the host.
- * @returns problems, when the keys of authorities are elsewhere
+ * Prepares the phase upload-certs. The client credentials for an external etcd are read from the host.
+ * @returns problems if a CA key is external
  */
 export async function prepareUpload(context: PhaseContext, options: UploadOptions): Promise<PreparedUpload> {
   const { pki, issuer, certificateKey } = options;
@@ -59,32 +59,32 @@ export async function prepareUpload(context: PhaseContext, options: UploadOption
   };
 }
 
-/** A certificate key that nobody can foretell. */
+/** Generates an unpredictable certificate key. */
 export function newCertificateKey(issuer: CertificateIssuer): Secret {
   return formatCertificateKey(issuer.unforeseenBytes(CERTIFICATE_KEY_BYTES));
 }
 
 export interface DownloadOptions {
   readonly clusterConfiguration: DefaultedCluster;
-  /** As the joining node: the bootstrap token may read the Secret. */
+  /** Connected with the bootstrap token, which may read the Secret. */
   readonly cluster: Cluster;
-  /** Null: the certificates were copied. */
+  /** Null: the certificates were copied to the host. */
   readonly certificateKey: Secret | null;
   readonly mayChown: boolean;
 }
 
 export interface Downloaded {
-  /** Of the phase control-plane-prepare/download-certs. */
+  /** Input of the phase control-plane-prepare/download-certs. */
   readonly input: WriteFilesInput;
-  /** What will be there, by path. */
+  /** Downloaded files by path. */
   readonly files: ReadonlyMap<string, SensitiveText>;
   readonly problems: readonly Problem[];
 }
 
 /**
- * Gets what all control planes share from the cluster. What is on the host already is not replaced; when all of it is, nothing is asked of the cluster: whoever goes on
- * with joining needs the Secret no more.
- * @throws AppError PKI_NOT_UPLOADED, PKI_WRONG_CERTIFICATE_KEY, exit code 3; what `Cluster` throws
+ * Downloads the certificates that control planes share. Existing files are not replaced. If all files exist, the Secret
+ * is not read, so that an interrupted join can continue after the Secret has expired.
+ * @throws AppError PKI_NOT_UPLOADED, PKI_WRONG_CERTIFICATE_KEY, exit code 3; the errors of `Cluster`
  */
 export async function downloadCerts(context: PhaseContext, options: DownloadOptions): Promise<Downloaded> {
   const { certificateKey, mayChown } = options;
@@ -93,7 +93,11 @@ export async function downloadCerts(context: PhaseContext, options: DownloadOpti
   const existing = (path: string): string | null => facts.get(path)?.content ?? null;
   const nothing = { files: [], directories: [], mayChown };
   if (certificateKey === null) {
-    return { input: { ...nothing, skipped: 'no certificate key was given: the certificates were copied' }, files: new Map(), problems: [] };
+    return {
+      input: { ...nothing, skipped: 'no certificate key was given: the certificates must have been copied to the host' },
+      files: new Map(),
+      problems: [],
+    };
   }
   if (shared.every(({ path }) => existing(path) !== null)) return { input: nothing, files: new Map(), problems: [] };
   const read = await readShared(options.cluster, shared, certificateKey);
@@ -102,7 +106,7 @@ export async function downloadCerts(context: PhaseContext, options: DownloadOpti
     .map(({ path }) => pkiSharedDiffers(path));
   const desired = read.map(({ path, text }) => sharedFile(path, text));
   const damaged = desired.flatMap((file, i) =>
-    file === null ? [pkiUnreadable(`${read[i]?.path} as it was uploaded`, 'certificate')] : [],
+    file === null ? [pkiUnreadable(`${read[i]?.path} in the Secret kube-system/kubeadm-certs`, 'certificate')] : [],
   );
   const files = desired.filter((file) => file !== null);
   return {
@@ -130,7 +134,7 @@ async function readShared(
   });
 }
 
-/** Null: it is neither a key nor a certificate. */
+/** Null: the text is neither a key nor a certificate. */
 function sharedFile(path: string, text: SensitiveText): DesiredFile | null {
   const base = { path, owner: 'root:root', onlyIfAbsent: true, content: text };
   if (readPrivateKey(text) !== null) return { ...base, mode: 0o600, summary: {} };

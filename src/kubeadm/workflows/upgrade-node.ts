@@ -33,16 +33,16 @@ import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
 
-/** What is declared anew takes the place of what the host remembers of that sort; what is not given is taken from there. */
+/** Options of this run replace the saved settings of the same kind; null: the saved settings are kept. */
 export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration' | 'overlays' | 'patches' | 'settings'> {
   readonly overlays: readonly SourceDocument[] | null;
   readonly patches: readonly KubeletPatch[] | null;
   readonly settings: readonly string[] | null;
-  /** Nothing is taken from the host's memory. */
+  /** Ignores the settings saved on the host. */
   readonly forget: boolean;
-  /** Tells which Node the host is, where the cluster is asked with the operator's credentials; null: with those of the node itself. */
+  /** Identifies the Node with the operator's credentials; null: the node's own credentials are used. */
   readonly trust: NodeTrust | null;
-  /** The name that the operator gave; null: none. */
+  /** Node name given by the operator; null: none. */
   readonly nodeName: string | null;
 }
 
@@ -55,8 +55,9 @@ export interface UpgradeNodeInput {
 const API_SERVER_MANIFEST = manifestPath('kube-apiserver');
 
 /**
- * Brings the kubelet's files up to what the cluster's kubelet-config says now, with what was declared for this node, and restarts the kubelet.
- * @see kubeadm 1.36 upgrade node: phase kubelet-config (which neither remembers nor restarts)
+ * Updates the kubelet's files to the cluster's current kubelet-config and the settings of this node, and restarts the
+ * kubelet.
+ * @see kubeadm 1.36 upgrade node: phase kubelet-config (which neither saves settings nor restarts the kubelet)
  */
 export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput> = {
   name: 'upgrade node',
@@ -121,16 +122,16 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
   };
 }
 
-/** Says that the file which is written is not what the kubelet runs with. */
+/** Warns that a dynamic configuration overrides the written file. */
 async function findOverride({ cluster }: PhaseContext, nodeName: string): Promise<readonly Warning[]> {
   const node = cluster === null ? null : await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
   const source = node == null ? null : sourceInForce(node);
   if (source === null) return [];
-  const message = `ConfigMap ${describeSource(source)} overrides ${CONFIG_YAML} on Node ${nodeName}: the kubelet takes no value from the file that the ConfigMap decides (see dynamic status ${nodeName})`;
+  const message = `ConfigMap ${describeSource(source)} overrides ${CONFIG_YAML} on Node ${nodeName}: fields set by the ConfigMap are ignored in the file (see dynamic status ${nodeName})`;
   return [{ code: 'CONFIG_OVERRIDDEN', message }];
 }
 
-/** Whether the Node is the host's own, before the operator's credentials take an annotation off it. */
+/** Verifies that the Node belongs to the host before the operator's credentials remove an annotation from it. */
 async function identifyAnnotated(
   context: PhaseContext,
   { trust, nodeName: named }: UpgradeNodeOptions,
@@ -151,19 +152,22 @@ async function inspectHost({ host, signal }: PhaseContext): Promise<FoundFiles> 
   const { files } = await observe(host, combineFacts({ files: fileFacts(paths) }), signal);
   const found = (path: string): string | null => files.get(path)?.content ?? null;
   if (found(CONFIG_YAML) !== null) return found;
-  const message = `there is no ${CONFIG_YAML}: this host is no node yet`;
-  throw new AppError({ host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Make it one with join' }, { exitCode: 3 });
+  const message = `${CONFIG_YAML} does not exist: the host has not joined a cluster`;
+  throw new AppError(
+    { host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with join' },
+    { exitCode: 3 },
+  );
 }
 
 function readNodeSettings(found: FoundFiles, forget: boolean): { readonly memory: NodeSettings; readonly warnings: readonly Warning[] } {
   const text = found(NODE_SETTINGS_PATH);
   if (forget) return { memory: NO_SETTINGS, warnings: [] };
   if (text !== null) return { memory: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
-  const message = `there is no ${NODE_SETTINGS_PATH}: patches and settings kubeadm or an earlier version gave this node have to be given this once`;
+  const message = `${NODE_SETTINGS_PATH} does not exist: pass the patches and settings that kubeadm or an earlier version applied to this node once more`;
   return { memory: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
 }
 
-/** What the options say, and of what they do not say what is remembered. */
+/** Merges the options over the saved settings. */
 function redeclared(
   memory: NodeSettings,
   options: UpgradeNodeOptions,
@@ -177,14 +181,14 @@ function redeclared(
   };
 }
 
-/** A remembered overlay as if it had been given. */
+/** A saved overlay as a parsed document. */
 function readOverlay({ source, content }: NodeSettings['overlays'][number]): SourceDocument {
   return documentOfValue(content, source);
 }
 
 /**
- * The socket the kubelet uses: of instance-config.yaml, the flag, config.yaml, the host's memory. kubeadm takes the flag alone, and without one writes an
- * empty socket.
+ * The socket that the kubelet uses: of instance-config.yaml, the flag, config.yaml, or the saved settings. kubeadm only
+ * reads the flag, and writes an empty socket without one.
  */
 function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, memory: NodeSettings, catalogue: Catalogue): string | null {
   const { criSocket } = upgradeFlags(found(FLAGS_ENV) ?? '', { minor: NEWEST_MINOR, catalogue, moveSocket: false });
@@ -193,7 +197,7 @@ function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, memory
   return candidates.find((socket): socket is string => typeof socket === 'string' && socket !== '') ?? null;
 }
 
-/** The name the node is registered by: of the flag, else its certificate, else remembered, else the host's own. */
+/** The Node name: of the flag, the client certificate, the saved settings, or the hostname. */
 function nameOf({ memory, flags, observed }: { memory: NodeSettings; flags: UpgradedFlags; observed: ObservedNode }): string {
   const { identity } = observed.facts;
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
@@ -201,18 +205,21 @@ function nameOf({ memory, flags, observed }: { memory: NodeSettings; flags: Upgr
   return overridden ?? certified ?? memory.nodeRegistration.name ?? observed.registration.name;
 }
 
-/** kubeadm's gate is on unless the cluster's configuration says otherwise. */
+/** kubeadm's feature gate NodeLocalCRISocket, enabled by default. */
 function isSocketLocal({ featureGates }: { readonly featureGates: Readonly<Record<string, boolean>> }): boolean {
   return featureGates.NodeLocalCRISocket ?? true;
 }
 
-/** @throws AppError INSTANCE_CONFIG_INVALID: kubeadm merges it over everything, so it can't be passed over */
+/** @throws AppError INSTANCE_CONFIG_INVALID: the file must not be ignored, because kubeadm merges it over all other settings */
 function readInstanceConfig(text: string | null, host: string): JsonObject | null {
   if (text === null) return null;
   const config = jsonOf(text);
   if (config !== null) return config;
-  const hint = 'Fix it, or delete it: it is then created again';
-  throw new AppError({ host, code: 'INSTANCE_CONFIG_INVALID', message: `${INSTANCE_CONFIG} holds no YAML mapping`, hint }, { exitCode: 3 });
+  const hint = 'Fix the file, or delete it: the next run creates it again';
+  throw new AppError(
+    { host, code: 'INSTANCE_CONFIG_INVALID', message: `${INSTANCE_CONFIG} contains no YAML mapping`, hint },
+    { exitCode: 3 },
+  );
 }
 
 function jsonOf(text: string): JsonObject | null {
@@ -226,7 +233,7 @@ function flagsFile({ templates }: NodeOptions, { flags }: UpgradedFlags): Desire
   return { path: FLAGS_ENV, content: renderTemplate(templates, FLAGS_ENV, { args: joinFlags(flags) }), mode: 0o644, owner: 'root:root' };
 }
 
-/** The registration stays what init or join declared; an upgrade changes none of it. */
+/** Keeps the saved registration of init or join: an upgrade does not change it. */
 function saved(before: NodeSettings, now: NodeSettings): NodeSettings {
   return { ...now, nodeRegistration: Object.keys(before.nodeRegistration).length === 0 ? now.nodeRegistration : before.nodeRegistration };
 }
@@ -234,20 +241,20 @@ function saved(before: NodeSettings, now: NodeSettings): NodeSettings {
 function flagWarnings({ dropped }: UpgradedFlags): readonly Warning[] {
   return dropped.map(({ name, value }) => ({
     code: 'KUBELET_FLAG_DROPPED',
-    message: `--${name}=${value} of kubeadm-flags.env is taken out: this kubelet has no such flag and would not start`,
+    message: `--${name}=${value} is removed from kubeadm-flags.env: this kubelet does not know the flag and would not start`,
   }));
 }
 
-/** Where there is nothing to upgrade nothing is said. */
+/** Warns about static Pods of another version than the cluster's; empty on a worker. */
 function controlPlaneWarnings(found: FoundFiles, { kubernetesVersion }: ClusterBaseline): readonly Warning[] {
   const manifest = found(API_SERVER_MANIFEST);
   const version = manifest === null ? null : manifestVersion(manifest, 'kube-apiserver');
   if (version === null || kubernetesVersion === null || version === versionTag(kubernetesVersion)) return [];
-  const message = `its kube-apiserver is ${version}, and the cluster is to be ${kubernetesVersion}: the kubelet is upgraded, static pods are not (kubeadm upgrade node does that)`;
+  const message = `kube-apiserver is ${version}, but kubernetesVersion of the cluster is ${kubernetesVersion}: the kubelet is upgraded, static Pods are not (use kubeadm upgrade node)`;
   return [{ code: 'CONTROL_PLANE_NOT_UPGRADED', message }];
 }
 
-/** As kubeadm names its backups, in UTC. */
+/** The timestamp in the names of kubeadm's backups, in UTC. */
 function timestamp(now: Date): string {
   return now.toISOString().slice(0, 19).replace(/[T:]/g, '-');
 }

@@ -2,14 +2,14 @@ import type { Warning } from '../../host/plan/change.ts';
 import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
 import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 
-/** Beyond the newest minor we know, that one's fields are taken. */
+/** The nearest minor in the catalogue; a newer kubelet gets the fields of the newest known minor. */
 export function catalogueMinor(minor: Minor): Minor {
   return Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR);
 }
 
 /**
- * Warnings about the version the files of a node are made for.
- * @param kubeletMinor of the kubelet on the host; null: the host has none
+ * Warnings about the version that a node's files are generated for.
+ * @param kubeletMinor of the kubelet on the host; null: no kubelet is installed
  */
 export function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: Minor): readonly Warning[] {
   const minor = kubeletMinor ?? controlPlaneMinor;
@@ -20,9 +20,9 @@ export function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: M
   const whose =
     used === controlPlaneMinor
       ? 'the version of the cluster'
-      : `the nearest known version to that of the cluster, ${formatMinor(controlPlaneMinor)}`;
+      : `the known version nearest to that of the cluster (${formatMinor(controlPlaneMinor)})`;
   return [
-    { code: 'KUBELET_MISSING', message: `there is no kubelet: files are made for ${formatMinor(used)}, ${whose}` },
+    { code: 'KUBELET_MISSING', message: `no kubelet is installed: files are generated for ${formatMinor(used)}, ${whose}` },
     ...(used < minor ? rules : []),
   ];
 }

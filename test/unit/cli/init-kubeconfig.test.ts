@@ -64,7 +64,7 @@ describe('init with KUBECONFIG', () => {
 
   it('refuses --context without --kubeconfig', async () => {
     const { code, stderr } = await run([...PHASE, ...OTHERS, '--context', 'admin@shop'], { KUBECONFIG: kubeconfig });
-    expect([code, stderr]).toEqual([2, expect.stringContaining('--context is of a kubeconfig, and none was given')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--context requires --kubeconfig')]);
   });
 });
 

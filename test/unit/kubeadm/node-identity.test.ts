@@ -29,7 +29,7 @@ const long = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('
 const [cluster, other] = await Promise.all([createAuthority('kubernetes', long), createAuthority('kubernetes', long)]);
 const own = await cluster.issueClient(N1, FROM);
 const certificates = (...pems: readonly string[]): readonly CertificateContent[] => readCertificateChain(pems.join('')) ?? [];
-const RULES: ProofRules = { authorities: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
+const RULES: ProofRules = { cas: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
 
 function evidenceOf({ certPem, keyPem }: KeyPair, change: Partial<NodeEvidence> = {}, signed = CHALLENGE): NodeEvidence {
   return {
@@ -51,8 +51,8 @@ describe('proof of the Node of a host', () => {
   });
 
   it('accepts any CA of a bundle, as during a CA rotation', () => {
-    const authorities = certificates(other.certPem, cluster.certPem);
-    expect(prove(evidenceOf(own), { authorities })).toEqual({ kind: 'proven', nodeName: 'n1' });
+    const cas = certificates(other.certPem, cluster.certPem);
+    expect(prove(evidenceOf(own), { cas })).toEqual({ kind: 'proven', nodeName: 'n1' });
   });
 
   it('fails without the private key of the certificate', async () => {
@@ -81,11 +81,11 @@ describe('proof of the Node of a host', () => {
 
   it('fails with a non-CA certificate of the cluster as the CA', async () => {
     const notCa = certificates(own.certPem);
-    expect(prove(evidenceOf(own), { authorities: notCa })).toMatchObject({ cause: 'untrusted' });
+    expect(prove(evidenceOf(own), { cas: notCa })).toMatchObject({ cause: 'untrusted' });
   });
 
   it('fails without a known CA', () => {
-    expect(prove(evidenceOf(own), { authorities: [] })).toMatchObject({ cause: 'no-ca' });
+    expect(prove(evidenceOf(own), { cas: [] })).toMatchObject({ cause: 'no-ca' });
   });
 
   it('checks validity with the local clock; a renewal accepts an expired certificate', async () => {
@@ -100,7 +100,7 @@ describe('proof of the Node of a host', () => {
     expect(prove(evidenceOf(own), { now: new Date('2026-12-31T23:30:00Z') })).toEqual({ kind: 'proven', nodeName: 'n1' });
     const short = await createAuthority('kubernetes', { notBefore: FROM.notBefore, notAfter: new Date('2027-03-01T00:00:00Z') });
     const outlives = await short.issueClient(N1, FROM);
-    expect(prove(evidenceOf(outlives), { authorities: certificates(short.certPem) })).toMatchObject({ cause: 'untrusted' });
+    expect(prove(evidenceOf(outlives), { cas: certificates(short.certPem) })).toMatchObject({ cause: 'untrusted' });
   });
 
   it('requires a client certificate: a serving certificate is rejected', async () => {

@@ -9,35 +9,37 @@ import type { HostKubeconfig } from '../../../kube/host-kubeconfig.ts';
 import { isAdministrator } from '../../../kube/may-do.ts';
 import { readHostKubeconfig } from '../../read-host-kubeconfig.ts';
 
-/** Connects to the API server of a control plane, over the network of its host. */
+/** Connects to the API server of a control plane from its host. */
 export type ConnectControlPlane = (options: {
   readonly kubeconfig: HostKubeconfig;
-  /** `https://ADDRESS:PORT` of this control plane, whatever the kubeconfig says; null: as it says. */
+  /** `https://ADDRESS:PORT` of this control plane, overrides the kubeconfig; null: the server of the kubeconfig. */
   readonly server: string | null;
   readonly host: Host;
 }) => Promise<Cluster>;
 
 export interface ApiAccessOptions {
   readonly connect: ConnectControlPlane;
-  /** The local API endpoint; null: the one in the kubeconfig, whose port is not on this host. */
+  /** The local API endpoint; null: the server of the kubeconfig, which may be another host. */
   readonly local: { readonly server: string; readonly port: number } | null;
-  /** A kubeconfig of the host, as it is or will be; null: there is none. */
+  /** An existing or planned kubeconfig of the host; null: none. */
   readonly kubeconfig: () => { readonly path: string; readonly text: SensitiveText } | null;
 }
 
-/** The way to the API server of a control plane that may not be there yet. */
+/** Access to the API server of a control plane that may not run yet. */
 export interface ApiAccess {
-  /** Null while nothing listens on its port or nobody can log in. Connected once. */
+  /** Null while nothing listens on the port or no credentials are accepted. Connects once. */
   reach(context: PhaseContext): Promise<Cluster | null>;
   close(): Promise<void>;
 }
 
-/** No way: nobody is to be asked. */
+/** No access, for runs that must not connect. */
 export const NO_ACCESS: ApiAccess = { reach: async () => null, close: async () => undefined };
 
 /**
- * Makes the access. Where nothing listens on the host's port no connection is tried: over SSH that would take long to fail.
- * @throws (reach) what `readHostKubeconfig` throws, and `Cluster.version` besides CLUSTER_UNREACHABLE and CLUSTER_FORBIDDEN
+ * Creates the access. If nothing listens on the host's port, no connection is tried, because it would fail slowly over
+ * SSH.
+ * @throws (reach) the errors of `readHostKubeconfig`, and those of `Cluster.version` except CLUSTER_UNREACHABLE and
+ * CLUSTER_FORBIDDEN
  */
 export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): ApiAccess {
   let connected: Cluster | null = null;
@@ -52,7 +54,7 @@ export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): Api
       try {
         await cluster.version();
       } catch (error) {
-        // Whoever has no role yet may not even ask that.
+        // Credentials without a role may not even read the version.
         if (!isAppError(error, 'CLUSTER_FORBIDDEN')) {
           await cluster.close();
           if (isAppError(error, 'CLUSTER_UNREACHABLE')) return null;
@@ -69,15 +71,16 @@ export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): Api
   };
 }
 
-/** How to fix an administrator's kubeconfig of a control plane that is refused. */
+/** Hint for a refused admin kubeconfig of a control plane. */
 export function adminConfHint(path: string): string {
   const name = path.replace(/^.*\/|\.conf$/g, '');
-  return `Correct the file, or delete it and make it again: kubeletadm init phase kubeconfig ${name}`;
+  return `Fix the file, or delete it and create it again: kubeletadm init phase kubeconfig ${name}`;
 }
 
 /**
- * The way of an administrator, and another one until the API server knows him for one: a run that was broken off before that can be planned.
- * @param admin may log in, and may do nothing yet
+ * Uses the administrator's access once its user is bound to cluster-admin, until then the fallback: an interrupted run
+ * may not have created the binding yet.
+ * @param admin authenticates, but may still lack all permissions
  */
 export function onceAdministrator(admin: ApiAccess, meanwhile: ApiAccess): ApiAccess {
   let known = false;

@@ -2,18 +2,18 @@ import { AppError } from '../../../base/errors.ts';
 import type { DefinedPhase, ObservedPhase, Phase } from '../../../host/phase.ts';
 import type { ApiAccess } from './api-access.ts';
 
-/** What a workflow that makes its own API server tells the phases that need it. */
+/** Input of a workflow that starts its own API server, for the phases that use it. */
 export interface MakesApiServer {
   readonly api: ApiAccess;
-  /** Plan as if the cluster were empty while there is none (`--dry-run`). */
+  /** Plans for an empty cluster if the API server is not running (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
-  /** Files go into a directory: nothing runs there. */
+  /** Files are written to a directory; nothing runs in it. */
   readonly staged: boolean;
 }
 
-/** A phase whose API server does not run yet. */
+/** The plan of a phase whose API server does not run yet. */
 export const WAITING: ObservedPhase = {
-  plan: { changes: [], deferred: 'needs the API server, up after wait-control-plane' },
+  plan: { changes: [], deferred: 'requires the API server, which starts in wait-control-plane' },
   verify: async () => undefined,
   undo: () => null,
   provesUndone: false,
@@ -22,9 +22,9 @@ export const WAITING: ObservedPhase = {
 };
 
 /**
- * The phase as part of a workflow whose API server comes up on the way: its cluster is that one. While it is not up the phase plans nothing yet, and it is an error
- * when it is still not up once the phase's turn has come.
- * @param accessOf another way than `api`
+ * Adapts a phase to a workflow that starts its own API server. The phase is deferred until the API server is up, and
+ * fails if it is still down when the phase is run.
+ * @param accessOf another access than `api`
  * @throws (ready) AppError API_SERVER_NOT_UP
  */
 export function atApiServer<Whole extends MakesApiServer, Part>(
@@ -44,9 +44,9 @@ export function atApiServer<Whole extends MakesApiServer, Part>(
   };
 }
 
-/** The API server, or the etcd that it knows of, cannot be reached. */
+/** The error for an unreachable API server, or unreachable etcd members that the API server lists. */
 export function notUp(host: string): AppError {
-  const message = 'the API server of this control plane does not answer, or there is no kubeconfig to log in with (admin.conf)';
+  const message = 'the API server of this control plane is unreachable, or its admin.conf does not exist';
   const hint = 'Run the phases before this one first, or give a kubeconfig with --kubeconfig';
   return new AppError({ host, code: 'API_SERVER_NOT_UP', message, hint });
 }

@@ -2,17 +2,18 @@ import type { DefinedPhase, Phase } from '../../../host/phase.ts';
 import { notUp, WAITING } from './at-api-server.ts';
 import type { EtcdAccess } from './etcd-access.ts';
 
-/** What a workflow tells the phases that change the members of etcd. */
+/** Input of a workflow that changes etcd members. */
 export interface UsesEtcd {
   readonly etcdApi: EtcdAccess;
-  /** Nothing runs there yet, or nothing answers: the phases have nothing to change. */
+  /** Etcd may be absent or unreachable: the phases are then deferred instead of failing. */
   readonly mayLackEtcd: boolean;
 }
 
 /**
- * The phase as part of a workflow that changes the members of etcd: its `etcd` is reached by `etcdApi`. Where it is not reached the phase is deferred.
- * @param isSkipped whether the phase has nothing to do, and so needs no etcd
- * @throws (ready) AppError API_SERVER_NOT_UP when etcd cannot be reached once the phase's turn has come
+ * Adapts a phase to a workflow that changes etcd members: `etcdApi` provides its `etcd`. The phase is deferred while
+ * etcd is unreachable.
+ * @param isSkipped whether the phase is skipped and needs no etcd
+ * @throws (ready) AppError API_SERVER_NOT_UP if etcd is still unreachable when the phase is run
  */
 export function atEtcd<Whole extends UsesEtcd, Part>(
   phase: DefinedPhase<Part>,

@@ -8,7 +8,7 @@ import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import type { EtcdCredentials } from '../../control-plane/etcd-credentials.ts';
 import { pkiPath } from '../../pki/certificate-list.ts';
 
-/** Connects to the members of an etcd cluster, over the network of a host. */
+/** Connects to the members of an etcd cluster from a host. */
 export type ConnectEtcd = (
   options: EtcdCredentials & {
     readonly endpoints: readonly string[];
@@ -16,20 +16,20 @@ export type ConnectEtcd = (
   },
 ) => Promise<EtcdCluster>;
 
-/** The way to the members of etcd, which may not be up yet. */
+/** Access to etcd members, which may not run yet. */
 export interface EtcdAccess {
-  /** Null while they cannot be reached: credentials or addresses are missing. Connected once. */
+  /** Null while credentials or addresses are missing. Connects once. */
   reach(context: PhaseContext): Promise<EtcdCluster | null>;
 }
 
 export const NO_ETCD_ACCESS: EtcdAccess = { reach: async () => null };
 
-/** kubeadm's mark on the pods of local etcd. */
+/** Annotation of kubeadm's etcd Pods. */
 const CLIENT_URLS = 'kubeadm.kubernetes.io/etcd.advertise-client-urls';
 
 /**
- * Where the members of a cluster's etcd answer, as their pods say.
- * @see kubeadm 1.36 util/etcd: the annotation of the pods component=etcd
+ * The client URLs of the etcd members, from the annotations of their Pods.
+ * @see kubeadm 1.36 util/etcd: annotation of the Pods with component=etcd
  */
 export async function etcdEndpoints(admin: Cluster): Promise<readonly string[]> {
   const { items } = await admin.list(
@@ -40,9 +40,9 @@ export async function etcdEndpoints(admin: Cluster): Promise<readonly string[]> 
 }
 
 /**
- * The way to the etcd of a cluster with the client certificate of its health checks.
- * @param endpointsOf null: they are not known
- * @throws (reach) AppError ETCD_UNREACHABLE when no pod of etcd is known
+ * Access to etcd with the client certificate of its health checks.
+ * @param endpointsOf null: the endpoints are unknown
+ * @throws (reach) AppError ETCD_UNREACHABLE if no etcd Pod exists
  */
 export function etcdAccess(options: {
   readonly connect: ConnectEtcd;
@@ -72,7 +72,6 @@ export function etcdAccess(options: {
 }
 
 function noPods(): AppError {
-  const message =
-    'the cluster has no pods of etcd (component=etcd in kube-system), and kubeadm-config says that etcd runs on its control planes';
-  return new AppError({ code: 'ETCD_UNREACHABLE', message, hint: 'Look at kubectl -n kube-system get pods -l component=etcd' });
+  const message = 'the cluster has no etcd Pods (component=etcd in kube-system), but kubeadm-config configures a local etcd';
+  return new AppError({ code: 'ETCD_UNREACHABLE', message, hint: 'Check kubectl -n kube-system get pods -l component=etcd' });
 }

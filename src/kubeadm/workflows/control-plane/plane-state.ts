@@ -9,11 +9,11 @@ import { BOOTSTRAP_CONF } from '../../../kube/well-known.ts';
 import { clientIdentity } from '../../../kubelet/facts/kubelet-identity.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 
-/** How far a host is on its way to be a control plane. */
+/** Progress of a host towards a control plane. */
 export type ControlPlaneState =
-  /** It has no static pod of an API server. */
+  /** The host has no static Pod manifest of an API server. */
   | 'none'
-  /** It has one, and whoever made it did not come to the end: the kubelet is no node yet, or the Node is not marked. */
+  /** An interrupted run left the manifest: the kubelet has not joined, or the Node lacks the control plane label. */
   | 'unfinished'
   | 'present';
 
@@ -21,9 +21,9 @@ const API_SERVER = manifestPath('kube-apiserver');
 const FACTS = combineFacts({ identity: clientIdentity, files: fileFacts([API_SERVER, BOOTSTRAP_CONF]) });
 
 /**
- * Whether a host is a control plane of the cluster, in the order in which kubeadm 1.36 makes one: manifests, kubelet, etcd, credentials of the kubelet, marks of the Node.
- * Credentials that may not look at Nodes leave it at what the host has.
- * @throws what `host.ask` and `Cluster.get` throw
+ * Whether a host is a control plane of the cluster. Checks follow the order of kubeadm 1.36: manifests, kubelet, etcd,
+ * kubelet credentials, label of the Node. The label is assumed if the credentials may not read Nodes.
+ * @throws the errors of `host.query` and `Cluster.get`
  */
 export async function observeControlPlaneState(host: Host, cluster: Cluster, signal?: AbortSignal): Promise<ControlPlaneState> {
   const { identity, files } = await observe(host, FACTS, signal);
@@ -32,11 +32,11 @@ export async function observeControlPlaneState(host: Host, cluster: Cluster, sig
   if (identity.state === 'missing' || exists(BOOTSTRAP_CONF)) return 'unfinished';
   const [, name] = /^system:node:(.+)$/.exec(identity.commonName ?? '') ?? [];
   if (name !== undefined) return (await isMarked(cluster, name)) ? 'present' : 'unfinished';
-  // Credentials that are no certificate name nobody; a certificate that cannot be read was never there.
+  // A token names no Node; an unreadable certificate is treated as missing.
   return identity.state === 'usable' ? 'present' : 'unfinished';
 }
 
-/** The same over a connection of its own. */
+/** Connects, calls `observeControlPlaneState` and closes the connection. */
 export async function controlPlaneStateOver(
   connect: () => Promise<Host>,
   cluster: Cluster,

@@ -29,40 +29,40 @@ import type { NodeOptions } from '../node-options.ts';
 import type { ObservedNode } from '../observe-node.ts';
 import { type PreparedPki, preparePki } from '../prepare-pki.ts';
 
-/** What is declared for a control-plane node, by init and join alike. */
+/** Options of a control plane node, for init and join. */
 export interface ControlPlaneOptions extends NodeOptions {
   readonly localAPIEndpoint: ApiEndpoint;
-  /** The API server is advertised at the node's IP. Default: at the address of the default route, as with kubeadm. */
+  /** Advertises the API server at the node IP. Default: at the address of the default route, as in kubeadm. */
   readonly advertisesNodeIP?: boolean;
   readonly timeouts: Timeouts;
-  /** Of all targets but the kubelet's configuration. */
+  /** Patches of all targets except the KubeletConfiguration. */
   readonly staticPodPatches: readonly PlannedPatch[];
-  /** The KubeProxyConfiguration, when the user gave one. */
+  /** The user's KubeProxyConfiguration. */
   readonly kubeProxy: SourceDocument | null;
-  /** Variables whose names end in `_proxy` that the components are to have. */
+  /** Proxy variables for the static Pods (names ending in `_proxy`). */
   readonly proxyEnvironment: readonly EnvVar[];
   readonly issuer: CertificateIssuer;
-  /** Taken where files are staged into a directory, whose routes nobody knows: those of this machine. */
+  /** Default route of the local host, for files staged into a directory. */
   readonly routeHere: DefaultRoute;
-  /** The directories of authorities of this machine: a directory that is no system tree gets what it has. */
+  /** CA directories of the local host, for a staging directory without an operating system. */
   readonly caDirectoriesHere?: readonly HostCaDirectory[];
-  /** Whether a phase is going to run. */
+  /** Whether a phase runs. */
   readonly selects: (phase: string) => boolean;
 }
 
-/** The host as a control plane, and where its API server listens. */
+/** Control plane facts of a host, and the endpoint of its API server. */
 export interface ObservedControlPlane {
   readonly host: ControlPlaneHost;
   readonly warnings: readonly Warning[];
   readonly localAPIEndpoint: Required<ApiEndpoint>;
 }
 
-/** Phases that need no address of the API server. */
+/** Phases that do not need the address of the API server. */
 const KUBELET_PHASES = /^(?:preflight|kubelet-start)(?:\/|$)/;
 
 /**
- * Looks at a host that is to be a control plane.
- * @param phases of the workflow, by name: with those of the kubelet alone an address may be undecided
+ * Observes a future control plane host.
+ * @param phases names of the workflow's phases; without an address only the phases of the kubelet can run
  * @throws AppError CONFIG_NO_ADDRESS
  */
 export async function observeControlPlane(
@@ -80,11 +80,11 @@ export async function observeControlPlane(
   const localAPIEndpoint = aboutHost(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));
   const isGuessed = isNeeded && options.staged && options.localAPIEndpoint.advertiseAddress === undefined;
   const { advertiseAddress } = localAPIEndpoint;
-  const message = `the API server is to be advertised at ${advertiseAddress}, an address of this machine: no other was given (--apiserver-advertise-address)`;
+  const message = `the API server is advertised at ${advertiseAddress}, an address of the local host. Hint: set --apiserver-advertise-address`;
   return { host, localAPIEndpoint, warnings: isGuessed ? [{ code: 'AdvertiseAddress', message }] : [] };
 }
 
-/** With the IP that was declared for the node as the address of its API server, where that is wanted and no other was declared. */
+/** Sets the advertise address to the declared node IP if requested and no advertise address is declared. */
 export function advertised<Options extends ControlPlaneOptions>(options: Options, { registration }: ObservedNode): Options {
   const [nodeIP] = (argValue(registration.kubeletExtraArgs, 'node-ip') ?? '').split(',');
   const { localAPIEndpoint } = options;
@@ -97,17 +97,17 @@ export interface PrepareControlPlaneInput {
   readonly observed: ObservedControlPlane;
   readonly cluster: DefaultedCluster;
   readonly kubeconfigs: readonly KubeconfigDefinition[];
-  /** Whether the phase that makes it runs. */
+  /** Whether the phase that generates the file runs. */
   readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
-  /** It is one more of a cluster that is there. */
+  /** The host joins an existing cluster. */
   readonly joins?: boolean;
-  /** Files that will be there before, by path. */
+  /** Files that an earlier phase writes, by path. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
   /** The phase that writes the manifest of a component. */
   readonly manifestPhase: (name: ComponentEndpoint['name']) => string;
 }
 
-/** Files for a host nobody can look at are made for one like this machine. */
+/** The CA directories of the host; those of the local host if the target is a directory without an operating system. */
 function caDirectoriesFor(
   { host: { caDirectories } }: ObservedControlPlane,
   { staged, caDirectoriesHere }: ControlPlaneOptions,
@@ -117,13 +117,13 @@ function caDirectoriesFor(
   return isSystem ? caDirectories : (caDirectoriesHere ?? []);
 }
 
-/** A control-plane node with everything decided. */
+/** The files and checks of a control plane node. */
 export interface PreparedControlPlane {
   readonly node: ControlPlaneNode;
   readonly pki: PreparedPki;
-  /** Of each component; that of etcd is one of a cluster's first member. */
+  /** Manifest of each component; that of etcd is for the first member of a cluster. */
   readonly manifests: Readonly<Record<StaticPodName, WriteFilesInput>>;
-  /** Of a member of etcd that joins: with it these are all. Of one that has started what is there is kept. */
+  /** Manifest of a joining etcd member; `members` includes it. The existing manifest of a started member is kept. */
   readonly joiningEtcd: (members: readonly EtcdMember[], hasStarted: boolean) => WriteFilesInput;
   readonly pull: PullImagesInput;
   readonly wait: WaitControlPlaneInput;
@@ -134,8 +134,8 @@ export interface PreparedControlPlane {
 }
 
 /**
- * Decides everything that is to be on a control-plane node besides what any node has; changes nothing.
- * @throws AppError: a patch that does not apply, what `preparePki` throws
+ * Computes the control plane part of a node: certificates, kubeconfigs, manifests, findings. Changes nothing.
+ * @throws AppError for a patch that cannot be applied; the errors of `preparePki`
  */
 export async function prepareControlPlane(
   context: PhaseContext,
@@ -188,7 +188,7 @@ export async function prepareControlPlane(
       ignored: [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors].some((id) => /^(?:ImagePull|all)$/i.test(id)),
     },
     wait: {
-      // What nobody starts is not waited for.
+      // Waits only for components whose manifest this run writes or an earlier run wrote.
       components: endpointsOf(node).filter(
         ({ name }) => options.selects(manifestPhase(name)) || (observed.host.manifests.get(manifestPath(name)) ?? null) !== null,
       ),
@@ -204,7 +204,7 @@ export async function prepareControlPlane(
       bindPort: observed.localAPIEndpoint.bindPort,
       etcdDataDir: dataDir,
       manifests: staticPodNames(node).flatMap((name) => manifests[name].files),
-      // What is downloaded need not be there yet.
+      // Downloaded files need not exist yet.
       etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
       now: context.clock.now().getTime(),
     }),
@@ -219,7 +219,7 @@ function endpointsOf(node: ControlPlaneNode): readonly ComponentEndpoint[] {
 
 const ONLY_AT_FIRST = ['--initial-cluster=', '--initial-cluster-state='];
 
-/** The manifest as it is on the host, where it differs in nothing but what counts at the very first start of a member. */
+/** The existing manifest, if it differs only in flags that matter at the first start of a member. */
 function startedManifest(desired: WriteFilesInput, { host }: ObservedControlPlane): WriteFilesInput {
   const [file] = desired.files;
   const existing = host.manifests.get(manifestPath('etcd'))?.content;

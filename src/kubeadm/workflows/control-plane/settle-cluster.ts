@@ -7,18 +7,18 @@ import { mergeClusterConfiguration } from '../../config/merge-cluster.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import type { ObservedNode } from '../observe-node.ts';
 
-/** What control planes are made of where nobody says otherwise: the version whose manifests these are. */
+/** Default Kubernetes version: the release whose manifests this program generates. */
 export const NEWEST_RELEASE = 'v1.36.2';
 const NEWEST_CONTROL_PLANE = 36;
 const OLDEST_CONTROL_PLANE = 35;
 
 export interface SettleClusterInput {
-  /** What the cluster says, where there is one. */
+  /** ClusterConfiguration of an existing cluster, else empty. */
   readonly found: ClusterConfiguration;
   readonly declared: ClusterConfiguration;
   readonly bindPort: number;
   readonly kubelet: ObservedNode['facts']['kubelet'];
-  /** Asks the release server what a label (`stable-1`) stands for; null: it does not say. */
+  /** Resolves a version label (`stable-1`) at the release server; null: the server does not answer. */
   readonly releaseOf: (label: string, ci: boolean) => Promise<string | null>;
   readonly skips: (phase: string) => boolean;
 }
@@ -29,8 +29,9 @@ export interface SettledCluster {
 }
 
 /**
- * The settings of a cluster that is being made: what was declared over what is there, with a release for a version. Without a declared version it is the one of
- * the kubelet on the host (kubeadm asks the release server for the newest). An add-on whose phase is left out counts as disabled, as with kubeadm.
+ * The settings of a new cluster: declared settings merged over existing ones, with a release as version. The default
+ * version is that of the kubelet on the host (kubeadm asks the release server for the newest). As in kubeadm, an add-on
+ * whose phase is skipped is disabled.
  * @throws AppError KUBERNETES_VERSION_UNSUPPORTED, exit code 2
  */
 export async function settleCluster(input: SettleClusterInput): Promise<SettledCluster> {
@@ -51,7 +52,7 @@ export async function settleCluster(input: SettleClusterInput): Promise<SettledC
       ? [
           {
             code: 'KubernetesVersion',
-            message: `Kubernetes ${release} is newer than the control planes this program knows (${formatMinor(NEWEST_CONTROL_PLANE)})`,
+            message: `Kubernetes ${release} is newer than the newest known control plane (${formatMinor(NEWEST_CONTROL_PLANE)})`,
           },
         ]
       : [];
@@ -71,20 +72,20 @@ async function settleVersion(input: SettleClusterInput): Promise<{ version: stri
     return { version: inBucket(release.version), warnings: [] };
   const why =
     release?.kind === 'release'
-      ? `${written.label} is ${release.version}, newer than the control planes this program knows`
-      : `what ${written.label} stands for could not be asked at dl.k8s.io`;
+      ? `${written.label} is ${release.version}, newer than the newest known control plane (${formatMinor(NEWEST_CONTROL_PLANE)})`
+      : `cannot resolve ${written.label} at dl.k8s.io`;
   return {
     version: inBucket(NEWEST_RELEASE),
-    warnings: [{ code: 'KUBERNETES_VERSION_FALLBACK', message: `${why}: ${NEWEST_RELEASE} is taken` }],
+    warnings: [{ code: 'KUBERNETES_VERSION_FALLBACK', message: `${why}: using ${NEWEST_RELEASE}` }],
   };
 }
 
-/** A pre-release of the oldest comes before it. */
+/** A pre-release of the oldest supported minor is too old. */
 function isTooOld(release: string, minor: number): boolean {
   return minor < OLDEST_CONTROL_PLANE || (minor === OLDEST_CONTROL_PLANE && /^v1\.\d+\.0-/.test(release));
 }
 
-/** Its version, where it is one of a control plane that can be made. */
+/** The kubelet's version, if a control plane of this version is supported. */
 function kubeletRelease(kubelet: SettleClusterInput['kubelet']): string | null {
   if (kubelet === null || !('version' in kubelet)) return null;
   const parsed = parseKubernetesVersion(kubelet.version);

@@ -8,26 +8,26 @@ import { ADMIN_CONF, SUPER_ADMIN_CONF } from '../../../kube/well-known.ts';
 import { localServer } from '../../control-plane/model.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane, onceAdministrator } from './api-access.ts';
 
-/** How the API server of a host is reached. */
+/** Options for reaching the API server of a host. */
 export interface WayOptions {
   readonly connect: ConnectControlPlane;
-  /** Credentials that were given for single phases, in place of those on the host. */
+  /** Connected with given credentials, for single phases; null: the credentials on the host are used. */
   readonly given: Cluster | null;
-  /** Hears of each way to an API server that is opened, so that it can be closed. */
+  /** Receives each opened connection, so that the caller can close it. */
   readonly opened: (access: ApiAccess) => void;
 }
 export interface ApiServerRoutes {
-  /** As an administrator. */
+  /** With admin.conf once its user is bound to cluster-admin, until then with `superApi`. */
   readonly api: ApiAccess;
-  /** As one who needs no RBAC. */
+  /** With super-admin.conf, which needs no RBAC; else with admin.conf. */
   readonly superApi: ApiAccess;
-  /** By admin.conf, whether the API server knows it for an administrator's or not. */
+  /** With admin.conf, even if its user is not bound to cluster-admin yet. */
   readonly reachAsAdmin: ApiAccess['reach'];
-  /** From now on kubeconfigs are those that are there once all is done. */
+  /** Switches to the planned kubeconfigs of this run. */
   use(textAt: (path: string) => SensitiveText | null): void;
 }
 
-/** With credentials that were given there is one way; else one by each of the kubeconfigs of the host. */
+/** Given credentials replace all routes; otherwise each kubeconfig of the host has its own route. */
 export async function apiServerRoutes(
   context: PhaseContext,
   { connect, given, opened }: WayOptions,
@@ -64,8 +64,8 @@ export async function apiServerRoutes(
 }
 
 /**
- * The API server, where it runs already.
- * @returns lockedOut: why nobody can log in, which is to be told where the certificates on the host do not tell it better
+ * Connects to the API server if it is running.
+ * @returns lockedOut: the API server rejects the credentials; reported if the host's certificates show no better reason
  */
 export async function findRunning(
   context: PhaseContext,

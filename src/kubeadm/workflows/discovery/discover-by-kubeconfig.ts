@@ -20,25 +20,27 @@ import { type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
 
 export interface KubeconfigDiscovery {
   readonly kubeconfig: Kubeconfig;
-  /** Reads a file that the kubeconfig names; null: it comes from elsewhere and may name neither files nor programs. */
+  /** Reads a file named in the kubeconfig; null: the kubeconfig is remote and must name neither files nor programs. */
   readonly readFile: ((path: string) => Promise<string>) | null;
-  /** In place of the credentials in the kubeconfig. */
+  /** Overrides the credentials of the kubeconfig. */
   readonly tlsBootstrapToken: Secret | undefined;
-  /** The API server is asked from here for hosts elsewhere. */
+  /** The local host queries the API server on behalf of other hosts. */
   readonly forOthers: boolean;
 }
 
-/** The cluster of a kubeconfig and what to log in with. */
+/** The cluster and the credentials of a kubeconfig. */
 export interface KubeconfigFinding {
   readonly apiServer: ApiServerTarget;
   readonly credentials: BootstrapCredentials;
 }
 
 /**
- * Finds the cluster by a kubeconfig that was got in a way that is trusted. The API server has to prove its name by the CA in it, else by those of this
- * machine. cluster-info is asked for what the file lacks, the CA; when it may not be read or is not there, the file is enough.
- * @throws AppError DISCOVERY_*: exit code 2 for what is wrong with the file, 3 for what is wrong there, 1 when the time is over
- * @see kubeadm 1.36 discovery/file ValidateConfigInfo, which waits for the end of its time when there is no cluster-info
+ * Discovers the cluster by a trusted kubeconfig. The API server is verified with the kubeconfig's CA, or with the
+ * system CAs of the local host if the kubeconfig has none; then cluster-info provides the CA. If cluster-info does not
+ * exist or may not be read, the kubeconfig alone must be complete.
+ * @throws AppError DISCOVERY_*: exit code 2 for an invalid kubeconfig, 3 for an error that waiting cannot fix, 1 after
+ * the timeout
+ * @see kubeadm 1.36 discovery/file ValidateConfigInfo, which waits until the timeout if cluster-info does not exist
  */
 export async function discoverByKubeconfig(
   context: DiscoveryContext,
@@ -50,22 +52,22 @@ export async function discoverByKubeconfig(
   const user = kubeconfig.currentContext === '' ? null : resolveContext(kubeconfig).user;
   requireSecure(kubeconfig.file, cluster);
   requireEmbedded(input, cluster, user);
-  const ownCa = await authorityOf(input, cluster);
+  const ownCa = await caOf(input, cluster);
   const credentials = tlsBootstrapToken === undefined ? await credentialsOf(input, user) : tokenCredentials(tlsBootstrapToken);
   const info = await waitFor(context, deadline, () => refresh(context, deadline, input, { cluster, ownCa }));
   const named = info === null ? null : clusterNamedBy(info, kubeconfig.file);
   if (named !== null && named.server !== cluster.server) {
-    const message = `${kubeconfig.file} names ${cluster.server} as the API server, kube-public/cluster-info ${named.server}: the file is followed`;
+    const message = `${kubeconfig.file} names ${cluster.server} as the API server, but ConfigMap kube-public/cluster-info names ${named.server}: using the server of the file`;
     context.reporter.report({ level: 'warning', code: 'DISCOVERY_OTHER_SERVER', message });
   }
   const caPem = ownCa ?? named?.caPem;
-  if (caPem === undefined) throw mistake(problems.noAuthority(kubeconfig.file));
+  if (caPem === undefined) throw mistake(problems.noCa(kubeconfig.file));
   const { server, tlsServerName, proxyUrl } = cluster;
   const route = { ...(tlsServerName === undefined ? {} : { tlsServerName }), ...(proxyUrl === undefined ? {} : { proxyUrl }) };
   return { apiServer: { server, caPem, ...route }, credentials };
 }
 
-/** The text of cluster-info, over TLS that is verified; null when it is not for us. */
+/** Reads cluster-info over verified TLS; null if the API server denies it. */
 async function refresh(
   context: DiscoveryContext,
   deadline: Deadline,
@@ -77,7 +79,7 @@ async function refresh(
     server: cluster.server,
     endpoint: cluster.server.replace(/^https:\/\//, ''),
     trust,
-    authority: ownCa === null ? 'an authority that this machine trusts' : `the CA in ${kubeconfig.file}`,
+    expectedCa: ownCa === null ? 'a system CA of the local host' : `the CA in ${kubeconfig.file}`,
     ...(cluster.tlsServerName === undefined ? {} : { serverName: cluster.tlsServerName }),
     ...(cluster.proxyUrl === undefined ? {} : { proxyUrl: cluster.proxyUrl }),
     remote: null,
@@ -95,7 +97,7 @@ async function refresh(
   }
 }
 
-/** cluster-info adds to the file; where it is of no use, the file is enough. */
+/** The cluster in cluster-info; null if invalid: the kubeconfig alone may be complete. */
 function clusterNamedBy(text: string, file: string): FoundCluster | null {
   try {
     return readFoundCluster(text, file);
@@ -106,9 +108,10 @@ function clusterNamedBy(text: string, file: string): FoundCluster | null {
 }
 
 function requireSecure(file: string, { server, insecureSkipTlsVerify }: KubeconfigCluster): void {
-  if (insecureSkipTlsVerify) throw mistake(problems.insecureKubeconfig(file, 'insecure-skip-tls-verify would have anybody believed'));
+  if (insecureSkipTlsVerify)
+    throw mistake(problems.insecureKubeconfig(file, 'insecure-skip-tls-verify accepts any server as the API server'));
   if (!server.startsWith('https://'))
-    throw mistake(problems.insecureKubeconfig(file, `${server} would have anybody believed: it is not https`));
+    throw mistake(problems.insecureKubeconfig(file, `${server} is not https, so any server could impersonate the API server`));
 }
 
 function requireEmbedded({ readFile, kubeconfig }: KubeconfigDiscovery, cluster: KubeconfigCluster, user: KubeconfigUser | null): void {
@@ -124,7 +127,7 @@ function requireEmbedded({ readFile, kubeconfig }: KubeconfigDiscovery, cluster:
   if (fields.length > 0) throw mistake(problems.namesLocalFiles(kubeconfig.file, fields));
 }
 
-async function authorityOf({ kubeconfig, readFile }: KubeconfigDiscovery, { caData, caFile }: KubeconfigCluster): Promise<string | null> {
+async function caOf({ kubeconfig, readFile }: KubeconfigDiscovery, { caData, caFile }: KubeconfigCluster): Promise<string | null> {
   const pem = caData !== undefined ? decodeDataField(caData) : caFile === undefined ? null : await readFile?.(caFile);
   if (pem === null || pem === undefined) return null;
   const certificates = parseCertificates(pem);
@@ -132,7 +135,7 @@ async function authorityOf({ kubeconfig, readFile }: KubeconfigDiscovery, { caDa
   return pem;
 }
 
-/** The credentials of the file, with what it keeps in other files: on the host there are none of those. */
+/** The credentials of the kubeconfig with embedded file contents: the files do not exist on the joining host. */
 async function credentialsOf({ kubeconfig, readFile }: KubeconfigDiscovery, user: KubeconfigUser | null): Promise<BootstrapCredentials> {
   const context = kubeconfig.contexts.find(({ name }) => name === kubeconfig.currentContext);
   if (user === null || context === undefined || credentialKinds(user).length === 0) throw mistake(problems.noCredentials(kubeconfig.file));

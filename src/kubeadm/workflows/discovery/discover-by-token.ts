@@ -13,27 +13,29 @@ export interface TokenDiscovery {
   /** `host:port` */
   readonly endpoint: string;
   readonly token: Secret;
-  /** `sha256:...`; none: the token alone is trusted. */
+  /** `sha256:...`; empty: the token alone is trusted. */
   readonly pins: readonly string[];
-  /** The API server is asked from here for hosts elsewhere. */
+  /** The local host queries the API server on behalf of other hosts. */
   readonly forOthers: boolean;
   /**
-   * Whether the API server lets the token log in. Asked only of one whose certificate a pinned CA signed; null when it can't be told.
+   * Whether the API server authenticates the token. Called only for servers verified with a pinned CA; null: unknown.
    */
   acceptsToken(cluster: Pick<FoundCluster, 'server' | 'caPem'>): Promise<boolean | null>;
 }
 
 const PINNED = 'the pinned CA';
-/** How often in a row a refusal is heard before it is believed: caches of the API server lag behind. */
+/** Consecutive rejections needed before giving up: caches of the API server lag behind. */
 const REFUSALS = 2;
 
 /**
- * Finds the cluster by a bootstrap token, in kubeadm's order: cluster-info from anybody, its signature, its kubeconfig, the pins of its CA, then cluster-info
- * again over TLS that a pinned CA vouches for, which has to be the same text. The token itself is sent to nobody who is not verified.
+ * Discovers the cluster by a bootstrap token, in kubeadm's order: cluster-info over unverified TLS, its signature, its
+ * kubeconfig, the pins of its CA, then cluster-info again over TLS verified with a pinned CA; both texts must be equal.
+ * The token itself is sent only to a verified server.
  *
- * A signature that is missing or does not fit is waited for, as a fresh one may come. With pins the API server can be verified without it: it is asked
- * whether it knows the token, so that nobody waits for a token that has expired.
- * @throws AppError DISCOVERY_*: exit code 3 where waiting does not help, else 1
+ * A missing or wrong signature may still be replaced, so discovery waits for it. With pins, the API server can be
+ * verified without the signature and is asked whether it accepts the token, so that discovery does not wait for an
+ * expired token.
+ * @throws AppError DISCOVERY_*: exit code 3 for an error that waiting cannot fix, otherwise 1
  * @see kubeadm 1.36 discovery/token RetrieveValidatedConfigInfo
  */
 export async function discoverByToken(context: DiscoveryContext, deadline: Deadline, input: TokenDiscovery): Promise<FoundCluster> {
@@ -59,7 +61,7 @@ interface Signed {
   readonly clock: ClockReading;
 }
 
-/** Tries to get cluster-info with a fitting signature from whoever answers. */
+/** Tries to get cluster-info with a valid signature from an unverified server. */
 function signedClusterInfo(
   context: DiscoveryContext,
   deadline: Deadline,
@@ -71,7 +73,7 @@ function signedClusterInfo(
   let wrong = 0;
   let refused = 0;
   return async () => {
-    const question = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, authority: PINNED, remote: null } as const;
+    const question = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, expectedCa: PINNED, remote: null } as const;
     const { reading, clock } = await readClusterInfo(context, deadline, { ...input, ...question });
     if (reading.kind !== 'found') return settle(reading);
     const { info } = reading;
@@ -94,7 +96,7 @@ function signedClusterInfo(
   };
 }
 
-/** Asks the API server itself about the token, when it can be told by the pins that it is the API server. */
+/** Checks the token at the API server if the pins can verify the server. */
 async function isAccepted(
   context: DiscoveryContext,
   deadline: Deadline,
@@ -108,7 +110,7 @@ async function isAccepted(
   return 'wait' in verified ? null : input.acceptsToken({ server: `https://${input.endpoint}`, caPem: bundle(pinned) });
 }
 
-/** Gets cluster-info from a server whose certificate a pinned CA signed. */
+/** Gets cluster-info from a server whose certificate is signed by a pinned CA. */
 async function verifiedClusterInfo(
   context: DiscoveryContext,
   deadline: Deadline,
@@ -117,12 +119,12 @@ async function verifiedClusterInfo(
   remote: Date | null,
 ): Promise<Attempt<ClusterInfo>> {
   const trust = { kind: 'ca', pem: bundle(pinned) } as const;
-  const question = { ...input, server: `https://${input.endpoint}`, trust, authority: PINNED, remote };
+  const question = { ...input, server: `https://${input.endpoint}`, trust, expectedCa: PINNED, remote };
   const { reading } = await readClusterInfo(context, deadline, question);
   return reading.kind === 'found' ? { done: reading.info } : settle(reading);
 }
 
-/** Waits for what may pass: the objects of a new cluster are made one after the other. Who allows nobody in will not change. */
+/** Retries errors of a cluster that is still being created; throws denied authentication (401) and refusals. */
 function settle(reading: { readonly kind: 'wait' | 'denied' | 'refuse'; readonly problem: Problem; readonly status?: number }): {
   readonly wait: Problem;
 } {

@@ -16,19 +16,19 @@ import { discoverByToken } from './discover-by-token.ts';
 import { fetchKubeconfig } from './fetch-kubeconfig.ts';
 import { type Deadline, type DiscoveryContext, deadlineIn } from './wait-for.ts';
 
-/** How the cluster is to be found. */
+/** Discovery method and its input. */
 export type DiscoveryPlan =
   | {
       readonly kind: 'token';
       readonly endpoint: string;
       readonly token: Secret;
-      /** None: the token alone is trusted. */
+      /** Empty: the token alone is trusted. */
       readonly pins: readonly string[];
       readonly tlsBootstrapToken: Secret;
     }
-  /** The CA is at hand. */
+  /** The CA certificate is a local file (`--ca-cert`). */
   | {
-      readonly kind: 'authority';
+      readonly kind: 'ca';
       readonly endpoint: string;
       readonly caPem: string;
       readonly file: string;
@@ -42,7 +42,7 @@ export type DiscoveryPlan =
       readonly readFile: (path: string) => Promise<string>;
       readonly tlsBootstrapToken: Secret | undefined;
     }
-  /** `shown` is the URL without what must not be seen. */
+  /** `shown` is the URL without secrets. */
   | { readonly kind: 'url'; readonly url: string; readonly shown: string; readonly tlsBootstrapToken: Secret | undefined };
 
 export interface DiscoveryPorts extends DiscoveryContext {
@@ -52,11 +52,11 @@ export interface DiscoveryPorts extends DiscoveryContext {
 export interface DiscoveryOptions {
   /** `timeouts.discovery`. */
   readonly timeoutMs: number;
-  /** The API server is asked from here for hosts elsewhere. */
+  /** The local host queries the API server on behalf of other hosts. */
   readonly forOthers: boolean;
 }
 
-/** The cluster a node is to join, reached with what its kubelet logs in with at first. */
+/** The cluster to join, connected with the bootstrap credentials. */
 export interface DiscoveredCluster {
   readonly cluster: Cluster;
   readonly apiServer: ApiServerTarget;
@@ -64,8 +64,8 @@ export interface DiscoveredCluster {
 }
 
 /**
- * Finds the cluster, and logs in: join goes on only with an API server that is verified and credentials that are accepted.
- * @throws AppError DISCOVERY_*, and what the kubeconfig and the API server say
+ * Discovers the cluster and authenticates: join requires a verified API server and accepted credentials.
+ * @throws AppError DISCOVERY_*, and the errors of the kubeconfig and the API server
  */
 export async function discoverCluster(ports: DiscoveryPorts, plan: DiscoveryPlan, options: DiscoveryOptions): Promise<DiscoveredCluster> {
   const deadline = deadlineIn(options.timeoutMs, ports.clock);
@@ -82,7 +82,7 @@ export async function discoverCluster(ports: DiscoveryPorts, plan: DiscoveryPlan
 
 interface Found extends Omit<DiscoveredCluster, 'cluster'> {
   readonly connect: OperatorClusterTarget;
-  /** Says why it does not let us in. */
+  /** Explains a failed login. */
   explain(error: AppError): AppError;
 }
 
@@ -96,7 +96,7 @@ async function find(ports: DiscoveryPorts, deadline: Deadline, plan: DiscoveryPl
       });
       return byToken(withoutMore(found), plan, plan.tlsBootstrapToken, plan.token.equals(plan.tlsBootstrapToken));
     }
-    case 'authority': {
+    case 'ca': {
       const certificates = parseCertificates(plan.caPem) ?? [];
       if (certificates.length === 0) throw new AppError(problems.noCertificates(plan.file), { exitCode: 2 });
       const server = `https://${plan.endpoint}`;
@@ -127,7 +127,7 @@ async function byKubeconfig(
   }: {
     readonly text: string;
     readonly file: string;
-    /** Null: it comes from elsewhere, and nothing but what it embeds is used. */
+    /** Null: the kubeconfig is remote, and only its embedded data are used. */
     readonly kubeconfig: OperatorKubeconfig | null;
     readonly readFile: ((path: string) => Promise<string>) | null;
     readonly tlsBootstrapToken: Secret | undefined;
@@ -142,13 +142,11 @@ async function byKubeconfig(
     credentials,
     connect: { kubeconfig: own ?? composeEmbedded(apiServer, resolveContext(kubeconfig).user, file) },
     explain: (error) =>
-      error.code === 'CLUSTER_UNAUTHORIZED'
-        ? refusal(problems.credentialsRefused(file, 'they are unknown or have expired (401)'), error)
-        : error,
+      error.code === 'CLUSTER_UNAUTHORIZED' ? refusal(problems.credentialsRefused(file, 'unknown or expired (401)'), error) : error,
   };
 }
 
-/** What a kubeconfig from elsewhere embeds, and nothing else of it. */
+/** A kubeconfig that contains only the embedded data of a remote one. */
 function composeEmbedded(apiServer: ApiServerTarget, user: KubeconfigUser | null, file: string): OperatorKubeconfig {
   const shared = { ...apiServer, clusterName: 'kubernetes', user: user?.name ?? '' };
   const keyPem = clientKeyOf(user?.keyData);

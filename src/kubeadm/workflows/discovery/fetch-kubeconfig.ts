@@ -7,10 +7,10 @@ const MAX_REDIRECTS = 10;
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * Fetches the kubeconfig of discovery from an https URL, whose server has to prove its name to this machine. Redirections are followed as long as they lead
- * to https.
- * @throws AppError DISCOVERY_*, exit code 3 where waiting does not help, else 1
- * @see kubeadm 1.36 discovery/https, which follows redirections anywhere and takes an answer of any status
+ * Fetches the discovery kubeconfig from an https URL. System CAs of the local host verify the server. Redirects are
+ * followed to https URLs only.
+ * @throws AppError DISCOVERY_*, exit code 3 for an error that waiting cannot fix, otherwise 1
+ * @see kubeadm 1.36 discovery/https, which follows any redirect and accepts every status
  */
 export async function fetchKubeconfig(context: DiscoveryContext, deadline: Deadline, url: string): Promise<string> {
   return waitFor(context, deadline, async () => {
@@ -20,7 +20,7 @@ export async function fetchKubeconfig(context: DiscoveryContext, deadline: Deadl
       if (!('redirect' in result)) return result;
       next = result.redirect;
     }
-    throw refusal(documentUnavailable(withoutSecrets(url), `more than ${MAX_REDIRECTS} redirections`));
+    throw refusal(documentUnavailable(withoutSecrets(url), `more than ${MAX_REDIRECTS} redirects`));
   });
 }
 
@@ -33,7 +33,7 @@ async function fetchOnce(
   const request = { url, trust: { kind: 'machine' }, timeoutMs: requestTimeoutMs(deadline, clock), maxBytes: MAX_BYTES } as const;
   const answer = await web.get({ ...request, ...(signal === undefined ? {} : { signal }) });
   if (answer.kind === 'failed') {
-    const about = { endpoint: shown, authority: 'an authority that this machine trusts', clock: { local: clock.now(), remote: null } };
+    const about = { endpoint: shown, expectedCa: 'a system CA of the local host', clock: { local: clock.now(), remote: null } };
     const { kind, problem } = explainFailure(answer.issue, about);
     if (kind === 'wait') return { wait: problem };
     throw refusal(problem);
@@ -42,7 +42,7 @@ async function fetchOnce(
   const unavailable = (why: string): Problem => documentUnavailable(shown, why);
   if (status >= 300 && status < 400 && location !== null) {
     const target = URL.canParse(location, url) ? new URL(location, url) : null;
-    if (target?.protocol !== 'https:') throw refusal(unavailable('it redirects to what is not https'));
+    if (target?.protocol !== 'https:') throw refusal(unavailable('it redirects to a URL that is not https'));
     return { redirect: target.href };
   }
   if (status === 429 || status >= 500) return { wait: unavailable(`answered ${status}`) };
@@ -51,7 +51,7 @@ async function fetchOnce(
   return { done: text };
 }
 
-/** Without user, password and query, which may hold what nobody should see. */
+/** The URL without user, password and query, which may contain secrets. */
 export function withoutSecrets(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;

@@ -8,26 +8,26 @@ import { type Deadline, type DiscoveryContext, requestTimeoutMs } from './wait-f
 export interface ClusterInfoRequest {
   /** e.g. `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** The server in messages. */
+  /** Name of the server in messages. */
   readonly endpoint: string;
   readonly trust: Trust;
-  /** Whose certificate is expected, as a noun. */
-  readonly authority: string;
+  /** The CA that must have signed the server certificate, as a noun phrase for messages. */
+  readonly expectedCa: string;
   readonly serverName?: string;
   readonly proxyUrl?: string;
-  /** The server's clock as it was told before: a certificate that is refused hides it. */
+  /** Server time of an earlier response: a rejected certificate hides the response. */
   readonly remote: Date | null;
-  /** The API server is asked from here for hosts elsewhere. */
+  /** The local host queries the API server on behalf of other hosts. */
   readonly forOthers: boolean;
 }
 
-/** Asks once, anonymously. Gives what the answer means, and the clocks. */
+/** Reads cluster-info once, anonymously. Returns the classified response and both clocks. */
 export async function readClusterInfo(
   { web, clock, signal }: DiscoveryContext,
   deadline: Deadline,
   question: ClusterInfoRequest,
 ): Promise<{ readonly reading: ClusterInfoReading; readonly clock: ClockReading }> {
-  const { server, endpoint, trust, authority, serverName, proxyUrl, remote, forOthers } = question;
+  const { server, endpoint, trust, expectedCa, serverName, proxyUrl, remote, forOthers } = question;
   const answer = await web.get({
     url: `${server}${CLUSTER_INFO_PATH}`,
     trust,
@@ -38,13 +38,14 @@ export async function readClusterInfo(
   });
   const reported = answer.kind === 'answer' ? answer.date : null;
   const clocks = { local: clock.now(), remote: reported ?? remote };
-  const reading = readClusterInfoAnswer(answer, { endpoint, authority, clock: clocks });
+  const reading = readClusterInfoAnswer(answer, { endpoint, expectedCa, clock: clocks });
   if (reading.kind === 'found' || !forOthers) return { reading, clock: clocks };
   return { reading: { ...reading, problem: fromHere(reading.problem) }, clock: clocks };
 }
 
 function fromHere(problem: Problem): Problem {
   if (problem.code !== 'DISCOVERY_UNREACHABLE') return problem;
-  const hint = 'With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY';
+  const hint =
+    'With --host, the local host connects to the API server: if only the hosts reach it, run join on the hosts, or set HTTPS_PROXY';
   return { ...problem, hint: problem.hint === undefined ? hint : `${problem.hint}. ${hint}` };
 }

@@ -5,7 +5,7 @@ import { formatGoDuration } from '../../../base/text/go-duration.ts';
 import { waitUntil } from '../../../base/wait-until.ts';
 import type { Web } from '../../../kube/web.ts';
 
-/** What discovery works with. */
+/** Ports of discovery. */
 export interface DiscoveryContext {
   readonly web: Web;
   readonly clock: Clock;
@@ -13,34 +13,35 @@ export interface DiscoveryContext {
   readonly signal?: AbortSignal;
 }
 
-/** Until when discovery goes on: `timeouts.discovery` counts once for all of it. */
+/** End of discovery: `timeouts.discovery` limits all steps together. */
 export interface Deadline {
   readonly timeoutMs: number;
   readonly endsAt: number;
 }
 
-/** What one try gave. Who throws does not want another. */
+/** Result of one attempt; an attempt that throws is not retried. */
 export type Attempt<T> = { readonly done: T } | { readonly wait: Problem };
 
-/** Longest time for one request, as kubeadm has it. */
+/** Timeout of one request, as in kubeadm. */
 const REQUEST_MS = 10_000;
-/** kubeadm 1.36 asks every five seconds; the first pauses are shorter, because most of the time little is missing. */
+/** kubeadm 1.36 retries every five seconds; the first pauses are shorter, because usually little is missing. */
 const PAUSES_MS = [1_000, 2_000, 5_000];
 const PROGRESS_MS = 30_000;
 
-/** Counts from now. */
+/** A deadline that starts now. */
 export function deadlineIn(timeoutMs: number, clock: Clock): Deadline {
   return { timeoutMs, endsAt: clock.now().getTime() + timeoutMs };
 }
 
-/** For one request: no longer than what is left, but never nothing. */
+/** Timeout of one request: the remaining time up to `REQUEST_MS`, at least one second. */
 export function requestTimeoutMs({ endsAt }: Deadline, clock: Clock): number {
   return Math.max(Math.min(REQUEST_MS, endsAt - clock.now().getTime()), 1_000);
 }
 
 /**
- * Tries again and again until it is done or the time is over; at least once. What it waits for is said at once, when it changes, and twice a minute.
- * @throws AppError with the last problem (exit code 1) when the time is over; the signal's reason
+ * Retries until an attempt succeeds or the deadline has passed; at least once. Reports the pending problem immediately,
+ * when it changes, and every 30 seconds.
+ * @throws AppError with the last problem (exit code 1) after the deadline; the signal's reason
  */
 export async function waitFor<T>(context: DiscoveryContext, deadline: Deadline, attempt: () => Promise<Attempt<T>>): Promise<T> {
   const { clock } = context;
@@ -53,9 +54,9 @@ export async function waitFor<T>(context: DiscoveryContext, deadline: Deadline, 
     pauseMs: (_, tries) => PAUSES_MS[tries - 1] ?? 5_000,
     progressMs: PROGRESS_MS,
     changed: ({ message }) => message,
-    describe: ({ message }) => `${message}; asking again, for ${duration(deadline.endsAt - clock.now().getTime())} at most`,
+    describe: ({ message }) => `${message}; retrying for up to ${duration(deadline.endsAt - clock.now().getTime())}`,
     timedOut: (problem, waitedMs) => {
-      throw new AppError({ ...problem, message: `${problem.message} (asked for ${duration(waitedMs)})` });
+      throw new AppError({ ...problem, message: `${problem.message} (gave up after ${duration(waitedMs)})` });
     },
   });
 }

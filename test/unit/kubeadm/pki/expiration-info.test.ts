@@ -76,7 +76,7 @@ describe('expiration of control plane certificates', () => {
 
   it('omits the certificates of an external etcd', () => {
     const cluster = pkiNode({ etcd: { external: { endpoints: ['https://10.0.0.9:2379'] } } }).cluster;
-    const { certificates, authorities } = findCertificates({ ...places, cluster }, () => null);
+    const { certificates, cas } = findCertificates({ ...places, cluster }, () => null);
     expect(certificates.map(({ name }) => name)).toEqual([
       'admin.conf',
       'apiserver',
@@ -86,7 +86,7 @@ describe('expiration of control plane certificates', () => {
       'scheduler.conf',
       'super-admin.conf',
     ]);
-    expect(authorities.map(({ name }) => name)).toEqual(['ca', 'front-proxy-ca']);
+    expect(cas.map(({ name }) => name)).toEqual(['ca', 'front-proxy-ca']);
   });
 });
 

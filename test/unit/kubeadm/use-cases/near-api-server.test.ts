@@ -72,7 +72,7 @@ describe('hostNearApiServer', () => {
       ['node3', true],
       ['node4', false],
     ]);
-    const message = 'https://10.0.0.1:6443 is not reached from here: it is asked over the connection to node4';
+    const message = 'https://10.0.0.1:6443 is unreachable from the local host: connecting through node4';
     expect(reporter.events).toEqual([{ level: 'info', code: 'API_SERVER_THROUGH_HOST', message, verbosity: 1 }]);
   });
 

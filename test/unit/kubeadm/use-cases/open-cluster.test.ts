@@ -44,7 +44,7 @@ describe("openCluster over a host's connection", () => {
     expect(error).toMatchObject({
       code: 'CLUSTER_UNVERIFIED',
       exitCode: 2,
-      message: expect.stringContaining('over the connection to node1'),
+      message: expect.stringContaining('reachable only through node1'),
     });
     expect(targets).toEqual([]);
   });

@@ -184,7 +184,7 @@ describe('observeKubelet', () => {
     [
       'a missing configuration file',
       { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },
-      `node1: ${CONFIG}: there is no such file, but the kubelet is to read it. Run init or join again. [HOST_FILE_MISSING]`,
+      `node1: ${CONFIG}: the file does not exist, but the kubelet is configured to read it. Run init or join again. [HOST_FILE_MISSING]`,
     ],
     [
       'a file that the kubelet cannot parse',
@@ -194,7 +194,7 @@ describe('observeKubelet', () => {
     [
       'no kubelet',
       { argv: null, diskVersion: 'nothing' },
-      'node1: there is no kubelet, or it does not say its version. Install it, or look with kubelet --version. [KUBELET_MISSING]',
+      'node1: the kubelet is missing, or kubelet --version failed. Install the kubelet, or check kubelet --version on the host. [KUBELET_MISSING]',
     ],
   ])('reports the problem of %s, with the host', async (_, world, message) => {
     await expect(observeKubelet(host(world), catalogue)).rejects.toThrow(message);

@@ -72,7 +72,7 @@ describe('certs generate-csr', () => {
     await generate(stale);
     expect(readCertificateRequest(stale.text(`${PKI}/apiserver.csr`))).not.toBeNull();
     const damaged = newHost({ [`${PKI}/apiserver.key`]: 'x', '/etc/kubernetes/admin.conf': 'kind: Config\n' });
-    await expect(generate(damaged)).rejects.toThrow(/PKI_UNREADABLE.*\n.*admin\.conf: it holds no key to make a request with/);
+    await expect(generate(damaged)).rejects.toThrow(/PKI_UNREADABLE.*\n.*admin\.conf: it contains no client key to create a CSR with/);
     expect(damaged.performed).toEqual([]);
   });
 
@@ -92,13 +92,13 @@ describe('certs generate-csr', () => {
     for (const definition of CERTIFICATES) {
       const spec = specOf(definition, node, terms);
       const path = `${PKI}/${definition.baseName}`;
-      if (definition.authority === null) {
+      if (definition.ca === null) {
         const keyPem = await certificateIssuer.generateKey('ECDSA-P256');
         const certificatePem = await certificateIssuer.issue(spec, keyPem, 'self');
         cas.set(definition.name, { certificatePem, keyPem });
         file(`${path}.crt`, certificatePem);
       } else {
-        const signer = cas.get(definition.authority) as { certificatePem: string; keyPem: Secret };
+        const signer = cas.get(definition.ca) as { certificatePem: string; keyPem: Secret };
         file(`${path}.crt`, await certificateIssuer.issue(spec, new Secret(host.text(`${path}.key`)), signer));
       }
     }
@@ -110,11 +110,7 @@ describe('certs generate-csr', () => {
       const path = `/etc/kubernetes/${definition.file}`;
       const [user] = parseKubeconfig(host.text(path), path).users;
       const keyPem = new Secret(Buffer.from(user?.keyData?.reveal() ?? '', 'base64').toString());
-      const certificatePem = await certificateIssuer.issue(
-        clientSpecOf(definition, node, { ...terms, authorityNotBefore: NOW }),
-        keyPem,
-        ca,
-      );
+      const certificatePem = await certificateIssuer.issue(clientSpecOf(definition, node, { ...terms, caNotBefore: NOW }), keyPem, ca);
       const kubeconfig = {
         clusterName: 'kubernetes',
         server: serverOf(definition, node),

@@ -54,7 +54,7 @@ function world(objects: readonly KubeObject[] = [node()], credentials: typeof W1
 describe('the CA for the proofs of hosts', () => {
   const trustIn = (cluster: ReturnType<typeof fakeCluster>, caPem: string | null) =>
     nodeTrust({ cluster, caPem, newId: async () => '0123456789abcdef', nameHint: 'name it' });
-  const subjects = async (trust: ReturnType<typeof nodeTrust>) => (await trust.authorities()).map(({ pem }) => pem.trim());
+  const subjects = async (trust: ReturnType<typeof nodeTrust>) => (await trust.cas()).map(({ pem }) => pem.trim());
 
   it('is the published CA of the API server, before the CA of the kubeconfig', async () => {
     const { certPem } = await createAuthority('kubeconfig');
@@ -72,8 +72,8 @@ describe('the CA for the proofs of hosts', () => {
     const cluster = fakeCluster();
     cluster.failNext('get ConfigMap', new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'away' }));
     const trust = trustIn(cluster, CLIENT_CA_PEM);
-    await expect(trust.authorities()).rejects.toMatchObject({ code: 'CLUSTER_UNREACHABLE' });
-    await Promise.all([trust.authorities(), trust.authorities()]);
+    await expect(trust.cas()).rejects.toMatchObject({ code: 'CLUSTER_UNREACHABLE' });
+    await Promise.all([trust.cas(), trust.cas()]);
     expect(cluster.calls.filter((call) => call.startsWith('get ConfigMap'))).toHaveLength(2);
   });
 });

@@ -359,7 +359,7 @@ describe('invalid existing files are rejected in one line', () => {
     const open = { ...files, [`${PKI}/ca.key`]: { ...files[`${PKI}/ca.key`], mode: 0o640 } as FileFact };
     const { warnings } = await preparePki(pkiContext(fakeHost({ files: open })), pkiOptions(pkiNode()));
     expect(warnings.map(({ message }) => message)).toEqual([
-      `${PKI}/ca.key holds a private key, and others than its owner can read it (0640): chmod 600 ${PKI}/ca.key`,
+      `${PKI}/ca.key contains a private key and is readable by other users (0640). Hint: chmod 600 ${PKI}/ca.key`,
     ]);
   });
 

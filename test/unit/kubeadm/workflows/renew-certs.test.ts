@@ -60,7 +60,7 @@ describe('certs renew', () => {
     const shape = (text: string | undefined) => text?.replace(/client-(certificate|key)-data: .*/g, '');
     expect(shape(host.text('/etc/kubernetes/admin.conf'))).toBe(shape(made['/etc/kubernetes/admin.conf']));
     expect(warnings.map(({ message }) => message)).toEqual([
-      'etcd, kube-apiserver, kube-controller-manager, kube-scheduler must be started again to use what is renewed: move the manifest of each out of /etc/kubernetes/manifests, wait until its pod is gone, and move it back',
+      'etcd, kube-apiserver, kube-controller-manager, kube-scheduler must be restarted to use the renewed certificates: move the manifest of each out of /etc/kubernetes/manifests, wait until its Pod is deleted, then move it back',
     ]);
     // Valid for init one year later.
     const context = pkiContext(host, fakeClock(new Date(LATER.getTime() + 3_600_000)));
@@ -74,7 +74,7 @@ describe('certs renew', () => {
     const { warnings } = await renew(host, { names: ['scheduler.conf'] });
     expect(host.performed.map((operation) => 'path' in operation && operation.path)).toEqual(['/etc/kubernetes/scheduler.conf']);
     expect(warnings.map(({ message }) => message)).toEqual([
-      'kube-scheduler must be started again to use what is renewed: move its manifest out of /etc/kubernetes/manifests, wait until its pod is gone, and move it back',
+      'kube-scheduler must be restarted to use the renewed certificates: move its manifest out of /etc/kubernetes/manifests, wait until its Pod is deleted, then move it back',
     ]);
     expect((await renew(fakeHost({ files: made }), { names: ['admin.conf'] })).warnings).toEqual([]);
   });
@@ -82,7 +82,7 @@ describe('certs renew', () => {
   it('keeps certificates outside of the configured limit', async () => {
     const host = fakeHost({ files: made });
     expect((await renew(host, { withinMs: 4 * 86_400_000 })).host.phases.map(({ plan }) => plan.noop)).toEqual(
-      RENEWABLE_NAMES.map(() => 'it is good until 2031-01-01T00:00:00Z'),
+      RENEWABLE_NAMES.map(() => 'the certificate is valid until 2031-01-01T00:00:00Z'),
     );
     expect(host.performed).toEqual([]);
     await renew(host, { withinMs: 6 * 86_400_000 });
@@ -95,9 +95,9 @@ describe('certs renew', () => {
     delete files['/etc/kubernetes/super-admin.conf'];
     const { host } = await renew(fakeHost({ files }), { names: ['apiserver', 'super-admin.conf', 'etcd-peer'] });
     expect(host.phases.map(({ phase, plan }) => `${phase}: ${plan.noop ?? plan.changes.length}`)).toEqual([
-      `apiserver: its authority is external: there is no ${PKI}/ca.key to sign it with`,
+      `apiserver: external CA: ${PKI}/ca.key, which signs the certificate, does not exist`,
       'etcd-peer: 2',
-      'super-admin.conf: it is missing',
+      'super-admin.conf: the certificate does not exist',
     ]);
   });
 
@@ -107,7 +107,7 @@ describe('certs renew', () => {
     expect(text).not.toMatch(/PRIVATE KEY|client-key-data/);
     const reason = planDocument([host], []).hosts[0]?.changes.map((change) => String(change.reason)) ?? [];
     expect(reason).toHaveLength(18);
-    expect(reason.filter((reason) => !reason.startsWith('it is renewed'))).toEqual([]);
+    expect(reason.filter((reason) => !reason.startsWith('renewed'))).toEqual([]);
   });
 
   it.each([

@@ -85,7 +85,7 @@ describe('prepareReset', () => {
   ])('refuses to continue while processes of pods run and %s', async (_, pods, why) => {
     const sh = (argv: readonly string[]) => (argv[2]?.includes('pod_processes') === true ? { exitCode: 0, stdout: '3\n' } : pods);
     const { refusals, input } = await prepare({}, { sh });
-    const message = `preflight: 3 processes of pods run on the host, and ${why}`;
+    const message = `preflight: 3 pod processes are running on the host, but ${why}`;
     expect(refusals).toEqual(why === null ? [] : [expect.objectContaining({ code: 'ContainersRunning', message })]);
     expect(input.cleanup.podsMayStay).toBe(false);
     const reported = await prepare({}, { sh, ignore: ['containersrunning'] });
@@ -134,8 +134,8 @@ describe('prepareReset', () => {
       hint: 'Renew the certificate on its host: kubeletadm certs renew etcd-server',
     });
     const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { issue });
-    const why = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${message}`;
-    const hint = 'before the reset, or remove the member at another control plane: etcdctl member remove';
+    const why = `cannot remove this host's member from the etcd cluster: ${message}`;
+    const hint = 'before the reset, or remove the member on another control plane with etcdctl member remove';
     expect(refusals).toEqual([]);
     expect(warnings).toEqual([
       { code: 'EtcdMember', message: `${why}. Renew the certificate on its host: kubeletadm certs renew etcd-server ${hint}` },

@@ -17,10 +17,10 @@ describe('the versions of a node', () => {
 
   it('name the assumed version when the host has no kubelet', () => {
     expect(versionWarnings(null, 35)).toEqual([
-      { code: 'KUBELET_MISSING', message: 'there is no kubelet: files are made for 1.35, the version of the cluster' },
+      { code: 'KUBELET_MISSING', message: 'no kubelet is installed: files are generated for 1.35, the version of the cluster' },
     ]);
     expect(codes(null, 38)).toEqual(['KUBELET_MISSING', 'KUBELET_RULES_OF_OTHER_MINOR']);
-    expect(versionWarnings(null, 38)[0]?.message).toContain('made for 1.36, the nearest known version to that of the cluster, 1.38');
-    expect(versionWarnings(null, 17)[0]?.message).toContain('made for 1.20, the nearest known version to that of the cluster, 1.17');
+    expect(versionWarnings(null, 38)[0]?.message).toContain('generated for 1.36, the known version nearest to that of the cluster (1.38)');
+    expect(versionWarnings(null, 17)[0]?.message).toContain('generated for 1.20, the known version nearest to that of the cluster (1.17)');
   });
 });

@@ -92,7 +92,7 @@ describe('discoverByKubeconfig', () => {
     expect(clock.elapsedMs).toBe(3_000);
     const late = await attempt({ replies: [{ issue: { kind: 'refused' } }] });
     expect([late.message, late.exitCode]).toEqual([
-      expect.stringMatching(/^discovery: 10\.0\.0\.1:6443: connection refused \(asked for 1m0s\)\./),
+      expect.stringMatching(/^discovery: 10\.0\.0\.1:6443: connection refused \(gave up after 1m0s\)\./),
       1,
     ]);
   });
@@ -100,7 +100,7 @@ describe('discoverByKubeconfig', () => {
   it('uses the CA of cluster-info when the file has none and the local host trusts the server', async () => {
     expect((await attempt({ cluster: {}, machine: [ca.certPem] })).found?.apiServer.caPem).toBe(ca.certPem);
     const unknown = await attempt({ cluster: {} });
-    expect(unknown.message).toMatch(/is not signed by an authority that this machine trusts\./);
+    expect(unknown.message).toMatch(/is not signed by a system CA of the local host\./);
     const none = await attempt({ cluster: {}, machine: [ca.certPem], replies: [status(403)] });
     expect([none.message, none.exitCode]).toEqual([
       'discovery: d.conf: the kubeconfig contains no CA, and kube-public/cluster-info provides none. Set certificate-authority-data. [DISCOVERY_NO_CA]',
@@ -112,7 +112,7 @@ describe('discoverByKubeconfig', () => {
     const { found, reporter } = await attempt({ replies: [info('https://10.0.0.2:6443')] });
     expect(found?.apiServer.server).toBe(SERVER);
     expect(reporter.messages('DISCOVERY_OTHER_SERVER')).toEqual([
-      'd.conf names https://10.0.0.1:6443 as the API server, kube-public/cluster-info https://10.0.0.2:6443: the file is followed',
+      'd.conf names https://10.0.0.1:6443 as the API server, but ConfigMap kube-public/cluster-info names https://10.0.0.2:6443: using the server of the file',
     ]);
   });
 

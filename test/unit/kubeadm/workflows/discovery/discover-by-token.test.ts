@@ -120,14 +120,14 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has 1 of other tokens); asking again, for 1m0s at most',
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has 1 of other tokens); retrying for up to 1m0s',
     ]);
   });
 
   it('has no signature until the timeout', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled) (asked for 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
+      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled) (gave up after 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
@@ -177,7 +177,7 @@ describe('the token', () => {
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content and does not match it; asking again, for 1m0s at most',
+      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content and does not match it; retrying for up to 1m0s',
     ]);
   });
 
@@ -443,7 +443,7 @@ describe('the responding server', () => {
     [
       'cluster-info does not exist',
       status(404, { reason: 'NotFound', details: { name: 'cluster-info', kind: 'configmaps' } }),
-      /ConfigMap kube-public\/cluster-info does not exist \(asked for 1m0s\)\. Create it .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
+      /ConfigMap kube-public\/cluster-info does not exist \(gave up after 1m0s\)\. Create it .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
     ],
     [
       'the server fails',
@@ -471,7 +471,7 @@ describe('the connection to the server', () => {
   it.each<[WebFailureCause, RegExp]>([
     [
       { kind: 'refused' },
-      /connection refused \(asked for 1m0s\)\. Check that the API server is running, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
+      /connection refused \(gave up after 1m0s\)\. Check that the API server is running, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
     ],
     [{ kind: 'no-route' }, /no route to host/],
     [{ kind: 'dns', temporary: false }, /DNS cannot resolve the name/],
@@ -523,7 +523,7 @@ describe('the connection to the server', () => {
   it('is opened by the local host for other hosts: the hint mentions it', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: timed out (asked for 1m0s). Check that the API server is running, its address, and firewalls. With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+      'discovery: 10.0.0.1:6443: timed out (gave up after 1m0s). Check that the API server is running, its address, and firewalls. With --host, the local host connects to the API server: if only the hosts reach it, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 
@@ -533,10 +533,10 @@ describe('the connection to the server', () => {
       replies: [{ issue: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
     });
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: connection refused; asking again, for 1m30s at most',
-      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 1m29s at most',
-      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 57s at most',
-      'discovery: 10.0.0.1:6443: the API server answered 500; asking again, for 27s at most',
+      'discovery: 10.0.0.1:6443: connection refused; retrying for up to 1m30s',
+      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 1m29s',
+      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 57s',
+      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 27s',
     ]);
   });
 
