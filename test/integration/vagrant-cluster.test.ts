@@ -111,7 +111,7 @@ describe('cluster.sh', () => {
 
   it('honours a fleet file with its own addresses, with a warning', () => {
     writeFileSync(join(cwd, 'fleet.yaml'), 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts: [{name: cp1, address: 192.0.2.9}]\n');
-    expect(up().stderr).toContain('fleet.yaml does not import .vagrant/ssh_config: remove fleet.yaml, or keep its addresses up to date');
+    expect(up().stderr).toContain('fleet.yaml does not import .vagrant/ssh_config. Remove fleet.yaml, or keep its addresses up to date');
   });
 
   it('adds the workers of a changed WORKERS, and keeps them when WORKERS is not set', async () => {

@@ -180,7 +180,7 @@ describe('observeKubelet', () => {
   });
 
   it.each<[string, World, string]>([
-    ['an old kubelet', { version: 'v1.10.13' }, 'node1: its kubelet is v1.10.13: kubelets 1.11 to 1.36 are known [KUBELET_UNSUPPORTED]'],
+    ['an old kubelet', { version: 'v1.10.13' }, 'node1: kubelet v1.10.13 is not supported; supported versions: 1.11 to 1.36 [KUBELET_UNSUPPORTED]'],
     [
       'a missing configuration file',
       { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },

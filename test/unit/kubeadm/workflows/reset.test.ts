@@ -79,7 +79,7 @@ describe('prepareReset', () => {
   });
 
   it.each([
-    ['no runtime can be queried', { exitCode: 1 }, 'neither crictl nor ctr can ask unix:///var/run/containerd/containerd.sock'],
+    ['no runtime can be queried', { exitCode: 1 }, 'neither crictl nor ctr can list pods at unix:///var/run/containerd/containerd.sock'],
     ['the runtime lists none', { exitCode: 0, stdout: '' }, 'unix:///var/run/containerd/containerd.sock lists no pods'],
     ['the runtime lists pods', { exitCode: 0, stdout: 'pod1\n' }, null],
   ])('refuses to continue while processes of pods run and %s', async (_, pods, why) => {
