@@ -248,7 +248,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const full = await join2();
     expect(full.code).toBe(1);
     expect(full.stderr).toMatch(
-      /^node2: cannot write \/var\/lib\/kubelet\/[\w.-]+: .*(?:No space left on device|\d+ of \d+ bytes could be written)\. Free some space.*\[HOST_NO_SPACE\]$/m,
+      /^node2: cannot write \/var\/lib\/kubelet\/[\w.-]+: .*(?:No space left on device|\d+ of \d+ bytes could be written)\. Free disk space.*\[HOST_NO_SPACE\]$/m,
     );
     expect(lab.run('node2', 'find /var/lib/kubelet /etc/kubernetes /etc/systemd/system/kubelet.service.d -type f')).toBe('');
     lab.run('node2', 'umount /var/lib/kubelet');

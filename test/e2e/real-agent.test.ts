@@ -27,7 +27,7 @@ const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node1' } as const;
  */
 const BAD: readonly [string, string, RegExp][] = [
   ['exits because a file does not exist', 'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key', /the kubelet exited: .*\/no\/(cert|key)/],
-  ['finds its port in use', 'port: 22', /the kubelet exited: port 22 is taken by another process/],
+  ['finds its port in use', 'port: 22', /the kubelet exited: port 22 is in use by another process/],
   [
     'has another cgroup driver than its runtime',
     'cgroupDriver: systemd',
@@ -193,7 +193,7 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
       const began = Date.now();
       await until('the full disk is reported', async () => (await condition()).reason === 'Unavailable');
       log('a full disk is reported after', began);
-      expect(String((await condition()).message)).toMatch(/could be written\. Free some space/);
+      expect(String((await condition()).message)).toMatch(/could be written\. Free disk space/);
       expect((await dynamic('status')).stdout).toMatch(/^node1 +agent +not-synced .*disk-a/m);
       expect([starts() - had, commandLine().includes(runs)]).toEqual([0, true]);
       lab.run('node1', `rm ${filler}`);

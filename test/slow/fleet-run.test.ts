@@ -118,7 +118,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     it('are reported in one line each', async () => {
       const { code, stdout, stderr } = await apply();
       expect([code, stdout]).toEqual([0, '3 hosts: 3 unchanged.\n']);
-      expect(sorted(stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do', 'node4 nothing to do']);
+      expect(sorted(stderr)).toEqual(['node2 unchanged', 'node3 unchanged', 'node4 unchanged']);
     });
 
     it('are also reported with several --host, and their phases are named with -v', async () => {
@@ -130,7 +130,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
         upgrade('--host', 'node2', '--host', 'node3', '--dry-run'),
       ]);
       expect([both.code, both.stdout], both.stderr).toEqual([0, '2 hosts: 2 unchanged.\n']);
-      expect(sorted(both.stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do']);
+      expect(sorted(both.stderr)).toEqual(['node2 unchanged', 'node3 unchanged']);
       expect([one.code, one.stdout], one.stderr).toEqual([0, 'Nothing to do.\n']);
       expect(one.stderr).toContain('node4 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
       expect(facts.stderr).toContain('node3 [kubelet-config] the files are unchanged and the kubelet is healthy\n');

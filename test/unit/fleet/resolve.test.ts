@@ -282,7 +282,7 @@ describe('a thousand-host file', () => {
         const { user, system } = process.cpuUsage(started);
         return (user + system) / 1000;
       });
-      expect(Math.min(...times)).toBeLessThan(10_000);
+      expect(Math.min(...times)).toBeLessThan(30_000);
     }
-  }, 60_000);
+  }, 120_000);
 });
