@@ -117,8 +117,8 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
 
   /** node3 claims to be node2, with a certificate. */
   const CLAIMS: readonly [string, () => Promise<string> | string, string][] = [
-    ['a self-signed certificate', selfSigned, "not signed by the cluster CA"],
-    ["a certificate of another cluster's CA", ofAnotherCluster, "not signed by the cluster CA"],
+    ['a self-signed certificate', selfSigned, 'not signed by the cluster CA'],
+    ["a certificate of another cluster's CA", ofAnotherCluster, 'not signed by the cluster CA'],
     ["node2's certificate without its key", () => certificateOf(text('node2', PEM)), 'does not hold its private key'],
     [
       "node2's certificate with another key",
@@ -205,7 +205,7 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
 
   it.each(COMMANDS)('is not accepted, and nothing is written, by %s', async (_, run) => {
     await claimNode2(await ofAnotherCluster());
-    await expectRefused(run, "not signed by the cluster CA");
+    await expectRefused(run, 'not signed by the cluster CA');
   });
 
   it('is rejected for two hosts with the same key, before any write to either', async () => {

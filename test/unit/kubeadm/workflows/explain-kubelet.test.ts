@@ -180,7 +180,11 @@ describe('observeKubelet', () => {
   });
 
   it.each<[string, World, string]>([
-    ['an old kubelet', { version: 'v1.10.13' }, 'node1: kubelet v1.10.13 is not supported; supported versions: 1.11 to 1.36 [KUBELET_UNSUPPORTED]'],
+    [
+      'an old kubelet',
+      { version: 'v1.10.13' },
+      'node1: kubelet v1.10.13 is not supported; supported versions: 1.11 to 1.36 [KUBELET_UNSUPPORTED]',
+    ],
     [
       'a missing configuration file',
       { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },
