@@ -15,8 +15,8 @@ export interface Refusal {
 }
 
 /**
- * No API server is reachable at the address. `why` is a clause ("connection refused"), `hint` suggests what to
- * check.
+ * No API server is reachable at the address. `why` is a clause ("connection refused"), `hint` suggests
+ * the next check.
  */
 export function clusterUnreachable(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
   return problem({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, hint }, options);

@@ -6,7 +6,7 @@ export interface RejectedIdiom {
 
 /** Add an idiom: `[pattern, wording to use instead]`. Patterns ignore case. */
 const IDIOMS: readonly (readonly [pattern: RegExp, instead: string])[] = [
-  [/\b(?:this|the) machines?\b/, 'the local host; host'],
+  [/\b(?:this|the) machines?\b(?!-id)/, 'the local host; host'],
   [/\btold\b|\btells\b|\btelling\b|\bhears?\b|\bheard\b/, 'reported, shown, printed, logged'],
   [/\bsays?\b|\bsaid\b/, 'show, print; is configured, declares'],
   [/(?<!\banyone )\bwho\b|\bwhom\b/, 'the actor: an administrator, a process that'],
@@ -42,7 +42,7 @@ const IDIOMS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bto the byte\b/, 'byte-for-byte identical'],
   [/\bin the midst\b/, 'during'],
   [/\bdies of\b|\bdoes no good\b/, 'crashes, is unhealthy'],
-  [/\bfell[- ]back\b|\bfallen[- ]back\b/, 'rolled back; rejected'],
+  [/\bfell[- ]back\b/, 'rolled back; rejected'],
   [/\bto (?:its|their) end\b/, 'finish'],
   [/\blone\b/, 'unmatched, single'],
   [/\bfrom before\b|\bwas there before\b/, 'previous'],

@@ -7,7 +7,7 @@ import type { InstallSources } from './install-sources.ts';
 /** Plans a workflow after the preparation of its host. */
 export type PlanPrepared = <Options, Input>(workflow: Workflow<Options, Input>, options: Options) => PlanStep;
 
-/** Plans what is declared of a host itself, and a workflow after it. */
+/** Plans the declared preparation of a host, then a workflow. */
 export function planAfterPreparation(preparation: HostPreparation, sources: InstallSources, run: WorkflowRun): PlanPrepared {
   return (workflow, options) => {
     const then: PlanStep = (context) => planWorkflow(workflow, context, options, run);

@@ -28,7 +28,7 @@ describe('kernel modules', () => {
     expect(shown(changes.slice(1))).toEqual(['loaded the kernel module br_netfilter']);
   });
 
-  it('are left alone where they are there', () => {
+  it('are not changed when they are loaded and configured', () => {
     expect(planModules(templates, ['overlay'], { file: file('overlay\n'), loaded: new Set(['overlay']) })).toEqual({
       changes: [],
       noop: 'overlay: loaded',
@@ -119,7 +119,7 @@ describe('declared kernel settings on a host that has them', () => {
     commands: { sh: { stdout: 'overlay\n' } },
   });
 
-  it('is there: modules', async () => {
+  it('finds the modules up to date', async () => {
     expect(planModules(templates, ['overlay'], await observe(host, moduleFacts(['overlay']))).changes).toEqual([]);
   });
 

@@ -176,7 +176,7 @@ describe('planPackages', () => {
       'manager apt\ninstalled kubelet 1.37.0-1.1\n',
       'n1: kubelet 1.37.0-1.1 is installed, but 1.36 is declared: a downgrade to an older minor version is not supported. Declare the installed version, or reset the host and remove the package. [INSTALL_DOWNGRADE]',
     ],
-  ])('refuses a host that says %j', (packages, message) => {
+  ])('rejects a host with %j', (packages, message) => {
     expect(() => planPackages(templates, install(), situation(packages))).toThrow(message);
   });
 

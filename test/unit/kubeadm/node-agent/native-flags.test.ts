@@ -57,7 +57,7 @@ ExecStart=/usr/bin/kubelet --dynamic-config-dir=/var/lib/kubelet/dynamic-config 
     });
   });
 
-  it('leaves alone what is started so by others', () => {
+  it('changes nothing when other files already set the flags', () => {
     expect(nativeFlags(templates, texts('/usr/bin/kubelet --dynamic-config-dir /other'), { directory: D, minor: 21 })).toEqual({
       kind: 'up-to-date',
     });
