@@ -76,7 +76,7 @@ describe('a run with a host that answers with huge output', { timeout: 240_000 }
     const sink = new Writable({
       write: (chunk: Buffer, _, done) => {
         stderr += chunk.toString('utf8');
-        if (['node1', 'node2'].every((name) => stderr.includes(`${name} unchanged`)))
+        if (['node1', 'node2'].every((name) => stderr.includes(`${name} up to date`)))
           othersMs = Math.min(othersMs, performance.now() - start);
         done();
       },

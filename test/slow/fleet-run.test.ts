@@ -118,7 +118,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     it('are reported in one line each', async () => {
       const { code, stdout, stderr } = await apply();
       expect([code, stdout]).toEqual([0, '3 hosts: 3 unchanged.\n']);
-      expect(sorted(stderr)).toEqual(['node2 unchanged', 'node3 unchanged', 'node4 unchanged']);
+      expect(sorted(stderr)).toEqual(['node2 up to date', 'node3 up to date', 'node4 up to date']);
     });
 
     it('are also reported with several --host, and their phases are named with -v', async () => {
@@ -130,7 +130,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
         upgrade('--host', 'node2', '--host', 'node3', '--dry-run'),
       ]);
       expect([both.code, both.stdout], both.stderr).toEqual([0, '2 hosts: 2 unchanged.\n']);
-      expect(sorted(both.stderr)).toEqual(['node2 unchanged', 'node3 unchanged']);
+      expect(sorted(both.stderr)).toEqual(['node2 up to date', 'node3 up to date']);
       expect([one.code, one.stdout], one.stderr).toEqual([0, 'Nothing to do.\n']);
       expect(one.stderr).toContain('node4 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
       expect(facts.stderr).toContain('node3 [kubelet-config] the files are unchanged and the kubelet is healthy\n');
@@ -277,7 +277,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stdout).toMatch(/^node3 +\/var\/lib\/kubelet\/config\.yaml +its content differs$/m);
       expect(stdout).toMatch(/^node4 +\/etc\/systemd\/system\/kubelet\.service\.d\/10-kubeadm\.conf +its content differs$/m);
       const report = JSON.parse((await inspect('drift', '-o', 'json')).stdout) as { hosts: { name: string; status: string }[] };
-      expect(report.hosts.map(({ name, status }) => `${name} ${status}`)).toEqual(['node3 drifted', 'node4 drifted', 'node2 unchanged']);
+      expect(report.hosts.map(({ name, status }) => `${name} ${status}`)).toEqual(['node3 drifted', 'node4 drifted', 'node2 up to date']);
       expect((await apply()).stdout).toBe('3 hosts: 2 changed, 1 unchanged.\n');
       expect(await inspect('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
     });
@@ -313,8 +313,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(events.map(({ event, host, status }) => [event, host, status].filter(Boolean).join(' ')).toSorted()).toEqual([
       'host-began node2',
       'host-ended node2 changed',
-      'host-ended node3 unchanged',
-      'host-ended node4 unchanged',
+      'host-ended node3 up to date',
+      'host-ended node4 up to date',
       'run-ended',
       'run-started',
     ]);
