@@ -1,8 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-const project = (name: string, testTimeout: number) => ({
-  test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout, hookTimeout: testTimeout, pool: 'forks' as const },
+const project = (name: string, testTimeout: number, folders = [name]) => ({
+  test: {
+    name,
+    include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
+    testTimeout,
+    hookTimeout: testTimeout,
+    pool: 'forks' as const,
+  },
 });
 /** Modules stay loaded from one file to the next: loading them takes longer than most files. */
 const shared = <T extends ReturnType<typeof project>>({ test }: T) => ({ test: { ...test, isolate: false } });
@@ -13,8 +19,7 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism()),
     projects: [
       { test: { ...shared(project('unit', 60_000)).test, pool: 'threads' as const } },
-      shared(project('contract', 60_000)),
-      shared(project('integration', 120_000)),
+      shared(project('integration', 120_000, ['contract', 'integration'])),
       project('slow', 120_000),
       project('e2e', 600_000),
     ],

@@ -21,12 +21,7 @@ const tests = (start) => ['tests', start];
 const steps =
   given[0] === '--hosts'
     ? [bundle, tests(() => (given.length > 1 ? vitest(given.slice(1)) : runSlowTests()))]
-    : [
-        style,
-        types,
-        bundle,
-        tests(() => vitest(given.length > 0 ? given : ['--project', 'unit', '--project', 'contract', '--project', 'integration'])),
-      ];
+    : [style, types, bundle, tests(() => vitest(given.length > 0 ? given : ['--project', 'unit', '--project', 'integration']))];
 let failed = null;
 for (const [name, step] of steps) {
   const started = performance.now();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../support/run-cli.ts';
+import { numberOfRuns } from '../support/thorough.ts';
 import { within } from '../support/within.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'ka-validate-'));
@@ -356,7 +357,7 @@ describe('bad input', () => {
           expect([line > 0, column > 0, /^[A-Z][A-Z0-9_]+$/.test(rule), message !== '']).toEqual([true, true, true, true]);
         }
       }),
-      { numRuns: 1_500 },
+      { numRuns: numberOfRuns(1_500) },
     );
   });
 });

@@ -63,14 +63,14 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet wit
     await answer('not-ssh', /the server sent "HTTP\/1\.1 400", not an SSH identification.*\[HOST_UNREACHABLE\]$/, (socket) =>
       socket.end('HTTP/1.1 400\r\n\r\n'),
     );
-    await answer('hangs', /no SSH handshake within 5s.*\[HOST_TIMEOUT\]$/, () => undefined);
+    await answer('hangs', /no SSH handshake within 10s.*\[HOST_TIMEOUT\]$/, () => undefined);
     await answer('hangs-up', /the host accepts connections and closes them immediately.*\[HOST_UNREACHABLE\]$/, (socket) =>
       socket.destroy(),
     );
-    // A round trip takes ten seconds: much too long.
-    await answer('slow', /within 5s.*\[HOST_TIMEOUT\]$/, (socket) => {
+    // A round trip takes twenty seconds: much too long.
+    await answer('slow', /within 10s.*\[HOST_TIMEOUT\]$/, (socket) => {
       const server = connect(well.port, '127.0.0.1');
-      const later = (to: Socket) => (chunk: Buffer) => void setTimeout(() => to.write(chunk), 5000);
+      const later = (to: Socket) => (chunk: Buffer) => void setTimeout(() => to.write(chunk), 10_000);
       socket
         .on('data', later(server))
         .on('close', () => server.destroy())
@@ -84,7 +84,7 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet wit
     bad.set('refusing', /ECONNREFUSED|refused.*\[HOST_UNREACHABLE\]$/);
     const file = join(directory, 'fleet.yaml');
     writeFileSync(file, `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts:\n${lines.join('')}`);
-    const options = ['--ssh-config', 'none', '--connect-timeout', '5', '--timeout', '20'];
+    const options = ['--ssh-config', 'none', '--connect-timeout', '10', '--timeout', '30'];
     result = await runCommand(['fleet', 'exec', '-f', file, ...options, '--', 'printf', '%s', 'all  well']);
   }, 120_000);
   afterAll(async () => {

@@ -15,6 +15,7 @@ import {
 } from '../../src/ssh/known-hosts.ts';
 import { requirement } from '../support/requirement.ts';
 import { sshTargetFor } from '../support/ssh-target.ts';
+import { numberOfRuns } from '../support/thorough.ts';
 
 const KEY: HostKey = { type: 'ssh-ed25519', blob: 'AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl' };
 const OTHER: HostKey = { type: 'ssh-ed25519', blob: 'AAAAC3NzaC1lZDI1NTE5AAAAIFudVSW1tSOXjYN3CbT/7AzaYDqWrlbYoZIVn4awy5qO' };
@@ -78,7 +79,7 @@ describe('known_hosts, compared with ssh-keygen -F', () => {
           .map((entry) => `${entry.line}${marks[entry.marker]}`);
         expect(ours).toEqual(theirs);
       }),
-      { numRuns: 500 },
+      { numRuns: numberOfRuns(500) },
     );
   });
 

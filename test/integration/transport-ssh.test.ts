@@ -530,34 +530,6 @@ describeSshd('SSH to OpenSSH', () => {
     expect(`${problem.message} ${problem.hint}`).toContain('MaxStartups');
     expect(count).toBeGreaterThan(1);
   });
-
-  it('waits when the host limits simultaneous logins', async () => {
-    const busy = await startSshd({ config: ['MaxStartups 2:100:4'] });
-    cleanups.push(busy.stop);
-    const input = { port: busy.port, known: [busy.hostKey('ed25519')], identityFiles: [busy.identityFile], connectTimeoutMs: 30_000 };
-    const outputs = await Promise.all(Array.from({ length: 16 }, (_, i) => outputOf(transportTo(target(input)), 'echo', String(i))));
-    expect(outputs).toEqual(Array.from({ length: 16 }, (_, i) => `${i}\n`));
-    expect(busy.log()).toMatch(/drop connection|beginning MaxStartups throttling/);
-  });
-
-  it('works with MaxSessions 1 of OpenSSH, which counts an ended session a moment longer', async () => {
-    const strict = await startSshd({ config: ['MaxSessions 1'] });
-    cleanups.push(strict.stop);
-    const transport = transportTo(target({ port: strict.port, known: [strict.hostKey('ed25519')], identityFiles: [strict.identityFile] }));
-    for (let i = 0; i < 16; i++) expect(await outputOf(transport, 'echo', String(i))).toBe(`${i}\n`);
-    expect(await Promise.all([1, 2, 3].map((i) => outputOf(transport, 'echo', String(i))))).toEqual(['1\n', '2\n', '3\n']);
-  });
-
-  it("loses no host behind a jump host with sshd's default limits", async () => {
-    const bastion = await startSshd();
-    cleanups.push(bastion.stop);
-    const hop = target({ port: bastion.port, known: [bastion.hostKey('ed25519')], identityFiles: [bastion.identityFile] });
-    const shared = sshShared();
-    const transports = Array.from({ length: 40 }, () => transportTo(target({ proxyJump: [hop], connectTimeoutMs: 30_000 }), { shared }));
-    const outputs = await Promise.all(transports.map((transport, i) => outputOf(transport, 'echo', String(i))));
-    expect(outputs).toEqual(Array.from({ length: 40 }, (_, i) => `${i}\n`));
-    expect(bastion.log().match(/Accepted publickey/g)).toHaveLength(1);
-  });
 });
 
 describe('SSH by password', () => {

@@ -19,6 +19,7 @@ import { DISK_MODELS, everythingIn, FlushedDisk } from '../support/disk-models.t
 import { type FaultOptions, type FaultyHost, faultyHost } from '../support/fault-points.ts';
 import { requirement } from '../support/requirement.ts';
 import { SHELLS, whyNotWatched } from '../support/shells.ts';
+import { THOROUGH } from '../support/thorough.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const KUBELET_FILES = [
@@ -70,8 +71,6 @@ const LATE: readonly Operation[] = [
   write('/var/lib/kubelet/kubeadm-node.yaml', 'the new settings\n', 0o600),
 ];
 
-const everyPoint = process.env.TEST_EVERY_POINT === '1';
-
 const OWN = /^(?:run$|var\/lib\/kubeletadm(?:\/|$)|etc\/systemd\/system\/(?:kubeletadm-revert|kubelet\.service\.wants$))/;
 
 describe.each(SHELLS)('a change on a host with faults at any point, in $name', (shell) => {
@@ -84,10 +83,9 @@ describe.each(SHELLS)('a change on a host with faults at any point, in $name', (
     let count = 0;
     let points = 0;
     /**
-     * Every n-th point is tested. TEST_EVERY_POINT=1 (npm run test:faults) tests every point in dash, the
-     * most common shell.
+     * Every n-th point is tested. `npm run test:thorough` tests every point in dash, the most common shell.
      */
-    const stride = everyPoint ? (shell.name === 'dash' ? 1 : 6) : shell.name === 'dash' ? 6 : 12;
+    const stride = THOROUGH ? (shell.name === 'dash' ? 1 : 6) : shell.name === 'dash' ? 15 : 30;
     /**
      * Copies of the state before each call stand for a killed shell; at every n-th of these points a shell is
      * really killed.

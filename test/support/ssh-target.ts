@@ -28,7 +28,7 @@ export function sshTargetFor(input: TargetInput): SshTarget {
     strictHostKeyChecking: 'yes',
     hostKeyAlias: null,
     hashKnownHosts: false,
-    connectTimeoutMs: 10_000,
+    connectTimeoutMs: 60_000,
     addressFamily: 'any',
     bindAddress: null,
     warnings: [],

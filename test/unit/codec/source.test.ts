@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/base/json.ts';
 import { entryOf, parseSource, type SourceDocument, type SourceNode, sourceToJson } from '../../../src/codec/source.ts';
+import { numberOfRuns } from '../../support/thorough.ts';
 
 function read(text: string): readonly (Json | undefined)[] {
   const { documents, problems } = parseSource(text, 'f.yaml');
@@ -165,7 +166,7 @@ describe('parseSource', () => {
         const { documents, problems } = parseSource(pieces.join(''), 'f');
         expect(problems.length > 0 || documents.every(({ root }) => root === null || sourceToJson(root) !== undefined)).toBe(true);
       }),
-      { numRuns: 300 },
+      { numRuns: numberOfRuns(300) },
     );
   });
 

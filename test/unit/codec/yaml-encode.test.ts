@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/base/json.ts';
 import { parseSource, sourceToJson } from '../../../src/codec/source.ts';
 import { encodeYaml } from '../../../src/codec/yaml-encode.ts';
+import { numberOfRuns } from '../../support/thorough.ts';
 
 /** Recorded from sigs.k8s.io/yaml 1.6. */
 const GOLDEN = JSON.parse(readFileSync(path.join(import.meta.dirname, 'golden', 'yaml-encode.json'), 'utf8')) as [Json, string][];
@@ -78,7 +79,7 @@ describe('encodeYaml', () => {
       fc.property(value, (json) => {
         expect(read(encodeYaml(json))).toEqual(json);
       }),
-      { numRuns: 500 },
+      { numRuns: numberOfRuns(500) },
     );
   });
 });

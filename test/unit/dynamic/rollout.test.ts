@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AssignRules, nextStep, planBatches, type RolloutNode, type RolloutStage } from '../../../src/dynamic/rollout.ts';
+import { numberOfRuns } from '../../support/thorough.ts';
 
 /** `a b! c+ d~ e- f?`: waiting, down, updated, in progress, failed, unreachable. */
 function nodes(text: string): readonly RolloutNode[] {
@@ -129,7 +130,7 @@ describe('any rollout', () => {
         if (last.kind === 'done') expect(started.size).toBe(now.length);
         if (last.kind === 'blocked') expect(now.filter(({ isReady }) => !isReady).length).toBeGreaterThanOrEqual(rule.maxUnavailable);
       }),
-      { numRuns: 500 },
+      { numRuns: numberOfRuns(500) },
     );
   });
 
@@ -145,7 +146,7 @@ describe('any rollout', () => {
         expect(planned.length === all.length || blocked.length === down).toBe(true);
         for (const { names, isDown } of batches) if (!isDown) expect(names.length + down).toBeLessThanOrEqual(rule.maxUnavailable);
       }),
-      { numRuns: 300 },
+      { numRuns: numberOfRuns(300) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
 import { loadFleet } from '../../../src/fleet/load.ts';
 import { resolveFleet } from '../../../src/fleet/resolve.ts';
+import { numberOfRuns } from '../../support/thorough.ts';
 import { HEADER, resolve } from './support.ts';
 
 function problemsOf(body: string): readonly string[] {
@@ -407,7 +408,7 @@ describe('any text', () => {
         if (problems.every(({ severity }) => severity === 'warning'))
           expect(new Set(fleet.hosts.map(({ name }) => name)).size).toBe(fleet.hosts.length);
       }),
-      { numRuns: 300 },
+      { numRuns: numberOfRuns(300) },
     );
   });
 
@@ -461,7 +462,7 @@ describe('any text', () => {
         }
         for (const problem of problems) formatProblem(problem);
       }),
-      { numRuns: 400 },
+      { numRuns: numberOfRuns(400) },
     );
   });
 });

@@ -6,6 +6,7 @@ import type { Taint } from '../../../src/kube/taint.ts';
 import { formatTaint } from '../../../src/kube/taint.ts';
 import { buildKubeletFlags, type KubeletFlagsInput, readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags-env.ts';
 import { fixture } from '../../support/fixture.ts';
+import { numberOfRuns } from '../../support/thorough.ts';
 
 const CONTAINERD = 'unix:///var/run/containerd/containerd.sock';
 
@@ -236,7 +237,7 @@ describe('renderFlagsEnv and readFlagsEnv', () => {
           expect(word.startsWith(`--${list[i]?.name}=`)).toBe(true);
         });
       }),
-      { numRuns: 300 },
+      { numRuns: numberOfRuns(300) },
     );
   });
 

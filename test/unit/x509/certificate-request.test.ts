@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCertificateRequest, parseCertificateRequest } from '../../../src/lab/api-server/pki.ts';
 import { readCertificateRequest } from '../../../src/x509/certificate-request.ts';
+import { numberOfRuns } from '../../support/thorough.ts';
 
 const SUBJECT = { commonName: 'system:node:w1', organizations: ['system:nodes'] };
 const NAME = der(0x30);
@@ -102,7 +103,7 @@ describe('readCertificateRequest', () => {
         const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(bytes).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
         readCertificateRequest(pem);
       }),
-      { numRuns: 500 },
+      { numRuns: numberOfRuns(500) },
     );
   });
 });

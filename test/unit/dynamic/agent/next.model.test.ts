@@ -5,6 +5,7 @@ import { type AgentEvent, dueAt, next } from '../../../../src/dynamic/agent/next
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { statusOf } from '../../../../src/dynamic/agent/status.ts';
+import { numberOfRuns } from '../../../support/thorough.ts';
 import { candidate, healthy, START, wantedHash } from './support.ts';
 
 const TIMING: Timing = { ...DEFAULT_TIMING, trialMs: 5_000 };
@@ -233,7 +234,7 @@ describe('the state machine after any sequence of events', () => {
         failAll(world);
         expect(world.pointer).toBeNull();
       }),
-      { numRuns: 500 },
+      { numRuns: numberOfRuns(500) },
     );
   }, 60_000);
 
@@ -255,7 +256,7 @@ describe('the state machine after any sequence of events', () => {
         inspect(world, healthy(null));
         expect(statusOf(world.state)).toEqual({ assigned: null, active: null, lastKnownGood: null, error: null });
       }),
-      { numRuns: 250 },
+      { numRuns: numberOfRuns(250) },
     );
   });
 });

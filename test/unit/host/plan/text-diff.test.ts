@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../../../src/host/plan/text-diff.ts';
 import { applyDiff } from '../../../support/apply-diff.ts';
+import { numberOfRuns } from '../../../support/thorough.ts';
 
 const NAMES = { before: 'a', after: 'b' };
 const diff = (before: string, after: string): string => unifiedDiff(before, after, NAMES);
@@ -56,7 +57,7 @@ describe('unifiedDiff', () => {
       fc.property(text, text, (before, after) => {
         expect(applyDiff(before, diff(before, after))).toBe(after);
       }),
-      { numRuns: 500 },
+      { numRuns: numberOfRuns(500) },
     );
   });
 

@@ -4,6 +4,7 @@ import { stringify } from 'yaml';
 import { AppError } from '../../../../src/base/errors.ts';
 import { CONFIG_KINDS } from '../../../../src/kubeadm/config/document-header.ts';
 import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
+import { numberOfRuns } from '../../../support/thorough.ts';
 import { documentOf, errorCodes, linesOf, load } from './support.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
@@ -122,7 +123,7 @@ describe('secrets', () => {
         const loaded = loadConfig(stringify(document), 'f.yaml', { kinds: CONFIG_KINDS });
         expect(linesOf(loaded).join('\n')).not.toContain(TOKEN);
       }),
-      { numRuns: 300 },
+      { numRuns: numberOfRuns(300) },
     );
   });
 });
@@ -208,7 +209,7 @@ describe('any document', () => {
           expect(() => new AppError(problem)).not.toThrow();
         }
       }),
-      { numRuns: 300 },
+      { numRuns: numberOfRuns(300) },
     );
   });
 });

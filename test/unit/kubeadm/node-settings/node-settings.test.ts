@@ -6,6 +6,7 @@ import {
   NO_SETTINGS,
   type NodeSettings,
 } from '../../../../src/kubeadm/node-settings/node-settings.ts';
+import { numberOfRuns } from '../../../support/thorough.ts';
 
 const FULL: NodeSettings = {
   nodeRegistration: {
@@ -54,7 +55,7 @@ describe('NodeSettings', () => {
         };
         expect(decodeNodeSettings(encodeNodeSettings(settings), 'm')).toEqual(settings);
       }),
-      { numRuns: 200 },
+      { numRuns: numberOfRuns(200) },
     );
   });
 

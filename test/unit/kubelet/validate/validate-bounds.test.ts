@@ -4,6 +4,7 @@ import type { Json } from '../../../../src/base/json.ts';
 import { parseSource } from '../../../../src/codec/source.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { type Verdict, validateKubeletConfiguration } from '../../../../src/kubelet/validate/validate.ts';
+import { numberOfRuns } from '../../../support/thorough.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
@@ -91,7 +92,7 @@ describe('validateKubeletConfiguration finishes in time', () => {
         for (const { path, position, message } of problems)
           expect([typeof path, typeof position?.line, message !== '']).toEqual(['string', 'number', true]);
       }),
-      { numRuns: 500 },
+      { numRuns: numberOfRuns(500) },
     );
   });
 });
