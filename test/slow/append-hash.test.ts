@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { appendHash } from '../../src/dynamic/config-map-hash.ts';
 import { requirement } from '../support/requirement.ts';
 import { findProgram } from '../support/shells.ts';
+import { numberOfRuns } from '../support/thorough.ts';
 
 const KUBECTL = [findProgram('kubectl'), join(process.env.KUBEBUILDER_ASSETS ?? '/nonexistent', 'kubectl')].find(
   (path) => path !== null && existsSync(path),
@@ -15,7 +16,7 @@ const KUBECTL = [findProgram('kubectl'), join(process.env.KUBEBUILDER_ASSETS ?? 
 describe.skipIf(requirement('kubectl', KUBECTL === undefined ? 'kubectl is not on the PATH' : null))(
   'hash suffix compared with kubectl',
   () => {
-    it('is the same for 200 random ConfigMaps', () => {
+    it('is the same for random ConfigMaps', () => {
       const directory = mkdtempSync(join(tmpdir(), 'append-hash-'));
       const key = fc.stringMatching(/^[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,20}$/);
       const text = fc.oneof(
@@ -47,7 +48,7 @@ describe.skipIf(requirement('kubectl', KUBECTL === undefined ? 'kubectl is not o
             );
             expect(appendHash({ name, data, binaryData })).toBe(printed);
           }),
-          { numRuns: 200 },
+          { numRuns: numberOfRuns(200) },
         );
       } finally {
         rmSync(directory, { recursive: true, force: true });

@@ -277,7 +277,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stdout).toMatch(/^node3 +\/var\/lib\/kubelet\/config\.yaml +its content differs$/m);
       expect(stdout).toMatch(/^node4 +\/etc\/systemd\/system\/kubelet\.service\.d\/10-kubeadm\.conf +its content differs$/m);
       const report = JSON.parse((await inspect('drift', '-o', 'json')).stdout) as { hosts: { name: string; status: string }[] };
-      expect(report.hosts.map(({ name, status }) => `${name} ${status}`)).toEqual(['node3 drifted', 'node4 drifted', 'node2 up to date']);
+      expect(report.hosts.map(({ name, status }) => `${name} ${status}`)).toEqual(['node3 drifted', 'node4 drifted', 'node2 unchanged']);
       expect((await apply()).stdout).toBe('3 hosts: 2 changed, 1 unchanged.\n');
       expect(await inspect('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
     });
@@ -313,8 +313,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(events.map(({ event, host, status }) => [event, host, status].filter(Boolean).join(' ')).toSorted()).toEqual([
       'host-began node2',
       'host-ended node2 changed',
-      'host-ended node3 up to date',
-      'host-ended node4 up to date',
+      'host-ended node3 unchanged',
+      'host-ended node4 unchanged',
       'run-ended',
       'run-started',
     ]);

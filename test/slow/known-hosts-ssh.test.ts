@@ -12,8 +12,9 @@ import type { SshTarget } from '../../src/ssh/target.ts';
 import { requirement } from '../support/requirement.ts';
 import { sshTargetFor } from '../support/ssh-target.ts';
 import { generateKey, type HostKeyType, type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
+import { numberOfRuns } from '../support/thorough.ts';
 
-const CASES = 500;
+const CASES = numberOfRuns(500);
 const AT_A_TIME = 8;
 const TYPES: readonly HostKeyType[] = ['ed25519', 'ecdsa', 'rsa'];
 
