@@ -99,7 +99,7 @@ export function hostileHostContract(client: string, transportTo: (target: SshTar
 
     it('that never finishes is abandoned after the timeout, and delays no other host', async () => {
       const [hanging, well] = [await serve('sleep 600'), await serve(null)];
-      // Connected, so that the time of its answer does not depend on the load of the machine.
+      // Connected, so that the time of its answer does not depend on the load of the local host.
       await query(well.host);
       const start = Date.now();
       const outcomes = Promise.all([query(hanging.host, 3000), query(well.host).then((answer) => [answer, Date.now() - start])]);
