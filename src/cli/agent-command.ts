@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
-import { AGENT_DIRECTORY } from '../kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import type { AgentRequest } from './agent.ts';
 import { addAgentOptions, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';

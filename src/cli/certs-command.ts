@@ -4,7 +4,6 @@ import { usageError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
-import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
 import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import type { CertsCheckRequest } from './certs-check.ts';
 import type { CheckExpirationRequest } from './certs-check-expiration.ts';
@@ -127,14 +126,10 @@ function renewRequest(args: readonly string[], options: CommandOptions): RenewCe
   };
 }
 
-function namesOf(args: readonly string[]): readonly string[] {
-  if (args.includes('all')) {
-    if (args.length > 1) throw usageError("'all' cannot be combined with other certificate names");
-    return RENEWABLE_NAMES;
-  }
-  const unknown = args.find((name) => !RENEWABLE_NAMES.includes(name));
-  if (unknown === undefined) return args;
-  throw usageError(`unknown certificate ${unknown}`, `Name all, or some of ${RENEWABLE_NAMES.join(', ')}`);
+function namesOf(args: readonly string[]): readonly string[] | 'all' {
+  if (!args.includes('all')) return args;
+  if (args.length > 1) throw usageError("'all' cannot be combined with other certificate names");
+  return 'all';
 }
 
 function generateRequest(_: readonly string[], options: CommandOptions): GenerateCsrRequest {

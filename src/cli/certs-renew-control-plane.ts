@@ -1,7 +1,8 @@
-import type { ExitCode } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { planWorkflow } from '../host/run-workflow.ts';
+import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
 import { openPkiSettings, type PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import { renewCertsWorkflow } from '../kubeadm/workflows/renew-certs.ts';
 import { runOnHosts } from './run-on-hosts.ts';
@@ -9,7 +10,8 @@ import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
 export interface RenewCertsRequest extends PkiRequest {
-  readonly names: readonly string[];
+  /** Names as the user wrote them. */
+  readonly names: readonly string[] | 'all';
   /** Only certificates that expire within this time; null: all of them. */
   readonly withinMs: number | null;
   readonly hosts: HostsRequest;
@@ -19,7 +21,8 @@ export interface RenewCertsRequest extends PkiRequest {
 
 /** `certs renew NAME... | all`. */
 export async function runCertsRenewControlPlane(services: Services, request: RenewCertsRequest): Promise<ExitCode> {
-  const { names, withinMs, plan } = request;
+  const { withinMs, plan } = request;
+  const names = renewableNames(request.names);
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const { settings, warnings, cluster, clusterOf } = await openPkiSettings(services, request, reporter);
   try {
@@ -39,4 +42,12 @@ export async function runCertsRenewControlPlane(services: Services, request: Ren
   } finally {
     await cluster?.close();
   }
+}
+
+/** @throws AppError USAGE (exit code 2) for an unknown name */
+function renewableNames(names: RenewCertsRequest['names']): readonly string[] {
+  if (names === 'all') return RENEWABLE_NAMES;
+  const unknown = names.find((name) => !RENEWABLE_NAMES.includes(name));
+  if (unknown === undefined) return names;
+  throw usageError(`unknown certificate ${unknown}`, `Name all, or some of ${RENEWABLE_NAMES.join(', ')}`);
 }

@@ -2,7 +2,6 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
-import { NATIVE_DIRECTORY } from '../kubeadm/node-agent/native-flags.ts';
 import { addAgentOptions, agentAddress, agentWords } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enable.ts';
@@ -73,7 +72,7 @@ function enableRequest(addresses: readonly string[], options: CommandOptions): D
     node: flagText(options, 'node') ?? null,
     agentOptions: agentWords(options),
     agentAddress: agentAddress(options),
-    nativeDirectory: flagText(options, 'dynamicConfigDir') ?? NATIVE_DIRECTORY,
+    nativeDirectory: flagText(options, 'dynamicConfigDir') ?? null,
   };
 }
 

@@ -9,6 +9,7 @@ import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { type PlanOnHost, planWorkflow } from '../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
+import { NATIVE_DIRECTORY } from '../kubeadm/node-agent/native-flags.ts';
 import { type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
 import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
@@ -44,7 +45,8 @@ export interface DynamicEnableRequest extends DynamicDisableRequest {
   readonly agentOptions: readonly string[];
   /** Listen address; null: none. */
   readonly agentAddress: string | null;
-  readonly nativeDirectory: string;
+  /** Directory for kubelets up to 1.23; null: the default. */
+  readonly nativeDirectory: string | null;
 }
 
 /** `dynamic enable HOST...`. */
@@ -62,7 +64,7 @@ export async function runDynamicEnable(services: Services, request: DynamicEnabl
       },
       agentOptions,
       agentAddress,
-      nativeDirectory,
+      nativeDirectory: nativeDirectory ?? NATIVE_DIRECTORY,
     };
     return (context, run) => planWorkflow(enableWorkflow, context, options, run);
   });

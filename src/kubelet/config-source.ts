@@ -1,8 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { isDnsSubdomain } from '../base/text/dns-subdomain.ts';
-import type { KubeObject } from '../kube/object.ts';
-import { parseMinor } from './catalogue.ts';
-import { LAST_DYNAMIC_MINOR } from './effective/dynamic-store.ts';
 
 /** Source of a node configuration: one key of a ConfigMap, as in `Node.spec.configSource.configMap`. */
 export interface ConfigSource {
@@ -203,22 +200,4 @@ function textOf(map: JsonObject, name: string): string {
 
 function issue(why: string): ParsedSource {
   return { source: null, issue: why };
-}
-
-/**
- * The ConfigMap that an agent, or a kubelet up to 1.23, reports as active.
- * @returns null: the local configuration. The status of an earlier kubelet version on the Node is ignored.
- */
-export function sourceInForce(node: KubeObject): ConfigSource | null {
-  const reported = node.metadata.annotations?.[CONFIG_STATUS_ANNOTATION];
-  if (reported !== undefined) return parseStatusAnnotation(reported)?.active ?? null;
-  const { status = {} } = node as { readonly status?: NodeStatus };
-  const minor = parseMinor(status.nodeInfo?.kubeletVersion ?? '');
-  if (minor === null || minor > LAST_DYNAMIC_MINOR) return null;
-  return parseConfigStatus(status.config)?.active ?? null;
-}
-
-interface NodeStatus {
-  readonly nodeInfo?: { readonly kubeletVersion?: string };
-  readonly config?: Parameters<typeof parseConfigStatus>[0];
 }

@@ -5,9 +5,10 @@ import type { PhaseContext, ProveCommit } from '../host/phase.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { type ConfigSource, describeSource, sourceInForce } from './config-source.ts';
+import { type ConfigSource, describeSource } from './config-source.ts';
 import { readConfigz } from './effective/configz.ts';
 import { fieldsNotInForce, fieldsToShow, type KubeletReader } from './fields-in-force.ts';
+import { sourceInForce } from './source-in-force.ts';
 
 /** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
 export interface KubeletProof extends KubeletReader {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { conditionOf as reported } from '../../src/dynamic/agent/status.ts';
-import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
 import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
 import { assignPayload, clusterWithPayloads } from '../support/agent-objects.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
 import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';

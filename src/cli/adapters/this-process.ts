@@ -1,6 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
-import process from 'node:process';
 import type { ThisProcess } from '../../base/this-process.ts';
 
 /** Identity of this process, as recorded in the locks on hosts. */

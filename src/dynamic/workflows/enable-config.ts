@@ -10,7 +10,7 @@ import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
 import { CONFIG_YAML, KUBELET_CONF } from '../../kube/well-known.ts';
-import { isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubeadm/node-agent/agent-program.ts';
+import { AGENT_DIRECTORY, isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubeadm/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
@@ -20,7 +20,6 @@ import {
   renderAgentUnit,
 } from '../../kubeadm/node-agent/agent-units.ts';
 import { readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
-import { AGENT_DIRECTORY } from '../../kubeadm/node-agent/layout.ts';
 import { NATIVE_DROP_IN, nativeFlags } from '../../kubeadm/node-agent/native-flags.ts';
 import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phases/agent-former-account.ts';
 import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';

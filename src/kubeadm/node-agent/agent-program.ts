@@ -3,6 +3,8 @@ import type { LargeFile } from '../../host/plan/large-file.ts';
 
 /** Default directory of the agent program. */
 export const PROGRAM_DIRECTORY = '/usr/local/lib/kubeletadm';
+/** Directory with all data the agent needs to start a kubelet without an API server. Root only. */
+export const AGENT_DIRECTORY = '/var/lib/kubelet/kubeletadm-agent';
 
 /** The oldest Node.js version that runs the bundle. */
 export const OLDEST_NODE: readonly [number, number] = [20, 19];

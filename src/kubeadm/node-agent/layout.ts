@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import { type Json, parseJsonObject } from '../../base/json.ts';
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/config-source.ts';
 
-/** Directory with all data the agent needs to start a kubelet without an API server. Root only. */
-export const AGENT_DIRECTORY = '/var/lib/kubelet/kubeletadm-agent';
 /** The configuration file of a checkpoint, read by the kubelet. */
 export const PAYLOAD_FILE = 'kubelet.yaml';
 /** Lists the files of a checkpoint. Written last. */

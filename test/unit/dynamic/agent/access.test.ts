@@ -4,8 +4,9 @@ import { checkpointStore } from '../../../../src/dynamic/checkpoint-store.ts';
 import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/cluster.ts';
+import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRightsName } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
-import { AGENT_DIRECTORY, accessFile } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { accessFile } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { NODE, newWorld, payload, type World } from './world.ts';
 
 let world: World;

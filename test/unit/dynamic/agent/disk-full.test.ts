@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { newWorld, payload, type World } from './world.ts';
 
 let world: World;

@@ -10,8 +10,9 @@ import { clusterRefused, clusterUnreachable } from '../../../../src/kube/cluster
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import type { WebRequest } from '../../../../src/kube/web.ts';
+import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
-import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { hashInPath, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { type LiveChange, loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
 import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
