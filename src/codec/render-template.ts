@@ -20,15 +20,36 @@ export function renderTemplate(templates: Templates, path: string, context: Read
   const template = templates.get(path.replace(/^\//, ''));
   if (template === undefined) throw new Error(`no template for ${path}`);
   const secrets: Secret[] = [];
-  const text = template(context, { helpers: encoders(secrets) });
+  const mark = unusedMark(context);
+  const text = template(context, { helpers: encoders({ secrets, mark }) });
   if (secrets.length === 0) return text;
-  const parts = text.split(/⟦(\d+)⟧/u).map((part, i) => (i % 2 === 0 ? part : (secrets[Number(part)] as Secret)));
-  return new SensitiveText(parts);
+  const [first = '', ...rest] = text.split(mark);
+  const parts = rest.flatMap((part) => {
+    const end = part.indexOf(END);
+    return [secrets[Number(part.slice(0, end))] as Secret, part.slice(end + END.length)];
+  });
+  return new SensitiveText([first, ...parts]);
 }
 
-function encoders(secrets: Secret[]): Encoders {
+/** Secrets in a rendered text are `mark`, their index and `END`. */
+interface Hidden {
+  readonly secrets: Secret[];
+  readonly mark: string;
+}
+
+const END = '⟧';
+
+/** A marker that no value of the context contains. */
+function unusedMark(context: unknown): string {
+  const texts = JSON.stringify(context);
+  let mark = '⟦';
+  while (texts.includes(mark)) mark += '⟦';
+  return mark;
+}
+
+function encoders(hidden: Hidden): Encoders {
   return {
-    yaml: (value) => encodeYaml(hideSecrets(value, secrets) as never).replace(/\n$/, ''),
+    yaml: (value) => encodeValue(value, hidden),
     goQuote: (value) => quoteGo(requireText(value, 'goQuote')),
     line: (value) => requireMatch(value, /^[^\n\0]*$/, 'a line'),
     word: (value) => requireMatch(value, /^[^\s\0]+$/, 'a word'),
@@ -38,17 +59,23 @@ function encoders(secrets: Secret[]): Encoders {
   };
 }
 
+/** A string on one line; other values as a block. */
+function encodeValue(value: unknown, hidden: Hidden): string {
+  if (typeof value === 'string') return encodeInLine(value);
+  return encodeYaml(hideSecrets(value, hidden) as never).replace(/\n$/, '');
+}
+
 /** Replaces each Secret by a marker; its value is already encoded as YAML. */
-function hideSecrets(value: unknown, secrets: Secret[]): unknown {
+function hideSecrets(value: unknown, hidden: Hidden): unknown {
+  const { secrets, mark } = hidden;
   if (value instanceof Secret) {
     secrets.push(new Secret(encodeInLine(value.reveal())));
-    return `⟦${secrets.length - 1}⟧`;
+    return `${mark}${secrets.length - 1}${END}`;
   }
-  if (Array.isArray(value)) return value.map((item) => hideSecrets(item, secrets));
+  if (Array.isArray(value)) return value.map((item) => hideSecrets(item, hidden));
   if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hideSecrets(item, secrets)]));
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hideSecrets(item, hidden)]));
   if (value === undefined) throw new Error('a template got an undefined value');
-  if (typeof value === 'string' && value.includes('⟦')) throw new Error('a value contains the marker reserved for secrets: ⟦');
   return value;
 }
 

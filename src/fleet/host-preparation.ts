@@ -1,4 +1,5 @@
 import { trimTrailing } from '../base/text/trim-trailing.ts';
+import { quoteValue } from '../codec/document-problems.ts';
 import type { Step } from '../codec/field-path.ts';
 import { MODULE_NAME, SYSCTL_NAME } from '../host/install/kernel.ts';
 import {
@@ -89,10 +90,21 @@ class PreparationReader {
             place,
             'Use the form of sysctl -a: net.ipv4.ip_forward',
           );
-        values.set(name, this.#text(written, place));
+        values.set(name, this.#sysctlValue(name, this.#text(written, place), place));
       }
     }
     return Object.fromEntries(values);
+  }
+
+  #sysctlValue(name: string, value: string, place: Place): string {
+    if (!/[\n\0]/.test(value)) return value;
+    const { scope, findings } = this.#context;
+    findings.addShared(`sysctl ${name}`, place, (others) => {
+      const hosts = `${scope.host}${others === 0 ? '' : ` (and ${others} more)`}`;
+      const message = `${hosts}: the value of ${name} contains a line break or a NUL character: ${quoteValue(value)}`;
+      return invalidFleetValue(message, 'Write the value, or the variable that it uses, on one line');
+    });
+    return value;
   }
 
   install(): PackageInstall | BinaryInstall | null {
@@ -183,7 +195,9 @@ class PreparationReader {
         name,
         url: this.#url(part('url')),
         suite: this.#word(this.#text(suite, reported.place(i, 'suite')), reported.place(i, 'suite')),
-        components: components.map((each, n) => this.#word(each, reported.place(i, 'components', n))),
+        components: components.map((each, n) =>
+          this.#word(this.#text(each, reported.place(i, 'components', n)), reported.place(i, 'components', n)),
+        ),
         key: key === undefined ? null : this.#key(part('key')),
         keyFingerprints,
       };
@@ -199,7 +213,7 @@ class PreparationReader {
   }
 
   #word(text: string, place: Place): string {
-    if (/[\s[\]#]|^$/.test(text)) this.#wrong(`${JSON.stringify(text)} is not a valid word in an apt source line`, place);
+    if (/[\s\p{Cc}[\]#]|^$/u.test(text)) this.#wrong(`${JSON.stringify(text)} is not a valid word in an apt source line`, place);
     return text;
   }
 
@@ -211,7 +225,7 @@ class PreparationReader {
     const place = reported.place();
     const text = this.#text(reported.value, place);
     const url = URL.canParse(text) ? new URL(text) : null;
-    if (url === null || !/^https?:$/.test(url.protocol) || /[\s[\]#?]/.test(text))
+    if (url === null || !/^https?:$/.test(url.protocol) || /[\s\p{Cc}[\]#?]/u.test(text))
       this.#wrong(`${JSON.stringify(text)} is not a valid repository URL`, place, 'Use the form https://HOST/PATH');
     else if (url.username !== '' || url.password !== '')
       this.#wrong(

@@ -7,6 +7,7 @@ import type { HostPreparation } from '../host/install/model.ts';
 import type { Taint } from '../kube/taint.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
 import { nodeRegistrationFindings } from '../kubeadm/config/validate-parts.ts';
+import { flagProblem } from '../kubelet/flags-env.ts';
 import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
 import { isReservedLabel, nodeLabelIssues } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
@@ -306,6 +307,14 @@ class SettingsReader {
 
   /** Applies kubeadm's rules for `nodeRegistration`, with positions in the fleet file. */
   validate(registration: NodeRegistration, args: readonly PlacedArg[]): void {
+    for (const { arg, place } of args) {
+      const problem = flagProblem(arg);
+      if (problem === null) continue;
+      this.#findings.addShared(`flag ${arg.name}`, place, (others) => {
+        const hosts = `${this.scope.host}${others === 0 ? '' : ` (and ${others} more)`}`;
+        return { ...problem, message: `${hosts}: the kubelet flag ${arg.name}: ${problem.message}` };
+      });
+    }
     for (const { path, problem } of nodeRegistrationFindings('node', registration)) {
       const [, member = '', index] = /^node\.(\w+)(?:\[([0-9]+)\])?/.exec(path) ?? [];
       const place = member === 'kubeletExtraArgs' ? args[Number(index)]?.place : this.#placeOfRegistration(member, index);

@@ -127,7 +127,7 @@ const mode = custom<number>(
 
 const sysctlValue = custom<string>(
   'sysctlValue',
-  (written) => (typeof written === 'number' || (typeof written === 'string' && !/[\n\0]/.test(written)) ? String(written) : null),
+  (written) => (typeof written === 'number' || typeof written === 'string' ? String(written) : null),
   (written) => ({ code: 'CONFIG_WRONG_TYPE', message: `expected a number or a string, found ${shown(written)}` }),
 );
 

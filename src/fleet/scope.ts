@@ -29,14 +29,15 @@ export interface Variables {
 
 /** The variables of one host, resolved on demand. */
 export class Scope {
-  readonly #host: string;
+  /** The name of the host. */
+  readonly host: string;
   readonly #variables: Variables;
   readonly #findings: Findings;
   readonly #values = new Map<string, VariableText | null>();
   readonly #open: string[] = [];
 
   constructor(host: string, variables: Variables, findings: Findings) {
-    this.#host = host;
+    this.host = host;
     this.#variables = variables;
     this.#findings = findings;
   }
@@ -70,7 +71,7 @@ export class Scope {
     if (known !== undefined) return known;
     const found = this.#variables.find(name);
     if (found === undefined) {
-      const [host, likely] = [this.#host, closestName(name, this.#variables.names())];
+      const [host, likely] = [this.host, closestName(name, this.#variables.names())];
       this.#findings.addShared(`no ${name}`, place(), (others) => unknownVariable(name, host, likely, others));
       return null;
     }

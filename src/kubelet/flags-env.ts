@@ -1,5 +1,5 @@
 import type { Arg } from '../base/arg.ts';
-import { AppError } from '../base/errors.ts';
+import { AppError, type Problem } from '../base/errors.ts';
 import { quoteGo } from '../base/text/go-quote.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../host/systemd/environment.ts';
 import type { Taint } from '../kube/taint.ts';
@@ -69,7 +69,10 @@ export function renderFlagsEnv(flags: readonly Arg[]): string {
  * @throws AppError as `renderFlagsEnv`
  */
 export function joinFlags(flags: readonly Arg[]): string {
-  for (const flag of flags) requireEncodable(flag);
+  for (const flag of flags) {
+    const problem = flagProblem(flag);
+    if (problem !== null) throw new AppError({ ...problem, path: `kubeletExtraArgs ${flag.name}` }, { exitCode: 2 });
+  }
   return flags.map(formatFlag).join(' ');
 }
 
@@ -83,27 +86,26 @@ function formatFlag(flag: Arg): string {
  */
 const LOST_BACKSLASH = /^(?:[^\\]|\\["'\\ ])*\\[^"'\\ ]/;
 
-/** The file must be read back unchanged, and each flag must remain one word of the command line. */
-function requireEncodable(flag: Arg): void {
+/**
+ * The problem FLAG_NOT_ENCODABLE of a flag, without its place; null: none. The file must be read back
+ * unchanged, and each flag must remain one word of the command line.
+ */
+export function flagProblem(flag: Arg): Problem | null {
   const written = formatFlag(flag);
   const read = parseEnvironmentFile(`FLAG=${quoteGo(written)}`).get('FLAG');
-  if (read === written && isOneWord(written, `--${flag.name}=`) && !LOST_BACKSLASH.test(written)) return;
+  if (read === written && isOneWord(written, `--${flag.name}=`) && !LOST_BACKSLASH.test(written)) return null;
   // No quoting turns such a value into a valid label.
   const [label] = flag.name === 'node-labels' ? nodeLabelIssues(flag.value, { byAdministrator: true }) : [];
-  throw new AppError(
-    {
-      code: 'FLAG_NOT_ENCODABLE',
-      path: `kubeletExtraArgs ${flag.name}`,
-      message:
-        label ??
-        'systemd cannot pass this value to the kubelet: it contains a space outside quotes, an unclosed quote, a single backslash or a control character',
-      hint:
-        label === undefined
-          ? 'Put double quotes around the part with the space, inside the value; write each backslash twice'
-          : 'Write labels like pool=edge,zone=a',
-    },
-    { exitCode: 2 },
-  );
+  return {
+    code: 'FLAG_NOT_ENCODABLE',
+    message:
+      label ??
+      'systemd cannot pass this value to the kubelet: it contains a space outside quotes, an unclosed quote, a single backslash or a control character',
+    hint:
+      label === undefined
+        ? 'Put double quotes around the part with the space, inside the value; write each backslash twice'
+        : 'Write labels like pool=edge,zone=a',
+  };
 }
 
 /**

@@ -122,7 +122,7 @@ describe('unusable values', () => {
     [
       'node labels with a space',
       ['init', '--rootfs', directory, '--node-name', 'n1', '--node-labels', 'a b'],
-      'kubeletExtraArgs node-labels: "a b" is not key=value. Write labels like pool=edge,zone=a. [FLAG_NOT_ENCODABLE]',
+      `${directory}: kubeletExtraArgs node-labels: "a b" is not key=value. Write labels like pool=edge,zone=a. [FLAG_NOT_ENCODABLE]`,
     ],
   ])('%s', async (_, argv, line) => {
     const { code, stderr } = await run(...argv);

@@ -33,8 +33,12 @@ export type Rule = (value: string) => Problem | null;
 /** A node name; surrounding white space and upper case are corrected by the defaults. */
 export const nodeName: Rule = (name) => (isDnsSubdomain(name.trim().toLowerCase()) ? null : invalidNodeName(name));
 
-/** A plain path gets a warning and `unix://`. Stricter than kubeadm: the path must be absolute. */
+/**
+ * A plain path gets a warning and `unix://`. Stricter than kubeadm: the path must be absolute, without
+ * control characters, which the flag of older kubelets cannot hold.
+ */
 export const criSocket: Rule = (socket) => {
+  if (/\p{Cc}/u.test(socket)) return invalidSocket(socket);
   if (/^unix:(?:\/\/\/+|\/)[^/]/.test(socket)) return null;
   return /^\/+[^/]/.test(socket) ? socketWithoutScheme(socket) : invalidSocket(socket);
 };

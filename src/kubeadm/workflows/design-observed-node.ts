@@ -1,4 +1,4 @@
-import type { Problem } from '../../base/errors.ts';
+import { aboutHost, type Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
@@ -49,19 +49,22 @@ export async function designObservedNode(
   const overlays = options.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue }));
   const kubelet = { minor, assumed: node.kubeletMinor === null, catalogue };
   const flagWarnings = checkExtraArgs(registration, kubelet);
-  const design = designNode({
-    ...options,
-    ...cluster,
-    nodeLocalCRISocket: cluster.featureGates.NodeLocalCRISocket ?? true,
-    facts,
-    minor,
-    nodeName: registration.name,
-    criSocket: registration.criSocket,
-    criSocketSource: node.criSocketSource,
-    extraArgs: registration.kubeletExtraArgs,
-    overlays,
-    settings: options.settings.map((setting) => parseSetting(setting, minor, catalogue)),
-  });
+  const settings = options.settings.map((setting) => parseSetting(setting, minor, catalogue));
+  const design = aboutHost(context.host.name, () =>
+    designNode({
+      ...options,
+      ...cluster,
+      nodeLocalCRISocket: cluster.featureGates.NodeLocalCRISocket ?? true,
+      facts,
+      minor,
+      nodeName: registration.name,
+      criSocket: registration.criSocket,
+      criSocketSource: node.criSocketSource,
+      extraArgs: registration.kubeletExtraArgs,
+      overlays,
+      settings,
+    }),
+  );
   const fieldWarnings = checkNodeFields(design.layered, kubelet);
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);

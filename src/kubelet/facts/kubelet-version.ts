@@ -1,4 +1,5 @@
 import { crashReason } from '../../base/text/crash-reason.ts';
+import { quoteValue } from '../../codec/document-problems.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import { KUBELET_PROGRAM } from '../../kube/well-known.ts';
 
@@ -9,7 +10,13 @@ export interface KubeletBinary {
   readonly path: string;
 }
 
-/** The kubelet on the host's PATH; null: not installed; `error`: no version in its output. */
+/** Paths that the templates of the unit can hold. */
+const UNIT_WORD = /^[^\s"'\\;$]+$/;
+
+/**
+ * The kubelet on the host's PATH; null: not installed; `error`: no version in its output, or a path that the
+ * unit cannot hold.
+ */
 export const kubeletBinary = defineFact(
   {
     version: { kind: 'command', argv: ['kubelet', '--version'] },
@@ -19,7 +26,11 @@ export const kubeletBinary = defineFact(
   ({ version, path, packaged }): KubeletBinary | { readonly error: string } | null => {
     if (path.exitCode !== 0 && version.exitCode !== 0) return null;
     const found = parseKubeletVersion(version.stdout);
-    if (found !== null) return { version: found, path: packaged === null ? path.stdout.trim() || KUBELET_PROGRAM : KUBELET_PROGRAM };
+    if (found !== null) {
+      const program = packaged === null ? path.stdout.trim() || KUBELET_PROGRAM : KUBELET_PROGRAM;
+      if (!UNIT_WORD.test(program)) return { error: `${quoteValue(program)}: the unit of the kubelet cannot start a program at this path` };
+      return { version: found, path: program };
+    }
     const reported = crashReason(version.stderr || version.stdout);
     return {
       error: `${path.stdout.trim() || 'kubelet'} --version ${reported === '' ? `exited with code ${version.exitCode}` : `printed: ${reported}`}`,

@@ -119,6 +119,48 @@ hosts:
 });
 
 describe('invalid prerequisites', () => {
+  it('names the host and the parameter of a value with a line break', () => {
+    const body = `baseline:
+  variables: {ports: "1024 65000"}
+  sysctls: {net.ipv4.ip_local_port_range: "{{ ports }}"}
+hosts:
+  - {name: n1, variables: {ports: "1024\\n65000"}}
+  - {name: n2}
+  - {name: n3, sysctls: {vm.swappiness: "1\\n2"}}
+`;
+    const advice = 'Write the value, or the variable that it uses, on one line. [FLEET_INVALID_VALUE]';
+    const what = 'contains a line break or a NUL character';
+    expect(resolve(body).problems).toEqual([
+      `fleet.yaml:5:43 baseline.sysctls["net.ipv4.ip_local_port_range"]: n1: the value of net.ipv4.ip_local_port_range ${what}: "1024\\n65000". ${advice}`,
+      `fleet.yaml:9:41 hosts[2].sysctls["vm.swappiness"]: n3: the value of vm.swappiness ${what}: "1\\n2". ${advice}`,
+    ]);
+  });
+
+  it.each([
+    ['a repository', 'repository: "https://x/\\0"', 'packages.repository: "https://x/\\u0000" is not a valid repository URL'],
+    [
+      'a component from a variable',
+      'repositories: [{name: x, url: "https://x/", components: ["{{ c }}"], keyFingerprints: [DE15B14486CD377B9E876E1A234654DA9A296436]}]',
+      'packages.repositories[0].components[0]: "a\\u0000b" is not a valid word in an apt source line',
+    ],
+  ])('rejects control characters in %s', (_, text, problem) => {
+    const body = host(`variables: {c: "a\\0b"}, install: packages, packages: {version: "1.36", ${text}}`);
+    expect(resolve(body).problems.join()).toContain(problem);
+  });
+
+  it('names the host of a flag that systemd cannot read back', () => {
+    const body = `baseline: {kubeletExtraArgs: [{name: pod-manifest-path, value: "{{ dir }}"}]}
+hosts: [{name: n1, variables: {dir: "/a\\nb"}}, {name: n2, variables: {dir: /c}}]
+`;
+    expect(resolve(body).problems.join()).toContain(
+      'kubeletExtraArgs[0].name: n1: the kubelet flag pod-manifest-path: systemd cannot pass this value to the kubelet',
+    );
+  });
+
+  it('rejects a runtime socket with a line break', () => {
+    expect(resolve(host('criSocket: "unix:///run/x\\n.sock"')).problems.join()).toContain('is not the URL of a unix socket');
+  });
+
   const host = (body: string): string => `hosts: [{name: n1, ${body}}]\n`;
   const packages = (body: string): string => host(`install: packages, packages: {version: "1.36", ${body}}`);
   const files = (body: string): string => host(`install: binaries, binaries: {${body}}`);

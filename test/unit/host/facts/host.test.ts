@@ -131,6 +131,11 @@ describe('kubeletBinary', () => {
     ],
     ['none', {}, null],
     [
+      'a kubelet whose path a unit cannot hold',
+      { version: commandOutput('Kubernetes v1.36.2\n'), path: commandOutput('/opt/my kubelet/kubelet\n') },
+      { error: '"/opt/my kubelet/kubelet": the unit of the kubelet cannot start a program at this path' },
+    ],
+    [
       'a kubelet for another architecture',
       { version: commandFailure(126, '/usr/bin/kubelet: Exec format error\n'), path },
       { error: '/usr/bin/kubelet --version printed: /usr/bin/kubelet: Exec format error' },
