@@ -1,6 +1,7 @@
 import { homedir, hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { systemClock } from './base/adapters/clock-system.ts';
+import type { Reporter } from './base/reporter.ts';
 import { revealText } from './base/text/secret.ts';
 import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './cli/adapters/input-local.ts';
 import { jsonReporter } from './cli/adapters/reporter-json.ts';
@@ -68,21 +69,29 @@ export function localServices(environment: Environment): Omit<Services, WholePro
 }
 
 /** The local host; a root directory is made absolute. */
-export async function connectLocalHost(target: HostTarget): Promise<Host> {
+export async function connectLocalHost(target: HostTarget, reporter?: Reporter): Promise<Host> {
   const { localTransport } = await import('./host/adapters/transport-local.ts');
   const { rootDir } = target;
   return rootDir === undefined
-    ? hostThrough(localTransport(), target)
-    : hostThrough(localTransport({ name: rootDir }), { ...target, rootDir: resolve(rootDir) });
+    ? hostThrough(localTransport(), target, reporter)
+    : hostThrough(localTransport({ name: rootDir }), { ...target, rootDir: resolve(rootDir) }, reporter);
 }
 
-/** A host that a transport leads to, with the root directory and the time limit of its target. */
-export async function hostThrough(transport: Transport | Promise<Transport>, target: HostTarget): Promise<Host> {
+/**
+ * A host that a transport leads to, with the root directory and the time limit of its target.
+ * @param reporter logs the requests to the host
+ */
+export async function hostThrough(
+  transport: Transport | Promise<Transport>,
+  target: HostTarget,
+  reporter: Reporter | undefined,
+): Promise<Host> {
   const [{ hostOver }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
   const { rootDir, commandTimeoutMs = target.member?.ssh.commandTimeoutMs } = target;
   return hostOver(await transport, {
     ...(rootDir === undefined ? {} : { rootDir }),
     ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
     nonce: randomUUID,
+    reporter,
   });
 }

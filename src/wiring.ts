@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { systemClock } from './base/adapters/clock-system.ts';
+import type { Reporter } from './base/reporter.ts';
 import { visible } from './base/text/printable.ts';
 import type { Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
@@ -24,7 +25,7 @@ export function createServices(environment: Environment): Services {
     certificateIssuer: async () => (await import('./x509/adapters/certificate-issuer.ts')).certificateIssuer,
     confirm: async (question) => (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
     templates: async () => (await import('./template-files.ts')).loadTemplates(),
-    connectHost: (target) => connectHost(target, ssh),
+    connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),
     runJournals: async () => (await import('./fleet/adapters/run-journals.ts')).localRunJournals(env),
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
@@ -37,12 +38,15 @@ export function createServices(environment: Environment): Services {
   };
 }
 
-function connectHost(target: HostTarget, ssh: SshAccess): Promise<Host> {
+function connectHost(
+  target: HostTarget,
+  { ssh, reporter }: { readonly ssh: SshAccess; readonly reporter: Reporter | undefined },
+): Promise<Host> {
   const route = target.member ?? target.address;
-  if (route === undefined) return connectLocalHost(target);
+  if (route === undefined) return connectLocalHost(target, reporter);
   const limitMs = target.commandTimeoutMs ?? target.member?.ssh.commandTimeoutMs;
   const limit = limitMs === undefined ? {} : { commandTimeoutMs: limitMs };
-  return hostThrough(ssh.transport(route, target.ssh ?? {}, limit), target);
+  return hostThrough(ssh.transport(route, target.ssh ?? {}, limit), target, reporter);
 }
 
 async function runLocal(argv: readonly string[]): Promise<string> {

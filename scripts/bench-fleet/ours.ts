@@ -10,9 +10,9 @@ import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { applyHostChanges } from '../../src/host/apply.ts';
 import { asRoot } from '../../src/host/as-root.ts';
 import { hostOver } from '../../src/host/host-over-transport.ts';
-import { lockedHost } from '../../src/host/locked-host.ts';
 import type { HostChange } from '../../src/host/plan/change.ts';
 import { diffFile } from '../../src/host/plan/diff-file.ts';
+import { runHost } from '../../src/host/run-host.ts';
 import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import { sshShared, sshTransport } from '../../src/ssh/adapters/transport-ssh.ts';
 import type { SshTarget } from '../../src/ssh/target.ts';
@@ -63,9 +63,9 @@ async function bring(address: string, job: Job): Promise<boolean> {
     const writes = files.flatMap((file) => diffFile(found[file.path] ?? null, { ...file, owner: 'root:root' }) ?? []);
     if (writes.length === 0) return false;
     const restart: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason: 'its files changed' };
-    const writer = job.locks ? lockedHost(host, LOCKING, systemClock) : null;
-    await applyHostChanges(writer ?? host, [...writes, restart], { reporter, phase: 'bench' });
-    await writer?.end();
+    const run = runHost(host, { clock: systemClock, ...(job.locks ? { writing: LOCKING } : {}) });
+    await applyHostChanges(run, [...writes, restart], { reporter, phase: 'bench' });
+    await run.end();
     return true;
   } finally {
     await host.close();

@@ -10,11 +10,11 @@ import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import { openFleetCluster } from '../fleet/use-cases/open-fleet-cluster.ts';
 import { clusterRoutes } from '../fleet/use-cases/open-fleet-run.ts';
-import { cacheFacts } from '../host/cached-host.ts';
 import { type CommitRecord, commitRecord, revertsAt } from '../host/commit/record.ts';
 import { combineFacts } from '../host/facts/fact.ts';
 import { observe } from '../host/observe.ts';
 import { changesOf } from '../host/plan/fold.ts';
+import { runHost } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isNodeReady } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
@@ -76,8 +76,11 @@ export async function runFleetStatus(services: Services, { run: request, output 
       dryRun: true,
       reporter: watch.reporter,
       // In the same round trip as the plan.
-      connect: async (target, { name }, queries) => {
-        const host = cacheFacts(await services.connectHost(target), services.clock, [...queries, ...Object.values(FACTS.queries)]);
+      connect: async (target, { name }, queries, reporter) => {
+        const host = runHost(await services.connectHost(target, reporter), {
+          clock: services.clock,
+          expected: [...queries, ...Object.values(FACTS.queries)],
+        });
         try {
           const { status, health, commit } = await observe(host, FACTS, services.signal);
           inspected.set(name, { ...statusOf(status), commit, health: isHealthy(health) ? 'ok' : healthText(health) });

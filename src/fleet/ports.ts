@@ -1,6 +1,6 @@
 import type { RunTime } from '../base/clock.ts';
 import type { LocalFiles } from '../base/local-files.ts';
-import type { Reporters } from '../base/reporter.ts';
+import type { Reporter, Reporters } from '../base/reporter.ts';
 import type { ThisProcess } from '../base/this-process.ts';
 import type { Host } from '../host/host.ts';
 import type { LargeFile } from '../host/plan/large-file.ts';
@@ -10,7 +10,8 @@ import type { HostTarget } from './host-target.ts';
 
 /** Connections to hosts. */
 export interface HostConnections {
-  connectHost(target: HostTarget): Promise<Host>;
+  /** @param reporter logs the requests to the host with `-v 2`; absent: they are not logged */
+  connectHost(target: HostTarget, reporter?: Reporter): Promise<Host>;
   /** Owner name for the locks of changed hosts. */
   readonly self: ThisProcess;
 }

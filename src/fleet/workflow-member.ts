@@ -1,10 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
-import type { WriterOptions } from '../host/locked-host.ts';
-import { loggingHost } from '../host/logging-host.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import type { PlanStep } from '../host/plan-after.ts';
+import type { WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import type { FleetMember } from './fleet.ts';
@@ -13,8 +12,8 @@ export interface WorkflowMember {
   readonly name: string;
   /** Plans the workflow of the host. */
   readonly planHost: PlanStep;
-  /** Opens a new connection each time. */
-  readonly connect: () => Promise<Host>;
+  /** Opens a new connection each time, whose requests the reporter logs. */
+  readonly connect: (reporter: Reporter) => Promise<Host>;
   readonly cluster: Cluster | null;
   /** Replaces `cluster` if the host has its own route to the API server; closed when the host has ended. */
   readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
@@ -37,7 +36,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
   return {
     name,
     open: async ({ reporter, signal }) => {
-      const host = loggingHost(await member.connect(), reporter);
+      const host = await member.connect(reporter);
       let own: Cluster | null = null;
       const close = async (): Promise<void> => {
         await own?.close();
@@ -64,6 +63,5 @@ export function workflowMember(member: WorkflowMember): FleetMember {
 function writingOf({ writing, connect }: WorkflowMember, reporter: Reporter): { readonly writing?: WriterOptions } {
   if (writing === undefined || writing === null) return {};
   const { confirmMs, ...lock } = writing;
-  const reconnect = async (): Promise<Host> => loggingHost(await connect(), reporter);
-  return { writing: { ...lock, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect } } };
+  return { writing: { ...lock, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect: () => connect(reporter) } } };
 }

@@ -3,11 +3,11 @@ import { printable } from '../base/text/printable.ts';
 import { checkpointOf } from './commit/checkpoint.ts';
 import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from './commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from './commit/record.ts';
-import { type ConfirmOptions, isConnectionLost, type Writer } from './locked-host.ts';
 import { observe } from './observe.ts';
 import type { ObservedPhase, PhaseContext, ProveCommit } from './phase.ts';
 import type { HostChange } from './plan/change.ts';
 import type { Operation } from './plan/operation.ts';
+import { type ConfirmOptions, isConnectionLost, type RunHost, type WriterOptions } from './run-host.ts';
 
 /**
  * A change that the host rolls back automatically unless it is confirmed over a new connection. It ends with
@@ -48,19 +48,19 @@ const REVERT_TIMEOUT_MS = 300_000;
  * Arms a revert for the next operations if required: the phase requests it, a working state exists for the
  * rollback (or an unconfirmed change that this one joins), and the changes affect only files and units.
  */
-export async function openCommit(phase: GuardedPhase, context: PhaseContext, writer: Writer | undefined): Promise<OpenCommit | null> {
+export async function openCommit(phase: GuardedPhase, context: PhaseContext): Promise<OpenCommit | null> {
   const { commit } = phase.observed;
-  if (writer === undefined || writer.options.confirm === null || commit === null) return null;
+  const { run } = context;
+  if (run === undefined || run.writing === null || run.writing.confirm === null || commit === null) return null;
   const changes = phase.changes.filter(({ kind }) => kind !== 'confirm-commit');
   const joins = changes.length < phase.changes.length;
   const checkpoint = checkpointOf(changes);
   const hasRollback = changes.length > 0 && (phase.observed.undo(changes)?.length ?? 0) > 0;
   if (checkpoint === null || !(joins || hasRollback)) return null;
   const prove = await commit.prepare(changes);
-  const { owner } = writer.options;
-  const { confirm } = writer.options;
+  const { owner, confirm } = run.writing;
   const { reporter, host } = context;
-  writer.arm({
+  run.arm({
     id: owner.id,
     owner: owner.name,
     timeoutSeconds: Math.ceil(confirm.timeoutMs / 1000),
@@ -72,40 +72,39 @@ export async function openCommit(phase: GuardedPhase, context: PhaseContext, wri
   const message = `the host rolls back automatically unless the change is confirmed within ${timeoutSeconds} s`;
   const about = { host: host.name, phase: phase.name, data: { timeoutSeconds } };
   reporter.report({ level: 'info', code: 'REVERT_ARMED', ...about, message, verbosity: 1 });
-  return guard(phase, context, { writer, confirm, prove });
+  return guard(phase, context, { run, owner, confirm, prove });
 }
 
 interface Guard {
-  readonly writer: Writer;
+  readonly run: RunHost;
+  readonly owner: WriterOptions['owner'];
   readonly confirm: ConfirmOptions;
   readonly prove: ProveCommit;
 }
 
-function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, prove }: Guard): OpenCommit {
+function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm, prove }: Guard): OpenCommit {
   const { clock, host, reporter, signal } = context;
-  const { id } = writer.options.owner;
+  const { id } = owner;
   // The host starts its timer later than this.
   const end = clock.now().getTime() + confirm.timeoutMs;
   const deadline = end - Math.min(CONFIRM_MARGIN_MS, confirm.timeoutMs / 4);
   let applied = false;
   let isAsked = false;
-  writer.patientUntil(deadline);
-  const closed = (): void => writer.patientUntil(null);
+  run.patientUntil(deadline);
+  const closed = (): void => run.patientUntil(null);
 
   const confirmOnce = async (): Promise<void> => {
     const again = await confirm.reconnect();
     isAsked = true;
     try {
-      await again.perform([IS_RUNNING, { kind: 'confirm-commit', id }, ...writer.releasing()]);
+      await again.perform([IS_RUNNING, { kind: 'confirm-commit', id }, ...run.releasing()]);
     } finally {
       await again.close().catch(() => undefined);
     }
   };
 
   const revertOnce = (why: string): Promise<void> =>
-    writer.over((existing) =>
-      existing.perform([{ kind: 'revert-commit', id, why }, ...writer.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }),
-    );
+    run.over((existing) => existing.perform([{ kind: 'revert-commit', id, why }, ...run.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }));
 
   /**
    * The error when the change no longer waits for its confirmation; null when it does, was confirmed by hand,
@@ -113,7 +112,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
    */
   const findGone = async (): Promise<CommitGoneError | null> => {
     try {
-      const record = await writer.over((existing) => observe(existing, commitRecord));
+      const record = await run.over((existing) => observe(existing, commitRecord));
       const isOpen = record === null || (record.state === 'armed' && isOurs(record, id));
       return isOpen ? null : new CommitGoneError(host.name, record, 'cannot confirm the change');
     } catch (error) {
@@ -145,7 +144,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
 
   /** False: the host is unreachable. @throws AppError: the kubelet is not healthy with the previous files */
   const isHealthyAgain = async (): Promise<boolean> => {
-    writer.patientUntil(clock.now().getTime() + GRACE_MS);
+    run.patientUntil(clock.now().getTime() + GRACE_MS);
     try {
       await phase.observed.verifyUndone();
       return true;
@@ -167,7 +166,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       const gone = await persist(confirmOnce, end + GRACE_MS, signal);
       // No pending change: the response was lost, or an administrator confirmed it by hand.
       if (gone !== null && gone.record !== null) throw gone;
-      writer.wasReleased();
+      run.wasReleased();
       closed();
       const about = { host: host.name, phase: phase.name };
       if (unproven === undefined)
@@ -181,7 +180,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
         });
     },
     rollBack: async (error) => {
-      writer.arm(null);
+      run.arm(null);
       if (error instanceof HostLockedError) {
         // After a reboot another run may hold the lock; this does not show the state of our change.
         const gone = applied ? await findGone() : null;
@@ -192,7 +191,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: REPORTS_ROLLBACK });
       try {
         const gone = await persist(() => revertOnce(printable(why, 400)), end + GRACE_MS);
-        if (gone === null) writer.wasReleased();
+        if (gone === null) run.wasReleased();
         else if (gone.record === null || !isOurs(gone.record, id))
           return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
         else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);

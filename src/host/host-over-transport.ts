@@ -1,4 +1,5 @@
 import { AppError, type Problem } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
 import { printable } from '../base/text/printable.ts';
 import { CommitGoneError, HostLockedError, hostShuttingDown } from './commit/commit-problems.ts';
 import { REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
@@ -26,6 +27,7 @@ import {
   shellLoader,
   splitFrames,
 } from './remote-program.ts';
+import { requestLog } from './request-log.ts';
 import type { Transport } from './transport.ts';
 
 export interface HostOptions {
@@ -39,6 +41,8 @@ export interface HostOptions {
    * Timeout of one command. Default: the transport's; for changes two minutes, or more for slow operations.
    */
   readonly commandTimeoutMs?: number;
+  /** Logs queries and operations with `-v 2`. */
+  readonly reporter?: Reporter | undefined;
 }
 
 /**
@@ -48,9 +52,11 @@ export interface HostOptions {
 export function hostOver(transport: Transport, options: HostOptions): Host {
   const rootDir = options.rootDir ?? null;
   const { commandTimeoutMs } = options;
+  const log = requestLog(transport.name, options.reporter);
   return {
     name: transport.name,
     query: async (queries, queryOptions = {}) => {
+      log.queries(queries);
       const names = Object.keys(queries);
       const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(queries[name] as FactQuery)));
       const answers = await answersTo(
@@ -69,6 +75,7 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
       return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof queries>;
     },
     perform: async (operations, given = {}) => {
+      log.operations(operations);
       const performOptions = { ...given, timeoutMs: Math.max(given.timeoutMs ?? CHANGE_TIMEOUT_MS, commandTimeoutMs ?? 0) };
       const { onDone } = performOptions;
       let done = 0;

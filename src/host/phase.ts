@@ -2,17 +2,16 @@ import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { EtcdCluster } from '../kube/etcd-cluster.ts';
-import type { CachedHost } from './cached-host.ts';
 import type { Host } from './host.ts';
-import type { WriterOptions } from './locked-host.ts';
 import type { OwnClaim } from './own-claim.ts';
 import type { Change, HostChange, PhasePlan } from './plan/change.ts';
+import type { RunHost, WriterOptions } from './run-host.ts';
 
 /** The context of all phases. `cluster` is null without an API server. */
 export interface PhaseContext {
   readonly host: Host;
-  /** The facts of this run, if they are kept between phases; `host` is then the same object. */
-  readonly facts?: CachedHost;
+  /** The host of this run, with its cached facts and its lock; `host` is then the same object. */
+  readonly run?: RunHost;
   readonly cluster: Cluster | null;
   /** The etcd of the cluster, for phases that change its members. Absent or null: unreachable. */
   readonly etcd?: EtcdCluster | null;

@@ -4,10 +4,8 @@ import { closestName } from '../base/text/closest-name.ts';
 import { applyEtcdChange } from '../kube/etcd-cluster.ts';
 import { describeRef } from '../kube/object-ref.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
-import { cacheFacts } from './cached-host.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import type { FactQuery } from './facts/query.ts';
-import { lockedHost, type Writer } from './locked-host.ts';
 import type { NodeClaim } from './own-claim.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
 import {
@@ -23,6 +21,7 @@ import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
 import { planDifference } from './plan/plan-difference.ts';
 import { comparedChanges, isSamePlan } from './plan/same-plan.ts';
+import { runHost } from './run-host.ts';
 
 /** Inspects every phase and returns the plans; changes nothing. */
 export async function planPhases<Input>(
@@ -33,7 +32,7 @@ export async function planPhases<Input>(
   const plans: NamedPhasePlan[] = [];
   for (const phase of phases) {
     const own = await phase.contextFor(context, input);
-    context.facts?.hold(phase.name);
+    context.run?.hold(phase.name);
     const { plan } = await phase.inspect(own, input);
     plans.push({ phase: phase.name, plan });
   }
@@ -53,10 +52,10 @@ export async function applyPhases<Input>(
   context: PhaseContext,
   input: Input,
   planned: readonly NamedPhasePlan[],
-  { writer, exact = false }: ApplyOptions = {},
+  { exact = false }: ApplyOptions = {},
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
-  const guard: CommitGuard = { writer, open: null };
+  const guard: CommitGuard = { open: null };
   for (let at = 0; at < phases.length; ) {
     const group = groupAt(phases, at);
     at += group.length;
@@ -85,15 +84,12 @@ function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Inpu
 }
 
 export interface ApplyOptions {
-  /** Write options of the host, if changes may need a confirmation. */
-  readonly writer?: Writer | undefined;
   /** Apply exactly the plan: a phase with another plan fails (PLAN_STALE). */
   readonly exact?: boolean | undefined;
 }
 
 /** The change that waits for its confirmation while phases are applied. */
 interface CommitGuard {
-  readonly writer: Writer | undefined;
   open: OpenCommit | null;
 }
 
@@ -211,11 +207,11 @@ async function observeCached<Input>(
   context: PhaseContext,
   { input, group }: { readonly input: Input; readonly group: readonly string[] },
 ): Promise<ObservedPhase> {
-  context.facts?.hold(phase.name, group);
+  context.run?.hold(phase.name, group);
   try {
     return await phase.inspect(context, input);
   } finally {
-    context.facts?.release();
+    context.run?.release();
   }
 }
 
@@ -240,7 +236,7 @@ async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, c
   const { plan } = observed;
   reportPlan(plan, phase.name, context);
   const hostChanges = plan.changes.filter((change): change is HostChange => !isClusterChange(change));
-  const commit = await openCommit({ name: phase.name, observed, changes: hostChanges }, context, guard.writer);
+  const commit = await openCommit({ name: phase.name, observed, changes: hostChanges }, context);
   if (commit === null) await applyChanges(plan.changes, phase.name, context);
   else {
     guard.open = commit;
@@ -430,9 +426,9 @@ export async function planWorkflow<Options, Input>(
   run: WorkflowRun,
 ): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
-  const writer = context.writing === undefined ? undefined : lockedHost(context.host, context.writing, context.clock);
-  const host = cacheFacts(writer ?? context.host, context.clock, workflow.queries?.(options) ?? []);
-  const held = { ...context, host, facts: host };
+  const { clock, writing } = context;
+  const host = runHost(context.host, { clock, writing, expected: workflow.queries?.(options) ?? [] });
+  const held = { ...context, host, run: host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;
   for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
@@ -455,9 +451,9 @@ export async function planWorkflow<Options, Input>(
     refusals,
     apply: async (applyContext) => {
       try {
-        return named(await applyPhases(phases, { ...applyContext, host, facts: host }, input, planned, { writer, exact: run.exact }));
+        return named(await applyPhases(phases, { ...applyContext, host, run: host }, input, planned, { exact: run.exact }));
       } finally {
-        await writer?.end();
+        await host.end();
       }
     },
   };

@@ -132,8 +132,8 @@ beforeEach(() => {
 
 /** The host decides which server answers, for any requested address. */
 const overHostileNetwork = ({ connectHost }: Services): Partial<Services> => ({
-  connectHost: async (target): Promise<Host> => {
-    const host = await connectHost(target);
+  connectHost: async (target, reporter): Promise<Host> => {
+    const host = await connectHost(target, reporter);
     const isLocal = target.address === undefined && target.member === undefined;
     return isLocal ? host : { ...host, dial: async () => connect({ host: '127.0.0.1', port: destination }) };
   },

@@ -56,7 +56,7 @@ const { env, stdin, stdout, stderr } = process;
 const real = createServices({ env, stdin, stdout, stderr, signal: new AbortController().signal });
 const services: Services = {
   ...real,
-  connectHost: async (target) => countingHost(await real.connectHost(target)),
+  connectHost: async (target, reporter) => countingHost(await real.connectHost(target, reporter)),
   connectCluster: async (target) => countingCluster(await real.connectCluster(target)),
 };
 void runCli(argv, services, '0.0.0-test').then((code) => {

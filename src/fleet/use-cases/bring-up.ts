@@ -79,7 +79,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   const { tasks, cluster, file, directory, dryRun, reporter, first, kubeconfig } = input;
   const accesses: ApiAccess[] = [];
   const targetOf = await fleetTargets(services, request.connection, directory);
-  const connect = (): Promise<Host> => services.connectHost(targetOf(first));
+  const connect = (logsTo?: Reporter): Promise<Host> => services.connectHost(targetOf(first), logsTo);
   const config = await readConfiguration(services, input);
   const workflowOptions = await fleetInitOptions(services, {
     ignorePreflightErrors: request.ignorePreflightErrors,

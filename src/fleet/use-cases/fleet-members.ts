@@ -52,7 +52,7 @@ export interface FleetMembersInput {
   /** The Nodes of the hosts of the run. */
   readonly claims?: NodeClaims | undefined;
   /** Replaces a plain connection, to query additional facts of a host. */
-  readonly connect?: (target: HostTarget, host: PlannedHost, queries: readonly FactQuery[]) => Promise<Host>;
+  readonly connect?: (target: HostTarget, host: PlannedHost, queries: readonly FactQuery[], reporter?: Reporter) => Promise<Host>;
 }
 
 /**
@@ -109,8 +109,8 @@ export async function fleetMembers(
     const { name, role, nodeRegistration, declared, overlays, preparation } = host;
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
-    const connect = async (): Promise<Host> =>
-      input.connect?.(target, host, joinWorkflow.queries?.(own) ?? []) ?? services.connectHost(target);
+    const connect = async (reporter?: Reporter): Promise<Host> =>
+      input.connect?.(target, host, joinWorkflow.queries?.(own) ?? [], reporter) ?? services.connectHost(target, reporter);
     const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan };
     const common = {
       name,
@@ -202,7 +202,7 @@ export async function fleetTargets(
 
 interface ControlPlaneParts {
   readonly name: string;
-  readonly connect: () => Promise<Host>;
+  readonly connect: (reporter?: Reporter) => Promise<Host>;
   readonly cluster: Cluster;
   /** For an existing control plane: its kubelet receives the settings of the file and the cluster. */
   readonly present: FleetMember;

@@ -112,7 +112,7 @@ function memberOf(
   return workflowMember({
     name: target.address ?? target.rootDir ?? 'localhost',
     planHost: (context) => planHost(context, { dryRun: run.dryRun, ...phases }),
-    connect: () => ports.connectHost(target),
+    connect: (reporter) => ports.connectHost(target, reporter),
     cluster,
     ...(clusterOf === undefined ? {} : { clusterOf }),
     clock: ports.clock,

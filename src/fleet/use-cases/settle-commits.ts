@@ -4,7 +4,6 @@ import type { Reporter } from '../../base/reporter.ts';
 import { CommitGoneError, commitReverted, describeChangeOf } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import type { Host } from '../../host/host.ts';
-import { loggingHost } from '../../host/logging-host.ts';
 import { observe } from '../../host/observe.ts';
 import { observeHealthzUrl } from '../../kubeadm/phases/kubelet-start.ts';
 import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
@@ -87,7 +86,7 @@ async function settle(services: SettlePorts, { request, done }: Settling, work: 
   let settled = 0;
   const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
     try {
-      const host = loggingHost(await services.connectHost(await targetOf(name)), reporter);
+      const host = await services.connectHost(await targetOf(name), reporter);
       try {
         const record = await observe(host, commitRecord, services.signal);
         // A selection covers only hosts with a pending change.

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { hostOver } from '../../../src/host/host-over-transport.ts';
 import type { Operation } from '../../../src/host/plan/operation.ts';
 import type { RunOptions, Transport } from '../../../src/host/transport.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const NONCE = 'c0ffee';
 
@@ -55,5 +56,25 @@ describe('a change with a large file', () => {
     expect([armed.includes('g_arm abcd'), piece.includes('w_piece /opt/agent')]).toEqual([true, true]);
     expect(rest.indexOf('g_check abcd')).toBeGreaterThan(0);
     expect(rest.indexOf('g_check abcd')).toBeLessThan(rest.indexOf('w_put /opt/agent'));
+  });
+});
+
+describe('the log of a host', () => {
+  const query = { it: { kind: 'file', path: '/etc/hostname' } } as const;
+  const write: Operation = { kind: 'write-file', path: '/etc/secret', mode: 0o600, owner: 'root:root', content: 'hunter2' };
+  const logOf = async (verbosity: number): Promise<readonly string[]> => {
+    const recording = recordingReporter();
+    const host = hostOver(doneTransport(1).transport, { nonce: () => NONCE, reporter: { ...recording, verbosity } });
+    await host.query(query).catch(() => undefined);
+    await host.perform([write]);
+    return recording.events.map(({ code, message }) => `${code} ${message}`);
+  };
+
+  it('shows queries and operations with -v 2, without contents of files', async () => {
+    expect(await logOf(2)).toEqual(['HOST_ASKED reads /etc/hostname', 'HOST_DOES write-file /etc/secret']);
+  });
+
+  it('is empty with a lower verbosity', async () => {
+    expect(await logOf(1)).toEqual([]);
   });
 });

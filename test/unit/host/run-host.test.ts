@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { cacheFacts } from '../../../src/host/cached-host.ts';
 import { fileFacts } from '../../../src/host/facts/file-facts.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { observe } from '../../../src/host/observe.ts';
+import { runHost } from '../../../src/host/run-host.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 function world(expected: readonly string[] = []) {
   const host = fakeHost({ files: { '/a': 'a', '/b': 'b', '/c': 'c' } });
   const clock = fakeClock();
-  const cached = cacheFacts(host, clock, Object.values(fileFacts(expected).queries));
+  const cached = runHost(host, { clock, expected: Object.values(fileFacts(expected).queries) });
   const read = async (...paths: string[]) => [...(await observe(cached, fileFacts(paths))).values()].map((file) => file?.content ?? null);
   return { host, clock, cached, read };
 }
@@ -108,7 +108,7 @@ describe('a host whose facts are cached', () => {
     const host = fakeHost({ files: { '/a': 'a' } });
     let fails = true;
     const flaky: Host = { ...host, query: (queries) => (fails ? Promise.reject(new Error('gone')) : host.query(queries)) };
-    const cached = cacheFacts(flaky, fakeClock());
+    const cached = runHost(flaky, { clock: fakeClock() });
     await expect(observe(cached, fileFacts(['/a']))).rejects.toThrow('gone');
     fails = false;
     expect((await observe(cached, fileFacts(['/a']))).get('/a')?.content).toBe('a');

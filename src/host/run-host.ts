@@ -4,7 +4,8 @@ import type { Dial } from '../kube/dial.ts';
 import { CommitGoneError, HostLockedError } from './commit/commit-problems.ts';
 import type { LockHolder } from './commit/record.ts';
 import type { LockOwner, LockRequest, RevertRequest } from './commit/requests.ts';
-import type { FactQueries } from './facts/query.ts';
+import { factCache, type HeldFacts } from './fact-cache.ts';
+import type { FactQueries, FactQuery } from './facts/query.ts';
 import type { Host, PerformOptions } from './host.ts';
 import type { Operation } from './plan/operation.ts';
 
@@ -29,9 +30,13 @@ export interface ConfirmOptions {
   readonly reconnect: () => Promise<Host>;
 }
 
-/** A host whose lock is taken with the first operation. */
-export interface Writer extends Host {
-  readonly options: WriterOptions;
+/**
+ * The host of one run. Its facts are cached, and its lock is taken with the first operation. The lock is held
+ * for one run of one host, so both have the same lifetime.
+ */
+export interface RunHost extends Host, HeldFacts {
+  /** Null: no lock, and changes are final immediately (files staged into a directory). */
+  readonly writing: WriterOptions | null;
   /**
    * Arms a revert with the next program, before its other operations. After that each program first checks
    * that the change still waits for its confirmation, because the host may have reverted it while a
@@ -63,8 +68,16 @@ const LOCK_MARGIN_SECONDS = 60;
 const LOCK_SECONDS = 900;
 const RETRY_MS = 1_000;
 
-/** Wraps a host so that only one writer changes it. */
-export function lockedHost(first: Host, options: WriterOptions, clock: Clock): Writer {
+export interface RunHostOptions {
+  readonly clock: Clock;
+  readonly writing?: WriterOptions | undefined;
+  /** Facts that the run always needs: sent with its first query, so that a plan needs one round trip. */
+  readonly expected?: readonly FactQuery[];
+}
+
+/** A host for one run: queries are answered from the cached facts, and only one run changes the host. */
+export function runHost(first: Host, { clock, writing, expected = [] }: RunHostOptions): RunHost {
+  const facts = factCache(clock, expected);
   let current = first;
   let lost = false;
   let held = false;
@@ -72,17 +85,11 @@ export function lockedHost(first: Host, options: WriterOptions, clock: Clock): W
   /** The armed change that, as far as known, waits for its confirmation. */
   let open: string | null = null;
   let patience: number | null = null;
-  const { owner, breakLock, confirm } = options;
-  const seconds = confirm === null ? LOCK_SECONDS : Math.ceil(confirm.timeoutMs / 1000) + LOCK_MARGIN_SECONDS;
-  const lockBy = (breaks: LockRequest['breaks']): Operation => ({ kind: 'take-lock', lock: { owner, seconds, breaks } });
+  const confirm = writing?.confirm ?? null;
 
-  const performWith = async (
-    breaks: LockRequest['breaks'],
-    operations: readonly Operation[],
-    performOptions: PerformOptions,
-  ): Promise<void> => {
+  const performWith = async (lock: LockRequest, operations: readonly Operation[], performOptions: PerformOptions): Promise<void> => {
     const before: readonly Operation[] = [
-      lockBy(breaks),
+      { kind: 'take-lock', lock },
       ...(armed === null ? [] : [{ kind: 'arm-revert', revert: armed } as const]),
       ...(armed !== null || open === null ? [] : [{ kind: 'check-commit', id: open } as const]),
     ];
@@ -100,8 +107,7 @@ export function lockedHost(first: Host, options: WriterOptions, clock: Clock): W
   };
 
   const connection = async (): Promise<Host> => {
-    if (!lost) return current;
-    if (confirm === null) return current;
+    if (!lost || confirm === null) return current;
     const next = await confirm.reconnect();
     await current.close().catch(() => undefined);
     current = next;
@@ -119,20 +125,43 @@ export function lockedHost(first: Host, options: WriterOptions, clock: Clock): W
   };
   const over = <T>(work: (host: Host) => Promise<T>): Promise<T> => noticing(connection().then(work));
 
-  const performLocked = async (operations: readonly Operation[], performOptions: PerformOptions): Promise<void> => {
+  const performLocked = async (
+    { owner, breakLock, isGone }: WriterOptions,
+    operations: readonly Operation[],
+    performOptions: PerformOptions,
+  ): Promise<void> => {
+    const seconds = confirm === null ? LOCK_SECONDS : Math.ceil(confirm.timeoutMs / 1000) + LOCK_MARGIN_SECONDS;
     try {
-      await noticing(performWith(breakLock && !held ? { kind: 'any' } : { kind: 'none' }, operations, performOptions));
+      const breaks = breakLock && !held ? ({ kind: 'any' } as const) : ({ kind: 'none' } as const);
+      await noticing(performWith({ owner, seconds, breaks }, operations, performOptions));
     } catch (error) {
       if (!(error instanceof HostLockedError)) throw error;
       held = false;
-      if (!options.isGone(error.holder)) throw error;
-      await noticing(performWith({ kind: 'id', id: error.holder.id }, operations, performOptions));
+      if (!isGone(error.holder)) throw error;
+      const breaks = { kind: 'id', id: error.holder.id } as const;
+      await noticing(performWith({ owner, seconds, breaks }, operations, performOptions));
     }
   };
 
+  /** Reopens a lost connection while a change waits for its confirmation. */
+  const query: Host['query'] = async (queries, options) => {
+    for (;;) {
+      try {
+        return await over((host) => host.query(queries, options));
+      } catch (error) {
+        if (!isConnectionLost(error) || patience === null || clock.now().getTime() >= patience) throw error;
+        await clock.sleep(RETRY_MS, options?.signal);
+      }
+    }
+  };
+
+  const release: readonly Operation[] = writing === undefined ? [] : [{ kind: 'release-lock', id: writing.owner.id }];
+
   return {
     name: first.name,
-    options,
+    writing: writing ?? null,
+    hold: facts.hold,
+    release: facts.release,
     arm: (revert) => {
       armed = revert;
       if (revert === null) open = null;
@@ -141,35 +170,29 @@ export function lockedHost(first: Host, options: WriterOptions, clock: Clock): W
       patience = time;
     },
     over,
-    releasing: () => (held ? [{ kind: 'release-lock', id: owner.id }] : []),
+    releasing: () => (held ? release : []),
     wasReleased: () => {
       held = false;
     },
-    query: async <Q extends FactQueries>(queries: Q, queryOptions?: Parameters<Host['query']>[1]) => {
-      for (;;) {
-        try {
-          return await over((host) => host.query(queries, queryOptions));
-        } catch (error) {
-          if (!isConnectionLost(error) || patience === null || clock.now().getTime() >= patience) throw error;
-          await clock.sleep(RETRY_MS, queryOptions?.signal);
-        }
-      }
-    },
-    perform: async (operations, performOptions = {}) => {
+    query: <Q extends FactQueries>(queries: Q, options?: Parameters<Host['query']>[1]) =>
+      facts.query(queries, (missing) => query(missing, options)),
+    perform: async (operations, options = {}) => {
+      facts.drop();
+      if (writing === undefined) return current.perform(operations, options);
       if (operations.length === 0 && armed === null) return;
       try {
-        await performLocked(operations, performOptions);
+        await performLocked(writing, operations, options);
       } catch (error) {
         if (open === null || !(error instanceof CommitGoneError) || error.record !== null) throw error;
         // Confirmed by hand in the meantime: the host keeps the change, so no further checks are needed.
         open = null;
-        await performLocked(operations, performOptions);
+        await performLocked(writing, operations, options);
       }
     },
     ...(first.dial === undefined ? {} : { dial: (address, signal) => over((host) => dialFrom(host, address, signal)) }),
     end: async () => {
       try {
-        if (held) await over((host) => host.perform([{ kind: 'release-lock', id: owner.id }]));
+        if (held) await over((host) => host.perform(release));
       } catch (error) {
         if (!isAppError(error)) throw error;
       }

@@ -1,12 +1,11 @@
 import type { Clock } from '../base/clock.ts';
 import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey } from './facts/query.ts';
-import type { Host } from './host.ts';
 
 /**
  * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. During
  * apply, each phase queries only its own facts again, directly before its changes.
  */
-export interface CachedHost extends Host {
+export interface HeldFacts {
   /**
    * Starts the inspection of a phase. After `release`, facts older than two seconds are dropped.
    * @param phase its queries are recorded, and sent together in one round trip the next time
@@ -21,15 +20,24 @@ export interface CachedHost extends Host {
   release(): void;
 }
 
+export interface FactCache extends HeldFacts {
+  /**
+   * Returns cached facts, and queries those that are missing.
+   * @param send queries the host
+   */
+  query<Q extends FactQueries>(queries: Q, send: (missing: FactQueries) => Promise<ReadFacts>): Promise<Answers<Q>>;
+  /** Drops all facts, before an operation: each phase queries its own facts again anyway. */
+  drop(): void;
+}
+
 /** Facts older than this are queried again when a phase is inspected just before it is applied. */
 const FRESH_MS = 2_000;
 
 /**
- * Caches the facts of a run. An operation on the host drops all of them, because each phase queries its own
- * facts again anyway.
+ * Caches the facts of a run.
  * @param expected sent together with the first query of the run, so that a plan needs one round trip
  */
-export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuery[] = []): CachedHost {
+export function factCache(clock: Clock, expected: readonly FactQuery[]): FactCache {
   let answers: readonly ReadFacts[] = NONE;
   let first: FactQueries | null = byKey(expected);
   let holding = true;
@@ -48,7 +56,6 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
     return batch;
   };
   return {
-    name: host.name,
     hold: (phase, group = [phase]) => {
       if (!holding && clock.now().getTime() - askedAt > FRESH_MS) answers = NONE;
       holding = true;
@@ -60,16 +67,16 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
       holding = false;
       current = null;
     },
-    query: async <Q extends FactQueries>(queries: Q, options?: Parameters<Host['query']>[1]) => {
+    query: async <Q extends FactQueries>(queries: Q, send: (missing: FactQueries) => Promise<ReadFacts>) => {
       if (!holding) {
         answers = NONE;
-        return host.query(queries, options);
+        return (await send(queries)) as Answers<Q>;
       }
       const { asked, areKeys } = keyed(queries);
       for (const { key, question } of asked) if (!isCostly(question)) current?.queries.set(key, question);
       const missing = asked.filter(({ key }) => answerTo(key, answers) === undefined);
       if (missing.length > 0) {
-        const given: ReadFacts = await host.query(batchOf(missing), options);
+        const given = await send(batchOf(missing));
         if (answers.length === 0) askedAt = clock.now().getTime();
         answers = [given, ...answers];
         // Queries named by key find their facts in the complete response.
@@ -80,12 +87,9 @@ export function cacheFacts(host: Host, clock: Clock, expected: readonly FactQuer
       for (const { name, key } of asked) result[name] = answerTo(key, answers);
       return result as Answers<Q>;
     },
-    perform: (operations, options) => {
+    drop: () => {
       answers = NONE;
-      return host.perform(operations, options);
     },
-    ...(host.dial === undefined ? {} : { dial: host.dial }),
-    close: () => host.close(),
   };
 }
 
