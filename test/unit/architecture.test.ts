@@ -58,7 +58,6 @@ describe('the path of a value in docs/architecture.md', () => {
       'designObservedNode',
       'designNode',
       'layerNodeConfig',
-      'newNodeStartInput',
     ];
     for (const name of called) {
       const at = names.indexOf(name);

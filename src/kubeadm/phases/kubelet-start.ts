@@ -15,13 +15,18 @@ import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
-import { CONFIG_YAML } from '../../kube/well-known.ts';
+import { CONFIG_YAML, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
 export interface KubeletStartInput {
+  /**
+   * Credential files of a new node, written before its other files. /etc/kubernetes is created for them and for
+   * other components. Absent: an existing node.
+   */
+  readonly credentials?: readonly DesiredFile[];
   readonly files: readonly DesiredFile[];
   /** Files among them that systemd reads: a change requires a daemon-reload. */
   readonly unitFiles: readonly DesiredFile[];
@@ -90,8 +95,15 @@ export const upgradeKubeletConfig = writeKubeletFiles(
   'Write the kubelet configuration of the cluster and restart the kubelet',
 );
 
+/** All files and directories, in the order of their creation. */
+function writtenBy({ credentials, files, directories }: KubeletStartInput): Pick<KubeletStartInput, 'files' | 'directories'> {
+  if (credentials === undefined) return { files, directories };
+  return { files: [...credentials, ...files], directories: [...directories, { path: KUBERNETES_DIR, mode: 0o755 }] };
+}
+
 async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
-  const own = [...input.unitFiles, ...input.files, ...input.directories].map(({ path }) => path);
+  const { files: ownFiles, directories } = writtenBy(input);
+  const own = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
   const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
   const { files, init, health, commit } = await observe(host, factsAbout(paths, input.health.url), signal);
   const url = currentHealthzUrl(files.get(CONFIG_YAML)?.content);
@@ -132,10 +144,13 @@ function healthzUrlIn(configYaml: string): string | null | undefined {
 
 function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
   const found = (path: string): FileFact | null => facts.files.get(path) ?? null;
-  const directories = input.directories.map(({ path, mode }) => diffDirectory(found(path), path, mode)).filter((change) => change !== null);
+  const written = writtenBy(input);
+  const directories = written.directories
+    .map(({ path, mode }) => diffDirectory(found(path), path, mode))
+    .filter((change) => change !== null);
   const diff = (file: DesiredFile): HostChange | null => diffFile(found(file.path), file, { mayChown: input.mayChown });
   const unitFiles = input.unitFiles.map(diff).filter((change) => change !== null);
-  const files = input.files.map(diff).filter((change) => change !== null);
+  const files = written.files.map(diff).filter((change) => change !== null);
   const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
   const changes = [...writes, ...planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]), ...planConfirmation(facts)];

@@ -57,7 +57,7 @@ export async function designFirstNode(
   const layered = layerClusterConfig(defaults, baseline);
   // designObservedNode warns about the kubelet on the host.
   const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
-  const { design, warnings, refusals } = await designObservedNode(context, options, {
+  const { design, start, warnings, refusals } = await designObservedNode(context, options, {
     node,
     cluster: layered,
     clusterIsDeclared: written !== null,
@@ -69,6 +69,7 @@ export async function designFirstNode(
   });
   return {
     design,
+    start,
     upload: { controlPlaneMinor, yaml: encodeYaml(encodeClusterConfig(layered, minor, options.catalogue)), generated: baseline === null },
     warnings: [...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
     refusals,

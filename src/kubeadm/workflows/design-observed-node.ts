@@ -3,11 +3,13 @@ import type { JsonObject } from '../../base/json.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Taint } from '../../kube/taint.ts';
+import { KUBELET_DIR } from '../../kube/well-known.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
 import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
 import { readKubeletConfiguration } from '../../kubelet/decode.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { parseSetting } from '../../kubelet/setting.ts';
+import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -29,6 +31,8 @@ export interface DesignOptions extends PreflightInput {
 
 export interface DesignedNode {
   readonly design: NodeDesign;
+  /** Input of kubelet-start for an existing node; a new node also has credentials. */
+  readonly start: KubeletStartInput;
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
 }
@@ -70,8 +74,26 @@ export async function designObservedNode(
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
+    start: startInput(design, options),
     warnings: [...versions, ...flagWarnings, ...fieldWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
     refusals: verdict.errors,
+  };
+}
+
+function startInput(design: NodeDesign, { catalogue, kubeletHealthCheckMs, staged }: NodeOptions): KubeletStartInput {
+  const { instanceConfig, configYaml, flagsEnv } = design.files;
+  return {
+    files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, flagsEnv],
+    unitFiles: design.unit.files,
+    directories: [{ path: KUBELET_DIR, mode: 0o700 }],
+    health: { url: design.healthzUrl, timeoutMs: kubeletHealthCheckMs },
+    mayChown: !staged,
+    proof: {
+      nodeName: design.nodeName,
+      minor: design.minor,
+      catalogue,
+      flags: [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...design.unit.extraArgs],
+    },
   };
 }
 

@@ -52,7 +52,6 @@ import { type DesignedFirstNode, designFirstNode } from './design-first-node.ts'
 import { identifyNode, type NodeTrust } from './identify-node.ts';
 import { NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, type InitTokens, settleTokens } from './init-tokens.ts';
-import { newNodeStartInput } from './kubelet-start-input.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
 import { type PreparedUpload, prepareUpload } from './shared-certs.ts';
@@ -267,7 +266,7 @@ interface Designed {
 function inputOf(options: InitControlPlaneOptions, designed: Designed): InitControlPlaneInput {
   const { host, cluster, controlPlane, firstNode, admission, now } = designed;
   const { node, routes, found } = host;
-  const start = newNodeStartInput(firstNode.design, options, []);
+  const { start } = firstNode;
   const assumeEmptyCluster = options.dryRun;
   const { forceUpload } = options;
   const apiCallMs = goDurationMs(controlPlane.timeouts.kubernetesAPICall);
@@ -282,7 +281,7 @@ function inputOf(options: InitControlPlaneOptions, designed: Designed): InitCont
     pull: controlPlane.pull,
     pki: controlPlane.pki,
     manifests: controlPlane.manifests,
-    kubeletStart: start,
+    kubeletStart: { ...start, credentials: [] },
     save: { memory: nodeSettingsOf(node, options), mayChown: start.mayChown },
     wait: controlPlane.wait,
     uploadKubeadm: {

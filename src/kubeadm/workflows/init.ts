@@ -22,7 +22,6 @@ import { readClusterConfiguration } from './cluster-baseline.ts';
 import { designFirstNode } from './design-first-node.ts';
 import { controlPlaneVersion, NO_SETTINGS, settingsOf } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
-import { newNodeStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { observeNode } from './observe-node.ts';
@@ -75,7 +74,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
   const found = context.cluster === null ? NO_SETTINGS : await readClusterConfiguration(context.cluster);
   const cluster = settingsOf(found.model ?? {}, options.cluster, version);
   const apiServer = options.apiServer && { ...options.apiServer, server: serverOf(cluster, options.apiServer) };
-  const { design, upload, warnings, refusals } = await designFirstNode(context, options, {
+  const { design, start, upload, warnings, refusals } = await designFirstNode(context, options, {
     node,
     cluster,
     controlPlaneMinor: minor,
@@ -83,10 +82,9 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
   });
   const tokens = await settleTokens(context, options);
   const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, existingIdentity: hasIdentity(node.facts) });
-  const start = newNodeStartInput(design, options, identity.files);
   return {
     input: {
-      kubeletStart: start,
+      kubeletStart: { ...start, credentials: identity.files },
       upload: {
         ...upload,
         forceUpload: options.forceUpload,

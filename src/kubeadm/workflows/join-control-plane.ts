@@ -153,7 +153,8 @@ async function prepareJoinControlPlane(
 
 /** The phases of the shared certificates write the CA. */
 function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedCluster): KubeletStartInput {
-  return { ...input, files: input.files.filter(({ path }) => path !== pkiPath(certificatesDir, 'ca', 'crt')) };
+  const { credentials = [] } = input;
+  return { ...input, credentials: credentials.filter(({ path }) => path !== pkiPath(certificatesDir, 'ca', 'crt')) };
 }
 
 /**

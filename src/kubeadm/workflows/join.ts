@@ -31,7 +31,6 @@ import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cl
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { joinFindings } from './join-findings.ts';
-import { newNodeStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
@@ -109,7 +108,7 @@ export async function prepareJoin(
   const node = await observeNode(context, own);
   const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
   const namesake = await namesakeOf(node, cluster);
-  const { design, warnings, refusals } = await designObservedNode(context, own, {
+  const { design, start, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
     clusterIsDeclared: false,
@@ -138,10 +137,9 @@ export async function prepareJoin(
     caPath: options.caCertPath,
     token: hasIdentity(node.facts) ? null : await options.credentials(),
   };
-  const start = newNodeStartInput(design, own, bootstrapFiles(options.templates, target));
   return {
     input: {
-      kubeletStart: start,
+      kubeletStart: { ...start, credentials: bootstrapFiles(options.templates, target) },
       save: { memory: nodeSettingsOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },

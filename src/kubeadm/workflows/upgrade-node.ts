@@ -29,7 +29,6 @@ import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
-import { kubeletStartInput } from './kubelet-start-input.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
@@ -84,7 +83,7 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
   const registration = { ...observed.registration, name: nameOf({ memory, flags, observed }), kubeletExtraArgs: flags.flags };
   const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
   const node: ObservedNode = { ...observed, registration };
-  const { design, warnings, refusals } = await designObservedNode(context, nodeOptions, {
+  const { design, start, warnings, refusals } = await designObservedNode(context, nodeOptions, {
     node,
     cluster: baseline.layered,
     clusterIsDeclared: false,
@@ -96,7 +95,6 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
   });
   const override = await findOverride(context, node.registration.name);
   const annotated = await identifyAnnotated(context, options, node.registration.name);
-  const start = kubeletStartInput(design, nodeOptions);
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
   const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
   return {
