@@ -1,7 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
-import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type DefaultsAction, printDefaults } from '../kubeadm/config/print.ts';
-import { encodeClusterConfig } from '../kubeadm/render/cluster-config.ts';
+import { renderClusterConfig } from '../kubeadm/render/cluster-config.ts';
 import { kubeadmProfile } from '../kubeadm/render/profile-defaults.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import type { Services } from './services.ts';
@@ -13,7 +12,7 @@ export interface PrintDefaultsRequest {
 
 /** `config print init-defaults` and its like. */
 export async function runPrintDefaults(services: Services, { action, componentConfigs }: PrintDefaultsRequest): Promise<ExitCode> {
-  const kubeletConfiguration = encodeYaml(encodeClusterConfig(kubeadmProfile(), NEWEST_MINOR, await loadCatalogue()));
+  const kubeletConfiguration = renderClusterConfig(kubeadmProfile(), NEWEST_MINOR, await loadCatalogue());
   services.output.document(
     printDefaults(action, {
       hostname: services.hostname,

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { readScalar, type Token, zeroScalar } from './scalar.ts';
 import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
 import { wrongScalar } from './typed-problems.ts';
-import { encodeYaml, type YamlValue } from './yaml-encode.ts';
+import { encodeYaml } from './yaml-encode.ts';
 
 /**
  * Encodes an object as Go's json.Marshal encodes the struct of a type.
@@ -11,36 +11,25 @@ import { encodeYaml, type YamlValue } from './yaml-encode.ts';
  * Zero durations are encoded as `0s`, structs without content as `{}`, fields without `omitempty` always;
  * empty strings, lists and maps, zeros and false are dropped unless Go uses a pointer. Durations, quantities
  * and timestamps are normalised. Unknown fields are dropped, as by the Go struct. An integer beyond ±(2^53 -
- * 1) is its decimal text, as in decoded values: `printableTyped` returns it as a number.
+ * 1) is its decimal text, as in decoded values; `encodeYaml` prints it as a number.
  * @returns keys in code unit order; objects have no prototype
  * @throws AppError CONFIG_WRONG_TYPE and similar codes, exit code 2, when a value does not have its field's
  *   type
  */
 export function encodeTyped(type: ObjectNode, value: JsonObject): JsonObject {
-  return encode(type, value, (text) => text) as JsonObject;
-}
-
-/** As encodeTyped, for `encodeYaml` and `documentOfValue`: integers beyond ±(2^53 - 1) are bigint. */
-export function printableTyped(type: ObjectNode, value: JsonObject): YamlValue {
-  return encode(type, value, BigInt);
+  const context: Context = { problems: [] };
+  const encoded = encodeObject(context, type, { value, path: '' });
+  if (context.problems.length > 0) throw new AppError(context.problems, { exitCode: 2 });
+  return encoded as JsonObject;
 }
 
 /** Encodes an object as YAML, byte-for-byte identical to Kubernetes components. */
 export function renderTyped(type: ObjectNode, value: JsonObject): string {
-  return encodeYaml(printableTyped(type, value));
-}
-
-function encode(type: ObjectNode, value: JsonObject, bigInteger: Context['bigInteger']): YamlValue {
-  const context: Context = { problems: [], bigInteger };
-  const encoded = encodeObject(context, type, { value, path: '' });
-  if (context.problems.length > 0) throw new AppError(context.problems, { exitCode: 2 });
-  return encoded;
+  return encodeYaml(encodeTyped(type, value), type);
 }
 
 interface Context {
   readonly problems: Problem[];
-  /** Converts the decimal text of a number too large for JavaScript. */
-  readonly bigInteger: (text: string) => YamlValue;
 }
 
 interface Site {
@@ -48,9 +37,9 @@ interface Site {
   readonly path: string;
 }
 
-type Draft = { [key: string]: YamlValue };
+type Draft = { [key: string]: Json };
 
-function encodeValue(context: Context, type: TypeNode, site: Site): YamlValue {
+function encodeValue(context: Context, type: TypeNode, site: Site): Json {
   switch (type.kind) {
     case 'object':
       return encodeObject(context, type, site);
@@ -63,7 +52,7 @@ function encodeValue(context: Context, type: TypeNode, site: Site): YamlValue {
   }
 }
 
-function encodeObject(context: Context, type: ObjectNode, { value, path }: Site): YamlValue {
+function encodeObject(context: Context, type: ObjectNode, { value, path }: Site): Json {
   const members = value === null ? {} : value;
   if (!isJsonObject(members)) return refuse(context, path, 'must be an object');
   const draft: Draft = Object.create(null);
@@ -77,22 +66,22 @@ function encodeObject(context: Context, type: ObjectNode, { value, path }: Site)
 }
 
 /** undefined: omitted. */
-function encodeField(context: Context, { type, pointer, omitempty, printedWhenUnset }: FieldNode, site: Site): YamlValue | undefined {
+function encodeField(context: Context, { type, pointer, omitempty, printedWhenUnset }: FieldNode, site: Site): Json | undefined {
   if (site.value === null) return printedWhenUnset ? (pointer ? null : zeroValue(context, type, site.path)) : undefined;
   const encoded = encodeValue(context, type, site);
   return !pointer && omitempty && isEmpty(type, encoded) ? undefined : encoded;
 }
 
-function zeroValue(context: Context, type: TypeNode, path: string): YamlValue {
+function zeroValue(context: Context, type: TypeNode, path: string): Json {
   if (type.kind === 'object') return encodeObject(context, type, { value: null, path });
   return type.kind === 'list' || type.kind === 'map' ? null : zeroScalar(type);
 }
 
 /** Whether `omitempty` drops the value: structs, and therefore durations and quantities, are never empty. */
-function isEmpty(type: TypeNode, value: YamlValue): boolean {
+function isEmpty(type: TypeNode, value: Json): boolean {
   switch (type.kind) {
     case 'list':
-      return (value as readonly YamlValue[]).length === 0;
+      return (value as readonly Json[]).length === 0;
     case 'map':
       return Object.keys(value as Draft).length === 0;
     case 'string':
@@ -109,12 +98,12 @@ function isEmpty(type: TypeNode, value: YamlValue): boolean {
   }
 }
 
-function encodeList(context: Context, type: ListNode, { value, path }: Site): YamlValue {
+function encodeList(context: Context, type: ListNode, { value, path }: Site): Json {
   if (!Array.isArray(value)) return refuse(context, path, 'must be a list');
   return value.map((item: Json, index) => encodeItem(context, type.items, { value: item, path: `${path}[${index}]` }));
 }
 
-function encodeMap(context: Context, type: MapNode, { value, path }: Site): YamlValue {
+function encodeMap(context: Context, type: MapNode, { value, path }: Site): Json {
   if (!isJsonObject(value)) return refuse(context, path, 'must be an object');
   const draft: Draft = Object.create(null);
   for (const key of Object.keys(value).sort()) {
@@ -123,11 +112,11 @@ function encodeMap(context: Context, type: MapNode, { value, path }: Site): Yaml
   return draft;
 }
 
-function encodeItem(context: Context, type: TypeNode, site: Site): YamlValue {
+function encodeItem(context: Context, type: TypeNode, site: Site): Json {
   return site.value === null ? zeroValue(context, type, site.path) : encodeValue(context, type, site);
 }
 
-function encodeScalar(context: Context, type: ScalarNode, { value, path }: Site): YamlValue {
+function encodeScalar(context: Context, type: ScalarNode, { value, path }: Site): Json {
   if (typeof value === 'object') return refuse(context, path, 'must be a single value');
   const bigInteger = isIntegerType(type) && typeof value === 'string' && /^-?[0-9]{16,19}$/.test(value);
   const result = readScalar(type, bigInteger ? { kind: 'number', text: value } : tokenOf(value));
@@ -135,7 +124,7 @@ function encodeScalar(context: Context, type: ScalarNode, { value, path }: Site)
     context.problems.push(wrongScalar({ path }, result.fault));
     return null;
   }
-  return bigInteger ? context.bigInteger(value) : (result.value as YamlValue);
+  return bigInteger ? value : (result.value as Json);
 }
 
 function isIntegerType({ kind }: ScalarNode): boolean {
@@ -148,7 +137,7 @@ function tokenOf(value: string | number | boolean): Token {
 }
 
 /** Rejected lists and maps are replaced by empty ones, so that all problems are reported at once. */
-function refuse(context: Context, path: string, message: string): YamlValue {
+function refuse(context: Context, path: string, message: string): Json {
   context.problems.push(wrongScalar({ path }, { kind: 'wrong-type', message }));
   return [];
 }

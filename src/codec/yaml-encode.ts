@@ -1,4 +1,6 @@
+import { isJsonObject } from '../base/json.ts';
 import { sortKeysNaturally } from '../base/text/natural-order.ts';
+import type { TypeNode } from './type-node.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
 /** An encodable value: JSON, and integers of any size as bigint. */
@@ -10,14 +12,42 @@ export type YamlValue = null | boolean | number | bigint | string | readonly Yam
  * where they would be read as another type, `|` for multi-line text, other text folded at the first space
  * after column 80. One intended difference: text with the line separators U+0085, U+2028 or U+2029 is always
  * double-quoted, so that all parsers read it alike.
+ * @param type the type of the value, if JSON data holds integers beyond ±(2^53 - 1) as decimal text (see
+ *   `withBigIntegers`)
  * @returns the text, with a final newline
  * @see sigs.k8s.io/yaml 1.6, go.yaml.in/yaml/v2 emitter and key order
  */
-export function encodeYaml(value: YamlValue): string {
+export function encodeYaml(given: YamlValue, type?: TypeNode): string {
+  const value = type === undefined ? given : withBigIntegers(given, type);
   const out: string[] = [];
   if (!isBlock(value)) return `${inline(value, { indent: 2, column: 0 })}\n`;
   writeBlock(out, value, { indent: 0, started: false });
   return out.join('');
+}
+
+/**
+ * Converts integers beyond ±(2^53 - 1), which JSON values hold as decimal text, to numbers where the field's type
+ * is an integer. Everything else is unchanged, also fields that the type does not have.
+ */
+export function withBigIntegers(value: YamlValue, type: TypeNode | undefined): YamlValue {
+  if (typeof value === 'string')
+    return (type?.kind === 'int64' || type?.kind === 'durationOrNanoseconds') && isBigInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) {
+    const items = type?.kind === 'list' ? type.items : undefined;
+    return (value as readonly YamlValue[]).map((item) => withBigIntegers(item, items));
+  }
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value as YamlMap);
+  return Object.fromEntries(members.map(([key, item]) => [key, withBigIntegers(item, memberType(type, key))]));
+}
+
+function memberType(type: TypeNode | undefined, key: string): TypeNode | undefined {
+  if (type?.kind === 'map') return type.values;
+  return type?.kind === 'object' ? type.fields.get(key)?.type : undefined;
+}
+
+function isBigInteger(text: string): boolean {
+  return /^-?[0-9]{16,19}$/.test(text) && !Number.isSafeInteger(Number(text));
 }
 
 type YamlMap = { readonly [key: string]: YamlValue };

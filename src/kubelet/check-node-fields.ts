@@ -1,12 +1,13 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { identityOf, Memo } from '../base/memo.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
+import { withBigIntegers } from '../codec/yaml-encode.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
 import { enclosingPaths } from './enclosing-paths.ts';
-import { withBigIntegers } from './encode.ts';
 import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
+import { kubeletConfigurationType } from './type.ts';
 import { isStartupRule, validateKubeletConfiguration } from './validate/validate.ts';
 
 /**
@@ -24,7 +25,7 @@ export function checkNodeFields(layered: LayeredConfig, kubelet: KubeletToCheck)
 const CHECKED = new Memo<LayeredConfig, readonly Warning[]>();
 
 function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
-  const document = documentOfValue(withBigIntegers(layered.config, { minor, catalogue }), CONFIG_YAML);
+  const document = documentOfValue(withBigIntegers(layered.config, kubeletConfigurationType(catalogue, minor)), CONFIG_YAML);
   const problems = validateKubeletConfiguration(document, { minor, catalogue })
     .problems.filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));

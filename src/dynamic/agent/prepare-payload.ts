@@ -2,7 +2,7 @@ import { formatProblem, isAppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { CONFIG_LIMITS, type SourceDocument, sourceToJson } from '../../codec/source.ts';
-import { encodeYaml } from '../../codec/yaml-encode.ts';
+import { encodeYaml, withBigIntegers } from '../../codec/yaml-encode.ts';
 import { MAX_FILE_BYTES } from '../../host/facts/query.ts';
 import {
   type CheckpointFiles,
@@ -24,8 +24,9 @@ import {
   readHostText,
   withoutNulls,
 } from '../../kubelet/effective/running-config.ts';
-import { printableKubeletConfiguration } from '../../kubelet/encode.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
+import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
@@ -193,12 +194,13 @@ interface Rendered {
 
 function render(config: JsonObject, node: PayloadNode): Rendered | { readonly issue: string } {
   try {
-    const value = printableKubeletConfiguration(config, node);
-    const text = encodeYaml(value);
+    const value = encodeKubeletConfiguration(config, node);
+    const type = kubeletConfigurationType(node.catalogue, node.minor);
+    const text = encodeYaml(value, type);
     // The agent reads the file again later, so its own size limit applies.
     if (text.length > CONFIG_LIMITS.characters)
       return { issue: `the configuration has ${text.length} characters with all layers, more than ${CONFIG_LIMITS.characters}` };
-    return { text, document: documentOfValue(value, PAYLOAD_FILE) };
+    return { text, document: documentOfValue(withBigIntegers(value, type), PAYLOAD_FILE) };
   } catch (error) {
     if (!isAppError(error)) throw error;
     return { issue: error.message };

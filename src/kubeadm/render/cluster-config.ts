@@ -1,11 +1,12 @@
 import type { JsonObject } from '../../base/json.ts';
-import type { YamlValue } from '../../codec/yaml-encode.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import type { ParsedConfig } from '../../kubelet/decode.ts';
-import { encodeKubeletConfiguration, withBigIntegers } from '../../kubelet/encode.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, leavesOf, mergeConfig, NO_LAYERS } from '../../kubelet/layers.ts';
+import { kubeletConfigurationType } from '../../kubelet/type.ts';
 
 /** Position of a field: `init.yaml:12:3`, or the source as a whole. */
 export function placeOf(written: ParsedConfig, path: string): string {
@@ -52,9 +53,9 @@ function withoutEmptyStrings(config: JsonObject, defaults: ReadonlyMap<string, u
  * as by Go. It contains no value that was detected on or set for one host. `rotateCertificates: false` is
  * written, although Go would omit it, so that the user's value is kept.
  */
-export function encodeClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): YamlValue {
+export function renderClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): string {
   const encoded = encodeKubeletConfiguration(layered.config, { minor, catalogue, keepsRotationOff: true });
-  return withBigIntegers(encoded, { minor, catalogue });
+  return encodeYaml(encoded, kubeletConfigurationType(catalogue, minor));
 }
 
 /** Warnings about the configuration for all nodes. */

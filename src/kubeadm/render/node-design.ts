@@ -2,16 +2,17 @@ import type { Arg } from '../../base/arg.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { identityOf, Memo } from '../../base/memo.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { renderEncodedConfiguration } from '../../kubelet/encode.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { buildKubeletFlags, isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { shadowedFields } from '../../kubelet/shadowed-fields.ts';
+import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { checkFlagsEnv, checkUnitFile } from './check.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
 import { designUnitFiles, type UnitFilesDesign } from './unit-files.ts';
@@ -94,7 +95,7 @@ const ORIGINS = new Memo<LayeredConfig, Readonly<Record<string, string>>>();
 
 function renderConfigYaml(input: NodeDesignInput, config: JsonObject): DesiredFile {
   const key = `${input.minor} ${identityOf(input.catalogue)}`;
-  return CONFIGS.get(config, key, () => desired(CONFIG_YAML, renderEncodedConfiguration(config, input)));
+  return CONFIGS.get(config, key, () => desired(CONFIG_YAML, encodeYaml(config, kubeletConfigurationType(input.catalogue, input.minor))));
 }
 
 /** Hosts with the same configuration share the file. */

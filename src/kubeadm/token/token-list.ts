@@ -12,7 +12,7 @@ import { remainingMs, type StoredToken } from './token-secret.ts';
 export function renderTokenList(tokens: readonly StoredToken[], format: 'text' | 'json' | 'yaml', now: Date): string {
   if (format === 'text') return tokens.map((token, i) => renderRows(i === 0 ? [HEADER, rowOf(token, now)] : [rowOf(token, now)])).join('');
   const documents = tokens.map(documentOf);
-  if (format === 'yaml') return documents.map(encodeYaml).join('---\n');
+  if (format === 'yaml') return documents.map((document) => encodeYaml(document)).join('---\n');
   return documents.map((document) => `${escapeHtml(JSON.stringify(document, null, 4))}\n`).join('');
 }
 

@@ -1,5 +1,4 @@
 import type { SourceDocument } from '../../codec/source.ts';
-import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
@@ -9,7 +8,7 @@ import type { DefaultedCluster } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import type { UploadKubeletConfigInput } from '../phases/upload-config-kubelet.ts';
 import type { Finding } from '../preflight/check.ts';
-import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../render/cluster-config.ts';
+import { adviseClusterConfig, layerClusterConfig, renderClusterConfig } from '../render/cluster-config.ts';
 import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
 import { editedClusterConfig } from './init-settings.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -70,7 +69,7 @@ export async function designFirstNode(
   return {
     design,
     start,
-    upload: { controlPlaneMinor, yaml: encodeYaml(encodeClusterConfig(layered, minor, options.catalogue)), generated: baseline === null },
+    upload: { controlPlaneMinor, yaml: renderClusterConfig(layered, minor, options.catalogue), generated: baseline === null },
     warnings: [...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
     refusals,
   };

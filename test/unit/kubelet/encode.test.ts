@@ -7,7 +7,8 @@ import { parseSource, sourceToJson } from '../../../src/codec/source.ts';
 import { encodeYaml } from '../../../src/codec/yaml-encode.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../../src/kubelet/decode.ts';
-import { encodeKubeletConfiguration, renderKubeletConfiguration } from '../../../src/kubelet/encode.ts';
+import { type EncodeOptions, encodeKubeletConfiguration } from '../../../src/kubelet/encode.ts';
+import { kubeletConfigurationType } from '../../../src/kubelet/type.ts';
 
 const catalogue = await loadCatalogue();
 const GOLDEN = path.join(import.meta.dirname, 'golden');
@@ -24,6 +25,10 @@ function read(text: string, minor: number): JsonObject {
   return value;
 }
 
+function render(value: JsonObject, options: EncodeOptions): string {
+  return encodeYaml(encodeKubeletConfiguration(value, options), kubeletConfigurationType(options.catalogue, options.minor));
+}
+
 function thrownBy(run: () => unknown): AppError {
   try {
     run();
@@ -38,18 +43,16 @@ describe('encodeKubeletConfiguration', () => {
 
   it.each(empty)('prints an empty configuration like the struct of its minor: %s', (name) => {
     const minor = Number(/1\.(\d+)/.exec(name)?.[1]);
-    expect(renderKubeletConfiguration({}, { minor, catalogue })).toBe(golden(name));
+    expect(render({}, { minor, catalogue })).toBe(golden(name));
   });
 
   it.each([24, 36])('prints every field like the struct of 1.%i', (minor) => {
-    expect(renderKubeletConfiguration(read(golden(`full-1.${minor}.input.yaml`), minor), { minor, catalogue })).toBe(
-      golden(`full-1.${minor}.yaml`),
-    );
+    expect(render(read(golden(`full-1.${minor}.input.yaml`), minor), { minor, catalogue })).toBe(golden(`full-1.${minor}.yaml`));
   });
 
   it.each(['defaults', 'user-configuration', 'patched'])('reproduces kubeadm’s file byte for byte: %s', (name) => {
     const text = golden(`kubeadm-1.36.2-${name}.yaml`);
-    expect(renderKubeletConfiguration(read(text, 36), { minor: 36, catalogue })).toBe(text);
+    expect(render(read(text, 36), { minor: 36, catalogue })).toBe(text);
   });
 
   it('is stable after one round trip', () => {
@@ -105,7 +108,7 @@ describe('encodeKubeletConfiguration', () => {
   it('keeps integers exact that JavaScript numbers cannot represent', () => {
     const value = read('apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxOpenFiles: 9223372036854775807\n', 36);
     expect(encodeKubeletConfiguration(value, { minor: 36, catalogue }).maxOpenFiles).toBe('9223372036854775807');
-    expect(renderKubeletConfiguration(value, { minor: 36, catalogue })).toContain('\nmaxOpenFiles: 9223372036854775807\n');
+    expect(render(value, { minor: 36, catalogue })).toContain('\nmaxOpenFiles: 9223372036854775807\n');
   });
 
   it('refuses values of another type, all at once', () => {

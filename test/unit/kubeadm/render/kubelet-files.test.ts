@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { renderTemplate, type Templates } from '../../../../src/codec/render-template.ts';
 import { parseSource, type SourceNode, sourceToExactJson } from '../../../../src/codec/source.ts';
+import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
-import { renderEncodedConfiguration } from '../../../../src/kubelet/encode.ts';
+import { kubeletConfigurationType } from '../../../../src/kubelet/type.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
 const catalogue = await loadCatalogue();
@@ -34,7 +35,7 @@ describe('rendered files of a kubelet', () => {
     const config = fc.dictionary(text, value, { minKeys: 1 }).map((json) => JSON.parse(JSON.stringify(json)) as Record<string, string>);
     fc.assert(
       fc.property(config, (desired) => {
-        expect(read(renderEncodedConfiguration(desired, { minor: 36, catalogue }))).toEqual(desired);
+        expect(read(encodeYaml(desired, kubeletConfigurationType(catalogue, 36)))).toEqual(desired);
       }),
     );
   });
