@@ -36,22 +36,30 @@ export interface LayeredConfig {
 
 export const NO_LAYERS: LayeredConfig = { config: {}, history: new Map() };
 
-/**
- * Adds a layer on top.
- * @param result the complete configuration including this layer
- * @param originOf origin of a leaf in this layer
- * @param reported leaves named by the layer even if unchanged: the origin of a repeated value is its last
- *   layer
- */
-export function addLayer(
-  current: LayeredConfig,
-  result: JsonObject,
-  originOf: (path: string) => Origin,
-  reported: Iterable<string> = [],
-): LayeredConfig {
+/** A layer: an overlay that is merged over the previous layers, or the complete configuration including the layer. */
+export type Layer = Overlay | Result;
+
+interface Overlay {
+  readonly overlay: JsonObject;
+  /** Origin of a leaf in this layer. */
+  readonly originOf: (path: string) => Origin;
+}
+
+interface Result {
+  readonly result: JsonObject;
+  /** Origin of a leaf in this layer. */
+  readonly originOf: (path: string) => Origin;
+  /** Leaves that the layer sets, even to the same value: the origin of a repeated value is its last layer. */
+  readonly sets?: Iterable<string>;
+}
+
+/** Adds a layer on top. An overlay sets all its leaves. */
+export function addLayer(current: LayeredConfig, layer: Layer): LayeredConfig {
+  const { originOf } = layer;
+  const result = 'overlay' in layer ? mergeConfig(current.config, layer.overlay) : layer.result;
   const before = leavesOf(current.config);
   const after = leavesOf(result);
-  const named = new Set(reported);
+  const named = new Set('overlay' in layer ? leavesOf(layer.overlay).keys() : layer.sets);
   const history = new Map(current.history);
   for (const path of new Set([...before.keys(), ...after.keys()])) {
     if (jsonEqual(before.get(path), after.get(path)) && !named.has(path)) continue;

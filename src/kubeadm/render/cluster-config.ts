@@ -5,7 +5,7 @@ import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import type { ParsedConfig } from '../../kubelet/decode.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/kubeadm-defaults.ts';
-import { addLayer, type LayeredConfig, leavesOf, mergeConfig, NO_LAYERS } from '../../kubelet/layers.ts';
+import { addLayer, type LayeredConfig, leavesOf, NO_LAYERS } from '../../kubelet/layers.ts';
 import { kubeletConfigurationType } from '../../kubelet/type.ts';
 
 /** Position of a field: `init.yaml:12:3`, or the source as a whole. */
@@ -20,15 +20,15 @@ export function placeOf(written: ParsedConfig, path: string): string {
  */
 export function layerClusterConfig(defaults: KubeadmDefaultsInput, baseline: ParsedConfig | null): LayeredConfig {
   const kubeadm = kubeadmDefaults(defaults);
-  const bottom = addLayer(NO_LAYERS, kubeadm, (path) => ({ layer: 'kubeadm default', source: defaultSource(path) }));
+  const bottom = addLayer(NO_LAYERS, {
+    result: kubeadm,
+    originOf: (path) => ({ layer: 'kubeadm default', source: defaultSource(path) }),
+  });
   if (baseline === null) return bottom;
-  const given = withoutEmptyStrings(baseline.value, leavesOf(kubeadm));
-  return addLayer(
-    bottom,
-    mergeConfig(kubeadm, given),
-    (path) => ({ layer: 'cluster', source: placeOf(baseline, path) }),
-    leavesOf(given).keys(),
-  );
+  return addLayer(bottom, {
+    overlay: withoutEmptyStrings(baseline.value, leavesOf(kubeadm)),
+    originOf: (path) => ({ layer: 'cluster', source: placeOf(baseline, path) }),
+  });
 }
 
 function defaultSource(path: string): string {

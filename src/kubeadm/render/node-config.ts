@@ -9,7 +9,7 @@ import type { ParsedConfig } from '../../kubelet/decode.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import type { RuntimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
 import { setAt } from '../../kubelet/kubeadm-defaults.ts';
-import { addLayer, type LayeredConfig, leavesOf, mergeConfig, type Origin } from '../../kubelet/layers.ts';
+import { addLayer, type LayeredConfig, leavesOf, type Origin } from '../../kubelet/layers.ts';
 import { applyPatchFile, type KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import { listUnknownFields } from '../../kubelet/unknown-fields.ts';
@@ -83,10 +83,10 @@ function layer(input: NodeConfigInput): NodeConfig {
   const withOverlays = input.overlays.reduce(addOverlay, withHost);
   const withDeclared = input.declared.reduce(setField('node'), withOverlays);
   const encoded = encodeKubeletConfiguration(withDeclared.config, { minor, catalogue, keepsRotationOff: true });
-  const withDefaults = addLayer(withDeclared, encoded, () => ({
-    layer: 'kubelet default',
-    source: 'unset: kubelet default',
-  }));
+  const withDefaults = addLayer(withDeclared, {
+    result: encoded,
+    originOf: () => ({ layer: 'kubelet default', source: 'unset: kubelet default' }),
+  });
   const withPatches = input.patches.reduce(addPatch, withDefaults);
   const withInstance = input.instanceConfig ? addInstanceConfig(withPatches, input) : withPatches;
   const layered = input.settings.reduce(setField('set'), withInstance);
@@ -99,30 +99,27 @@ function layer(input: NodeConfigInput): NodeConfig {
 function setField(layer: Origin['layer']): (current: LayeredConfig, setting: FieldSetting) => LayeredConfig {
   return (current, { path, value, source }) => {
     const config = value === null ? removeAt(current.config, path) : setAt(current.config, path, value);
-    const reported = [...leavesOf(setAt({}, path, value)).keys()];
-    return addLayer(current, config, () => ({ layer, source }), reported);
+    return addLayer(current, { result: config, originOf: () => ({ layer, source }), sets: leavesOf(setAt({}, path, value)).keys() });
   };
 }
 
 function addOverlay(current: LayeredConfig, overlay: ParsedConfig): LayeredConfig {
-  const merged = mergeConfig(current.config, overlay.value);
-  return addLayer(current, merged, (path) => ({ layer: 'node', source: placeOf(overlay, path) }), leavesOf(overlay.value).keys());
+  return addLayer(current, { overlay: overlay.value, originOf: (path) => ({ layer: 'node', source: placeOf(overlay, path) }) });
 }
 
 function addPatch(current: LayeredConfig, patch: KubeletPatch): LayeredConfig {
   const patched = applyPatchFile(current.config, patch, KUBELET_PATCH_SCHEMA);
-  return addLayer(current, patched, () => ({ layer: 'patch', source: patch.source }));
+  return addLayer(current, { result: patched, originOf: () => ({ layer: 'patch', source: patch.source }) });
 }
 
 function addInstanceConfig(current: LayeredConfig, { criSocket, criSocketSource, instancePatch }: NodeConfigInput): LayeredConfig {
   if (instancePatch !== undefined) {
     const patched = applyPatch(current.config, instancePatch, 'strategic', KUBELET_PATCH_SCHEMA);
-    return addLayer(current, patched, () => ({ layer: 'instance-config', source: INSTANCE_CONFIG }), leavesOf(instancePatch).keys());
+    const originOf = (): Origin => ({ layer: 'instance-config', source: INSTANCE_CONFIG });
+    return addLayer(current, { result: patched, originOf, sets: leavesOf(instancePatch).keys() });
   }
-  const config = { ...current.config, containerRuntimeEndpoint: criSocket };
-  return addLayer(current, config, () => ({ layer: 'instance-config', source: `${INSTANCE_CONFIG} (${criSocketSource})` }), [
-    'containerRuntimeEndpoint',
-  ]);
+  const originOf = (): Origin => ({ layer: 'instance-config', source: `${INSTANCE_CONFIG} (${criSocketSource})` });
+  return addLayer(current, { overlay: { containerRuntimeEndpoint: criSocket }, originOf });
 }
 
 function removeAt(config: JsonObject, path: readonly string[]): JsonObject {

@@ -65,7 +65,10 @@ export function layerRunningConfig(input: RunningConfigInput): RunningConfig {
   const problems: Problem[] = [];
   const { minor, catalogue, configFile, dynamicConfig, dropIns } = input;
   const defaults = withoutHeader(defaultKubeletConfiguration(minor, catalogue));
-  const bottom = addLayer(NO_LAYERS, defaults, () => ({ layer: 'kubelet default', source: `kubelet ${formatMinor(minor)}` }));
+  const bottom = addLayer(NO_LAYERS, {
+    result: defaults,
+    originOf: () => ({ layer: 'kubelet default', source: `kubelet ${formatMinor(minor)}` }),
+  });
   let current = configFile === null ? addFlagsOnlyDefaults(bottom) : addFile(bottom, configFile, 'config file', input, problems);
   if (dynamicConfig !== null) current = addFile(current, dynamicConfig, 'dynamic config', input, problems);
   if (dropIns.length > 0) current = addDropIns(current, input, problems);
@@ -82,7 +85,10 @@ const FLAGS_ONLY_DEFAULTS: readonly (readonly [string, Json])[] = [
 
 function addFlagsOnlyDefaults(current: LayeredConfig): LayeredConfig {
   const config = FLAGS_ONLY_DEFAULTS.reduce((under, [path, value]) => setAt(under, path.split('.'), value), current.config);
-  return addLayer(current, config, () => ({ layer: 'kubelet default', source: 'without a configuration file' }));
+  return addLayer(current, {
+    result: config,
+    originOf: () => ({ layer: 'kubelet default', source: 'without a configuration file' }),
+  });
 }
 
 /** A file replaces all previous values: omitted fields have their defaults again. */
@@ -101,7 +107,7 @@ function addFile(
     written.has(path)
       ? { layer, source: placeIn(decoded.fields, path, file) }
       : { layer: 'kubelet default', source: `not set in ${file.path}` };
-  return addLayer(current, config, originOf, written);
+  return addLayer(current, { result: config, originOf, sets: written });
 }
 
 /**
@@ -112,13 +118,13 @@ function addFile(
 function addDropIns(current: LayeredConfig, { dropIns, minor, catalogue }: RunningConfigInput, problems: Problem[]): LayeredConfig {
   const options = { minor, catalogue };
   const printed = onlyPrinted(current.config, encodeKubeletConfiguration(current.config, options));
-  const bottom = addLayer(current, printed, () => ({
-    layer: 'kubelet default',
-    source: 'removed by the merge of fragments because empty',
-  }));
+  const bottom = addLayer(current, {
+    result: printed,
+    originOf: () => ({ layer: 'kubelet default', source: 'removed by the merge of fragments because empty' }),
+  });
   const merged = dropIns.reduce((under, file) => addDropIn(under, file, options, problems), bottom);
   const config = withoutHeader(fillKubeletDefaults(merged.config, options));
-  return addLayer(merged, config, () => ({ layer: 'kubelet default', source: 'not set by the fragments' }));
+  return addLayer(merged, { result: config, originOf: () => ({ layer: 'kubelet default', source: 'not set by the fragments' }) });
 }
 
 /** Removes values that Go omits from its output: empty lists and maps, and zeros that are not pointers. */
@@ -139,7 +145,7 @@ function addDropIn(
   const patch = withoutNulls(withoutHeader(decoded.value), reported);
   const merged = mergeConfig(withoutNulls(current.config, reported), patch);
   const originOf = (path: string): Origin => ({ layer: 'drop-in', source: placeIn(decoded.fields, path, file) });
-  return addLayer(current, merged, originOf, leavesOf(patch).keys());
+  return addLayer(current, { result: merged, originOf, sets: leavesOf(patch).keys() });
 }
 
 function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningConfigInput, problems: Problem[]): LayeredConfig {
@@ -152,14 +158,12 @@ function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningCo
       message: `--${flag.name}: ${why}: the kubelet does not start with it`,
     });
   return settings.reduce((under, { path, value, own, last }) => {
-    const reported = leavesOf(setAt({}, path.split('.'), own)).keys();
     const source = flags.findLast((flag) => flag.name === last.name)?.source ?? 'command line';
-    return addLayer(
-      under,
-      setAt(under.config, path.split('.'), value),
-      () => ({ layer: 'flag', source: `--${last.name}, ${source}` }),
-      reported,
-    );
+    return addLayer(under, {
+      result: setAt(under.config, path.split('.'), value),
+      originOf: () => ({ layer: 'flag', source: `--${last.name}, ${source}` }),
+      sets: leavesOf(setAt({}, path.split('.'), own)).keys(),
+    });
   }, current);
 }
 

@@ -9,7 +9,7 @@ const catalogue = await loadCatalogue();
 const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
 
 function problemsOf(fields: JsonObject, layer: LayerName = 'patch', minor = 36): string[] {
-  const layered = addLayer(NO_LAYERS, { ...HEADER, ...fields }, () => ({ layer, source: 'k.yaml' }));
+  const layered = addLayer(NO_LAYERS, { result: { ...HEADER, ...fields }, originOf: () => ({ layer, source: 'k.yaml' }) });
   try {
     checkNodeFields(layered, { minor, assumed: false, catalogue });
     return [];
@@ -21,7 +21,8 @@ function problemsOf(fields: JsonObject, layer: LayerName = 'patch', minor = 36):
 }
 
 describe('checkNodeFields of a kubelet whose version is assumed', () => {
-  const layered = (fields: JsonObject) => addLayer(NO_LAYERS, { ...HEADER, ...fields }, () => ({ layer: 'patch', source: 'k.yaml' }));
+  const layered = (fields: JsonObject) =>
+    addLayer(NO_LAYERS, { result: { ...HEADER, ...fields }, originOf: () => ({ layer: 'patch', source: 'k.yaml' }) });
 
   it('warns about values that the kubelet would reject', () => {
     const warnings = checkNodeFields(layered({ maxPods: -1 }), { minor: 36, assumed: true, catalogue });

@@ -66,13 +66,14 @@ describe('mergeConfig', () => {
 });
 
 describe('addLayer', () => {
-  const defaults = addLayer(NO_LAYERS, { cgroupDriver: 'systemd', clusterDNS: ['10.96.0.10'] }, from('kubeadm default', 'kubeadm 1.36'));
-  const cluster = addLayer(
-    defaults,
-    { cgroupDriver: 'systemd', clusterDNS: ['10.1.0.10'], maxPods: 5 },
-    from('cluster', 'init.yaml:12:3'),
-    ['cgroupDriver', 'clusterDNS', 'maxPods'],
-  );
+  const defaults = addLayer(NO_LAYERS, {
+    result: { cgroupDriver: 'systemd', clusterDNS: ['10.96.0.10'] },
+    originOf: from('kubeadm default', 'kubeadm 1.36'),
+  });
+  const cluster = addLayer(defaults, {
+    overlay: { cgroupDriver: 'systemd', clusterDNS: ['10.1.0.10'], maxPods: 5 },
+    originOf: from('cluster', 'init.yaml:12:3'),
+  });
 
   it('records the history of each value', () => {
     expect(originTexts(cluster)).toEqual({
@@ -87,18 +88,21 @@ describe('addLayer', () => {
   });
 
   it('does not record a layer that repeats a value without setting it', () => {
-    const patched = addLayer(defaults, { ...defaults.config }, from('patch'));
+    const patched = addLayer(defaults, { result: { ...defaults.config }, originOf: from('patch') });
     expect(originTexts(patched)).toEqual(originTexts(defaults));
   });
 
   it('records removed fields without listing them', () => {
-    const taken = addLayer(cluster, { cgroupDriver: 'systemd', clusterDNS: ['10.1.0.10'] }, from('patch', 'p.yaml'));
+    const taken = addLayer(cluster, {
+      result: { cgroupDriver: 'systemd', clusterDNS: ['10.1.0.10'] },
+      originOf: from('patch', 'p.yaml'),
+    });
     expect(taken.history.get('maxPods')?.at(-1)).toEqual({ origin: { layer: 'patch', source: 'p.yaml' }, value: undefined });
     expect(originTexts(taken)).not.toHaveProperty('maxPods');
   });
 
   it('does not change earlier layers', () => {
-    addLayer(defaults, { maxPods: 1 }, from('set'));
+    addLayer(defaults, { result: { maxPods: 1 }, originOf: from('set') });
     expect(defaults.history.has('maxPods')).toBe(false);
   });
 });

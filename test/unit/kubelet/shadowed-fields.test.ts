@@ -6,7 +6,7 @@ import { shadowedFields } from '../../../src/kubelet/shadowed-fields.ts';
 
 const catalogue = await loadCatalogue();
 const shadowed = (flag: string, value: string, config: JsonObject) => {
-  const layered = addLayer(NO_LAYERS, config, () => ({ layer: 'cluster', source: 'init.yaml' }));
+  const layered = addLayer(NO_LAYERS, { result: config, originOf: () => ({ layer: 'cluster', source: 'init.yaml' }) });
   return shadowedFields([{ name: flag, value }], layered, 36, catalogue).map(({ message }) => message);
 };
 /** A decoded object, without a prototype. */
