@@ -3,7 +3,7 @@ import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FleetMember, FleetProgress, HostOutcome } from '../fleet/fleet.ts';
 import { hostBlocks } from '../fleet/host-blocks.ts';
-import { type HostsWorkflow, runWorkflowOnHosts } from '../fleet/use-cases/run-workflow-on-hosts.ts';
+import { type HostsWorkflow, type OpenedCommand, runWorkflowOnHosts } from '../fleet/use-cases/run-workflow-on-hosts.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
@@ -18,6 +18,27 @@ export interface HostsRun extends HostsWorkflow {
   readonly plan: PlanRequest;
   readonly reporter: Reporter;
   readonly warnings: readonly Warning[];
+}
+
+/**
+ * Opens a command, runs it on its hosts and closes it.
+ * @param command.afterwards prints further results of the command
+ */
+export async function runOpened<Command extends OpenedCommand>(
+  services: Services,
+  plan: PlanRequest,
+  command: { readonly open: (reporter: Reporter) => Promise<Command>; readonly afterwards?: (opened: Command) => void },
+): Promise<ExitCode> {
+  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
+  const opened = await command.open(reporter);
+  const { workflow, warnings } = opened;
+  try {
+    const code = await runOnHosts(services, { ...workflow, plan, reporter, warnings });
+    command.afterwards?.(opened);
+    return code;
+  } finally {
+    await opened.close();
+  }
 }
 
 /**

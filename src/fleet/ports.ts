@@ -58,6 +58,9 @@ export type FleetFilePorts = LocalFiles & SshConfigSource & LocalCommands;
 /** Ports for naming the owner of a host's lock. */
 export type WritingPorts = Pick<HostConnections, 'self'> & Pick<SecretSource, 'newId'>;
 
+/** Ports for commands that bootstrap, join and reset hosts. */
+export type NodeCommandPorts = LocalFiles & RunTime & HostConnections & ClusterConnections & SecretSource & TemplateSource;
+
 /** Ports for a run over the hosts of a fleet and its cluster. */
 export type FleetRunPorts = LocalFiles &
   Reporters &

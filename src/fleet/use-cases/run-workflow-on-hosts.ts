@@ -1,6 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import { type AppError, type ExitCode, interrupted, isAppError, type Problem } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
+import type { Warning } from '../../host/plan/change.ts';
 import type { PlanOnHost, WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
@@ -31,6 +32,15 @@ export interface HostsWorkflow {
    * host claims is not changed.
    */
   readonly oneHostPerNode?: boolean;
+}
+
+/** A command that is ready to run on its hosts. */
+export interface OpenedCommand {
+  readonly workflow: HostsWorkflow;
+  /** Warnings about the configuration and the cluster. */
+  readonly warnings: readonly Warning[];
+  /** Closes the connections of the command, after its run. */
+  close(): Promise<void>;
 }
 
 /** Results of the hosts. */

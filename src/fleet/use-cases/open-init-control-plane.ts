@@ -1,30 +1,22 @@
-import { AppError } from '../base/errors.ts';
-import { Secret } from '../base/text/secret.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import { isThisMachine } from '../fleet/host-target.ts';
-import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
-import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
-import type { LoadedConfig } from '../kubeadm/config/load.ts';
-import { caDirectoriesHere, connectOver, proxyEnvironment, releaseOf, routeHere } from '../kubeadm/use-cases/control-plane-inputs.ts';
-import { isLeftOut, phaseSelection } from '../kubeadm/use-cases/init-phases.ts';
-import type { ReadNodeOptions } from '../kubeadm/use-cases/node-options.ts';
-import { type OpenedCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
-import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
-import type { Services } from './services.ts';
-import type { PlanRequest } from './show-plan.ts';
+import { AppError } from '../../base/errors.ts';
+import { Secret } from '../../base/text/secret.ts';
+import type { LoadedConfig } from '../../kubeadm/config/load.ts';
+import { caDirectoriesHere, connectOver, proxyEnvironment, releaseOf, routeHere } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { isLeftOut, phaseSelection } from '../../kubeadm/use-cases/init-phases.ts';
+import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
+import { type OpenedCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
+import type { HostTarget } from '../host-target.ts';
+import { isThisMachine } from '../host-target.ts';
+import type { NodeCommandPorts } from '../ports.ts';
 
-/** Options of the command line for a new control plane. */
+/** Options for a new control plane. */
 export interface ControlPlaneRequest {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
-  readonly hosts: HostsRequest;
-  readonly plan: PlanRequest;
-  readonly writing: WritingRequest;
   readonly uploadCerts: boolean;
   readonly skipCertificateKeyPrint: boolean;
-  readonly skipTokenPrint: boolean;
-  readonly forceUpload: boolean;
 }
 
 export interface ControlPlaneInput {
@@ -38,15 +30,19 @@ export interface ControlPlaneInput {
   readonly opened: OpenedCluster;
   /** Receives each connection to the new API server, which the caller closes. */
   readonly onAccess: (access: ApiAccess) => void;
+  /** Receives the key of the certificates that upload-certs uploaded. */
+  readonly onCertificateKey: (key: Secret) => void;
 }
 
-/** The workflow of `init` and `init phase NAME...` without an API server, and the options that only it has. */
-export async function controlPlaneRun(services: Services, input: ControlPlaneInput) {
+/**
+ * The workflow of `init` and `init phase NAME...` without an API server, and the options that only it has.
+ * @throws AppError USAGE (exit code 2) for several hosts
+ */
+export async function openInitControlPlane(services: NodeCommandPorts, input: ControlPlaneInput) {
   const { config, request, node, targets, skipped, opened } = input;
   const given = opened.cluster;
   const init = config.init ?? {};
   if (targets.length > 1) throw oneHost(targets);
-  let certificateKey: Secret | null = null;
   const options = {
     kubeProxy: config.kubeProxy ?? null,
     localAPIEndpoint: init.localAPIEndpoint ?? {},
@@ -64,19 +60,11 @@ export async function controlPlaneRun(services: Services, input: ControlPlaneInp
     uploadCerts: request.uploadCerts,
     certificateKey: init.certificateKey ?? null,
     certsToken: node.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
-    showCertificateKey: (key) => {
-      certificateKey = key;
-    },
+    showCertificateKey: input.onCertificateKey,
     withholdCertificateKey: request.skipCertificateKeyPrint,
     opened: input.onAccess,
   } satisfies Partial<InitControlPlaneOptions>;
-  return { workflow: initControlPlaneWorkflow, options, printCertificateKey: () => printCertificateKey(services, request, certificateKey) };
-}
-
-/** Prints the key of the phase upload-certs. The join command contains the key already. */
-function printCertificateKey({ output }: Services, { skipCertificateKeyPrint, plan }: ControlPlaneRequest, key: Secret | null): void {
-  if (key === null || skipCertificateKeyPrint || plan.format !== 'text') return;
-  output.stdout(`\nThe certificate key, for join --control-plane:\n\n  ${key.reveal()}\n\n`);
+  return { workflow: initControlPlaneWorkflow, options };
 }
 
 function oneHost(targets: readonly HostTarget[]): AppError {

@@ -1,0 +1,164 @@
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
+import type { Flags } from '../../kubeadm/config/flag-values.ts';
+import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import { freshTokens, phaseSelection, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import { type InitOptions, initWorkflow } from '../../kubeadm/workflows/init.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import type { ControlPlaneRequest, openInitControlPlane } from './open-init-control-plane.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface InitRequest extends ControlPlaneRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that override the documents of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly node: NodeRequest;
+  readonly hosts: HostsRequest;
+  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly writing: WritingRequest;
+  readonly skipTokenPrint: boolean;
+  readonly forceUpload: boolean;
+}
+
+/** Join commands, each with the kind of node that it adds. */
+export type JoinCommands = ReadonlyMap<string, 'worker' | 'control-plane'>;
+
+export interface OpenedInit extends OpenedCommand {
+  /** The join commands of the run; empty before its last phase. */
+  readonly joinCommands: JoinCommands;
+  /** The key of the certificates that the run uploaded; null: none were uploaded. */
+  certificateKey(): Secret | null;
+}
+
+/**
+ * Prepares `init` and `init phase NAME...`: a new control plane; with `--kubeconfig` the first node of that existing
+ * cluster.
+ * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig and the API
+ * server
+ */
+export async function openInit(services: NodeCommandPorts, request: InitRequest, reporter: Reporter): Promise<OpenedInit> {
+  const { onlyPhase, plan } = request;
+  const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, [
+    'InitConfiguration',
+    'ClusterConfiguration',
+    'KubeletConfiguration',
+    'KubeProxyConfiguration',
+  ]);
+  const config = mergeInitFlags(loaded, request.flags);
+  const warnings = requireValid(config);
+  const node = await readNodeOptions(services, {
+    config,
+    kind: 'init',
+    node: request.node,
+    plan,
+    staged: request.hosts.rootDir !== undefined,
+    reporter,
+  });
+  const { dryRun, staged } = node;
+  const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && NEED_NO_NODE.test(onlyPhase));
+  const isGiven = isKubeconfigGiven(request.cluster);
+  if (!isGiven) reportIgnoredVariable(services, reporter);
+  const makes = !isGiven || (onlyPhase !== undefined && !GIVEN_PHASES.test(onlyPhase));
+  const opened = isGiven
+    ? await openCluster(services, request.cluster, { dryRun, staged, writes: reporter })
+    : { cluster: null, apiServer: null, warnings: [] };
+  const joinCommands = new Map<string, 'worker' | 'control-plane'>();
+  let certificateKey: Secret | null = null;
+  const accesses: ApiAccess[] = [];
+  const close = async (): Promise<void> => {
+    for (const access of accesses) await access.close();
+    await opened.cluster?.close();
+  };
+  const init = config.init ?? {};
+  const skipped = [...plan.skipPhases, ...(init.skipPhases ?? [])];
+  try {
+    const targets = await readHostTargets(services, request.hosts);
+    const count = countMissingTokens(init);
+    const common = {
+      ...node,
+      skipPreflight,
+      cluster: config.cluster ?? {},
+      kubelet,
+      bootstrapTokens: init.bootstrapTokens ?? [],
+      freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+      makesTokens: phaseSelection(skipped, onlyPhase)('bootstrap-token'),
+      withholdToken: request.skipTokenPrint,
+      showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
+      forceUpload: request.forceUpload,
+    } satisfies Partial<InitOptions>;
+    const made = makes
+      ? await newControlPlane(services, {
+          config,
+          request,
+          node,
+          targets,
+          skipped,
+          opened,
+          onAccess: (access) => accesses.push(access),
+          onCertificateKey: (key) => {
+            certificateKey = key;
+          },
+        })
+      : null;
+    const tlsBootstrapMs = durationMs(init.timeouts?.tlsBootstrap, 300_000);
+    return {
+      workflow: {
+        planHost: (context, run) =>
+          made === null
+            ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, run)
+            : planWorkflow(made.workflow, context, { ...common, ...made.options }, run),
+        targets,
+        cluster: opened.cluster,
+        writing: request.writing,
+        dryRun,
+        skipPhases: skipped,
+        ...(onlyPhase === undefined ? {} : { onlyPhase }),
+      },
+      warnings: [...warnings, ...opened.warnings],
+      joinCommands,
+      certificateKey: () => certificateKey,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Loads the code of new control planes only where it is needed. */
+async function newControlPlane(...args: Parameters<typeof openInitControlPlane>): ReturnType<typeof openInitControlPlane> {
+  const { openInitControlPlane } = await import('./open-init-control-plane.ts');
+  return openInitControlPlane(...args);
+}
+
+/**
+ * As in kubeadm, only the flag selects an existing cluster: the environment variable often names an unrelated
+ * one.
+ */
+function reportIgnoredVariable({ env }: Pick<LocalFiles, 'env'>, reporter: Reporter): void {
+  const { KUBECONFIG = '' } = env;
+  if (KUBECONFIG === '') return;
+  const message = `KUBECONFIG=${KUBECONFIG} is ignored by init, which bootstraps a new cluster. Pass --kubeconfig to use that cluster`;
+  reporter.report({ level: 'info', code: 'KUBECONFIG_IGNORED', message });
+}
+
+/**
+ * Phases that write to the cluster, or files for later use: the kubelet's requirements on the host do not
+ * apply.
+ */
+const NEED_NO_NODE =
+  /^(?:bootstrap-token|upload-config|upload-certs|mark-control-plane|addon|show-join-command|certs|kubeconfig|etcd|control-plane)(?:\/|$)/;
+
+/** Phases of a node at an existing API server. */
+const GIVEN_PHASES = /^(?:preflight|bootstrap-token|kubelet-start|kubelet-wait-bootstrap|upload-config|show-join-command)(?:\/|$)/;
