@@ -87,6 +87,11 @@ export interface PhaseDefinition<Input, Facts> {
    */
   readonly writesFilesOnly?: boolean;
   /**
+   * The phase configures the kubelet of the host, or waits for it: preflight checks the requirements of the kubelet.
+   * Other phases write to the cluster, or write files for later use.
+   */
+  readonly needsKubelet?: boolean;
+  /**
    * Uses the API server with other credentials than the workflow's, or one that did not exist when the
    * workflow began; null: the workflow's. Called before each observation.
    */
@@ -120,6 +125,7 @@ export interface Phase<Input> {
   readonly short: string;
   readonly tidiesUp: boolean;
   readonly writesFilesOnly: boolean;
+  readonly needsKubelet: boolean;
   /** The context of the phase, possibly with its own cluster. */
   contextFor(context: PhaseContext, input: Input): Promise<PhaseContext>;
   ready(context: PhaseContext, input: Input): Promise<void>;
@@ -144,6 +150,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
     short: definition.short,
     tidiesUp: definition.tidiesUp ?? false,
     writesFilesOnly: definition.writesFilesOnly ?? false,
+    needsKubelet: definition.needsKubelet ?? false,
     contextFor: async (context, whole) => {
       const cluster = (await definition.cluster?.(inputOf(whole), context)) ?? null;
       return cluster === null ? context : { ...context, cluster };

@@ -459,18 +459,29 @@ export async function planWorkflow<Options, Input>(
   };
 }
 
+/** Whether the name that a user gave selects a phase: its own name, or the name of its parent. */
+export function isSelectedBy(phase: string, name: string): boolean {
+  return phase === name || phase.startsWith(`${name}/`);
+}
+
+/** Whether a workflow has a phase, or phases below it. All workflows have `preflight`. */
+export function hasPhase({ phases }: { readonly phases: readonly { readonly name: string }[] }, name: string): boolean {
+  return ['preflight', ...phases.map((phase) => phase.name)].some((phase) => isSelectedBy(phase, name));
+}
+
 function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
-  const matches = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
-  const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
-  const isKnown = (name: string): boolean => names.some((phase) => matches(phase, name));
+  const isKnown = (name: string): boolean => hasPhase(workflow, name);
   // kubeadm's names of phases that this workflow does not have are accepted.
   const skipped = run.skipPhases.filter((name) => isKnown(name) || !(workflow.absentPhases ?? []).includes(name));
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;
+    const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
     const likely = closestName(name, new Set(names.flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
     const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help` : `Did you mean ${likely}?`;
     throw usageError(`${workflow.name} has no phase ${name}`, hint);
   }
   const only = run.onlyPhase;
-  return workflow.phases.filter(({ name }) => !skipped.some((skip) => matches(name, skip)) && (only === undefined || matches(name, only)));
+  return workflow.phases.filter(
+    ({ name }) => !skipped.some((skip) => isSelectedBy(name, skip)) && (only === undefined || isSelectedBy(name, only)),
+  );
 }

@@ -1,11 +1,11 @@
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
-import { planWorkflow } from '../../host/run-workflow.ts';
+import { hasPhase, planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
-import { freshTokens, phaseSelection, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { freshTokens, needsKubelet, phaseSelection, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
@@ -66,10 +66,9 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     reporter,
   });
   const { dryRun, staged } = node;
-  const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && NEED_NO_NODE.test(onlyPhase));
   const isGiven = isKubeconfigGiven(request.cluster);
   if (!isGiven) reportIgnoredVariable(services, reporter);
-  const makes = !isGiven || (onlyPhase !== undefined && !GIVEN_PHASES.test(onlyPhase));
+  const makes = !isGiven || (onlyPhase !== undefined && !hasPhase(initWorkflow, onlyPhase));
   const opened = isGiven
     ? await openCluster(services, request.cluster, { dryRun, staged, writes: reporter })
     : { cluster: null, apiServer: null, warnings: [] };
@@ -84,19 +83,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
   const skipped = [...plan.skipPhases, ...(init.skipPhases ?? [])];
   try {
     const targets = await readHostTargets(services, request.hosts);
-    const count = countMissingTokens(init);
-    const common = {
-      ...node,
-      skipPreflight,
-      cluster: config.cluster ?? {},
-      kubelet,
-      bootstrapTokens: init.bootstrapTokens ?? [],
-      freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-      makesTokens: phaseSelection(skipped, onlyPhase)('bootstrap-token'),
-      withholdToken: request.skipTokenPrint,
-      showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
-      forceUpload: request.forceUpload,
-    } satisfies Partial<InitOptions>;
     const made = makes
       ? await newControlPlane(services, {
           config,
@@ -111,6 +97,19 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
           },
         })
       : null;
+    const count = countMissingTokens(init);
+    const common = {
+      ...node,
+      skipPreflight: node.skipPreflight || !needsKubelet(made?.workflow ?? initWorkflow, onlyPhase),
+      cluster: config.cluster ?? {},
+      kubelet,
+      bootstrapTokens: init.bootstrapTokens ?? [],
+      freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+      makesTokens: phaseSelection(skipped, onlyPhase)('bootstrap-token'),
+      withholdToken: request.skipTokenPrint,
+      showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
+      forceUpload: request.forceUpload,
+    } satisfies Partial<InitOptions>;
     const tlsBootstrapMs = durationMs(init.timeouts?.tlsBootstrap, 300_000);
     return {
       workflow: {
@@ -152,13 +151,3 @@ function reportIgnoredVariable({ env }: Pick<LocalFiles, 'env'>, reporter: Repor
   const message = `KUBECONFIG=${KUBECONFIG} is ignored by init, which bootstraps a new cluster. Pass --kubeconfig to use that cluster`;
   reporter.report({ level: 'info', code: 'KUBECONFIG_IGNORED', message });
 }
-
-/**
- * Phases that write to the cluster, or files for later use: the kubelet's requirements on the host do not
- * apply.
- */
-const NEED_NO_NODE =
-  /^(?:bootstrap-token|upload-config|upload-certs|mark-control-plane|addon|show-join-command|certs|kubeconfig|etcd|control-plane)(?:\/|$)/;
-
-/** Phases of a node at an existing API server. */
-const GIVEN_PHASES = /^(?:preflight|bootstrap-token|kubelet-start|kubelet-wait-bootstrap|upload-config|show-join-command)(?:\/|$)/;

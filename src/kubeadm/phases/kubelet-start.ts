@@ -66,6 +66,7 @@ function writeKubeletFiles(name: string, short: string) {
   return definePhase<KubeletStartInput, KubeletStartFacts>({
     name,
     short,
+    needsKubelet: true,
     observe: observeKubelet,
     plan: planKubeletStart,
     verify: async (context, input, facts) => {

@@ -31,6 +31,7 @@ const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSyste
 export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<ReturnType<typeof inspect>>>({
   name: NAME,
   short: 'Wait for the TLS bootstrap of the kubelet',
+  needsKubelet: true,
   tidiesUp: true,
   ready: waitForIdentity,
   observe: inspect,

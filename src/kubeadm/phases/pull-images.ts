@@ -24,6 +24,7 @@ type Found = ReadonlySet<string> | null;
 export const pullImages = definePhase<PullImagesInput, Found>({
   name: 'preflight/pull-images',
   short: 'Pull the control plane images',
+  needsKubelet: true,
   observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
   plan: (found, { images, criSocket, policy, ignored }) => {
     if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };

@@ -20,6 +20,7 @@ function saveNodeSettings(parent: string) {
   return definePhase<SaveNodeSettingsInput, FileFact | null>({
     name: `${parent}/remember`,
     short: 'Store the declared node settings on the host for upgrades',
+    needsKubelet: true,
     observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH) ?? null,
     plan: (found, { memory, mayChown }) => {
       const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(memory), mode: 0o600, owner: 'root:root' };

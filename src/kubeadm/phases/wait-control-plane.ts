@@ -26,6 +26,7 @@ const NAME = 'wait-control-plane';
 export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly init: 'systemd' | 'openrc' | null }>({
   name: NAME,
   short: 'Wait for the control plane to start',
+  needsKubelet: true,
   observe: ({ host, signal }) => observe(host, combineFacts({ init: initSystem }), signal),
   plan: ({ init }) =>
     init === 'systemd' ? { changes: [] } : { changes: [], deferred: 'the control plane starts when the host boots with these files' },

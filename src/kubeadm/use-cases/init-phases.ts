@@ -1,16 +1,30 @@
 import { Secret } from '../../base/text/secret.ts';
+import type { Phase } from '../../host/phase.ts';
+import { isSelectedBy } from '../../host/run-workflow.ts';
 import type { SecretSource } from '../ports.ts';
 
 /** Whether a phase of init runs: not skipped, and selected if a single phase was requested. A parent includes its children. */
 export function phaseSelection(skipped: readonly string[], onlyPhase: string | undefined): (phase: string) => boolean {
-  const isIn = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
-  return (phase) => !skipped.some((name) => isIn(phase, name)) && (onlyPhase === undefined || isIn(phase, onlyPhase));
+  return (phase) => !skipped.some((name) => isSelectedBy(phase, name)) && (onlyPhase === undefined || isSelectedBy(phase, onlyPhase));
 }
 
 /** Whether a phase of init is skipped by its own name or its parent's. */
 export function isLeftOut(skipped: readonly string[]): (phase: string) => boolean {
   const runs = phaseSelection(skipped, undefined);
   return (phase) => !runs(phase);
+}
+
+/**
+ * Whether preflight checks the requirements of the kubelet: not for a single phase that only writes to the cluster, or
+ * files for later use.
+ */
+export function needsKubelet(
+  { phases }: { readonly phases: readonly Pick<Phase<never>, 'name' | 'needsKubelet'>[] },
+  onlyPhase: string | undefined,
+): boolean {
+  if (onlyPhase === undefined) return true;
+  const selected = phases.filter(({ name }) => isSelectedBy(name, onlyPhase));
+  return selected.length === 0 || selected.some((phase) => phase.needsKubelet);
 }
 
 export function freshTokens({ newToken }: Pick<SecretSource, 'newToken'>, count: number): Promise<readonly Secret[]> {

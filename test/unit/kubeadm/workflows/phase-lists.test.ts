@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { definePhase } from '../../../../src/host/phase.ts';
+import { planWorkflow } from '../../../../src/host/run-workflow.ts';
+import { needsKubelet } from '../../../../src/kubeadm/use-cases/init-phases.ts';
 import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
@@ -12,6 +15,9 @@ import {
 } from '../../../../src/kubeadm/workflows/phase-lists.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
 import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 type Phases = readonly { readonly name: string; readonly short: string }[];
 
@@ -22,6 +28,19 @@ const isIn = ({ name }: PhaseHelp, phase: string): boolean => phase === name || 
 function entryOf(help: readonly PhaseHelp[], phase: string): PhaseHelp | undefined {
   return help.find(({ name }) => name === phase) ?? help.find((entry) => isIn(entry, phase));
 }
+
+/** The phases that run, of a workflow whose phases have the same names and do nothing. */
+async function planned(phases: Phases, run: { readonly skipPhases?: readonly string[]; readonly onlyPhase?: string }) {
+  const idle = phases.map(({ name, short }) =>
+    definePhase<null, null>({ name, short, observe: async () => null, plan: () => ({ changes: [], noop: 'idle' }) }),
+  );
+  const workflow = { name: 'test', phases: idle, prepare: async () => ({ input: null, warnings: [], refusals: [] }) };
+  const context = { host: fakeHost({ files: {} }), cluster: null, clock: fakeClock(), reporter: recordingReporter() };
+  const { host } = await planWorkflow(workflow, context, null, { dryRun: true, skipPhases: [], ...run });
+  return host.phases.map(({ phase }) => phase);
+}
+
+const namesOf = (phases: Phases): readonly string[] => phases.map(({ name }) => name);
 
 describe.each<[string, readonly PhaseHelp[], readonly Phases[]]>([
   ['init', INIT_PHASES, [initControlPlaneWorkflow.phases, initWorkflow.phases]],
@@ -50,5 +69,42 @@ describe.each<[string, readonly PhaseHelp[], readonly Phases[]]>([
         expect(entry.short.startsWith(short) || entry.short.includes(':'), `${name}: ${entry.short} / ${short}`).toBe(true);
       else expect(text, name).toContain(name.slice(name.lastIndexOf('/') + 1));
     }
+  });
+
+  it('lists the names that select the phases of the workflow, and that --skip-phases accepts', async () => {
+    const [whole = []] = workflows;
+    const inWhole = help.filter((entry) => whole.some(({ name }) => isIn(entry, name)));
+    const selected = new Set<string>();
+    for (const entry of inWhole) {
+      const own = namesOf(whole).filter((name) => isIn(entry, name));
+      expect(await planned(whole, { onlyPhase: entry.name })).toEqual(own);
+      expect(await planned(whole, { skipPhases: [entry.name] })).toEqual(namesOf(whole).filter((name) => !own.includes(name)));
+      for (const name of own) selected.add(name);
+    }
+    expect([...selected].sort()).toEqual([...namesOf(whole)].sort());
+  });
+});
+
+describe('a single phase of init', () => {
+  const { phases } = initControlPlaneWorkflow;
+
+  it('needs the requirements of the kubelet only if it uses the kubelet', () => {
+    expect(namesOf(phases.filter((phase) => needsKubelet({ phases }, phase.name)))).toEqual([
+      'preflight/pull-images',
+      'kubelet-start',
+      'kubelet-start/remember',
+      'wait-control-plane',
+      'wait-control-plane/cluster-admins',
+      'kubelet-finalize/enable-client-cert-rotation',
+    ]);
+    expect(needsKubelet({ phases }, undefined)).toBe(true);
+    expect(needsKubelet({ phases }, 'preflight')).toBe(true);
+    expect(needsKubelet({ phases }, 'control-plane')).toBe(false);
+    expect(needsKubelet(initWorkflow, 'preflight')).toBe(true);
+    expect(namesOf(initWorkflow.phases.filter(({ name }) => needsKubelet(initWorkflow, name)))).toEqual([
+      'kubelet-start',
+      'kubelet-start/remember',
+      'kubelet-wait-bootstrap',
+    ]);
   });
 });
