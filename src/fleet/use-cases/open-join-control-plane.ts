@@ -1,0 +1,65 @@
+import { usageError } from '../../base/errors.ts';
+import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
+import type { JoinConfiguration } from '../../kubeadm/config/model.ts';
+import { caDirectoriesHere, connectOver, proxyEnvironment, routeHere } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { phaseSelection } from '../../kubeadm/use-cases/init-phases.ts';
+import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
+import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
+import { type HostTarget, isThisMachine } from '../host-target.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+
+export interface JoinControlPlaneInput {
+  /** Undefined: all phases. */
+  readonly onlyPhase: string | undefined;
+  /** Phases left out by name, on the command line or in the file. */
+  readonly skipPhases: readonly string[];
+  readonly targets: readonly HostTarget[];
+  readonly node: ReadNodeOptions;
+  readonly join: JoinOptions;
+  readonly document: JoinConfiguration;
+}
+
+export interface OpenedJoinControlPlane {
+  readonly planHost: PlanOnHost;
+  /** Closes the connections to the API server of the new control plane. */
+  close(): Promise<void>;
+}
+
+/**
+ * `join --control-plane`: one host at a time, as etcd takes one member at a time.
+ * @throws AppError USAGE (exit code 2) for several hosts
+ */
+export async function openJoinControlPlane(services: NodeCommandPorts, input: JoinControlPlaneInput): Promise<OpenedJoinControlPlane> {
+  const { node, document, targets, skipPhases, onlyPhase } = input;
+  if (targets.length > 1)
+    throw usageError(
+      `${targets.length} control planes cannot join at a time`,
+      'Join them one after the other: etcd takes one new member at a time',
+    );
+  const { controlPlane = {}, timeouts = {} } = document;
+  const accesses: ApiAccess[] = [];
+  const workflowOptions: JoinControlPlaneOptions = {
+    ...input.join,
+    localAPIEndpoint: controlPlane.localAPIEndpoint ?? {},
+    timeouts,
+    staticPodPatches: node.staticPodPatches,
+    kubeProxy: null,
+    proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
+    issuer: await services.certificateIssuer(),
+    selects: phaseSelection(skipPhases, onlyPhase),
+    routeHere: node.staged ? await routeHere(services) : {},
+    caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
+    connect: connectOver(services),
+    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    certificateKey: controlPlane.certificateKey ?? null,
+    opened: (access) => accesses.push(access),
+  };
+  return {
+    planHost: (context, run) => planWorkflow(joinControlPlaneWorkflow, context, workflowOptions, run),
+    close: async () => {
+      for (const access of accesses) await access.close();
+    },
+  };
+}
