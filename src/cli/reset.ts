@@ -1,109 +1,16 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
-import type { Reporter } from '../base/reporter.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
-import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
-import { planWorkflow } from '../host/run-workflow.ts';
-import type { Flags } from '../kubeadm/config/flag-values.ts';
-import { mergeResetFlags } from '../kubeadm/config/flags.ts';
-import { connectOver } from '../kubeadm/use-cases/control-plane-inputs.ts';
-import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
-import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
-import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
-import { type ResetOptions, resetWorkflow } from '../kubeadm/workflows/reset.ts';
-import { runOnHosts } from './run-on-hosts.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { type ResetRequest as CommandRequest, openReset } from '../fleet/use-cases/open-reset.ts';
+import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface ResetRequest {
-  /** Undefined: all phases. */
-  readonly onlyPhase: string | undefined;
-  /** The file of `--config`. */
-  readonly config: string | undefined;
-  /** Options that override the document of the file. */
-  readonly flags: Flags;
-  readonly hosts: HostsRequest;
+export interface ResetRequest extends CommandRequest {
   readonly plan: PlanRequest;
-  readonly writing: WritingRequest;
-  readonly ignorePreflightErrors: readonly string[];
-  /** Reset without a confirmation. */
-  readonly force: boolean;
-  /** The cluster to delete the Node from; null: keep the Node. */
-  readonly deleteNode: NodeDeletionRequest | null;
-}
-
-/** The Node to delete, and the credentials. */
-export interface NodeDeletionRequest {
-  readonly cluster: KubeconfigRequest;
-  /** Undefined: the Node registered by the host. */
-  readonly nodeName: string | undefined;
 }
 
 /** `reset` and `reset phase NAME...`. */
-export async function runReset(services: Services, request: ResetRequest): Promise<ExitCode> {
-  const { onlyPhase, plan } = request;
-  const config = mergeResetFlags(await loadConfigFile(services, request.config, ['ResetConfiguration']), request.flags);
-  const warnings = requireValid(config);
-  const reset = config.reset ?? {};
-  const dryRun = plan.dryRun || reset.dryRun === true;
-  const targets = await readHostTargets(services, request.hosts);
-  if (!dryRun && !request.force && reset.force !== true)
-    await confirmReset(
-      services,
-      targets.map(({ address, rootDir }) => address ?? rootDir ?? 'the local host'),
-    );
-  const skipPhases = reset.skipPhases ?? [];
-  const nodeName = request.deleteNode?.nodeName;
-  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
-  const opened = await openForDeletion(services, { deletion: request.deleteNode, targets, reporter });
-  const accesses: ApiAccess[] = [];
-  try {
-    const options: ResetOptions = {
-      reset,
-      ignorePreflightErrors: request.ignorePreflightErrors,
-      skipPreflight: [...plan.skipPhases, ...skipPhases].includes('preflight'),
-      dryRun,
-      connect: connectOver(services),
-      connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
-      opened: (access) => accesses.push(access),
-      ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
-    };
-    return await runOnHosts(services, {
-      targets,
-      cluster: opened?.cluster ?? null,
-      planHost: (context, run) => planWorkflow(resetWorkflow, context, options, run),
-      plan,
-      writing: request.writing,
-      reporter,
-      warnings,
-      dryRun,
-      skipPhases,
-      oneHostPerNode: opened !== null,
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
-    });
-  } finally {
-    for (const access of accesses) await access.close();
-    await opened?.cluster?.close();
-  }
-}
-
-/** The cluster with `--delete-node`; otherwise no cluster is contacted. */
-async function openForDeletion(
-  services: Services,
-  {
-    deletion,
-    targets,
-    reporter,
-  }: { readonly deletion: NodeDeletionRequest | null; readonly targets: readonly HostTarget[]; readonly reporter: Reporter },
-): Promise<OpenedCluster | null> {
-  if (deletion === null) return null;
-  if (deletion.nodeName !== undefined && targets.length > 1)
-    throw usageError('--node-name is for one host, and several were given', 'Reset them one by one');
-  return openCluster(services, deletion.cluster, { dryRun: false, staged: false, writes: reporter });
-}
-
-async function confirmReset(services: Services, hosts: readonly string[]): Promise<void> {
-  const answer = await services.confirm(`Reset ${hosts.join(', ')}? All changes made by init or join are reverted. [y/N] `);
-  if (answer === null) throw usageError('reset needs a confirmation, but standard input is not a terminal', 'Add --force');
-  if (!answer) throw usageError('reset was not confirmed', 'Nothing was changed');
+export function runReset(services: Services, request: ResetRequest): Promise<ExitCode> {
+  const confirm = (hosts: readonly string[]): Promise<boolean | null> =>
+    services.confirm(`Reset ${hosts.join(', ')}? All changes made by init or join are reverted. [y/N] `);
+  return runOpened(services, request.plan, { open: (reporter) => openReset(services, request, { reporter, confirm }) });
 }

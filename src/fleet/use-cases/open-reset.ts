@@ -1,0 +1,117 @@
+import { usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import type { Flags } from '../../kubeadm/config/flag-values.ts';
+import { mergeResetFlags } from '../../kubeadm/config/flags.ts';
+import { connectOver } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface ResetRequest {
+  /** Undefined: all phases. */
+  readonly onlyPhase: string | undefined;
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that override the document of the file. */
+  readonly flags: Flags;
+  readonly hosts: HostsRequest;
+  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly writing: WritingRequest;
+  readonly ignorePreflightErrors: readonly string[];
+  /** Reset without a confirmation. */
+  readonly force: boolean;
+  /** The cluster to delete the Node from; null: keep the Node. */
+  readonly deleteNode: NodeDeletionRequest | null;
+}
+
+/** The Node to delete, and the credentials. */
+export interface NodeDeletionRequest {
+  readonly cluster: KubeconfigRequest;
+  /** Undefined: the Node registered by the host. */
+  readonly nodeName: string | undefined;
+}
+
+/** Asks whether to reset hosts; null: the program has no terminal. */
+export type ConfirmReset = (hosts: readonly string[]) => Promise<boolean | null>;
+
+/**
+ * Prepares `reset` and `reset phase NAME...`. Asks for a confirmation before a cluster is contacted, unless it is forced
+ * or a dry run.
+ * @throws AppError: problems of the configuration, all at once, or no confirmation (exit code 2)
+ */
+export async function openReset(
+  services: NodeCommandPorts,
+  request: ResetRequest,
+  { reporter, confirm }: { readonly reporter: Reporter; readonly confirm: ConfirmReset },
+): Promise<OpenedCommand> {
+  const { onlyPhase, plan } = request;
+  const config = mergeResetFlags(await loadConfigFile(services, request.config, ['ResetConfiguration']), request.flags);
+  const warnings = requireValid(config);
+  const reset = config.reset ?? {};
+  const dryRun = plan.dryRun || reset.dryRun === true;
+  const targets = await readHostTargets(services, request.hosts);
+  if (!dryRun && !request.force && reset.force !== true)
+    await requireConfirmation(
+      confirm,
+      targets.map(({ address, rootDir }) => address ?? rootDir ?? 'the local host'),
+    );
+  const skipPhases = [...plan.skipPhases, ...(reset.skipPhases ?? [])];
+  const nodeName = request.deleteNode?.nodeName;
+  const opened = await openForDeletion(services, { deletion: request.deleteNode, targets, reporter });
+  const accesses: ApiAccess[] = [];
+  const options: ResetOptions = {
+    reset,
+    ignorePreflightErrors: request.ignorePreflightErrors,
+    skipPreflight: skipPhases.includes('preflight'),
+    dryRun,
+    connect: connectOver(services),
+    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    opened: (access) => accesses.push(access),
+    ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
+  };
+  return {
+    workflow: {
+      targets,
+      cluster: opened?.cluster ?? null,
+      planHost: (context, run) => planWorkflow(resetWorkflow, context, options, run),
+      writing: request.writing,
+      dryRun,
+      skipPhases,
+      oneHostPerNode: opened !== null,
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+    },
+    warnings,
+    close: async () => {
+      for (const access of accesses) await access.close();
+      await opened?.cluster?.close();
+    },
+  };
+}
+
+/** The cluster with `--delete-node`; otherwise no cluster is contacted. */
+async function openForDeletion(
+  services: NodeCommandPorts,
+  {
+    deletion,
+    targets,
+    reporter,
+  }: { readonly deletion: NodeDeletionRequest | null; readonly targets: readonly HostTarget[]; readonly reporter: Reporter },
+): Promise<OpenedCluster | null> {
+  if (deletion === null) return null;
+  if (deletion.nodeName !== undefined && targets.length > 1)
+    throw usageError('--node-name is for one host, and several were given', 'Reset them one by one');
+  return openCluster(services, deletion.cluster, { dryRun: false, staged: false, writes: reporter });
+}
+
+async function requireConfirmation(confirm: ConfirmReset, hosts: readonly string[]): Promise<void> {
+  const answer = await confirm(hosts);
+  if (answer === null) throw usageError('reset needs a confirmation, but standard input is not a terminal', 'Add --force');
+  if (!answer) throw usageError('reset was not confirmed', 'Nothing was changed');
+}
