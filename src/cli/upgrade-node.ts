@@ -1,85 +1,14 @@
-import { type ExitCode, usageError } from '../base/errors.ts';
-import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
-import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
-import { planWorkflow } from '../host/run-workflow.ts';
-import type { Flags } from '../kubeadm/config/flag-values.ts';
-import { mergeUpgradeFlags } from '../kubeadm/config/flags.ts';
-import { loadConfigFile, requireValid } from '../kubeadm/use-cases/load-config-file.ts';
-import { nodeCluster } from '../kubeadm/use-cases/node-cluster.ts';
-import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches } from '../kubeadm/use-cases/node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../kubeadm/use-cases/open-cluster.ts';
-import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
-import { runOnHosts } from './run-on-hosts.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { type UpgradeNodeRequest as CommandRequest, openUpgradeNode } from '../fleet/use-cases/open-upgrade-node.ts';
+import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface UpgradeNodeRequest {
-  /** Undefined: all phases. */
-  readonly onlyPhase: string | undefined;
-  /** The file of `--config`. */
-  readonly config: string | undefined;
-  /** Options that override the document of the file. */
-  readonly flags: Flags;
-  readonly cluster: KubeconfigRequest;
-  readonly hosts: HostsRequest;
-  readonly fields: FieldsRequest;
+export interface UpgradeNodeRequest extends CommandRequest {
   readonly plan: PlanRequest;
-  readonly writing: WritingRequest;
-  /** Null: the Node name in the client certificate of the host. */
-  readonly nodeName: string | null;
-  /** Ignore the settings stored on the host. */
-  readonly forget: boolean;
 }
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
-export async function runUpgradeNode(services: Services, request: UpgradeNodeRequest): Promise<ExitCode> {
-  const { onlyPhase, plan, nodeName } = request;
-  const { overlay, settings, declared } = request.fields;
-  const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'node', request.flags);
-  const warnings = requireValid(config);
-  const { node = {}, timeouts } = config.upgrade ?? {};
-  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
-  const directory = node.patches?.directory;
-  const skipPhases = [...plan.skipPhases, ...(node.skipPhases ?? [])];
-  const dryRun = plan.dryRun || node.dryRun === true;
-  const workflowOptions: Omit<UpgradeNodeOptions, 'trust' | 'nodeName'> = {
-    templates: await services.templates(),
-    catalogue: await loadCatalogue(),
-    overlays: overlay === undefined ? null : await readOverlay(services, overlay),
-    declared,
-    settings: settings.length === 0 ? null : settings,
-    patches: directory === undefined ? null : (await readPatches(services, directory, reporter)).filter(isForKubelet),
-    forget: request.forget,
-    ignorePreflightErrors: node.ignorePreflightErrors ?? [],
-    skipPreflight: skipPhases.includes('preflight'),
-    dryRun,
-    staged: false,
-    kubeletHealthCheckMs: durationMs(timeouts?.kubeletHealthCheck, 240_000),
-  };
-  const targets = await readHostTargets(services, request.hosts);
-  if (nodeName !== null && targets.length > 1)
-    throw usageError('--node-name is for one host, and several were given', 'Upgrade them one by one');
-  const admin = isKubeconfigGiven(request.cluster)
-    ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })
-    : null;
-  try {
-    const trust = admin === null ? null : trustOf(services, admin);
-    const options = { ...workflowOptions, trust, nodeName };
-    return await runOnHosts(services, {
-      targets,
-      cluster: admin?.cluster ?? null,
-      ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
-      planHost: (context, run) => planWorkflow(upgradeNodeWorkflow, context, options, run),
-      plan,
-      writing: request.writing,
-      reporter,
-      warnings,
-      dryRun,
-      skipPhases,
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
-    });
-  } finally {
-    await admin?.cluster?.close();
-  }
+export function runUpgradeNode(services: Services, request: UpgradeNodeRequest): Promise<ExitCode> {
+  return runOpened(services, request.plan, { open: (reporter) => openUpgradeNode(services, request, reporter) });
 }

@@ -1,0 +1,189 @@
+import { usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Host } from '../../host/host.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
+import type { Flags } from '../../kubeadm/config/flag-values.ts';
+import { mergeJoinFlags } from '../../kubeadm/config/flags.ts';
+import type { JoinConfiguration, NodeRegistration } from '../../kubeadm/config/model.ts';
+import { httpProxyWarning } from '../../kubeadm/preflight/http-proxy.ts';
+import { discover, serverToJoin } from '../../kubeadm/use-cases/discover.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { hostNearApiServer } from '../../kubeadm/use-cases/near-api-server.ts';
+import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
+import {
+  isKubeconfigGiven,
+  type KubeconfigRequest,
+  type OpenedCluster,
+  openCluster,
+  trustOf,
+} from '../../kubeadm/use-cases/open-cluster.ts';
+import type { DiscoveredCluster } from '../../kubeadm/workflows/discovery/discover-cluster.ts';
+import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
+import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
+import type { HostTarget } from '../host-target.ts';
+import { connectionsTo, type NodeCommandPorts } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface JoinRequest {
+  /** Undefined: all phases. */
+  readonly onlyPhase: string | undefined;
+  /** `ADDRESS:PORT` of the API server. */
+  readonly endpoint: string | undefined;
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that override the document of the file. */
+  readonly flags: Flags;
+  /** The file of `--ca-cert`. */
+  readonly caFile: string | undefined;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+  readonly node: NodeRequest;
+  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly writing: WritingRequest;
+  readonly takeOver: boolean;
+  /** How long to wait for the Node to be Ready; null: not at all. */
+  readonly waitReadyMs: number | null;
+}
+
+/**
+ * Prepares `join` and `join phase NAME...`.
+ * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the discovery
+ */
+export async function openJoin(services: NodeCommandPorts, request: JoinRequest, reporter: Reporter): Promise<OpenedCommand> {
+  const { onlyPhase, endpoint, caFile, hosts, plan } = request;
+  const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);
+  // The CA certificate makes a pin redundant.
+  const trust = caFile === undefined ? {} : { 'discovery-token-unsafe-skip-ca-verification': true };
+  const config = mergeJoinFlags(loaded, {
+    ...request.flags,
+    ...trust,
+    ...(endpoint === undefined ? {} : { 'api-server-endpoint': endpoint }),
+  });
+  const warnings = requireValid(config);
+  const document = config.join ?? {};
+  const targets = await readHostTargets(services, hosts);
+  const node = await readNodeOptions(services, {
+    config,
+    kind: 'join',
+    node: request.node,
+    plan,
+    staged: hosts.rootDir !== undefined,
+    reporter,
+  });
+  if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
+  const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
+  const { cluster, apiServer, credentials, admin, proxied } = access;
+  const workflowOptions: JoinOptions = {
+    ...node,
+    apiServer,
+    credentials: async () => credentials,
+    caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
+    controlPlane: document.controlPlane !== undefined,
+    tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
+    takeOver: request.takeOver,
+    waitReadyMs: request.waitReadyMs,
+    admin,
+    trust: access.trust,
+  };
+  const skipPhases = [...plan.skipPhases, ...(document.skipPhases ?? [])];
+  const workflow = {
+    targets,
+    cluster,
+    writing: request.writing,
+    dryRun: node.dryRun,
+    skipPhases,
+    oneHostPerNode: true,
+    ...(onlyPhase === undefined ? {} : { onlyPhase }),
+  };
+  const common = { warnings: [...warnings, ...(proxied === null ? [] : [proxied])], close: () => access.close() };
+  if (document.controlPlane === undefined)
+    return { ...common, workflow: { ...workflow, planHost: (context, run) => planWorkflow(joinWorkflow, context, workflowOptions, run) } };
+  try {
+    const { openJoinControlPlane } = await import('./open-join-control-plane.ts');
+    const joins = await openJoinControlPlane(services, { node, targets, document, skipPhases, onlyPhase, join: workflowOptions });
+    const close = async (): Promise<void> => {
+      await joins.close();
+      await access.close();
+    };
+    return { ...common, workflow: { ...workflow, planHost: joins.planHost }, close };
+  } catch (error) {
+    await access.close();
+    throw error;
+  }
+}
+
+/** The cluster to join, and further connections to it. */
+interface JoinAccess extends DiscoveredCluster {
+  readonly admin: Cluster | null;
+  /** Maps a host to its Node, with the administrator's credentials. */
+  readonly trust: NodeTrust | null;
+  /** The proxy of the environment for requests to the API server. */
+  readonly proxied: Warning | null;
+  close(): Promise<void>;
+}
+
+interface JoinAccessInput {
+  readonly document: JoinConfiguration;
+  readonly cluster: KubeconfigRequest;
+  readonly caFile: string | undefined;
+  readonly targets: readonly HostTarget[];
+  readonly reporter: Reporter;
+}
+
+/**
+ * Discovers the cluster from the local host, or through a joining host that reaches it when the local host
+ * does not.
+ */
+async function openAccess(
+  services: NodeCommandPorts,
+  { document, cluster, caFile, targets, reporter }: JoinAccessInput,
+): Promise<JoinAccess> {
+  const forOthers = targets.some(({ address }) => address !== undefined);
+  const server = await serverToJoin(services, document);
+  const question = server === null ? null : { server, trust: { kind: 'unverified' } as const };
+  const from = question && (await hostNearApiServer(services, { question, hosts: connectionsTo(services, targets), reporter }));
+  const opened: { close(): Promise<void> }[] = from === null ? [] : [from];
+  const close = async (): Promise<void> => {
+    for (const each of opened.splice(0).reverse()) await each.close();
+  };
+  try {
+    const named = await openAdmin(services, { request: cluster, from, reporter });
+    const admin = named?.cluster ?? null;
+    if (admin !== null) opened.push(admin);
+    const trust = named === null ? null : trustOf(services, named);
+    const found = await discover(services, { join: document, caFile, forOthers, from, reporter });
+    opened.push(found.cluster);
+    return { ...found, admin, trust, proxied: server === null || from !== null ? null : httpProxyWarning(server, services.env), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/**
+ * Administrator credentials, only when configured explicitly: KUBECONFIG often names a cluster other than the
+ * one to join.
+ */
+async function openAdmin(
+  services: NodeCommandPorts,
+  { request, from, reporter }: { readonly request: KubeconfigRequest; readonly from: Host | null; readonly reporter: Reporter },
+): Promise<OpenedCluster | null> {
+  if (!isKubeconfigGiven(request)) return null;
+  return openCluster(services, request, { dryRun: false, staged: false, writes: reporter, ...(from === null ? {} : { from }) });
+}
+
+/** Settings that are unique to one node: two nodes with the same name would overwrite each other's Node. */
+function refuseOneNodesOwn({ name, kubeletExtraArgs = [] }: NodeRegistration): void {
+  const own = [
+    ...(name === undefined ? [] : ['a node name (nodeRegistration.name, --node-name)']),
+    ...(kubeletExtraArgs.some((arg) => arg.name === 'node-ip') ? ['a node IP (node-ip, --node-ip)'] : []),
+    ...(kubeletExtraArgs.some((arg) => arg.name === 'hostname-override') ? ['hostname-override'] : []),
+  ];
+  if (own.length === 0) return;
+  throw usageError(`${own.join(' and ')} is for one host, and several were given`, 'Join the hosts one by one, or leave it out');
+}
