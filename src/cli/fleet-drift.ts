@@ -4,6 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type Drift, driftOf, hasDrift } from '../fleet/drift.ts';
 import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
+import { fleetFailure } from '../fleet/fleet-failure.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { fleetMembers } from '../fleet/use-cases/fleet-members.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
@@ -11,7 +12,7 @@ import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import { openFleetCluster } from '../fleet/use-cases/open-fleet-cluster.ts';
 import { clusterRoutes } from '../fleet/use-cases/open-fleet-run.ts';
-import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
+import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
@@ -60,7 +61,9 @@ export async function runFleetDrift(
       const lines = drifts.length === 0 ? noDriftLines(result.outcomes) : [...tableOf(drifts), ...uncheckedLines(result.outcomes)];
       services.output.stdout(joinLines([...lines, ...diff]));
     }
-    return exitOf(services, result, drifts.length > 0 && failsIfDrifted ? 6 : 0, { reads: true });
+    const failure = fleetFailure(result, { signal: services.signal, reads: true });
+    if (failure !== null) throw failure;
+    return drifts.length > 0 && failsIfDrifted ? 6 : 0;
   } finally {
     watch.close();
     await access.close();

@@ -1,6 +1,7 @@
 import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { joinLines, styled, type Text } from '../base/text/styled.ts';
 import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
+import { fleetFailure, problemsOf } from '../fleet/fleet-failure.ts';
 import type { FleetCluster, ResolvedFleet } from '../fleet/model.ts';
 import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../fleet/saved-plan.ts';
 import { selectHosts } from '../fleet/select.ts';
@@ -10,7 +11,7 @@ import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
 import { openFleetRun } from '../fleet/use-cases/open-fleet-run.ts';
 import { formatClusterName } from '../host/plan/document.ts';
-import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
+import { planLines, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
@@ -54,7 +55,9 @@ export async function runFleetPlan(services: Services, { run: request, output: p
       services.output.stderr(`${savedLine(out, saved, fleet.cluster)}\n`);
     }
     const pending = result.outcomes.some(({ status }) => status === 'pending');
-    return exitOf(services, result, pending && plan.failsIfChanged ? 6 : 0);
+    const failure = fleetFailure(result, services);
+    if (failure !== null) throw failure;
+    return pending && plan.failsIfChanged ? 6 : 0;
   } finally {
     watch.close();
     await run.close();

@@ -1,10 +1,8 @@
-import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { styled, type Text } from '../base/text/styled.ts';
-import type { FleetResult, HostOutcome, HostStatus } from '../fleet/fleet.ts';
+import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { foldPlans } from '../host/plan/fold.ts';
-import type { Services } from './services.ts';
 import { changeLines, shownChanges } from './show-plan.ts';
 
 /**
@@ -54,11 +52,6 @@ export function countByStatus(outcomes: readonly HostOutcome[]): Readonly<Partia
   return counts;
 }
 
-/** All problems, one line per host; each line names its host. */
-export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[] {
-  return outcomes.flatMap(({ host, error }) => (error === null ? [] : error.problems.map((problem) => ({ host, ...problem }))));
-}
-
 /** Hosts whose actual state was not read, grouped by reason: `dead1 was not checked: connection refused`. */
 export function uncheckedLines(outcomes: readonly HostOutcome[]): readonly string[] {
   const byReason = new Map<string, string[]>();
@@ -81,39 +74,4 @@ export function reasonOf({ error, status }: HostOutcome): string {
   const { code, message } = problem;
   const colon = message.indexOf(': ');
   return code === 'HOST_UNREACHABLE' && colon >= 0 ? message.slice(colon + 2) : message;
-}
-
-/**
- * The exit code of a successful run.
- * @param options.reads the command only reads hosts: exit code 4 also when all hosts failed for the same
- * reason
- * @throws AppError with the problems: exit code 4 when some hosts succeeded, else the exit code that all
- * failures share
- */
-export function exitOf(
-  services: Services,
-  { outcomes, stopped }: FleetResult,
-  fine: ExitCode,
-  { reads = false }: { readonly reads?: boolean } = {},
-): ExitCode {
-  const failures = outcomes.filter(({ error }) => error !== null);
-  const left = outcomes.filter(({ status, error }) => error === null && (status === 'stopped' || status === 'interrupted'));
-  const isInterrupted = services.signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
-  if (failures.length + left.length === 0) return fine;
-  const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
-  if (stopped !== null) {
-    const hint = 'Fix the cause and run the same command again; with --retry failed apply processes only the unfinished hosts';
-    problems.push({
-      code: 'FLEET_STOPPED',
-      message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not started: ${stopped}`,
-      hint,
-    });
-  }
-  if (isInterrupted) {
-    const reason = isAppError(services.signal.reason) ? services.signal.reason : interrupted('SIGINT');
-    throw new AppError([...problems, ...reason.problems], { exitCode: reason.exitCode });
-  }
-  const [first] = failures;
-  const isShared = failures.length === outcomes.length && failures.every(({ error }) => error?.exitCode === first?.error?.exitCode);
-  throw new AppError(problems, { exitCode: isShared && !reads ? (first?.error?.exitCode ?? 1) : 4 });
 }

@@ -2,6 +2,7 @@ import { type ExitCode, isAppError } from '../base/errors.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
+import { fleetFailure } from '../fleet/fleet-failure.ts';
 import { type HostStatusFacts, statusFacts, statusOf } from '../fleet/host-status.ts';
 import { selectHosts } from '../fleet/select.ts';
 import { fleetMembers } from '../fleet/use-cases/fleet-members.ts';
@@ -19,7 +20,6 @@ import type { Cluster } from '../kube/cluster.ts';
 import { isNodeReady } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { isHealthy, kubeletHealth } from '../kubelet/kubelet-health.ts';
-import { exitOf } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
@@ -99,7 +99,9 @@ export async function runFleetStatus(services: Services, { run: request, output 
     const unreached = outcomes.map((outcome) =>
       inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
-    return exitOf(services, { outcomes: unreached, stopped: null }, 0, { reads: true });
+    const failure = fleetFailure({ outcomes: unreached, stopped: null }, { signal: services.signal, reads: true });
+    if (failure !== null) throw failure;
+    return 0;
   } finally {
     watch.close();
     await access.close();

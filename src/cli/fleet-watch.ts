@@ -3,11 +3,11 @@ import { formatProblem } from '../base/errors.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import type { FleetPorts, FleetProgress } from '../fleet/fleet.ts';
+import { problemsOf } from '../fleet/fleet-failure.ts';
 import { hostBlocks } from '../fleet/host-blocks.ts';
-import type { RunJournal } from '../fleet/run-journals.ts';
+import type { InterruptedRun } from '../fleet/use-cases/apply-fleet.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
-import { problemsOf } from './fleet-report.ts';
 import { progressLog } from './progress-log.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
@@ -22,19 +22,10 @@ export interface FleetWatch {
   close(): void;
 }
 
-/** Printed when a second interruption stops the run immediately. */
-export interface InterruptedRun {
-  /** All hosts of the run, in its order. */
-  readonly hosts: readonly string[];
-  /** The command that processes the unfinished hosts. */
-  readonly retryCommand: string;
-}
-
 /**
  * Watches a run over a fleet. In text mode the output of each host is printed when the host is done, so that
  * hosts are never mixed. A terminal has a status line at the bottom; without a terminal the progress is
  * printed once a minute. In event mode each event is printed immediately, with its host.
- * @param journal records hosts before they start and when they end
  * @param interruption the state of the hosts, reported when a second interruption stops the run
  * @param reads the run only inspects hosts: a warning that many hosts share is printed once, at the end
  */
@@ -42,15 +33,13 @@ export function watchFleet(
   services: Services,
   { format, verbosity }: OutputRequest,
   {
-    journal = null,
     events = false,
     reads = false,
     interruption,
   }: {
-    readonly journal?: RunJournal | null;
     readonly events?: boolean;
     readonly reads?: boolean;
-    readonly interruption?: InterruptedRun;
+    readonly interruption?: InterruptedRun | undefined;
   },
 ): FleetWatch {
   const { clock, output, signal } = services;
@@ -60,7 +49,6 @@ export function watchFleet(
   const warnings = sameWarnings(reporter);
   const log = progressLog(services, reporter);
   const reporterOf = asEvents ? () => reporter : reads ? (host: string) => warnings.of(blocks.of(host)) : blocks.of;
-  const time = (): string => clock.now().toISOString();
   let changing: readonly string[] = [];
   const forget = onAbort(signal, () => {
     reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) });
@@ -84,7 +72,6 @@ export function watchFleet(
       reporterOf: (host) => (hosts === null ? log.of(host, reporterOf(host)) : hosts.of(host, log.of(host, reporterOf(host)))),
       begins: async (host) => {
         hosts?.began(host);
-        await journal?.write({ event: 'host-began', time: time(), host });
       },
       ended: async (outcome) => {
         const { host, status } = outcome;
@@ -94,7 +81,6 @@ export function watchFleet(
         const data = { status, ...(problems.length === 0 ? {} : { problems }) };
         if (asEvents)
           reporter.report({ level: outcome.error === null ? 'info' : 'error', code: 'HOST_ENDED', host, message: status, data });
-        await journal?.write({ event: 'host-ended', time: time(), host, ...data });
       },
       progress: (progress) => {
         changing = progress.changing;

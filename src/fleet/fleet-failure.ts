@@ -1,0 +1,39 @@
+import { AppError, interrupted, isAppError, type Problem } from '../base/errors.ts';
+import type { FleetResult, HostOutcome } from './fleet.ts';
+
+/** All problems, one line per host; each line names its host. */
+export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[] {
+  return outcomes.flatMap(({ host, error }) => (error === null ? [] : error.problems.map((problem) => ({ host, ...problem }))));
+}
+
+/**
+ * The failure of a run.
+ * @param options.reads the run only reads hosts: exit code 4 also when all hosts failed for the same reason
+ * @returns null when all hosts succeeded; otherwise the problems: exit code 4 when some hosts succeeded, else the exit
+ * code that all failures share
+ */
+export function fleetFailure(
+  { outcomes, stopped }: FleetResult,
+  { signal, reads = false }: { readonly signal: AbortSignal; readonly reads?: boolean },
+): AppError | null {
+  const failures = outcomes.filter(({ error }) => error !== null);
+  const left = outcomes.filter(({ status, error }) => error === null && (status === 'stopped' || status === 'interrupted'));
+  const isInterrupted = signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
+  if (failures.length + left.length === 0) return null;
+  const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
+  if (stopped !== null) {
+    const hint = 'Fix the cause and run the same command again; with --retry failed apply processes only the unfinished hosts';
+    problems.push({
+      code: 'FLEET_STOPPED',
+      message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not started: ${stopped}`,
+      hint,
+    });
+  }
+  if (isInterrupted) {
+    const reason = isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
+    return new AppError([...problems, ...reason.problems], { exitCode: reason.exitCode });
+  }
+  const [first] = failures;
+  const isShared = failures.length === outcomes.length && failures.every(({ error }) => error?.exitCode === first?.error?.exitCode);
+  return new AppError(problems, { exitCode: isShared && !reads ? (first?.error?.exitCode ?? 1) : 4 });
+}
