@@ -1,9 +1,10 @@
 import { namesText } from '../base/text/name-ranges.ts';
 import { styled, type Text } from '../base/text/styled.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
+import { shownChanges } from '../fleet/operations.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { foldPlans } from '../host/plan/fold.ts';
-import { changeLines, shownChanges } from './show-plan.ts';
+import { changeLines } from './show-plan.ts';
 
 /**
  * The planned changes; hosts with the same changes share one entry.

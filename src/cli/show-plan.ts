@@ -1,10 +1,9 @@
 import { stringify } from 'yaml';
 import type { JsonObject } from '../base/json.ts';
 import { joinLines, type Style, styled, type Text } from '../base/text/styled.ts';
-import { subjectOfHostChange } from '../fleet/operations.ts';
+import { shownChanges, subjectOfHostChange } from '../fleet/operations.ts';
 import type { PlanDocument } from '../host/plan/document.ts';
 import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
-import { NODE_SETTINGS_PATH } from '../kubeadm/node-settings/node-settings.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
 /** Options for printing and applying a plan. */
@@ -53,15 +52,6 @@ function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonl
     ...host.changes.flatMap(hostChangeLines),
     ...(noops ? host.noops.map(({ phase, reason }) => `  = [${phase}] nothing to do: ${reason}`) : []),
   ];
-}
-
-/**
- * The changes that text shows and counts. The file with the declared node settings is omitted, because it
- * follows from the other changes, unless it is the only change.
- */
-export function shownChanges(changes: readonly JsonObject[], verbosity: number): readonly JsonObject[] {
-  const others = verbosity > 0 ? changes : changes.filter(({ path }) => path !== NODE_SETTINGS_PATH);
-  return others.length === 0 ? changes : others;
 }
 
 /** The lines of a change of a plan document, with its diff. */

@@ -1,8 +1,10 @@
+import type { JsonObject } from '../base/json.ts';
 import { maskSecrets } from '../base/text/mask.ts';
 import { SensitiveText } from '../base/text/secret.ts';
 import { digestOf } from '../codec/canonical-json.ts';
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import { type HostPlan, maskObject } from '../host/plan/document.ts';
+import { NODE_SETTINGS_PATH } from '../kubeadm/node-settings/node-settings.ts';
 
 /**
  * The planned operations of a host, in order: subject, and a digest that includes the previous content.
@@ -91,4 +93,13 @@ function withoutWhatIsNew({ content: _, before, summary, ...change }: Omit<Extra
 /** Long enough to distinguish texts that were not forged to collide. */
 function shortDigest(value: unknown): string {
   return digestOf(value).slice('sha256:'.length, 'sha256:'.length + 32);
+}
+
+/**
+ * The changes that text shows and counts. The file with the declared node settings is omitted, because it
+ * follows from the other changes, unless it is the only change.
+ */
+export function shownChanges(changes: readonly JsonObject[], verbosity: number): readonly JsonObject[] {
+  const others = verbosity > 0 ? changes : changes.filter(({ path }) => path !== NODE_SETTINGS_PATH);
+  return others.length === 0 ? changes : others;
 }

@@ -1,0 +1,178 @@
+import { type AppError, isAppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { type CommitRecord, commitRecord, revertsAt } from '../../host/commit/record.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { observe } from '../../host/observe.ts';
+import { changesOf } from '../../host/plan/fold.ts';
+import { runHost } from '../../host/run-host.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { isNodeReady } from '../../kube/node-conditions.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { isHealthy, kubeletHealth } from '../../kubelet/kubelet-health.ts';
+import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
+import { fleetFailure } from '../fleet-failure.ts';
+import { type HostStatusFacts, statusFacts, statusOf } from '../host-status.ts';
+import { shownChanges } from '../operations.ts';
+import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import { selectHosts } from '../select.ts';
+import { fleetMembers } from './fleet-members.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
+import { openFleetCluster } from './open-fleet-cluster.ts';
+import { clusterRoutes } from './open-fleet-run.ts';
+
+const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
+
+type Inspected = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null };
+
+/** The status of a host. */
+export interface HostStatusRow {
+  readonly host: string;
+  readonly reachable: boolean;
+  /** Null here and below: unknown. */
+  readonly kubelet: string | null;
+  readonly config: string | null;
+  readonly health: string | null;
+  readonly node: string | null;
+  readonly drift: string | null;
+  /**
+   * A change of the kubelet that the host rolls back at this time unless it is confirmed; null: none, or
+   * unknown.
+   */
+  readonly unconfirmed: { readonly owner: string; readonly revertsAt: string } | null;
+}
+
+/** Ports of `fleet status`. */
+export type FleetStatusPorts = FleetRunPorts & FleetFilePorts;
+
+export interface FleetStatus {
+  readonly rows: readonly HostStatusRow[];
+  /** The problems of hosts that were not inspected; null: all hosts were. */
+  readonly failure: AppError | null;
+}
+
+/**
+ * The status of the selected hosts: reachability, kubelet, Node and drift from the fleet file.
+ * @param view.ports observers of the hosts
+ * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
+ */
+export async function fleetStatus(
+  services: FleetStatusPorts,
+  request: FleetRunRequest,
+  { reporter, ports }: { readonly reporter: Reporter; readonly ports: FleetPorts },
+): Promise<FleetStatus> {
+  const fleet = await readFleet(services, request);
+  const hosts = selectHosts(fleet.hosts, request.selection);
+  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
+  const access = await openFleetCluster(services, request.cluster, {
+    cluster: fleet.cluster,
+    file: fleet.file,
+    dryRun: true,
+    reporter,
+    writes: false,
+    through: await clusterRoutes(services, request, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(services, fleet.file) }),
+  });
+  try {
+    const inspected = new Map<string, Inspected>();
+    const members = await fleetMembers(services, request, {
+      tasks: hosts.map((host) => ({ host })),
+      cluster: fleet.cluster,
+      file: fleet.file,
+      directory: directoryOf(services, fleet.file),
+      access,
+      dryRun: true,
+      reporter,
+      // In the same round trip as the plan.
+      connect: async (target, { name }, queries, reporter) => {
+        const host = runHost(await services.connectHost(target, reporter), {
+          clock: services.clock,
+          expected: [...queries, ...Object.values(FACTS.queries)],
+        });
+        try {
+          const { status, health, commit } = await observe(host, FACTS, services.signal);
+          inspected.set(name, { ...statusOf(status), commit, health: isHealthy(health) ? 'ok' : healthText(health) });
+          return host;
+        } catch (error) {
+          await host.close();
+          throw error;
+        }
+      },
+    });
+    const [{ outcomes }, nodes] = await Promise.all([runFleet(members, rules, quiet(ports)), nodesOf(access.cluster)]);
+    const unreached = outcomes.map((outcome) =>
+      inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
+    );
+    return {
+      rows: outcomes.map((outcome) => rowOf(outcome, inspected.get(outcome.host) ?? null, nodes)),
+      failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal: services.signal, reads: true }),
+    };
+  } finally {
+    await access.close();
+  }
+}
+
+/** Drops warnings of the plan: they concern only the plan command. */
+function quiet(ports: FleetPorts): FleetPorts {
+  return { ...ports, reporterOf: () => ({ report: () => undefined }) };
+}
+
+/** Nodes by name; null when the credentials may not list Nodes. */
+async function nodesOf(cluster: Cluster): Promise<ReadonlyMap<string, KubeObject> | null> {
+  try {
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
+    return new Map(items.map((node) => [node.metadata.name, node]));
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
+    throw error;
+  }
+}
+
+function healthText({ unit, healthz }: ReturnType<(typeof FACTS)['parse']>['health']): string {
+  if (unit === null || unit.loadState === 'not-found') return 'not installed';
+  if (unit.activeState !== 'active') return unit.activeState;
+  return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
+}
+
+function rowOf(outcome: HostOutcome, inspected: Inspected | null, nodes: ReadonlyMap<string, KubeObject> | null): HostStatusRow {
+  const { host } = outcome;
+  const node = inspected?.nodeName === null || inspected === null ? undefined : nodes?.get(inspected.nodeName);
+  return {
+    host,
+    reachable: inspected !== null,
+    kubelet: inspected?.kubeletVersion ?? null,
+    config: inspected?.configHash ?? null,
+    health: inspected?.health ?? null,
+    node: inspected === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
+    drift:
+      inspected === null
+        ? null
+        : [describeCommit(inspected.commit), describeDrift(outcome, inspected)].filter(Boolean).join(', ') || 'none',
+    unconfirmed: inspected?.commit?.state === 'armed' ? { owner: inspected.commit.owner, revertsAt: revertTime(inspected.commit) } : null,
+  };
+}
+
+/** Empty: no unconfirmed change. */
+function describeCommit(commit: CommitRecord | null): string {
+  if (commit?.state === 'armed') return `unconfirmed, reverts at ${revertTime(commit)}`;
+  return commit?.state === 'reverting' ? 'is being rolled back' : '';
+}
+
+function revertTime(commit: CommitRecord): string {
+  return `${new Date(revertsAt(commit) * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+/** Empty: none. */
+function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Inspected): string {
+  if (nodeName === null) return 'not joined';
+  if (status === 'pending' && plan !== null) {
+    if (plan.host.phases.some(({ phase }) => phase === 'join')) return 'no control plane';
+    const changes = changesOf(plan.host).changes.filter(({ kind }) => kind !== 'confirm-commit');
+    return driftText(shownChanges(changes, 0).length);
+  }
+  return error === null ? '' : `unknown: ${error.code}`;
+}
+
+function driftText(changes: number): string {
+  return changes === 0 ? '' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
+}
