@@ -1,4 +1,5 @@
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
+import type { KubeletsRequest, KubeletsToQuery } from '../fleet/use-cases/open-kubelets.ts';
 import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
 import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
@@ -6,7 +7,6 @@ import { readValidatedMinor } from '../kubelet/minor-option.ts';
 import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';
 import type { Services } from './services.ts';
-import type { KubeletsRequest, KubeletsToQuery } from './validate-kubelets.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 /** Number of files read ahead while others are validated. */
@@ -28,7 +28,9 @@ export async function runValidate(services: Services, request: ConfigValidateReq
   const catalogue = await loadCatalogue();
   const chosen = version === undefined ? null : readValidatedMinor(version);
   const asks = request.kubelet !== undefined || request.hosts.addresses.length > 0;
-  const kubelets = asks ? await (await import('./validate-kubelets.ts')).openKubelets(services, request, { catalogue, chosen }) : null;
+  const kubelets = asks
+    ? await (await import('../fleet/use-cases/open-kubelets.ts')).openKubelets(services, request, { catalogue, chosen })
+    : null;
   const fileOptions: FileOptions = { catalogue, chosen, lenient, allowDeprecated, kubelets };
   try {
     const verdicts = await validateFiles(services, files, fileOptions);

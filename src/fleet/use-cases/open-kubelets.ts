@@ -1,11 +1,13 @@
-import { formatProblem, type Problem, usageError } from '../base/errors.ts';
-import { commandLimit, type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
-import type { Host } from '../host/host.ts';
-import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
-import { findKubelet, type KubeletToQuery, queryKubelet } from '../kubeadm/workflows/query-kubelet.ts';
-import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
-import { compareVerdicts } from '../kubelet/validate/compare-verdicts.ts';
-import type { Services } from './services.ts';
+import type { RunTime } from '../../base/clock.ts';
+import { formatProblem, type Problem, usageError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Host } from '../../host/host.ts';
+import type { TextOptions, TextVerdict } from '../../kubeadm/use-cases/validate-documents.ts';
+import { findKubelet, type KubeletToQuery, queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
+import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue.ts';
+import { compareVerdicts } from '../../kubelet/validate/compare-verdicts.ts';
+import type { HostConnections } from '../ports.ts';
+import { commandLimit, type HostsRequest, readHostTargets } from './host-access.ts';
 
 /** Which kubelets validate files as well. */
 export interface KubeletsRequest {
@@ -24,6 +26,9 @@ export interface KubeletsToQuery {
   close(): Promise<void>;
 }
 
+/** Ports for running kubelets on hosts. */
+export type KubeletPorts = LocalFiles & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+
 type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>;
 
 /**
@@ -32,7 +37,7 @@ type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>
  * connecting and of finding a kubelet
  */
 export async function openKubelets(
-  services: Services,
+  services: KubeletPorts,
   { kubelet: path, hosts: requested }: KubeletsRequest,
   { catalogue, chosen }: { readonly catalogue: Catalogue; readonly chosen: Minor | null },
 ): Promise<KubeletsToQuery> {
