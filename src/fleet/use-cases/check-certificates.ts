@@ -1,0 +1,89 @@
+import type { RunTime } from '../../base/clock.ts';
+import { AppError, type Problem } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import { observe } from '../../host/observe.ts';
+import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
+import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki/validate-certificates.ts';
+import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
+import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
+import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { HostConnections } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+
+/** The certificates of a host. */
+export interface HostCertificates {
+  readonly name: string;
+  readonly certificates: readonly CertificateVerdict[];
+  /** An issue that concerns more than one certificate; null: none. */
+  readonly issue: string | null;
+}
+
+export interface CheckCertificatesRequest {
+  readonly hosts: HostsRequest;
+  /** Certificates that expire within this time are reported too. */
+  readonly withinMs: number;
+}
+
+/** Ports of `certs check`. */
+export type CheckCertificatesPorts = LocalFiles & Pick<RunTime, 'clock' | 'signal'> & Pick<HostConnections, 'connectHost'>;
+
+/**
+ * Checks the certificates of hosts.
+ * @returns the reports of the reachable hosts, and the problems of all hosts
+ */
+export async function checkCertificates(
+  services: CheckCertificatesPorts,
+  { hosts, withinMs }: CheckCertificatesRequest,
+): Promise<{ readonly reports: readonly HostCertificates[]; readonly problems: readonly Problem[] }> {
+  const reports: HostCertificates[] = [];
+  const failures: Problem[] = [];
+  for (const target of await readHostTargets(services, hosts)) {
+    try {
+      reports.push(await checkHost(services, target, withinMs));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      failures.push(...error.problems);
+    }
+  }
+  return { reports, problems: [...reports.flatMap(problemsOf), ...failures] };
+}
+
+async function checkHost(services: CheckCertificatesPorts, target: HostTarget, withinMs: number): Promise<HostCertificates> {
+  const host = await services.connectHost(target);
+  try {
+    const found = await observe(host, nodeCertificates, services.signal);
+    const controlPlane = await inspectCertificates(
+      { host, cluster: null, signal: services.signal },
+      { cluster: null, certificatesDir: null },
+    );
+    const options = { withinMs, now: found.now ?? services.clock.now() };
+    const certificates = [...validateCertificates(found, options), ...validateControlPlane(controlPlane, options)];
+    return { name: host.name, certificates, issue: found.issue };
+  } finally {
+    await host.close();
+  }
+}
+
+function problemsOf({ name, certificates, issue }: HostCertificates): readonly Problem[] {
+  const host = name;
+  const bad = certificates.flatMap((one) =>
+    one.state !== 'error'
+      ? []
+      : one.notes.map((note): Problem => {
+          const hint = hintOf(one.role, name);
+          return {
+            host,
+            code: 'CERTIFICATE_BAD',
+            message: `${one.role} certificate in ${one.path}: ${note}`,
+            ...(hint === undefined ? {} : { hint }),
+          };
+        }),
+  );
+  return issue === null ? bad : [...bad, { host, code: 'CERTIFICATE_BAD', message: issue }];
+}
+
+function hintOf(role: string, host: string): string | undefined {
+  if (role === 'client') return `certs renew-kubelet --host ${host} gets another`;
+  return RENEWABLE_NAMES.includes(role) ? `certs renew ${role} --host ${host} gets another` : undefined;
+}
