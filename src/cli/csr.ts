@@ -1,108 +1,54 @@
-import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
+import type { ExitCode } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { type CsrSourcesRequest, withCsrSources } from '../fleet/use-cases/csr-sources.ts';
-import type { Cluster } from '../kube/cluster.ts';
+import { type ApproveCsrsRequest, approveCsrs, type ListCsrsRequest, listCsrs } from '../fleet/use-cases/kubelet-csrs.ts';
 import { nodeOfRequest } from '../kubeadm/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
-import { csrProblems } from '../kubeadm/validate-serving-csr.ts';
-import { approveCsr, isPendingServing, listKubeletCsrs, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/serving-csrs.ts';
+import { isPendingServing, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/serving-csrs.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-export interface CsrListRequest extends CsrSourcesRequest {
-  /** Also CSRs for client certificates and those that are approved or denied. */
-  readonly all: boolean;
+export interface CsrListRequest extends ListCsrsRequest {
   readonly format: DocumentFormat;
 }
 
 /** `csr approve NAME...`, `--all` or `--host`. */
-export interface CsrApproveRequest extends CsrSourcesRequest {
-  readonly names: readonly string[];
-  /** Approve names that only the status of the Node confirms, without asking. */
-  readonly trustNodeStatus: boolean;
-  readonly dryRun: boolean;
+export interface CsrApproveRequest extends ApproveCsrsRequest {
   readonly verbosity: number;
 }
 
 /** `csr list`. */
 export async function runCsrList(services: Services, request: CsrListRequest): Promise<ExitCode> {
-  return withCsrSources<ExitCode>(services, request, null, async (cluster, sources) => {
-    const found = await listKubeletCsrs(cluster, sources);
-    const shown = request.all ? found : found.filter(isPendingServing);
-    const { format } = request;
-    const now = services.clock.now();
-    services.output.stdout(format === 'text' ? renderList(shown, now) : renderDocument(listDocument(shown), format));
-    return 0;
-  });
+  const shown = await listCsrs(services, request);
+  const { format } = request;
+  const now = services.clock.now();
+  services.output.stdout(format === 'text' ? renderList(shown, now) : renderDocument(listDocument(shown), format));
+  return 0;
 }
 
 /** `csr approve NAME...`, `--all` or `--host`. */
 export async function runCsrApprove(services: Services, request: CsrApproveRequest): Promise<ExitCode> {
-  const { names, dryRun } = request;
-  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
-  return withCsrSources<ExitCode>(services, request, reporter, async (cluster, sources) => {
-    const found = await listKubeletCsrs(cluster, sources);
-    const desired = select(found, names, sources.hosts);
-    const refused = desired.filter(({ verdict }) => verdict.refusals.length > 0);
-    const passed = desired.filter(({ verdict }) => verdict.refusals.length === 0);
-    const unconfirmed = request.trustNodeStatus ? [] : passed.filter((one) => unconfirmedSans(one).length > 0);
-    const notApproved = await confirm(services, unconfirmed, dryRun);
-    for (const one of passed) if (notApproved === null || !unconfirmed.includes(one)) await approve(services, cluster, one, dryRun);
-    const problems = [
-      ...names.filter((name) => !found.some(({ csr }) => csr.name === name)).map(unknownCsr),
-      ...refused.flatMap(({ csr, verdict }) => csrProblems(csr.name, verdict.refusals)),
-      ...(notApproved ?? []),
-    ];
-    if (problems.length > 0) throw new AppError(problems);
-    if (desired.length === 0) services.output.stdout('No certificate signing request is pending.\n');
-    return 0;
+  const { dryRun, verbosity } = request;
+  const selected = await approveCsrs(services, request, {
+    reporter: services.reporter({ verbosity, format: 'text' }),
+    confirm: (csrs) => confirm(services, csrs, dryRun),
+    approved: ({ csr }) => services.output.stdout(`${resourceName(csr.name)} approved${dryRun ? ' (dry run)' : ''}\n`),
   });
+  if (selected === 0) services.output.stdout('No certificate signing request is pending.\n');
+  return 0;
 }
 
-function select(found: readonly ValidatedCsr[], names: readonly string[], hosts: ReadonlySet<string> | null): readonly ValidatedCsr[] {
-  if (names.length > 0) return found.filter(({ csr }) => names.includes(csr.name));
-  return found.filter((one) => isPendingServing(one) && (hosts === null || hosts.has(nodeOfRequest(one.csr) ?? '')));
-}
-
-function unknownCsr(name: string): Problem {
-  return {
-    code: 'CSR_UNKNOWN',
-    message: `the CSR ${name} of a kubelet does not exist`,
-    hint: 'List them with: kubeletadm csr list --all',
-  };
-}
-
-/**
- * Asks about CSRs whose SANs only the status of the Node confirms.
- * @returns null: approve them; otherwise a problem for each, none in a dry run
- */
-async function confirm(services: Services, csrs: readonly ValidatedCsr[], dryRun: boolean): Promise<readonly Problem[] | null> {
-  if (csrs.length === 0) return null;
+/** Asks about CSRs whose SANs only the status of the Node confirms; null in a dry run, or without a terminal. */
+async function confirm({ output, confirm }: Services, csrs: readonly ValidatedCsr[], dryRun: boolean): Promise<boolean | null> {
   const review = `Only the status of the Node, which its kubelet writes, confirms some names of:\n\n${csrs.map(renderReview).join('\n')}\n`;
   if (dryRun) {
-    services.output.stdout(review);
-    for (const { csr } of csrs) services.output.stdout(`${resourceName(csr.name)} needs confirmation (dry run)\n`);
-    return [];
+    output.stdout(review);
+    for (const { csr } of csrs) output.stdout(`${resourceName(csr.name)} needs confirmation (dry run)\n`);
+    return null;
   }
-  services.output.stderr(review);
-  const answer = await services.confirm(`Approve ${csrs.length === 1 ? 'this CSR' : `these ${csrs.length} CSRs`}? [y/N] `);
-  if (answer === true) return null;
-  const hint =
-    answer === false
-      ? 'The CSR stays pending. To reject it: kubectl certificate deny'
-      : 'Compare the names with your records, then add --trust-node-status; or give --host or -f fleet.yaml as a source other than the Node';
-  return csrs.map((one) => {
-    const sans = unconfirmedSans(one).join(', ');
-    const why = answer === false ? 'not confirmed' : `only the status of the Node, which its kubelet writes, confirms ${sans}`;
-    return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, hint };
-  });
-}
-
-async function approve({ output }: Services, cluster: Cluster, one: ValidatedCsr, dryRun: boolean): Promise<void> {
-  if (!dryRun) await approveCsr(cluster, one);
-  output.stdout(`${resourceName(one.csr.name)} approved${dryRun ? ' (dry run)' : ''}\n`);
+  output.stderr(review);
+  return confirm(`Approve ${csrs.length === 1 ? 'this CSR' : `these ${csrs.length} CSRs`}? [y/N] `);
 }
 
 /** As kubectl names it. */

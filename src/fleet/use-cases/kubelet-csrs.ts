@@ -1,0 +1,91 @@
+import { AppError, type Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { nodeOfRequest } from '../../kubeadm/node-csr.ts';
+import { csrProblems } from '../../kubeadm/validate-serving-csr.ts';
+import { approveCsr, isPendingServing, listKubeletCsrs, unconfirmedSans, type ValidatedCsr } from '../../kubeadm/workflows/serving-csrs.ts';
+import { type CsrSourcePorts, type CsrSourcesRequest, withCsrSources } from './csr-sources.ts';
+
+export interface ListCsrsRequest extends CsrSourcesRequest {
+  /** Also CSRs for client certificates and those that are approved or denied. */
+  readonly all: boolean;
+}
+
+/** The CSRs of kubelets, each with its verdict. */
+export function listCsrs(services: CsrSourcePorts, request: ListCsrsRequest): Promise<readonly ValidatedCsr[]> {
+  return withCsrSources(services, request, null, async (cluster, sources) => {
+    const found = await listKubeletCsrs(cluster, sources);
+    return request.all ? found : found.filter(isPendingServing);
+  });
+}
+
+/** The CSRs with these names; without names all pending ones, or those of `--host`. */
+export interface ApproveCsrsRequest extends CsrSourcesRequest {
+  readonly names: readonly string[];
+  /** Approve names that only the status of the Node confirms, without asking. */
+  readonly trustNodeStatus: boolean;
+  readonly dryRun: boolean;
+}
+
+/** The user of an approval. */
+export interface ApproveCsrsView {
+  readonly reporter: Reporter;
+  /**
+   * Asks about CSRs whose SANs only the status of the Node confirms. In a dry run nothing is asked.
+   * @returns null: no terminal, or a dry run
+   */
+  confirm(csrs: readonly ValidatedCsr[]): Promise<boolean | null>;
+  /** A CSR was approved, or would be in a dry run. */
+  approved(csr: ValidatedCsr): void;
+}
+
+/**
+ * Approves the CSRs that are valid.
+ * @returns the number of selected CSRs
+ * @throws AppError with a problem for each CSR that is unknown, refused or not confirmed, after all others are approved
+ */
+export function approveCsrs(services: CsrSourcePorts, request: ApproveCsrsRequest, view: ApproveCsrsView): Promise<number> {
+  const { names, dryRun } = request;
+  return withCsrSources(services, request, view.reporter, async (cluster, sources) => {
+    const found = await listKubeletCsrs(cluster, sources);
+    const desired = select(found, names, sources.hosts);
+    const refused = desired.filter(({ verdict }) => verdict.refusals.length > 0);
+    const passed = desired.filter(({ verdict }) => verdict.refusals.length === 0);
+    const unconfirmed = request.trustNodeStatus ? [] : passed.filter((one) => unconfirmedSans(one).length > 0);
+    const answer = unconfirmed.length === 0 || (await view.confirm(unconfirmed));
+    for (const one of passed) {
+      if (answer !== true && unconfirmed.includes(one)) continue;
+      if (!dryRun) await approveCsr(cluster, one);
+      view.approved(one);
+    }
+    const problems = [
+      ...names.filter((name) => !found.some(({ csr }) => csr.name === name)).map(unknownCsr),
+      ...refused.flatMap(({ csr, verdict }) => csrProblems(csr.name, verdict.refusals)),
+      ...(answer === true || dryRun ? [] : unconfirmed.map((one) => notConfirmed(one, answer))),
+    ];
+    if (problems.length > 0) throw new AppError(problems);
+    return desired.length;
+  });
+}
+
+function select(found: readonly ValidatedCsr[], names: readonly string[], hosts: ReadonlySet<string> | null): readonly ValidatedCsr[] {
+  if (names.length > 0) return found.filter(({ csr }) => names.includes(csr.name));
+  return found.filter((one) => isPendingServing(one) && (hosts === null || hosts.has(nodeOfRequest(one.csr) ?? '')));
+}
+
+function unknownCsr(name: string): Problem {
+  return {
+    code: 'CSR_UNKNOWN',
+    message: `the CSR ${name} of a kubelet does not exist`,
+    hint: 'List them with: kubeletadm csr list --all',
+  };
+}
+
+function notConfirmed(one: ValidatedCsr, answer: false | null): Problem {
+  const hint =
+    answer === false
+      ? 'The CSR stays pending. To reject it: kubectl certificate deny'
+      : 'Compare the names with your records, then add --trust-node-status; or give --host or -f fleet.yaml as a source other than the Node';
+  const sans = unconfirmedSans(one).join(', ');
+  const why = answer === false ? 'not confirmed' : `only the status of the Node, which its kubelet writes, confirms ${sans}`;
+  return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, hint };
+}
