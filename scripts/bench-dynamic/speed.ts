@@ -1,6 +1,6 @@
-import { startLabAgents } from '../../src/cli/lab-agents.ts';
 import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { startLabAgents } from '../../src/lab/lab-agents.ts';
 import { startBenchLab } from '../bench-lab.ts';
 import { median, until, validate } from './assess.ts';
 
@@ -12,7 +12,7 @@ const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfiguration
  */
 export async function benchSpeed(): Promise<void> {
   const { lab, services, cluster, close } = await startBenchLab();
-  const agents = await startLabAgents(services, lab, ['node2'], 1_000);
+  const agents = await startLabAgents(services, { lab, names: ['node2'], trialMs: 1_000, failed: () => undefined });
   await agents.untilReported();
   const host = lab.hosts[1] as (typeof lab.hosts)[number];
   const condition = async (): Promise<string> => {

@@ -2,9 +2,9 @@ import type { ExitCode } from '../base/errors.ts';
 import { renderText } from '../base/text/styled.ts';
 import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
 import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../kube/well-known.ts';
+import { startLabAgents } from '../lab/lab-agents.ts';
 import type { Lab } from '../lab/lab-options.ts';
 import type { CommandServices } from './command.ts';
-import { startLabAgents } from './lab-agents.ts';
 import type { Output } from './services.ts';
 
 /**
@@ -95,7 +95,7 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, pr
     return `${lab.directory}/${name}`;
   };
   const cluster = ['--kubeconfig', lab.kubeconfig] as const;
-  const agents = await startLabAgents(services, lab, names, TRIAL_MS);
+  const agents = await startLabAgents(services, { lab, names, trialMs: TRIAL_MS, failed: agentFailures(services) });
   try {
     await agents.untilReported();
     print(
@@ -120,4 +120,9 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, pr
 /** The arguments of the join command that init printed. */
 function joinCommandIn(printed: string): readonly string[] {
   return /^ *kubeletadm (join .*)$/m.exec(printed)?.[1]?.split(' ').filter(Boolean) ?? ['join'];
+}
+
+/** Prints the failures of agents. */
+export function agentFailures({ output }: Pick<CommandServices, 'output'>): (nodeName: string, error: unknown) => void {
+  return (nodeName, error) => output.stderr(`the agent of ${nodeName} failed: ${String(error)}\n`);
 }

@@ -1,8 +1,8 @@
 import type { ExitCode } from '../base/errors.ts';
+import { type LabAgents, startLabAgents } from '../lab/lab-agents.ts';
 import type { Lab } from '../lab/lab-options.ts';
 import type { CommandServices } from './command.ts';
-import { type LabAgents, startLabAgents } from './lab-agents.ts';
-import { runLabDemo } from './lab-demo.ts';
+import { agentFailures, runLabDemo } from './lab-demo.ts';
 
 export interface LabRequest {
   /** Undefined: a temporary directory. */
@@ -23,7 +23,7 @@ export async function runLab(services: CommandServices, request: LabRequest): Pr
   try {
     if (request.demo) return await runLabDemo(services, lab);
     const names = request.agents ? lab.hosts.map(({ name }) => name) : [];
-    agents = await startLabAgents(services, lab, names, request.trialMs);
+    agents = await startLabAgents(services, { lab, names, trialMs: request.trialMs, failed: agentFailures(services) });
     services.output.stdout(describeLab(lab));
     await untilInterrupted(services.signal);
     return 0;

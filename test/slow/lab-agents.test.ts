@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LabAgents, startLabAgents } from '../../src/cli/lab-agents.ts';
 import { startLab } from '../../src/lab/lab.ts';
+import { type LabAgents, startLabAgents } from '../../src/lab/lab-agents.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { createServices } from '../../src/wiring.ts';
 import { joinArguments } from '../support/join-arguments.ts';
@@ -33,7 +33,7 @@ describe('lab --agents', () => {
     const env = { PATH: process.env.PATH ?? '' };
     const services = createServices({ env, stdin: Readable.from([]), stdout: nowhere, stderr: nowhere, signal: stop.signal });
     const names = lab.hosts.map(({ name }) => name);
-    agents = await startLabAgents(services, lab, names, 500);
+    agents = await startLabAgents(services, { lab, names, trialMs: 500, failed: () => undefined });
     const endpoint = lab.server.replace(/^https:\/\//, '');
     expect(await run('init', '--control-plane-endpoint', endpoint, '--host', 'node1')).toMatchObject({ code: 0 });
     expect(await runCommand(joinArguments(lab, 'node2'))).toMatchObject({ code: 0 });

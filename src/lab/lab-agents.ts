@@ -1,8 +1,11 @@
+import type { RunTime } from '../base/clock.ts';
+import type { LocalFiles } from '../base/local-files.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import { DEFAULT_TIMING } from '../dynamic/agent/health.ts';
 import { kubeletCluster } from '../dynamic/agent/kubelet-cluster.ts';
 import { runAgent } from '../dynamic/agent/run-agent.ts';
 import { readNodes } from '../dynamic/workflows/read-nodes.ts';
+import type { HostConnections } from '../fleet/ports.ts';
 import { fileFacts } from '../host/facts/file-facts.ts';
 import type { Host } from '../host/host.ts';
 import { observe } from '../host/observe.ts';
@@ -14,11 +17,33 @@ import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import { agentRights } from '../kubeadm/node-agent/agent-rights.ts';
 import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../kubeadm/node-agent/agent-units.ts';
+import type { ClusterConnections, TemplateSource } from '../kubeadm/ports.ts';
 import { nodeCluster } from '../kubeadm/use-cases/node-cluster.ts';
 import { type Catalogue, type LiveChange, loadCatalogue } from '../kubelet/catalogue.ts';
 import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
-import type { Lab, LabHost } from '../lab/lab-options.ts';
-import type { Services } from './services.ts';
+import type { Lab, LabHost } from './lab-options.ts';
+
+/** Ports of the agents of a lab. */
+export interface LabAgentPorts
+  extends Pick<LocalFiles, 'input'>,
+    Pick<RunTime, 'clock' | 'signal'>,
+    Pick<HostConnections, 'connectHost'>,
+    Pick<ClusterConnections, 'connectCluster' | 'web'>,
+    TemplateSource {
+  /** A random number from 0 up to 1, not for secrets. */
+  random(): number;
+}
+
+/** A lab whose agents run in this process. */
+export interface LabOfAgents {
+  readonly lab: Lab;
+  /** The hosts where an agent is installed after the join. */
+  readonly names: readonly string[];
+  /** Duration of a trial. */
+  readonly trialMs: number;
+  /** An agent ended although the lab did not. */
+  failed(nodeName: string, error: unknown): void;
+}
 
 export interface LabAgents {
   /** Waits until the agent of every Node has reported its status. */
@@ -31,10 +56,8 @@ const POLL_MS = 100;
 /**
  * Runs the agents of a lab in this process, each on its host over SSH and with the credential of its kubelet,
  * because a lab host has no processes. An agent runs while its unit is started on the host.
- * @param names the hosts where an agent is installed after the join
- * @param trialMs duration of a trial
  */
-export async function startLabAgents(services: Services, lab: Lab, names: readonly string[], trialMs: number): Promise<LabAgents> {
+export async function startLabAgents(services: LabAgentPorts, { lab, names, trialMs, failed }: LabOfAgents): Promise<LabAgents> {
   const admin = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [lab.kubeconfig]) });
   const catalogue = await loadCatalogue();
   const stop = new AbortController();
@@ -47,7 +70,7 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
       if (names.includes(nodeName)) await install({ services, admin, host, nodeName, signal });
       await superviseAgent(services, labHost, { host, nodeName, trialMs, catalogue, signal });
     } catch (error) {
-      if (!signal.aborted) services.output.stderr(`the agent of ${nodeName} failed: ${String(error)}\n`);
+      if (!signal.aborted) failed(nodeName, error);
     } finally {
       await host.close();
     }
@@ -65,7 +88,7 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
 }
 
 interface Joining {
-  readonly services: Services;
+  readonly services: LabAgentPorts;
   readonly admin: Cluster;
   readonly host: Host;
   readonly nodeName: string;
@@ -101,7 +124,7 @@ async function install(joining: Joining): Promise<void> {
 }
 
 /** Runs the agent while its unit is started, and another one after each restart of the unit. */
-async function superviseAgent(services: Services, { agent }: LabHost, options: LabAgent): Promise<void> {
+async function superviseAgent(services: LabAgentPorts, { agent }: LabHost, options: LabAgent): Promise<void> {
   const { signal } = options;
   while (!signal.aborted) {
     const started = agent();
@@ -152,7 +175,7 @@ interface LabAgent {
 }
 
 async function runOne(
-  services: Services,
+  services: LabAgentPorts,
   command: readonly string[],
   { host, nodeName, trialMs, catalogue, signal }: LabAgent,
 ): Promise<void> {
