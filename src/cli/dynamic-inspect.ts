@@ -3,59 +3,32 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type MetaName, reportStore, type StoreReading, type StoreReport } from '../dynamic/native-report.ts';
-import { hasAgent, readAgent } from '../dynamic/workflows/read-agent.ts';
-import { type ReadStore, readStore } from '../dynamic/workflows/read-store.ts';
-import { repairWorkflow } from '../dynamic/workflows/repair-config.ts';
-import type { HostTarget } from '../fleet/host-target.ts';
-import { type ConnectionRequest, readHostTarget } from '../fleet/use-cases/host-access.ts';
+import type { ReadStore } from '../dynamic/workflows/read-store.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
-import { planWorkflow } from '../host/run-workflow.ts';
-import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
-import { isKubeconfigGiven, type KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
+import { type InspectRequest, inspectNodeConfig, openRepair } from '../fleet/use-cases/inspect-node-config.ts';
 import { describeIdentity } from '../kubelet/config-source.ts';
 import { findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
-import { runOnHosts } from './run-on-hosts.ts';
+import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface DynamicInspectRequest {
-  /** The host; `localhost`: the local host. */
-  readonly address: string;
+export interface DynamicInspectRequest extends InspectRequest {
   readonly repair: boolean;
-  /** The checkpoint directory; null: from the command line of the kubelet. */
-  readonly directory: string | null;
-  readonly cluster: KubeconfigRequest;
-  readonly connection: ConnectionRequest;
   readonly plan: PlanRequest;
   readonly writing: WritingRequest;
 }
 
 /** `dynamic inspect HOST [--repair]`: exit code 1 when something is broken. */
 export async function runDynamicInspect(services: Services, request: DynamicInspectRequest): Promise<ExitCode> {
-  const { directory } = request;
-  const { format } = request.plan;
-  const target = await readHostTarget(services, request.address, request.connection);
-  if (request.repair) return repair(services, target, request);
-  const catalogue = await loadCatalogue();
-  const cluster = request.cluster.kubeconfig === undefined ? null : clusterOnUse(services, request.cluster);
-  const host = await services.connectHost(target);
-  try {
-    const { shown, findings } =
-      directory === null && (await hasAgent(host, services.signal))
-        ? inspectedAgent(host.name, await readAgent(host, catalogue, services.signal), format)
-        : inspectedStore(
-            host.name,
-            await readStore(host, { catalogue, directory, cluster: (await cluster?.open()) ?? null, signal: services.signal }),
-            format,
-          );
-    services.output.stdout(shown);
-    return findings.some(({ severity }) => severity !== 'warning') ? 1 : 0;
-  } finally {
-    await cluster?.close();
-    await host.close();
-  }
+  const { plan } = request;
+  const { dryRun, format } = plan;
+  if (request.repair) return runOpened(services, plan, { open: (reporter) => openRepair(services, { ...request, dryRun }, reporter) });
+  const found = await inspectNodeConfig(services, request);
+  const { shown, findings } =
+    'agent' in found ? inspectedAgent(found.host, found.agent, format) : inspectedStore(found.host, found.store, format);
+  services.output.stdout(shown);
+  return findings.some(({ severity }) => severity !== 'warning') ? 1 : 0;
 }
 
 function inspectedStore(host: string, found: ReadStore, format: DocumentFormat): Inspected {
@@ -64,28 +37,6 @@ function inspectedStore(host: string, found: ReadStore, format: DocumentFormat):
     shown: format === 'text' ? render(host, found, report) : renderDocument(document(host, found, report), format),
     findings: report.findings,
   };
-}
-
-async function repair(services: Services, target: HostTarget, request: DynamicInspectRequest): Promise<ExitCode> {
-  const { directory, plan, writing } = request;
-  const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
-  const cluster = isKubeconfigGiven(request.cluster) ? clusterOnUse(services, request.cluster, { writes: reporter }) : null;
-  try {
-    const options = { catalogue: await loadCatalogue(), directory };
-    return await runOnHosts(services, {
-      targets: [target],
-      cluster: (await cluster?.open()) ?? null,
-      planHost: (context, run) => planWorkflow(repairWorkflow, context, options, run),
-      plan,
-      writing,
-      reporter,
-      warnings: [],
-      dryRun: plan.dryRun,
-      skipPhases: [],
-    });
-  } finally {
-    await cluster?.close();
-  }
 }
 
 const NAMES = { assigned: 'assigned', lastKnownGood: 'last known good' } as const;
