@@ -13,9 +13,9 @@ import { flagText, verbosityOf } from './request-parts.ts';
 export function defineAgent(agent: Command, on: On): void {
   underHeading(agent, HEADINGS.node, (node) =>
     node
-      .option('--kubeconfig <file>', 'kubeconfig of the kubelet, whose credential the agent uses', KUBELET_CONF)
+      .option('--kubeconfig <file>', 'kubeconfig of the kubelet; the agent uses the same credentials', KUBELET_CONF)
       .option('--node-name <name>', 'name of the Node (default: from the command line of the local kubelet)')
-      .option('--local-config <file>', 'kubelet configuration while no ConfigMap is assigned', CONFIG_YAML),
+      .option('--local-config <file>', 'kubelet configuration to use while no ConfigMap is assigned', CONFIG_YAML),
   );
   underHeading(agent, HEADINGS.agent, (own) =>
     own
@@ -45,9 +45,9 @@ function agentRequest(args: readonly string[], options: CommandOptions): AgentRe
 const NOTES = `The annotation kubeletadm.dev/config-source of the Node holds the assignment, in the format of spec.configSource:
   {"configMap": {"namespace": "${AGENT_NAMESPACE}",
     "name": "node-config-g2gfckm55t", "kubeletConfigKey": "kubelet"}}
-The agent reports the result in the annotation kubeletadm.dev/config-status, in the format of status.config, and in the condition KubeletConfigOk.
+The agent reports the result in the annotation kubeletadm.dev/config-status, in the format of status.config, and in the condition KubeletConfigOk of the Node.
 
-The unit of the kubelet must read the environment file of the agent after its own:
+The kubelet unit must read the environment file of the agent after all other environment files:
   EnvironmentFile=-${AGENT_DIRECTORY}/active.env`;
 
 const EXAMPLES = `  kubeletadm agent --trial 2m --allow safe

@@ -14,18 +14,26 @@ const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s
 export function addAgentOptions(command: Command): Command {
   return underHeading(command, HEADINGS.agent, (agent) =>
     agent
-      .option('--trial <duration>', 'time a configuration must stay healthy to become the last known good', DEFAULTS.trial)
+      .option(
+        '--trial <duration>',
+        'time the kubelet must stay healthy before a new configuration becomes the last known good one',
+        DEFAULTS.trial,
+      )
       .addOption(
         new Option(
           '--allow <class>',
-          'most disruptive change allowed on a running node; changes that need a drain are also applied to cordoned nodes',
+          'most disruptive class of change that the agent applies; on cordoned nodes it also applies drain changes',
         )
           .choices(['safe', 'new-pods-only', 'drain', 'unsafe'])
           .default(DEFAULTS.allow),
       )
       .option('--keep <count>', 'number of unused checkpoints to keep', DEFAULTS.keep)
-      .option('--spread <duration>', 'period over which nodes apply an in-place edit of a ConfigMap', DEFAULTS.spread)
-      .option('--listen <address:port>', 'address of /metrics, /healthz and /readyz; empty: disabled', DEFAULTS.listen),
+      .option('--spread <duration>', 'maximum random delay before the agent applies an in-place edit of a ConfigMap', DEFAULTS.spread)
+      .option(
+        '--listen <address:port>',
+        'address to serve /metrics, /healthz and /readyz on; an empty value disables them',
+        DEFAULTS.listen,
+      ),
   );
 }
 

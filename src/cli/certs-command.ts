@@ -21,7 +21,7 @@ export function defineCerts(certs: Command, on: On): void {
   defineCheck(certs, on);
   defineRenew(certs, on);
   defineGenerateCsr(certs, on);
-  const key = certs.command('certificate-key').description('Generate a key that encrypts the uploaded certificates of control planes');
+  const key = certs.command('certificate-key').description('Generate a key for the control plane certificates that init uploads');
   on(
     key,
     () => null,
@@ -63,9 +63,12 @@ function defineCheck(certs: Command, on: On): void {
 function defineRenew(certs: Command, on: On): void {
   const renew = certs
     .command('renew')
-    .description('Renew certificates of control planes with the CAs on their hosts')
+    .description('Renew control plane certificates, signed by the CAs stored on each host')
     .argument('<name...>', "certificate names as shown by check-expiration, or 'all'")
-    .option('--expires-within <duration>', 'renew only certificates that expire within this time, e.g. 720h (default: all named ones)');
+    .option(
+      '--expires-within <duration>',
+      'renew only certificates that expire within this time, e.g. 720h (default: all certificates named)',
+    );
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
   addSections(
     on(addLockOption(renew), renewRequest, async () => (await import('./certs-renew-control-plane.ts')).runCertsRenewControlPlane),
@@ -78,7 +81,10 @@ function defineGenerateCsr(certs: Command, on: On): void {
     .command('generate-csr')
     .description('Generate keys and CSRs for control plane certificates signed by an external CA')
     .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' for standard input")
-    .option('--cert-dir <dir>', 'directory to write keys and CSRs to (default: as configured, otherwise /etc/kubernetes/pki)')
+    .option(
+      '--cert-dir <dir>',
+      'directory to write keys and CSRs to (default: certificatesDir of the configuration, otherwise /etc/kubernetes/pki)',
+    )
     .option('--kubeconfig-dir <dir>', 'directory to write kubeconfig files and their CSRs to (default: /etc/kubernetes)');
   addHosts(addDryRunOptions(generate));
   addSections(
@@ -92,9 +98,9 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .command('renew-kubelet')
     .description('Replace an expired or lost client certificate of a kubelet by TLS bootstrap with a token')
     .option('--token <token>', 'bootstrap token (default: a temporary token, created with the kubeconfig of an administrator)')
-    .option('--node-name <name>', 'name of the Node, if the host has no certificate that proves it')
-    .option('--timeout <duration>', 'time limit for the new certificate (default: 5m)')
-    .option('--force', 'renew a valid certificate as well');
+    .option('--node-name <name>', 'name of the Node, for a host without a client certificate that proves it')
+    .option('--timeout <duration>', 'time limit to receive the new certificate (default: 5m)')
+    .option('--force', 'also renew a certificate that is still valid');
   addHosts(addClusterOptions(addDryRunOptions(renew)));
   addSections(
     on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs-renew.ts')).runCertsRenew),
@@ -110,8 +116,11 @@ function addControlPlaneOptions(command: Command): Command {
   return addKubeconfigOptions(
     command
       .option('--config <file>', "ClusterConfiguration document; '-' for standard input (default: from the cluster)")
-      .option('--cert-dir <dir>', 'directory of the certificates (default: as configured, otherwise /etc/kubernetes/pki)'),
-    'kubeconfig to read the cluster configuration with (default: that of the node)',
+      .option(
+        '--cert-dir <dir>',
+        'directory of the certificates (default: certificatesDir of the configuration, otherwise /etc/kubernetes/pki)',
+      ),
+    'kubeconfig to read the cluster configuration with (default: /etc/kubernetes/kubelet.conf on the host)',
   );
 }
 
@@ -204,7 +213,7 @@ const RENEW_EXAMPLES = `  kubeletadm certs check-expiration --host cp1 --host cp
   kubeletadm certs renew all --expires-within 720h`;
 
 const KUBELET_NOTES =
-  "The kubelet's kubeconfig and certificate are moved aside, and the kubelet restarts with a bootstrap kubeconfig to request a new certificate. If it receives none, the moved files are restored. Pods keep running.";
+  "The kubelet's kubeconfig and certificate are moved aside, and the kubelet restarts with a bootstrap kubeconfig to request a new certificate. If the kubelet receives no certificate, the moved files are restored. Pods keep running.";
 
 const KUBELET_EXAMPLES = `  kubeletadm certs check --host node2 --host node3
   kubeletadm certs renew-kubelet --host node2 --kubeconfig admin.conf

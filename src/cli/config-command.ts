@@ -71,9 +71,9 @@ function defineValidate(config: Command, on: On): void {
       'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
     )
     .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
-    .option('--kubelet <path>', 'path of a kubelet binary that also validates the files, without starting a kubelet')
+    .option('--kubelet <path>', 'path of a kubelet binary to validate with as well; no kubelet is started')
     .addOption(outputOption(['text', 'json', 'sarif']));
-  addTargetOption(validate, 'host whose kubelet, with its flags and settings, also validates the files (repeatable)');
+  addTargetOption(validate, 'also validate with the kubelet of this host and its flags (repeatable)');
   on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);
 }
 
@@ -86,7 +86,7 @@ function defineImages(config: Command, on: On): void {
     .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
     .option('--kubernetes-version <version>', 'control plane version (default: the newest known)')
     .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
-    .option('--feature-gates <name=bool>', 'feature gates of kubeadm')
+    .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(
     list,

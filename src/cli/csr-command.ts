@@ -12,24 +12,27 @@ export function defineCsr(csr: Command, on: On): void {
   const list = csr
     .command('list')
     .description('List pending CSRs for serving certificates and the result of each check')
-    .option('--all', 'include CSRs for client certificates, and CSRs that are approved or denied')
+    .option('--all', 'include CSRs for client certificates and CSRs already approved or denied')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(addSources(list), listRequest, async () => (await import('./csr.ts')).runCsrList);
   const approve = csr
     .command('approve')
     .description('Approve CSRs for serving certificates that pass every check')
     .argument('[name...]', 'names of CSRs')
-    .option('--all', 'approve all pending CSRs that pass every check; the others are listed with the reason')
-    .option('--trust-node-status', 'approve names confirmed only by the status of the Node, which its kubelet writes, without asking')
+    .option('--all', 'approve all pending CSRs that pass every check; list the others with the reason')
+    .option(
+      '--trust-node-status',
+      'approve, without asking, names that only the status of the Node confirms; the kubelet writes that status itself',
+    )
     .option('--dry-run', 'print the CSRs that would be approved');
   on(addSources(approve), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
   addSections(approve, { notes: NOTES, examples: EXAMPLES });
 }
 
 function addSources(command: Command): Command {
-  addTargetOption(addClusterOptions(command), 'host, read over SSH, to compare names and addresses with (repeatable)');
+  addTargetOption(addClusterOptions(command), 'host to read names and addresses from, over SSH, for comparison with the CSR (repeatable)');
   underHeading(command, HEADINGS.host, (host) =>
-    host.option('-f, --file <file>', "fleet file to compare names and addresses with; '-' for standard input"),
+    host.option('-f, --file <file>', "fleet file whose names and addresses are compared with the CSR; '-' for standard input"),
   );
   return addSshOptions(command);
 }
@@ -50,7 +53,7 @@ function sourcesRequest(options: CommandOptions): CsrSourcesRequest {
   return { fleetFile: flagText(options, 'file'), hosts: hostsRequest(options), cluster: kubeconfigRequest(options) };
 }
 
-const NOTES = `With serverTLSBootstrap: true a kubelet requests its serving certificate with a CSR, which no controller of Kubernetes approves. The command checks the requester, the subject, the usages and each name and address (SAN). Names and addresses of the API server, of Services, of pods and of other Nodes are always refused.
+const NOTES = `A kubelet with serverTLSBootstrap: true requests its serving certificate with a CSR, which no Kubernetes controller approves. The command checks the requester, the subject, the usages and each name and address (SAN). Names and addresses of the API server, of Services, of pods and of other Nodes are always refused.
 
 A name that only the status of the Node confirms needs a confirmation, because the kubelet writes that status itself: pass a fleet file or --host as another source, answer the question on a terminal, or add --trust-node-status. The exit code is 1 if a CSR was refused.`;
 

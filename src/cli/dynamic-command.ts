@@ -57,16 +57,20 @@ function definePush(dynamic: Command, on: On): void {
     .description('Validate a KubeletConfiguration, store it as a ConfigMap, and print the value for dynamic assign --configmap')
     .argument('<file>', "file with one KubeletConfiguration; '-' for standard input")
     .option('--name <name>', 'name of the ConfigMap, without the hash', 'node-config')
-    .option('-n, --namespace <namespace>', 'namespace of the ConfigMap; the default one is created if it does not exist', AGENT_NAMESPACE)
-    .option('--key <key>', 'key of the payload in the ConfigMap', 'kubelet')
+    .option(
+      '-n, --namespace <namespace>',
+      'namespace of the ConfigMap; the default namespace is created if it does not exist',
+      AGENT_NAMESPACE,
+    )
+    .option('--key <key>', 'key of the KubeletConfiguration in the ConfigMap', 'kubelet')
     .option(
       '--beside <key=file>',
-      'additional file that the payload references by a relative path, e.g. resolv.conf=./resolv.conf (repeatable)',
+      'file to store in the ConfigMap as well, for a relative path in the KubeletConfiguration, e.g. resolv.conf=./resolv.conf (repeatable)',
       collect,
     )
     .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)
     .option('--no-append-hash', 'use the name without a hash')
-    .option('--in-place', 'replace the content of an existing ConfigMap; every node that uses it restarts its kubelet within seconds');
+    .option('--in-place', 'replace the content of an existing ConfigMap; every kubelet that uses the ConfigMap restarts within seconds');
   addClusterOptions(addDryRunOptions(addValidation(push)));
   on(
     push,
@@ -83,18 +87,18 @@ function defineAssign(dynamic: Command, on: On): void {
   const assign = dynamic
     .command('assign')
     .description(
-      'Assign a ConfigMap to nodes in batches and wait for the result; exit code 4 if only some nodes are updated, 5 if they rolled back',
+      'Assign a ConfigMap to nodes in batches and wait for the result; exit code 4 if only some nodes are updated, 5 if nodes rolled back',
     )
     .argument('[node...]', 'names of Nodes')
     .option('--configmap <namespace/name[/key]>', 'ConfigMap to assign, as printed by dynamic push')
-    .option('--file <file>', 'KubeletConfiguration to push first, as node-config with its hash')
+    .option('--file <file>', 'KubeletConfiguration to store as ConfigMap node-config-HASH and assign')
     .option(
       '-n, --namespace <namespace>',
-      'with --file: namespace of the ConfigMap; the default one is created if it does not exist',
+      'with --file: namespace of the ConfigMap; the default namespace is created if it does not exist',
       AGENT_NAMESPACE,
     )
-    .option('--force', 'assign to nodes without a reported configuration status as well');
-  addWait(addRollout(addBackend(addValidation(assign))), ['trial', 'good', 'none']);
+    .option('--force', 'also assign to nodes that report no configuration status');
+  addWait(addRollout(addBackend(addValidation(assign))), ['trial', 'good', 'none'], ASSIGN_STATES);
   addClusterOptions(addDryRunOptions(assign));
   addSections(
     on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
@@ -107,21 +111,21 @@ function defineReset(dynamic: Command, on: On): void {
     .command('reset')
     .description('Remove assignments in batches: the nodes return to their local configuration')
     .argument('[node...]', 'names of Nodes');
-  addWait(addRollout(addBackend(reset)), ['local', 'none']);
+  addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local: the kubelet runs its local configuration');
   on(addClusterOptions(addDryRunOptions(reset)), resetRequest, async () => (await import('./dynamic-assign.ts')).runDynamicReset);
 }
 
 function defineReads(dynamic: Command, on: On): void {
   const status = dynamic
     .command('status')
-    .description('Show the assigned and the active configuration of nodes, with the reason for a difference')
+    .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
     .argument('[node...]', 'names of Nodes (default: all)')
     .option('-w, --watch', 'print each change until interrupted')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(addClusterOptions(addBackend(status)), statusRequest, async () => (await import('./dynamic-status.ts')).runDynamicStatus);
   const history = dynamic
     .command('history')
-    .description('Show the configuration changes of a node from the events that the API server retains')
+    .description('Show the configuration changes of a node, from the events that the API server still stores')
     .argument('<node>', 'name of the Node')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(addClusterOptions(history), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
@@ -132,10 +136,16 @@ function defineGc(dynamic: Command, on: On): void {
     .command('gc')
     .description('Delete unused ConfigMaps created by dynamic push or, with --host, unused checkpoints on hosts')
     .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', AGENT_NAMESPACE)
-    .option('--older-than <duration>', 'minimum age of deleted ConfigMaps and checkpoints', '1h');
-  addTargetOption(addClusterOptions(addDryRunOptions(gc)), 'host to delete checkpoints on, over SSH, instead of ConfigMaps (repeatable)');
+    .option('--older-than <duration>', 'minimum age of the ConfigMaps or checkpoints to delete', '1h');
+  addTargetOption(
+    addClusterOptions(addDryRunOptions(gc)),
+    'host to delete checkpoints from, over SSH, instead of deleting ConfigMaps (repeatable)',
+  );
   underHeading(gc, HEADINGS.host, (host) =>
-    host.option('--dynamic-config-dir <dir>', 'with --host: checkpoint directory of a kubelet up to 1.23 (default: from its command line)'),
+    host.option(
+      '--dynamic-config-dir <dir>',
+      'with --host: checkpoint directory of a kubelet up to 1.23 (default: from the command line of the kubelet)',
+    ),
   );
   on(addLockOption(addSshOptions(gc)), gcRequest, async () => (await import('./dynamic-gc.ts')).runDynamicGc);
 }
@@ -143,13 +153,18 @@ function defineGc(dynamic: Command, on: On): void {
 function defineInspect(dynamic: Command, on: On): void {
   const inspect = dynamic
     .command('inspect')
-    .description('Show the checkpoints that an agent, or a kubelet up to 1.23, stores on its host: identity, payload, use and damage')
+    .description(
+      'Show the checkpoints that an agent, or a kubelet up to 1.23, stores on a host: source, content, whether in use, whether corrupt',
+    )
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
-    .option('--repair', 'start a failing kubelet: up to 1.23 with an intact last known good configuration, otherwise with the local one')
+    .option(
+      '--repair',
+      'start a failing kubelet with its last known good configuration (up to 1.23, if intact), otherwise with its local configuration',
+    )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
     addDryRunOptions(inspect),
-    'kubeconfig to compare checkpoints with their ConfigMaps; with --repair, refuse while the Node is still assigned the failing configuration',
+    'kubeconfig to compare checkpoints with their ConfigMaps and, with --repair, to check that the failing configuration is no longer assigned (default: none)',
   );
   on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
 }
@@ -157,15 +172,15 @@ function defineInspect(dynamic: Command, on: On): void {
 function addValidation(command: Command): Command {
   return command
     .option('--kubernetes-version <version>', 'kubelet version to validate for (default: the versions of the nodes)')
-    .option('--skip-validation', 'accept a configuration that the kubelet rejects');
+    .option('--skip-validation', 'accept a configuration that fails validation; errors are shown as warnings');
 }
 
 function addBackend(command: Command): Command {
   return command.addOption(
-    new Option('--backend <backend>', 'component that applies configurations (default: detected from each Node)').choices([
-      'native',
-      'agent',
-    ]),
+    new Option(
+      '--backend <backend>',
+      'component that applies configurations: the kubelet up to 1.23 (native) or the kubeletadm agent (default: detected from each Node)',
+    ).choices(['native', 'agent']),
   );
 }
 
@@ -173,26 +188,32 @@ function addBackend(command: Command): Command {
 function addRollout(command: Command): Command {
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
-      .option('-l, --selector <labels>', 'label selector of Nodes, instead of names')
-      .option('--group <groups>', 'groups of a fleet file, instead of names (repeatable)', collectList)
+      .option('-l, --selector <labels>', 'label selector of Nodes, instead of node names')
+      .option('--group <groups>', 'groups of a fleet file, instead of node names (repeatable)', collectList)
       .option('-f, --fleet <file>', "with --group: fleet file; '-' for standard input (default: fleet.yaml)")
-      .option('--canary <nodes>', 'number or percentage of nodes to update first, before any other (default: 1)')
-      .option('--max-unavailable <nodes>', 'maximum number or percentage of nodes in progress or down at once (default: 10%, at least 1)')
-      .option('--min-ready <duration>', 'time a node must stay healthy to count as updated (default: 30s with several nodes)')
+      .option('--canary <nodes>', 'number or percentage of nodes that must be updated before any other node is changed (default: 1)')
+      .option(
+        '--max-unavailable <nodes>',
+        'maximum number or percentage of nodes being updated or unavailable at once (default: 10%, at least 1)',
+      )
+      .option(
+        '--min-ready <duration>',
+        'time a node must stay healthy to count as updated (default: 30s for several nodes, 0s for one node or with --wait good)',
+      )
       .addOption(
         new Option(
           '--on-failure <action>',
-          'when a node fails: leave the other nodes unchanged (stop), or restore the previous assignment of all changed nodes (revert)',
+          'when a node fails: start no other node (stop), or also restore the previous assignment of all changed nodes (revert) (default: stop)',
         ).choices(['stop', 'revert']),
       ),
   );
 }
 
-function addWait(command: Command, choices: readonly [string, ...string[]]): Command {
+function addWait(command: Command, choices: readonly [string, ...string[]], meanings: string): Command {
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
-        new Option('--wait <state>', 'state to wait for on each node; none: assign all nodes at once without waiting')
+        new Option('--wait <state>', `state to wait for on each node (${meanings}; none: change all nodes at once without waiting)`)
           .choices(choices)
           .default(choices[0]),
       )
@@ -200,8 +221,10 @@ function addWait(command: Command, choices: readonly [string, ...string[]]): Com
   );
 }
 
+const ASSIGN_STATES = 'trial: the kubelet runs the new configuration; good: the configuration passed its trial';
+
 const ASSIGN_NOTES =
-  'Nodes that are already down count as unavailable and are processed last. Nodes with the same assignment are unchanged: rerun an interrupted command to resume it. With -o json each step is one JSON object per line.';
+  'Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped, so an interrupted command can be rerun to resume it. With -o json, each step is one JSON object per line.';
 
 const ASSIGN_EXAMPLES = `  kubeletadm dynamic assign --selector pool=edge --file kubelet.yaml \\
     --canary 2 --max-unavailable 5% --wait good --on-failure revert

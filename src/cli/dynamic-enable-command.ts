@@ -14,15 +14,23 @@ import { addConfirmOptions, writingRequest } from './writing-options.ts';
 export function defineDynamicEnable(dynamic: Command, on: On): void {
   const enable = dynamic
     .command('enable')
-    .description('Prepare nodes for dynamic configuration: install the agent, or enable the feature of a kubelet up to 1.23')
+    .description(
+      'Prepare nodes for dynamic configuration: install the kubeletadm agent or, up to 1.23, enable DynamicKubeletConfig on the kubelet',
+    )
     .addOption(
       new Option(
         '--backend <backend>',
-        'component that applies configurations (default: the kubelet up to 1.23, otherwise the agent)',
+        'component that applies configurations: the kubelet (native) or the kubeletadm agent (default: native for kubelets up to 1.23)',
       ).choices(['native', 'agent']),
     )
-    .option('--program <file>', 'agent program to install: the bundle or an executable (default: the running program)')
-    .option('--node <path>', 'path of Node.js on the host, for the bundle (default: found in its PATH)')
+    .option(
+      '--program <file>',
+      'agent program to install: kubeletadm-agent.mjs or a single executable (default: that of the running program)',
+    )
+    .option(
+      '--node <path>',
+      'path on the host of the Node.js binary that runs kubeletadm-agent.mjs (default: node in the PATH of the host)',
+    )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory of a kubelet up to 1.23 (default: /var/lib/kubelet/dynamic-config)');
   addHosts(enable, { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY }, addAgentOptions);
   addSections(
@@ -32,7 +40,7 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
   const disable = dynamic
     .command('disable')
     .description('Revert the changes of dynamic enable: the nodes return to their local configuration');
-  addHosts(disable, { namespace: 'as enabled', programDir: 'as enabled' });
+  addHosts(disable, { namespace: 'that of dynamic enable', programDir: 'that of dynamic enable' });
   on(disable, disableRequest, async () => (await import('./dynamic-enable.ts')).runDynamicDisable);
 }
 
@@ -45,18 +53,18 @@ interface Defaults {
 function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command): Command => same): Command {
   command
     .argument('<host...>', '[user@]address[:port] over SSH; localhost: the local host')
-    .option('--node-name <name>', 'name of the Node (default: the one registered by the host)')
+    .option('--node-name <name>', 'name of the Node (default: the name under which the host is registered)')
     .option(
       '-n, --namespace <namespace>',
-      `namespace of node configurations, which the agent can read entirely (default: ${defaults.namespace})`,
+      `namespace of the node configurations; the agent may read every ConfigMap in it (default: ${defaults.namespace})`,
     )
     .option('--program-dir <dir>', `directory of the agent program on the host (default: ${defaults.programDir})`);
-  addDryRunOptions(addOwn(command), 'print the plan with a diff without changing anything');
+  addDryRunOptions(addOwn(command), 'print the plan and a diff; change nothing');
   return addConfirmOptions(addSshOptions(addClusterOptions(command)));
 }
 
 const NOTES =
-  'Installing an agent leaves the running kubelet unchanged: its unit gets a drop-in that reads the environment file of the agent. Files of kubeadm are not modified.';
+  'Installing the agent does not restart the kubelet. The kubelet unit gets a drop-in that reads the environment file of the agent. Files of kubeadm are not modified.';
 
 const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   kubeletadm dynamic enable node1 node2 --trial 5m

@@ -41,7 +41,7 @@ function initCommand(fleet: Command, on: On): void {
       '--from-vagrant [file]',
       "saved output of vagrant ssh-config to import hosts from; '-' for standard input (default: run vagrant ssh-config)",
     )
-    .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several networks');
+    .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several addresses');
   on(init, initRequest, async () => (await import('./fleet-init.ts')).runFleetInit);
   addSections(init, {
     examples: `  kubeletadm fleet init
@@ -54,7 +54,7 @@ function inventoryCommand(fleet: Command, on: On): void {
   const inventory = addFleetSelectionOptions(
     addFleetFileOption(fleet.command('inventory').description('Print the resolved inventory of a fleet file')),
   )
-    .option('--host <name>', 'host to print with the source (file:line) of each setting')
+    .option('--host <name>', 'print only this host, with the source (file:line) of each setting')
     .addOption(outputOption(['table', 'json', 'yaml']));
   on(
     inventory,
@@ -104,7 +104,7 @@ function settleCommands(fleet: Command, on: On): void {
     );
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
   on(confirm, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetConfirm);
-  const revert = options(fleet.command('revert').description('Roll back an unconfirmed change immediately'));
+  const revert = options(fleet.command('revert').description('Roll back a pending change immediately'));
   on(revert, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetRevert);
   for (const [command, verb] of [
     [confirm, 'confirm'],
@@ -117,7 +117,7 @@ function settleCommands(fleet: Command, on: On): void {
 
 function trustCommand(fleet: Command, on: On): void {
   const trust = addFleetHostOptions(fleet.command('trust').description('Show unknown SSH host keys and record them in known_hosts'))
-    .option('-y, --yes', 'record the keys without confirmation')
+    .option('-y, --yes', 'record the keys without asking')
     .option('--dry-run', 'only show the keys; exit code 6 if a key is unknown')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(

@@ -43,10 +43,7 @@ export function defineFleetRun(fleet: Command, on: On): void {
   definePlan(fleet.command('plan').description('Show the changes a fleet file would make to its hosts, without making them'), on);
   defineApply(fleet.command('apply').description('Apply a fleet file or a saved plan'), on);
   defineStatus(fleet.command('status').description('Show version, configuration, health, Node and drift of each host'), on);
-  defineDrift(
-    fleet.command('drift').description('Show the differences between hosts and their configuration in the fleet file and the cluster'),
-    on,
-  );
+  defineDrift(fleet.command('drift').description('Show where hosts differ from the configuration in the fleet file and the cluster'), on);
   defineExec(fleet.command('exec').description('Run a command as root on every host'), on);
 }
 
@@ -109,21 +106,28 @@ export function definePlan(plan: Command, on: On): void {
 
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
-  apply.argument('[plan]', 'saved plan to apply exactly; hosts that changed since are refused');
+  apply.argument('[plan]', 'saved plan, applied exactly as saved; hosts that changed since then are refused');
   underHeading(apply, HEADINGS.rollout, (rollout) =>
     rollout
-      .option('--canary <hosts>', 'number or percentage of hosts to change first, which must be healthy before any other; 0: none', '1')
-      .option('--serial <hosts>', 'maximum number or percentage of hosts changed at once (default: --parallel)')
+      .option(
+        '--canary <hosts>',
+        'number or percentage of hosts that must be changed and healthy before any other host is changed; 0: none',
+        '1',
+      )
+      .option('--serial <hosts>', 'maximum number or percentage of hosts changed at once (default: the value of --parallel)')
       .option(
         '--max-fail <hosts>',
-        'maximum number or percentage of failed hosts before the rest is skipped; 100%: no limit (default: 1 or 10% of the changed hosts, at most 10)',
+        'number or percentage of failed hosts tolerated; with more, the remaining hosts are skipped; 100%: no limit (default: 10% of the changed hosts, at least 1 and at most 10)',
       )
       .option(
         '--replan',
-        'for hosts that changed since a plan was saved: plan again, show the difference and apply the new plan (default: refuse them)',
+        'plan again for hosts that changed since the plan was saved, show the difference and apply the new plan (default: refuse such hosts)',
       )
       .addOption(
-        new Option('--retry <hosts>', 'hosts of the last run to process again: failed, unreachable or not started').choices(['failed']),
+        new Option(
+          '--retry <hosts>',
+          'hosts of the last run to process; failed: those that failed, were refused or unreachable, or did not start',
+        ).choices(['failed']),
       ),
   );
   apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'));
@@ -211,13 +215,13 @@ function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'
 }
 
 const PLAN_NOTES =
-  'Hosts that are not nodes join the cluster. Existing nodes get the configuration defined by the fleet file and the cluster.';
+  'Hosts that are not nodes yet would join the cluster. Existing nodes would get the configuration defined by the fleet file and the cluster.';
 
 const PLAN_EXAMPLES = `  kubeletadm plan -f fleet.yaml
   kubeletadm plan -f fleet.yaml --group edge --out plan.json`;
 
 const APPLY_NOTES =
-  'Unreachable hosts are reported at the end and do not delay others. Ctrl-C finishes the hosts in progress and starts no other.';
+  'Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is started.';
 
 const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
   kubeletadm apply plan.json`;

@@ -35,9 +35,9 @@ function addJoinOptions(command: Command): Command {
       .option('--discovery-token-unsafe-skip-ca-verification', 'skip CA pinning: anyone who knows the token can impersonate the API server')
       .option('--discovery-file <file>', 'kubeconfig with the cluster information, a path or an https URL')
       .option('--tls-bootstrap-token <token>', 'token for the TLS bootstrap of the kubelet')
-      .option('--ca-cert <file>', "the cluster's CA certificate, an alternative to a pin"),
+      .option('--ca-cert <file>', 'the CA certificate of the cluster, instead of --discovery-token-ca-cert-hash'),
   );
-  addKubeconfigOptions(command, 'kubeconfig of an administrator, for labels and taints that a node cannot set itself');
+  addKubeconfigOptions(command, 'kubeconfig of an administrator, for labels and taints that a node cannot set itself (default: none)');
   underHeading(command, HEADINGS.node, (node) =>
     node
       .option('--take-over', 'reuse the name of an existing Node that is not Ready')
@@ -45,8 +45,8 @@ function addJoinOptions(command: Command): Command {
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster
-      .option('--control-plane', 'create a control plane on the node')
-      .option('--certificate-key <key>', 'with --control-plane: key of the uploaded control plane certificates'),
+      .option('--control-plane', 'join the host as a control plane')
+      .option('--certificate-key <key>', 'with --control-plane: key to decrypt the uploaded control plane certificates with'),
   );
   return addApiServerOptions(command, 'with --control-plane: ');
 }

@@ -24,7 +24,7 @@ function explainCommand(config: Command, on: On): void {
     .description('Explain a field of KubeletConfiguration, a flag of the kubelet or a feature gate')
     .argument('[name]', 'name, or prefix of field names, e.g. evictionHard, authentication.x509, --node-ip, NodeSwap (default: all fields)')
     .option('--kubernetes-version <version>', 'kubelet version, 1.10 to 1.36 (default: 1.36)')
-    .option('--recursive', 'include nested members')
+    .option('--recursive', 'include nested fields')
     // The argument can be a kubelet flag.
     .allowUnknownOption();
   on(
@@ -46,7 +46,7 @@ function defaultsCommand(config: Command, on: On): void {
     .description('Print the default configuration of a kubelet version')
     .option('--kubernetes-version <version>', 'kubelet version, 1.20 to 1.36 (default: 1.36)')
     .addOption(
-      new Option('--profile <profile>', 'source of the defaults: the kubelet, or the configuration that kubeadm writes')
+      new Option('--profile <profile>', 'defaults of the kubelet itself, or of the configuration that kubeadm writes')
         .choices(['kubelet', 'kubeadm'])
         .default('kubelet'),
     );
@@ -63,11 +63,14 @@ function diffCommand(config: Command, on: On): void {
     .description('Compare two effective configurations, including defaults; durations and quantities are compared by value')
     .argument(
       '<a>',
-      "file ('-' for standard input), cluster, node/NAME, host/[user@]ADDRESS[:port] (host/localhost: the local host) or defaults/1.X",
+      "file ('-' for standard input), cluster, node/NAME, host/[user@]ADDRESS[:port] (host/localhost: the local host) or defaults/1.X; cluster: ConfigMap kube-system/kubelet-config",
     )
     .argument('<b>', 'second configuration, in the same form')
-    .option('--kubernetes-version <version>', 'kubelet version to read both with (default: the version of each side, otherwise 1.36)')
-    .option('--exit-code', 'exit with code 6 if they differ');
+    .option(
+      '--kubernetes-version <version>',
+      'kubelet version used for both configurations (default: the version of each one, if known, otherwise 1.36)',
+    )
+    .option('--exit-code', 'exit with code 6 if the configurations differ');
   addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));
   on(diff, diffRequest, async () => (await import('./config-diff.ts')).runDiff);
   addSections(diff, {
@@ -88,11 +91,11 @@ export function addMigrateCommand(config: Command, on: On): void {
     .option('--to <version>', 'kubelet version to convert the file for')
     .option('--flags <file>', 'file with kubelet flags, e.g. kubeadm-flags.env or /etc/default/kubelet (repeatable)', collect)
     .option('--kubelet-extra-args <name=value>', 'kubelet flag (repeatable)', collect)
-    .option('--keep-defaults', 'write explicit values for defaults that differ in the new version')
+    .option('--keep-defaults', 'write the old defaults that differ in the new version, to keep the behaviour')
     .option('--force', 'remove settings that have no equivalent in the new version')
     .option(
       '--old-config <file>',
-      "kubeadm documents to convert to v1beta4; '-' for standard input; KubeletConfiguration documents are unchanged",
+      "kubeadm documents to convert to v1beta4; '-' for standard input; KubeletConfiguration documents are copied unchanged",
     )
     .option('--new-config <file>', 'file to write the result to (default: standard output)')
     .option('--new-flags <file>', 'file to write the remaining flags to, in the format of kubeadm-flags.env');
@@ -118,7 +121,7 @@ function fromNodeCommand(config: Command, on: On): void {
     .addOption(
       new Option(
         '--kind <kind>',
-        'kind of the file: overlay (merged into the fields of a node) or configuration (replaces all fields); default: overlay, for kubelets up to 1.23 configuration',
+        'kind of the file: overlay (merged into the fields of a node) or configuration (replaces all fields) (default: overlay; configuration for kubelets up to 1.23)',
       ).choices(['overlay', 'configuration']),
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');

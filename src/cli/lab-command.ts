@@ -11,10 +11,10 @@ const MAX_HOSTS = 1000;
 export function defineLab(lab: Command, on: On): void {
   lab
     .option('--demo', 'run init on one host and join on the others, change their configuration, show the results and exit')
-    .option('--agents', 'install an agent with the default policy on every host that joins, like dynamic enable')
-    .option('--trial <duration>', 'trial time of the agents', '10s')
+    .option('--agents', 'install the kubeletadm agent on every host that joins, with the default options of dynamic enable')
+    .option('--trial <duration>', 'value of --trial for the agents', '10s')
     .option('--hosts <count>', 'number of hosts, at least 1', integerBetween(1, MAX_HOSTS), 3)
-    .option('--dir <dir>', 'directory of the lab (default: a temporary directory)');
+    .option('--dir <dir>', 'directory for the files of the lab (default: a temporary directory)');
   on(
     lab,
     (_, options): LabRequest => ({

@@ -16,7 +16,7 @@ function nodeExplainCommand(node: Command, on: On): void {
     .command('explain')
     .description('Show the effective value of each kubelet field, its source (default, file, drop-in or flag) and the values it overrides')
     .argument('<host|node>', '[host/][user@]ADDRESS[:port] over SSH (localhost: the local host), or node/NAME through the API server')
-    .argument('[field]', 'field to show, with its members (default: all fields)')
+    .argument('[field]', 'field to show, with its nested fields (default: all fields)')
     .addOption(outputOption(['text', 'wide', 'json', 'yaml']));
   on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
   addSections(explain, {

@@ -35,7 +35,7 @@ export function outputOption(choices: readonly [string, ...string[]], descriptio
 /** `-v`, which every command has. */
 export function addVerbosity(command: Command): Command {
   return command.addOption(
-    new Option('-v, --v <level>', 'log verbosity from 0 to 10: 1 facts, 2 commands, 5 stack traces')
+    new Option('-v, --v <level>', 'log verbosity from 0 to 10: 1 phases and detected host details, 2 operations on hosts, 5 stack traces')
       .argParser(integerBetween(0, MAX_VERBOSITY))
       .default(0)
       .helpGroup(HEADINGS.global),
@@ -43,7 +43,7 @@ export function addVerbosity(command: Command): Command {
 }
 
 /** `--dry-run`, `-o`, `--exit-code`: for commands that create a plan. */
-export function addDryRunOptions(command: Command, description = 'print the plan without changing anything'): Command {
+export function addDryRunOptions(command: Command, description = 'print the plan; change nothing'): Command {
   return underHeading(command, HEADINGS.output, (output) =>
     output
       .option('--dry-run', description)
@@ -57,7 +57,7 @@ export function addDryRunOptions(command: Command, description = 'print the plan
  * that plan phases.
  */
 export function addPlanOptions(command: Command): Command {
-  addShowOrigin(addDryRunOptions(command, 'print the plan with a diff without changing anything'));
+  addShowOrigin(addDryRunOptions(command, 'print the plan and a diff; change nothing'));
   return underHeading(command, HEADINGS.phases, (phases) =>
     addIgnoredChecks(phases.option('--skip-phases <phases>', 'phases to skip, by name or parent/child (repeatable)', collectList)),
   );
@@ -103,8 +103,12 @@ export function addSshOptions(command: Command): Command {
   return underHeading(command, HEADINGS.ssh, (ssh) =>
     ssh
       .option('--ssh-config <file>', 'OpenSSH client configuration (default: ~/.ssh/config and /etc/ssh/ssh_config)')
-      .option('-i, --ssh-identity <file>', 'private key file (repeatable)', collect)
-      .option('--ssh-known-hosts <file>', 'known_hosts file to verify host keys with')
+      .option(
+        '-i, --ssh-identity <file>',
+        'private key file (repeatable; default: from the SSH configuration, and keys of the SSH agent)',
+        collect,
+      )
+      .option('--ssh-known-hosts <file>', 'known_hosts file to verify host keys with (default: from the SSH configuration)')
       .option('--ssh-accept-new', 'accept and record keys of unknown hosts; changed keys are always refused')
       .option('--ssh-password-stdin', 'read the SSH password from the first line of standard input (or KUBELETADM_SSH_PASSWORD)')
       .addOption(
@@ -113,13 +117,18 @@ export function addSshOptions(command: Command): Command {
           .default('builtin'),
       )
       .addOption(
-        new Option('--become <method>', 'privilege escalation (sudo) on the host').choices(['auto', 'sudo', 'none']).default('auto'),
+        new Option('--become <method>', 'privilege escalation on the host; auto: sudo unless the user is root')
+          .choices(['auto', 'sudo', 'none'])
+          .default('auto'),
       )
-      .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
+      .option(
+        '--sudo-password-stdin',
+        'read the sudo password from standard input (or KUBELETADM_SUDO_PASSWORD): from the first line, or from the second with --ssh-password-stdin',
+      )
       .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
       .option(
         '--command-timeout <duration>',
-        'time limit for one command on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
+        'time limit for each command on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
       ),
   );
 }
@@ -169,40 +178,46 @@ export function addNodeOptions(command: Command): Command {
       .option('--node-name <name>', 'name of the Node (default: the hostname)')
       .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
       .option('--patches <dir>', 'directory of patches named target[suffix][+patchtype].{yaml,json}')
-      .option('--overlay <file>', "KubeletConfiguration of this node, merged over the cluster's")
+      .option('--overlay <file>', 'KubeletConfiguration fields of this node; they override those of the cluster')
       .option('--set <field=value>', 'KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
       .option('--resolv-conf <file>', 'resolvConf of the kubelet (default: detected from systemd-resolved)')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet (default: detected from the container runtime)')
-      .option('--node-ip <address>', 'node IP, or a subnet that contains exactly one of its addresses; comma-separated for dual-stack')
+      .option('--node-ip <address>', 'node IP, or a subnet that contains exactly one address of the host; comma-separated for dual-stack')
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
-      .option('--cloud-config <file>', 'configuration of an in-tree cloud provider, on the host')
+      .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider; path on the host')
       .option('--kubelet-extra-args <name=value>', 'kubelet flag (repeatable); the last value of a flag wins', collect),
   );
 }
 
 /** The cluster that init creates. */
 export function addInitOptions(command: Command): Command {
-  addClusterOptions(command, 'default: none, a new control plane is bootstrapped; KUBECONFIG is ignored');
+  addClusterOptions(command, 'default: none: bootstrap a new control plane; KUBECONFIG is ignored');
   underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster
-      .option('--kubernetes-version <version>', 'control plane version (default: of the API server, otherwise of the kubelet)')
+      .option(
+        '--kubernetes-version <version>',
+        'control plane version (default: that of the API server with --kubeconfig, otherwise that of --config or of the kubelet)',
+      )
       .option('--service-cidr <cidr>', 'IP range of Services; its tenth address is the clusterDNS of all nodes (default: 10.96.0.0/12)')
       .option('--service-dns-domain <domain>', 'DNS domain of Services (default: cluster.local)')
       .option('--pod-network-cidr <cidr>', 'IP range of pods')
       .option('--control-plane-endpoint <host:port>', 'stable address shared by all control planes')
       .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
       .option('--image-repository <repository>', 'registry of the control plane images (default: registry.k8s.io)')
-      .option('--feature-gates <name=bool>', 'feature gates of kubeadm'),
+      .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated'),
   );
   addApiServerOptions(command);
   underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option('--apiserver-cert-extra-sans <names>', 'additional SANs of the API server certificate (repeatable)', collectList)
       .option('--upload-certs', 'upload the certificates shared by control planes to the Secret kubeadm-certs, for two hours')
-      .option('--certificate-key <key>', 'key to encrypt uploaded certificates with, 64 hexadecimal digits (default: a new key)')
+      .option('--certificate-key <key>', 'key to encrypt the uploaded certificates with, 64 hexadecimal digits (default: a generated key)')
       .option('--skip-certificate-key-print', 'omit the certificate key from the printed join command')
-      .option('--force-upload', 'replace a manually edited kubelet-config, and the API server address in cluster-info'),
+      .option(
+        '--force-upload',
+        'overwrite manually edited ConfigMaps (kubelet-config, kube-proxy, coredns) and the API server address in cluster-info',
+      ),
   );
   return underHeading(command, HEADINGS.token, (token) =>
     token

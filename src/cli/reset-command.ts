@@ -23,13 +23,16 @@ function addResetOptions(command: Command): Command {
     .option('--config <file>', "ResetConfiguration document; '-' for standard input")
     .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
     .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
-    .option('--cleanup-tmp-dir', 'empty /etc/kubernetes/tmp as well');
+    .option('--cleanup-tmp-dir', 'also empty /etc/kubernetes/tmp');
   underHeading(command, HEADINGS.cluster, (cluster) =>
     cluster
-      .option('--delete-node', 'stop the kubelet and delete its Node, without draining it; needs the kubeconfig of an administrator')
-      .option('--node-name <name>', 'with --delete-node: name of the Node (default: the one registered by the host)'),
+      .option('--delete-node', 'stop the kubelet and delete the Node without draining it; needs the kubeconfig of an administrator')
+      .option('--node-name <name>', 'with --delete-node: name of the Node (default: the name under which the host is registered)'),
   );
-  return addKubeconfigOptions(command, 'with --delete-node: kubeconfig of an administrator (default: as for init)');
+  return addKubeconfigOptions(
+    command,
+    'with --delete-node: kubeconfig of an administrator (default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf)',
+  );
 }
 
 function resetRequest(args: readonly string[], options: CommandOptions): ResetRequest {

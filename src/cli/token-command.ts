@@ -34,10 +34,10 @@ function createCommand(token: Command, on: On): void {
     )
     .option('--ttl <duration>', 'TTL of the token, e.g. 2h; 0: never expires (default: 24h0m0s)')
     .option('--usages <usages>', 'usages of the token (default: signing,authentication)', collectList)
-    .option('--print-join-command', 'print the join command for the token')
-    .option('--certificate-key <key>', 'with --print-join-command: key of the uploaded control plane certificates')
-    .option('--dry-run', 'print the plan without changing anything')
-    .addOption(outputOption(['text', 'json', 'yaml'], 'output format of the plan'));
+    .option('--print-join-command', 'print the join command instead of the token only')
+    .option('--certificate-key <key>', 'with --print-join-command: key to decrypt the uploaded control plane certificates with')
+    .option('--dry-run', 'print the plan; change nothing')
+    .addOption(outputOption(['text', 'json', 'yaml'], 'with --dry-run: output format of the plan'));
   on(create, createRequest, async () => (await import('./token.ts')).runTokenCreate);
   addSections(create, {
     examples: `  kubeletadm token create --print-join-command

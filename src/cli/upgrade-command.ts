@@ -25,7 +25,7 @@ function addUpgradeOptions(command: Command): Command {
   underHeading(command, HEADINGS.node, (node) =>
     node
       .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
-      .option('--node-name <name>', 'with --kubeconfig: name of the Node, if the host cannot prove it')
+      .option('--node-name <name>', 'with --kubeconfig: name of the Node, for a host without a client certificate that proves it')
       .option('--patches <dir>', 'directory of patches, replacing the stored ones')
       .option('--overlay <file>', 'KubeletConfiguration of this node, replacing the stored one')
       .option('--set <field=value>', 'KubeletConfiguration field of this node, replacing the stored ones (repeatable)', collect)
@@ -33,7 +33,10 @@ function addUpgradeOptions(command: Command): Command {
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
       .option('--forget', 'ignore the settings stored by init, join and earlier upgrades'),
   );
-  return addKubeconfigOptions(command, "kubeconfig to read the cluster with (default: the node's kubelet.conf)");
+  return addKubeconfigOptions(
+    command,
+    'kubeconfig to read the cluster configuration with (default: /etc/kubernetes/kubelet.conf on the host)',
+  );
 }
 
 function upgradeRequest(args: readonly string[], options: CommandOptions): UpgradeNodeRequest {
@@ -53,7 +56,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
 
 const NOTES = 'The overlays, patches and settings of init and join are stored on the host and apply to upgrades by default.';
 
-const EXAMPLES = `  # changes of an edited kubelet-config on two nodes
+const EXAMPLES = `  # preview the effect of an edited kubelet-config on two nodes
   kubeletadm upgrade node --host node2 --host node3 --dry-run
   # with different patches, which are stored for later upgrades
   kubeletadm upgrade node --host node2 --patches ./patches

@@ -67,7 +67,7 @@ const LINKS = [DESIRED_AGENT, POINTER_DROP_IN, NATIVE_DROP_IN];
  */
 export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   name: 'remove-agent',
-  short: 'Stop and remove the agent of dynamic configuration',
+  short: 'Stop and remove the kubeletadm agent',
   observe: async ({ host, signal }, input) => {
     const facts = combineFacts({ left: leftOfAgent(input), unit: unitState(AGENT_SERVICE), files: fileFacts(LINKS) });
     const { left, unit, files } = await observe(host, facts, signal);

@@ -7,7 +7,7 @@ const NAME = 'leftovers';
 /** Lists the items that reset leaves on the host, each with a command to remove it. */
 export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
   name: NAME,
-  short: 'List leftovers on the host',
+  short: 'List what reset does not remove, and how to remove it',
   observe: ({ host, signal }) => observe(host, leftovers, signal),
   plan: (found) => {
     const names = found.map(({ what }) => what).join('; ');

@@ -8,7 +8,7 @@ const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the preflight chec
 const KUBELET_START: PhaseHelp = { name: 'kubelet-start', short: 'Write the kubelet configuration and (re)start the kubelet' };
 const SAVE_SETTINGS: PhaseHelp = {
   name: 'kubelet-start/remember',
-  short: 'Store the declared node settings on the host for upgrades',
+  short: 'Store on the host the settings given by options and files, for later upgrades',
 };
 const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the TLS bootstrap of the kubelet' };
 
@@ -30,7 +30,7 @@ export const INIT_PHASES: readonly PhaseHelp[] = [
   { name: 'control-plane', short: 'Write the static Pod manifests: apiserver, controller-manager, scheduler' },
   KUBELET_START,
   SAVE_SETTINGS,
-  { ...WAIT_BOOTSTRAP, short: `${WAIT_BOOTSTRAP.short} (at an existing API server)` },
+  { ...WAIT_BOOTSTRAP, short: `${WAIT_BOOTSTRAP.short} (only with --kubeconfig)` },
   WAIT_CONTROL_PLANE,
   { name: 'wait-control-plane/cluster-admins', short: 'Bind the admin.conf user to cluster-admin' },
   { name: 'upload-config/kubeadm', short: 'Upload the cluster configuration to a ConfigMap' },
@@ -38,7 +38,7 @@ export const INIT_PHASES: readonly PhaseHelp[] = [
   { name: 'upload-certs', short: 'Upload certificates to kubeadm-certs (with --upload-certs)' },
   { name: 'mark-control-plane', short: 'Set the control plane labels and taints of the Node' },
   { name: 'bootstrap-token', short: 'Create bootstrap tokens, cluster-info and the RBAC rules for joining nodes' },
-  { name: 'kubelet-finalize', short: 'Enable kubelet client certificate rotation: enable-client-cert-rotation' },
+  { name: 'kubelet-finalize', short: 'Enable client certificate rotation of the kubelet (subphase enable-client-cert-rotation)' },
   { name: 'addon/coredns', short: 'Deploy CoreDNS' },
   { name: 'addon/kube-proxy', short: 'Deploy kube-proxy' },
   { name: 'show-join-command', short: 'Print the join commands' },
@@ -75,10 +75,10 @@ export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
 /** The phases of reset, in order. */
 export const RESET_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
-  { name: 'remove-agent', short: 'Stop and remove the agent of dynamic configuration' },
+  { name: 'remove-agent', short: 'Stop and remove the kubeletadm agent' },
   { name: 'delete-node', short: 'Stop the kubelet and delete the Node (with --delete-node)' },
-  { name: 'agent-rights', short: 'Delete the RBAC rules of the node agent' },
+  { name: 'agent-rights', short: 'Delete the RBAC rules of the kubeletadm agent' },
   { name: 'remove-etcd-member', short: 'Remove the local etcd member from the etcd cluster' },
   { name: 'cleanup-node', short: 'Stop the kubelet and remove the files written by init or join' },
-  { name: 'leftovers', short: 'List leftovers on the host' },
+  { name: 'leftovers', short: 'List what reset does not remove, and how to remove it' },
 ];
