@@ -143,7 +143,7 @@ Up. Try, in another terminal (vagrant/README.md has more):
   kubectl --kubeconfig .lab/admin.conf get nodes${binaries === null ? '' : `                # on a host: the API server is on their network`}
   ssh -F ${lab.sshConfig} node2
 
-Ctrl-C ends it.`);
+Ctrl-C stops the lab.`);
     await untilInterrupted();
     return 0;
   } finally {

@@ -32,7 +32,7 @@ export async function runCertsRenew(services: Services, request: RenewKubeletReq
   const { token, nodeName, plan } = request;
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
-    throw usageError('--node-name is for one host, and several were given', 'Renew them one by one');
+    throw usageError('--node-name applies to one host, but several were given', 'Renew them one by one');
   const named = request.cluster.kubeconfig !== undefined;
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const opened =

@@ -37,10 +37,12 @@ export async function runFromNode(services: Services, request: ConfigFromNodeReq
     const kind = request.kind ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
     const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
     const printLine = (line: string): void => services.output.stderr(`${line}\n`);
-    for (const path of masked) printLine(`warning: ${path} is left out: the kubelet does not tell its value [CONFIGZ_MASKED]`);
+    for (const path of masked) printLine(`warning: ${path} is omitted: the kubelet masks its value [CONFIGZ_MASKED]`);
     for (const [path, value] of Object.entries(own)) {
-      const where = target === undefined ? 'left out' : `in ${target}`;
-      printLine(`${path}: ${inlineValue(value)} is ${where}: it belongs to this node${kind === 'overlay' ? '' : consequence(path)}`);
+      const where = target === undefined ? 'omitted' : `in ${target}`;
+      printLine(
+        `${path}: ${inlineValue(value)} is ${where}: the field is specific to this node${kind === 'overlay' ? '' : consequence(path)}`,
+      );
     }
     if (target !== undefined) await services.writeLocalFile(target, print(own, 'configuration', 'yaml'));
     services.output.document(print(shared, kind, request.format));
@@ -60,5 +62,5 @@ function print(config: JsonObject, kind: PayloadKind, format: 'yaml' | 'json'): 
  * field.
  */
 function consequence(path: string): string {
-  return `. A kubelet that is assigned this file uses its default for ${path}`;
+  return `. A kubelet with this file uses the default of ${path}`;
 }

@@ -74,7 +74,7 @@ export async function runRender(services: Services, request: ConfigRenderRequest
 
 function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): AppError {
   const message = `config render ${path}: init writes no such file on ${host}`;
-  const hint = `The files are ${files.map((file) => file.path).join(', ')}. A configuration file is given with --config`;
+  const hint = `The files are ${files.map((file) => file.path).join(', ')}. To pass a configuration file, use --config`;
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }
 

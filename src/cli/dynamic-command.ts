@@ -241,7 +241,7 @@ const EXAMPLES = `  # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubel
   kubeletadm dynamic inspect root@10.0.0.11 --repair`;
 
 function soleFile([file, ...more]: readonly string[]): string {
-  if (file === undefined || more.length > 0) throw usageError('one file is pushed at a time', "Name it; '-' is standard input");
+  if (file === undefined || more.length > 0) throw usageError('dynamic push needs one file', "Name one file; '-' is standard input");
   return file;
 }
 
@@ -261,7 +261,7 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
 function besideFile(text: string): BesideFile {
   const [, key = '', file = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (file === '' || !isConfigMapKey(key))
-    throw usageError(`--beside ${text}: no key=file`, 'Write it like --beside resolv.conf=./resolv.conf');
+    throw usageError(`--beside ${text}: not of the form key=file`, 'Write it like --beside resolv.conf=./resolv.conf');
   return { key, file };
 }
 
@@ -307,8 +307,8 @@ function readNodeChoice(args: readonly string[], options: CommandOptions): NodeC
   };
   const routes = [choice.names.length > 0, choice.selector !== undefined, choice.groups.length > 0].filter(Boolean).length;
   if (routes === 0)
-    throw usageError('no node was named', 'Name nodes, or choose them with --selector or --group; kubectl get nodes lists them');
-  if (routes > 1) throw usageError('nodes are named in two ways', 'Give names, --selector or --group');
+    throw usageError('no node was selected', 'Name nodes, or select them with --selector or --group; kubectl get nodes lists them');
+  if (routes > 1) throw usageError('node names, --selector and --group exclude each other', 'Use one of them');
   if (choice.selector?.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
   return choice;
 }
@@ -343,7 +343,7 @@ function amountOf(options: CommandOptions, name: 'canary' | 'maxUnavailable', ab
   const amount = parseAmount(text);
   if (amount === null)
     throw usageError(
-      `${optionName(name)} ${text}: neither a number of nodes nor a share of them`,
+      `${optionName(name)} ${text}: neither a number of nodes nor a percentage`,
       `Write it like ${optionName(name)} 5 or ${optionName(name)} 10%`,
     );
   return { isZero: ('hosts' in amount ? amount.hosts : amount.percent) === 0, of: (total: number): number => hostsOf(amount, total) };
@@ -373,7 +373,7 @@ function statusRequest(names: readonly string[], options: CommandOptions): Dynam
 }
 
 function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
-  if (node === undefined || more.length > 0) throw usageError('the history of one node is shown at a time', 'Name it');
+  if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Name one node');
   return { node, cluster: kubeconfigRequest(options), format: outputRequest(options).format };
 }
 
@@ -392,9 +392,9 @@ function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequ
 
 function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
   if (address === undefined || more.length > 0)
-    throw usageError('one host is inspected at a time', 'Name the host; localhost is the local host');
+    throw usageError('dynamic inspect needs one host', 'Name one host; localhost is the local host');
   const plan = planRequest(options);
-  if (options.repair !== true && plan.dryRun) throw usageError('--dry-run is for --repair', 'Without --repair nothing is changed');
+  if (options.repair !== true && plan.dryRun) throw usageError('--dry-run requires --repair', 'Without --repair nothing is changed');
   return {
     address,
     repair: options.repair === true,

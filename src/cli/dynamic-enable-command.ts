@@ -88,7 +88,7 @@ function disableRequest(addresses: readonly string[], options: CommandOptions): 
   requireDifferent(addresses);
   const nodeName = flagText(options, 'nodeName') ?? null;
   if (nodeName !== null && addresses.length > 1)
-    throw usageError('--node-name is for one host, and several were given', 'Do them one by one');
+    throw usageError('--node-name applies to one host, but several were given', 'Run the command for each host separately');
   return {
     addresses,
     nodeName,
@@ -104,6 +104,6 @@ function disableRequest(addresses: readonly string[], options: CommandOptions): 
 function programDirectory(options: CommandOptions): string | null {
   const directory = flagText(options, 'programDir') ?? null;
   if (directory !== null && !/^\/[^\0\n]*[^/]$/.test(directory))
-    throw usageError(`--program-dir ${directory}: an absolute path is wanted`, 'e.g. /opt/kubeletadm');
+    throw usageError(`--program-dir ${directory}: not an absolute path`, 'e.g. /opt/kubeletadm');
   return directory;
 }

@@ -45,7 +45,9 @@ export async function runDynamicGc(services: Services, request: DynamicGcRequest
     }
     const { format } = plan;
     const lines =
-      deleted.length === 0 ? ['Nothing to do: every payload is used, or is young.'] : deleted.map((name) => `configmap/${name} deleted`);
+      deleted.length === 0
+        ? ['Nothing to delete: every ConfigMap is in use or newer than --older-than.']
+        : deleted.map((name) => `configmap/${name} deleted`);
     const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'DeletedConfigs', namespace, deleted };
     services.output.stdout(format === 'text' ? joinLines(lines) : renderDocument(document, format));
     return 0;

@@ -80,8 +80,8 @@ export async function runDynamicHistory(services: Services, { node, cluster: nam
     const rows = events.map((event) => [event.at.toISOString().replace('.000', ''), happened(event)]);
     const table =
       rows.length === 0
-        ? ['No change is remembered: API servers keep Events for an hour.']
-        : renderTable([['AT', 'WHAT HAPPENED'], ...rows]);
+        ? ['No change found: API servers delete Events after an hour by default.']
+        : renderTable([['AT', 'CHANGE'], ...rows]);
     const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigHistory', node, items };
     services.output.stdout(format === 'text' ? joinLines(table) : renderDocument(document, format));
     return 0;
@@ -129,7 +129,7 @@ function render(nodes: readonly AssessedNode[], format: DocumentFormat, now: Dat
   const table = renderTable([header, ...nodes.map((node) => rowOf(node, now))]);
   const notes = nodes.flatMap(({ config, verdict }) => [
     ...(verdict.why === null ? [] : [`${config.name}: ${verdict.why}.${verdict.hint === null ? '' : ` ${verdict.hint}.`}`]),
-    ...(config.status?.error ? [`${config.name}: it reports "${config.status.error}"`] : []),
+    ...(config.status?.error ? [`${config.name}: reported error: "${config.status.error}"`] : []),
   ]);
   return joinLines([...table, ...notes]);
 }

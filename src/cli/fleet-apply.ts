@@ -43,6 +43,6 @@ function nothingToDo({ unplanned, unchanged, last }: NothingToApply): string {
     return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
   const left = hostsToRetry(last);
   // The last run may have covered other hosts than the user expects.
-  if (left.length === 0) return `Nothing to do: the last run, of ${last.startedAt} over ${namesText(last.hosts)}, left nothing undone.\n`;
+  if (left.length === 0) return `Nothing to do: the last run, of ${last.startedAt} over ${namesText(last.hosts)}, is complete.\n`;
   return `Nothing to do on the selected hosts: the last run, of ${last.startedAt}, left ${namesText(left)} unfinished.\n`;
 }

@@ -23,6 +23,6 @@ async function settle(services: Services, { verbosity, ...request }: FleetCommit
     onHost: (name, result) => services.output.stdout(`${name}: ${result}\n`),
   });
   if (problems.length > 0) throw new AppError(problems, { exitCode });
-  if (settled === 0) services.output.stdout('Nothing to do: no change waits for a confirmation.\n');
+  if (settled === 0) services.output.stdout('Nothing to do: no change is pending.\n');
   return 0;
 }

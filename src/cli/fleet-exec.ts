@@ -93,11 +93,11 @@ function linesOf(text: string): readonly string[] {
 }
 
 function exitText({ exitCode }: CommandFact): string {
-  return exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`;
+  return exitCode === null ? 'killed by a signal' : `exit code ${exitCode}`;
 }
 
 function problemsOf({ host, result, problems }: Executed): readonly Problem[] {
   if (result === null) return problems;
-  const message = result.exitCode === null ? 'a signal ended the command' : `the command ended with exit code ${result.exitCode}`;
+  const message = result.exitCode === null ? 'a signal killed the command' : `the command exited with code ${result.exitCode}`;
   return [{ host, code: 'COMMAND_FAILED', message }];
 }

@@ -31,7 +31,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
   const imports = [...(await fromAnsible(services, request.ansible, file)), ...(await fromSshConfig(services, request.sshConfig))];
   for (const names of imports.map((one) => notTakenText(importedSettings(one))).filter(Boolean))
     services.output.stderr(
-      `not taken from the inventory: ${names}. Declare settings that concern the kubelets in ${file === '-' ? 'the fleet file' : file}.\n`,
+      `not imported from the inventory: ${names}. Declare kubelet settings in ${file === '-' ? 'the fleet file' : file}.\n`,
     );
   const machines = await fromVagrant(services, request.vagrant, file);
   const { nodeIP } = request;

@@ -106,5 +106,5 @@ function outcomeOf(outcome: HostOutcome): PlanOutcome {
 function savedLine(file: string, { id, hosts }: SavedPlan, { token }: FleetCluster): string {
   const pending = hosts.filter(({ status }) => status === 'pending').length;
   const source = token === null ? 'created' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;
-  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}. It contains no secrets; a bootstrap token is ${source} during apply`;
+  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}. The file contains no secrets; a bootstrap token is ${source} during apply`;
 }

@@ -211,7 +211,7 @@ function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'
   const amount = parseAmount(text);
   if (amount !== null) return amount;
   const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw usageError(`--${flag} ${text}: neither a number of hosts nor a share of them`, `Write it like --${flag} 5 or --${flag} 10%`);
+  throw usageError(`--${flag} ${text}: neither a number of hosts nor a percentage`, `Write it like --${flag} 5 or --${flag} 10%`);
 }
 
 const PLAN_NOTES =

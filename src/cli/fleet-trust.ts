@@ -43,7 +43,7 @@ async function mayRecord(services: Services, unknown: readonly HostKeyFinding[],
   if (yes) return true;
   services.output.stderr(joinLines(keyTable(unknown)));
   const what = unknown.length === 1 ? 'this key' : `these ${unknown.length} keys`;
-  const answer = await services.confirm(`Are ${what} the hosts' own? Compare the fingerprints before you record them.`);
+  const answer = await services.confirm(`Compare the fingerprints with those on the hosts. Record ${what}? [y/N] `);
   if (answer === null)
     throw usageError(
       'fleet trust: standard input is not a terminal',

@@ -64,7 +64,7 @@ function joinRequest(
 ): JoinRequest {
   const caFile = flagText(options, 'caCert');
   if (caFile !== undefined && flagText(options, 'discoveryFile') !== undefined)
-    throw usageError('--ca-cert and --discovery-file exclude each other', 'A discovery file has the CA in it: leave --ca-cert out');
+    throw usageError('--ca-cert and --discovery-file exclude each other', 'A discovery file contains the CA: omit --ca-cert');
   return {
     onlyPhase,
     endpoint,

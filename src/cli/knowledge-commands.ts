@@ -134,7 +134,7 @@ function fromNodeCommand(config: Command, on: On): void {
 }
 
 function explainRequest(args: readonly string[], options: CommandOptions): ConfigExplainRequest {
-  if (args.length > 1) throw usageError('one field, flag or feature gate is explained at a time');
+  if (args.length > 1) throw usageError('config explain takes at most one name');
   return {
     name: args[0] ?? '',
     kubernetesVersion: flagText(options, 'kubernetesVersion'),
@@ -152,7 +152,7 @@ function defaultsRequest(_: readonly string[], options: CommandOptions): ConfigD
 }
 
 function diffRequest([first, second, ...more]: readonly string[], options: CommandOptions): ConfigDiffRequest {
-  if (first === undefined || second === undefined || more.length > 0) throw usageError('two configurations are compared', 'Name both');
+  if (first === undefined || second === undefined || more.length > 0) throw usageError('config diff needs two configurations', 'Name both');
   return {
     sides: [first, second],
     kubernetesVersion: flagText(options, 'kubernetesVersion'),
@@ -173,7 +173,7 @@ function migrateRequest(args: readonly string[], options: CommandOptions): Confi
   }
   const [file, ...more] = args;
   if (file === undefined || more.length > 0)
-    throw usageError('one file is converted at a time', 'Name it, or give kubeadm documents with --old-config');
+    throw usageError('config migrate needs one file', 'Name one file, or give kubeadm documents with --old-config');
   return {
     kind: 'kubelet',
     file,
@@ -198,7 +198,7 @@ function requireVersion(options: CommandOptions, name: 'from' | 'to'): string {
 
 function fromNodeRequest(args: readonly string[], options: CommandOptions): ConfigFromNodeRequest {
   const [node, ...more] = args.map((arg) => arg.replace(/^node\//, ''));
-  if (node === undefined || more.length > 0) throw usageError('one node is read at a time', 'Name it');
+  if (node === undefined || more.length > 0) throw usageError('config from-node needs one node', 'Name one node');
   return {
     node,
     kind: options.kind === undefined ? undefined : flagChoice(options, 'kind', ['overlay', 'configuration']),

@@ -70,7 +70,7 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
   const isSame = second.every((code) => code === 0);
   print(`\nKubelet starts: ${starts}. ${isSame ? 'Nothing pending.' : 'CHANGES ARE PENDING.'}`);
   const dynamic = others.length === 0 ? true : await showDynamic(services, lab, { names: others, run, print });
-  print('\nKeep a lab up to play with: kubeletadm lab --agents');
+  print('\nTo start a lab that keeps running: kubeletadm lab --agents');
   return isSame && dynamic ? 0 : 1;
 }
 

@@ -49,7 +49,7 @@ Try, in another terminal:
   kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml
   ssh -F ${lab.sshConfig} node1 ls
 
-Ctrl-C ends it.
+Ctrl-C stops the lab.
 `;
 }
 

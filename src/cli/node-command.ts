@@ -27,7 +27,7 @@ function nodeExplainCommand(node: Command, on: On): void {
 
 function explainRequest([target, field, ...more]: readonly string[], options: CommandOptions): NodeExplainRequest {
   if (target === undefined || more.length > 0)
-    throw usageError('one host or node is explained at a time', 'Name it, and a field if you like');
+    throw usageError('node explain needs one host or node', 'Name one host or node, and optionally a field');
   return {
     target,
     field,

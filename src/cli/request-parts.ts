@@ -204,5 +204,5 @@ function extraArgsOf(options: CommandOptions): readonly Arg[] {
 function parseExtraArg(text: string): Arg {
   const match = /^-{0,2}([^=]+)=([\s\S]*)$/.exec(text);
   if (match) return { name: match[1] as string, value: match[2] as string };
-  throw usageError(`--kubelet-extra-args ${text}: no name=value`, 'Write it like --kubelet-extra-args v=4');
+  throw usageError(`--kubelet-extra-args ${text}: not of the form name=value`, 'Write it like --kubelet-extra-args v=4');
 }

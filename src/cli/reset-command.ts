@@ -38,7 +38,7 @@ function addResetOptions(command: Command): Command {
 function resetRequest(args: readonly string[], options: CommandOptions): ResetRequest {
   const nodeName = flagText(options, 'nodeName');
   if (options.deleteNode !== true && nodeName !== undefined)
-    throw usageError('--node-name is for --delete-node', 'Add --delete-node, or leave it out');
+    throw usageError('--node-name requires --delete-node', 'Add --delete-node, or omit --node-name');
   return {
     onlyPhase: args.length === 0 ? undefined : args.join('/'),
     config: flagText(options, 'config'),

@@ -86,7 +86,7 @@ function createRequest([token]: readonly string[], options: CommandOptions): Tok
   const mixed = TOKEN_OPTIONS.filter((name) => flagText(options, name) !== undefined || flagList(options, name).length > 0);
   const given = [...(token === undefined ? [] : ['a token']), ...mixed.map((name) => `--${name}`)];
   if (config !== undefined && given.length > 0)
-    throw usageError(`can not mix --config with ${given.join(', ')}`, 'Write it into bootstrapTokens of the file');
+    throw usageError(`can not mix --config with ${given.join(', ')}`, 'Set the value in bootstrapTokens of the file');
   return {
     config,
     flags: { ...kubeadmFlags(options), ...(token === undefined ? {} : { 'bootstrap-token': token }) },
@@ -103,7 +103,7 @@ function readCertificateKey(options: CommandOptions): JoinsAsControlPlane | null
   if (key === undefined) return null;
   if (options.printJoinCommand !== true) throw usageError('cannot use --certificate-key without --print-join-command');
   if (isCertificateKey(key)) return { certificateKey: new Secret(key) };
-  throw usageError('--certificate-key: this is not 64 hexadecimal digits', 'init phase upload-certs --upload-certs prints one');
+  throw usageError('--certificate-key: the value is not 64 hexadecimal digits', 'init phase upload-certs --upload-certs prints one');
 }
 
 function tokenIds(args: readonly string[]): readonly string[] {

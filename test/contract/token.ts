@@ -161,7 +161,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
       [
         ['--certificate-key', 'a'.repeat(63), '--print-join-command'],
-        '--certificate-key: this is not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
+        '--certificate-key: the value is not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
       ],
     ])('create %j is rejected', async (args, message) => {
       expect(await token('create', ...args)).toEqual({ code: 2, stdout: '', stderr: `${message}\n` });
@@ -173,7 +173,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const { code, stderr } = await token('create', `abcdef.${SECRET}`, '--config', config, '--ttl', '1h', '--usages', 'signing');
       expect([code, stderr]).toEqual([
         2,
-        'can not mix --config with a token, --ttl, --usages. Write it into bootstrapTokens of the file. [USAGE]\n',
+        'can not mix --config with a token, --ttl, --usages. Set the value in bootstrapTokens of the file. [USAGE]\n',
       ]);
     });
 

@@ -47,7 +47,7 @@ describe('options with unusable values', () => {
     const { code, stderr } = await runCommand([...JOIN, '--config', file, '--host', 'a.invalid', '--host', 'b.invalid']);
     expect([code, stderr]).toEqual([
       2,
-      `${what} is for one host, and several were given. Join the hosts one by one, or leave it out. [USAGE]\n`,
+      `${what} applies to one host, but several were given. Join the hosts one by one, or omit the setting. [USAGE]\n`,
     ]);
   });
 
@@ -69,6 +69,6 @@ describe('options with unusable values', () => {
   it('two options that read standard input', async () => {
     const stdin = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ResetConfiguration\n';
     const { code, stderr } = await runCommand([...RESET, '--config', '-', '--sudo-password-stdin'], { stdin });
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^standard input is wanted for two things\. .*\[USAGE\]\n$/)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^standard input is requested twice\. .*\[USAGE\]\n$/)]);
   });
 });

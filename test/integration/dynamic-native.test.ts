@@ -389,7 +389,7 @@ describe('dynamic reset, status, history, gc', () => {
         .trimEnd()
         .split('\n')
         .map((line) => line.replace(/^\S+ +/, '').replace(/@\d+$/, '')),
-    ).toEqual(['WHAT HAPPENED', `changed to ${source}`, `changed to ${other}`, 'changed to the local configuration']);
+    ).toEqual(['CHANGE', `changed to ${source}`, `changed to ${other}`, 'changed to the local configuration']);
   });
 
   it('report that a leftover status message has no meaning', async () => {
@@ -407,7 +407,7 @@ describe('dynamic reset, status, history, gc', () => {
     const foreign = { name: 'foreign', namespace: 'kubeletadm-system' };
     await world.admin.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: foreign, data: { kubelet: GOOD } });
     await dynamic('assign', 'n1', '--configmap', used);
-    expect((await dynamic('gc')).stdout).toBe('Nothing to do: every payload is used, or is young.\n');
+    expect((await dynamic('gc')).stdout).toBe('Nothing to delete: every ConfigMap is in use or newer than --older-than.\n');
     expect((await dynamic('gc', '--older-than', '0s', '--dry-run')).stdout).toContain(
       `delete ConfigMap ${unused.split('/').slice(0, 2).join('/')}`,
     );

@@ -160,7 +160,7 @@ describe('fleet init', () => {
     expect(code, stderr).toBe(0);
     const names =
       'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels, system_reserved';
-    expect(stderr).toBe(`not taken from the inventory: ${names}. Declare settings that concern the kubelets in ${file}.\n`);
+    expect(stderr).toBe(`not imported from the inventory: ${names}. Declare kubelet settings in ${file}.\n`);
     const text = readFileSync(file, 'utf8');
     const comment = /# Not imported from the inventory:\n((?: +# {3}.*\n)+)/.exec(text)?.[1] ?? '';
     expect(

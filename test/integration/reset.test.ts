@@ -110,6 +110,6 @@ describe('reset', { timeout: 120_000 }, () => {
   it('rejects --node-name without --delete-node', async () => {
     const { code, stderr } = await reset('--node-name', 'x');
     expect(code).toBe(2);
-    expect(stderr).toContain('--node-name is for --delete-node');
+    expect(stderr).toContain('--node-name requires --delete-node');
   });
 });

@@ -65,7 +65,7 @@ describe('docs/dynamic-tutorial.md', () => {
       let reported = '';
       labProcess.stdout?.on('data', (chunk: Buffer) => {
         reported += chunk.toString('utf8');
-        if (reported.includes('Ctrl-C ends it.')) resolve();
+        if (reported.includes('Ctrl-C stops the lab.')) resolve();
       });
       labProcess.on('exit', (code) => reject(new Error(`the lab ended with ${code}: ${reported}`)));
     });

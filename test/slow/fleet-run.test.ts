@@ -165,7 +165,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       const { stderr } = await save();
       const first = readFileSync(saved(), 'utf8');
       expect(stderr).toMatch(
-        /^cluster: .*\nsaved .*plan\.json, 3 hosts to change, sha256:[0-9a-f]{64}\. It contains no secrets; a bootstrap token is created during apply/,
+        /^cluster: .*\nsaved .*plan\.json, 3 hosts to change, sha256:[0-9a-f]{64}\. The file contains no secrets; a bootstrap token is created during apply/,
       );
       expect(statSync(saved()).mode & 0o777).toBe(0o600);
       rmSync(saved());
@@ -210,7 +210,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(accepted.stderr).toMatch(/^ *\+ +-# by hand$/m);
       expect(config(4)).toContain('podPidsLimit: 600\n');
       expect(config(4)).not.toContain('# by hand');
-      expect(await applyAsItIs('--replan')).toMatchObject({ code: 2, stderr: expect.stringContaining('--replan is for a saved plan') });
+      expect(await applyAsItIs('--replan')).toMatchObject({ code: 2, stderr: expect.stringContaining('--replan requires a saved plan') });
       expect((await apply()).code).toBe(0);
     });
 
@@ -286,7 +286,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       const { code, stdout, stderr } = await inspect('exec', '--limit', 'edge', '--', "printf 'a\\033[31mb\\n'; exit 3");
       expect(code).toBe(1);
       expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual(['  a\\x1b[31mb', '  a\\x1b[31mb']);
-      expect(stderr).toContain('node3: the command ended with exit code 3 [COMMAND_FAILED]\n');
+      expect(stderr).toContain('node3: the command exited with code 3 [COMMAND_FAILED]\n');
       const words = await inspect('exec', '--limit', 'node3', '-o', 'json', '--', 'printf', '%s-', 'a b', '$HOME');
       expect(JSON.parse(words.stdout)).toEqual({ host: 'node3', exitCode: 0, stdout: 'a b-$HOME-', stderr: '' });
     });
@@ -427,7 +427,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     [['--limit', 'node9'], /--limit node9: no such host or group\. Did you mean node\d\?/],
     [['--group', 'egde'], /--group egde: no such group with hosts\. Did you mean edge\?/],
     [['--serial', '0'], /--serial 0/],
-    [['--max-fail', 'few'], /--max-fail few: neither a number of hosts nor a share of them/],
+    [['--max-fail', 'few'], /--max-fail few: neither a number of hosts nor a percentage/],
     [['--limit', 'node2', '--limit', '!node2'], /no host matches --limit and --group/],
   ])('rejects %j', async (args, message) => {
     fleet();

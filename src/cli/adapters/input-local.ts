@@ -10,7 +10,10 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
   let stdinIsRead = false;
   const readStdin = async (): Promise<string> => {
     if (stdinIsRead)
-      throw usageError('standard input is wanted for two things', "Give one of them as a file ('-' and passwords are read from it)");
+      throw usageError(
+        'standard input is requested twice',
+        "Give one of the inputs as a file: '-' and passwords are read from standard input",
+      );
     stdinIsRead = true;
     return readStream(stdin);
   };

@@ -176,6 +176,6 @@ function withUnplanned({ unplanned }: FleetTasks, failure: AppError | null): App
 
 function requireSameServer({ server }: FleetTasks, { apiServer }: FleetAccess): void {
   if (server === null || server === apiServer.server) return;
-  const message = `the plan was made with ${server}, and this is ${apiServer.server}`;
-  throw new AppError({ code: 'PLAN_STALE', message, hint: 'Give the credentials of that cluster, or plan again' }, { exitCode: 2 });
+  const message = `the plan was created for the API server ${server}, but the kubeconfig names ${apiServer.server}`;
+  throw new AppError({ code: 'PLAN_STALE', message, hint: 'Use a kubeconfig of the planned cluster, or plan again' }, { exitCode: 2 });
 }

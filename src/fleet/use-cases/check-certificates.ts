@@ -84,6 +84,6 @@ function problemsOf({ name, certificates, issue }: HostCertificates): readonly P
 }
 
 function hintOf(role: string, host: string): string | undefined {
-  if (role === 'client') return `certs renew-kubelet --host ${host} gets another`;
-  return RENEWABLE_NAMES.includes(role) ? `certs renew ${role} --host ${host} gets another` : undefined;
+  if (role === 'client') return `Renew it: kubeletadm certs renew-kubelet --host ${host}`;
+  return RENEWABLE_NAMES.includes(role) ? `Renew it: kubeletadm certs renew ${role} --host ${host}` : undefined;
 }

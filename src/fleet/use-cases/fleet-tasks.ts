@@ -60,7 +60,7 @@ export async function readTasks(services: FleetFilePorts, planFile: string | und
       request: { ...request, takeOver, ignorePreflightErrors },
     };
   }
-  if (request.replan) throw usageError('--replan is for a saved plan', 'Leave it out: apply plans the hosts of a fleet file when it runs');
+  if (request.replan) throw usageError('--replan requires a saved plan', 'Omit --replan: apply -f plans the hosts when it runs');
   const fleet = await readFleet(services, request);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {

@@ -69,7 +69,7 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
 
 function oneHost(targets: readonly HostTarget[]): AppError {
   const names = targets.map(({ address }) => address).join(', ');
-  const message = `init makes the first control plane of a cluster, and was given ${targets.length} hosts: ${names}`;
-  const hint = 'Run it with one --host; the others join: kubeletadm join --control-plane';
+  const message = `init bootstraps the first control plane of a cluster on one host, but ${targets.length} hosts were given: ${names}`;
+  const hint = 'Run init with one --host, then join the other hosts: kubeletadm join --control-plane';
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }

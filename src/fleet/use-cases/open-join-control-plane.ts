@@ -35,7 +35,7 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
   const { node, document, targets, skipPhases, onlyPhase } = input;
   if (targets.length > 1)
     throw usageError(
-      `${targets.length} control planes cannot join at a time`,
+      `${targets.length} control planes cannot join at the same time`,
       'Join them one after the other: etcd takes one new member at a time',
     );
   const { controlPlane = {}, timeouts = {} } = document;

@@ -185,5 +185,5 @@ function refuseOneNodesOwn({ name, kubeletExtraArgs = [] }: NodeRegistration): v
     ...(kubeletExtraArgs.some((arg) => arg.name === 'hostname-override') ? ['hostname-override'] : []),
   ];
   if (own.length === 0) return;
-  throw usageError(`${own.join(' and ')} is for one host, and several were given`, 'Join the hosts one by one, or leave it out');
+  throw usageError(`${own.join(' and ')} applies to one host, but several were given`, 'Join the hosts one by one, or omit the setting');
 }

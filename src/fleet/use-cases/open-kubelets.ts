@@ -55,7 +55,7 @@ export async function openKubelets(
       const kubelet = await findKubelet(host, { catalogue, asNode, signal, ...(path === undefined ? {} : { path }) });
       if (chosen !== null && chosen !== kubelet.minor)
         throw usageError(
-          `--kubernetes-version ${formatMinor(chosen)}, but ${nameOf(kubelet)} validates the file`,
+          `--kubernetes-version ${formatMinor(chosen)}, but the file is validated with ${nameOf(kubelet)}`,
           'Omit --kubernetes-version',
         );
       kubelets.push(kubelet);

@@ -106,7 +106,7 @@ async function openForDeletion(
 ): Promise<OpenedCluster | null> {
   if (deletion === null) return null;
   if (deletion.nodeName !== undefined && targets.length > 1)
-    throw usageError('--node-name is for one host, and several were given', 'Reset them one by one');
+    throw usageError('--node-name applies to one host, but several were given', 'Reset them one by one');
   return openCluster(services, deletion.cluster, { dryRun: false, staged: false, writes: reporter });
 }
 

@@ -61,7 +61,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
   };
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
-    throw usageError('--node-name is for one host, and several were given', 'Upgrade them one by one');
+    throw usageError('--node-name applies to one host, but several were given', 'Upgrade them one by one');
   const admin = isKubeconfigGiven(request.cluster)
     ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })
     : null;

@@ -58,7 +58,7 @@ export async function createClusterTokens(services: TokenPorts, request: CreateT
     const secrets = tokens.map((token) => tokenSecret(token, services.clock.now()));
     if (opened.cluster !== null) await requireFreeIds(opened.cluster, tokens.map(idOf));
     if (dryRun) {
-      const changes = secrets.map((object) => ({ kind: 'create-object', object, reason: 'it is a new token' }) as const);
+      const changes = secrets.map((object) => ({ kind: 'create-object', object, reason: 'new token' }) as const);
       const plan = planDocument([{ name: '', phases: [{ phase: 'token', plan: { changes } }] }], opened.warnings, opened.cluster);
       return { plan: { ...plan, hosts: [] } };
     }

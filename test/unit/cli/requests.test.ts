@@ -75,12 +75,12 @@ describe('the request of a command line', () => {
 
   it.each([
     ['join --ca-cert ca.crt --discovery-file cluster.conf', '--ca-cert and --discovery-file exclude each other'],
-    ['reset --node-name n1', '--node-name is for --delete-node'],
+    ['reset --node-name n1', '--node-name requires --delete-node'],
     ['init --host n1 --host n1', '--host n1 is given twice'],
     ['upgrade node --no-confirm --confirm-timeout 5m', '--no-confirm and --confirm-timeout exclude each other'],
     ['apply --serial 0', '--serial 0: must be at least 1'],
     ['dynamic assign n1 --configmap a/b --wait none --canary 2', '--canary with --wait none'],
-    ['dynamic inspect n1 --dry-run', '--dry-run is for --repair'],
+    ['dynamic inspect n1 --dry-run', '--dry-run requires --repair'],
     ['token create --certificate-key 00', 'cannot use --certificate-key without --print-join-command'],
   ])('is refused with exit code 2 before anything is read: %s', async (line, message) => {
     await expect(requestOf(line)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining(message) });

@@ -41,7 +41,7 @@ const REFUSALS = 2;
 export async function discoverByToken(context: DiscoveryContext, deadline: Deadline, input: TokenDiscovery): Promise<FoundCluster> {
   const { endpoint, token, pins } = input;
   const parts = partsOfToken(token);
-  if (parts === null) throw new Error('the configuration was not validated: this is no bootstrap token');
+  if (parts === null) throw new Error('the configuration was not validated: not a bootstrap token');
   const first = await waitFor(context, deadline, signedClusterInfo(context, deadline, input, parts));
   warnOfClocks(context, endpoint, first.clock);
   const found = readFoundCluster(first.info.kubeconfig, endpoint);
