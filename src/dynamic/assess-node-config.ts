@@ -85,7 +85,7 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
     const left =
       error === null
         ? null
-        : 'the reported error belongs to a previous assignment and can be ignored: the kubelet clears it at its next restart';
+        : 'the reported error belongs to a previous assignment and can be ignored: the kubelet clears the error at its next restart';
     if (config.backend === 'native') return verdict('local', left ?? notReady);
     return verdict('local', left ?? (config.word?.reason === ASSIGNMENT_LOST_REASON ? config.word.message : null));
   }
@@ -182,7 +182,7 @@ function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [stri
   const assigned = source.source === null ? '' : describeSource(source.source);
   if (backend === 'agent') return [`no agent has reported: ${assigned} is not read`, 'Install the agent: kubeletadm dynamic enable HOST'];
   return [
-    `its kubelet ${kubeletVersion} has never reported a configuration: ${assigned} is not read`,
+    `kubelet ${kubeletVersion} has never reported a configuration: ${assigned} is not read`,
     'Run kubeletadm dynamic enable HOST, which sets the flags and checks the API server',
   ];
 }

@@ -14,12 +14,12 @@ export function sourceDropped(node: string, server: string, version: string): Pr
 
 /** No kubelet or agent on the node reads the assignment. */
 export function notEnabled(node: string, backend: Backend, kubeletVersion: string): Problem {
-  const kubelet = kubeletVersion === '' ? 'its kubelet' : `its kubelet ${kubeletVersion}`;
+  const kubelet = kubeletVersion === '' ? 'the kubelet' : `kubelet ${kubeletVersion}`;
   const [message, hint] =
     backend === 'agent'
       ? [`no agent has reported for this node`, 'Install the agent: kubeletadm dynamic enable HOST']
       : [
-          `${kubelet} has never reported a configuration: the kubelet runs without --dynamic-config-dir, or the API server drops the field`,
+          `${kubelet} has never reported a configuration: it runs without --dynamic-config-dir, or the API server drops the field`,
           'Run kubeletadm dynamic enable HOST, which sets --dynamic-config-dir and, from 1.22, the feature gate; --force assigns without this check',
         ];
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, hint };
@@ -30,7 +30,7 @@ export function otherNamespace(node: string, source: ConfigSource, namespace: st
   return {
     host: node,
     code: 'AGENT_NAMESPACE_OTHER',
-    message: `its agent may read ConfigMaps of namespace ${namespace} only, not ${describeSource(source)}`,
+    message: `the agent is allowed to read only ConfigMaps of namespace ${namespace}, not ${describeSource(source)}`,
     hint: `Push the configuration to that namespace: dynamic push FILE --namespace ${namespace}`,
   };
 }
@@ -57,7 +57,7 @@ export function payloadDiffers(where: string, users: readonly string[], immutabl
   const used =
     users.length === 0
       ? 'no node uses it'
-      : `${users.length === 1 ? 'node' : 'nodes'} ${users.join(', ')} would restart within seconds, all at once`;
+      : `the ${users.length === 1 ? 'kubelet' : 'kubelets'} of ${users.join(', ')} would restart within seconds`;
   const message = `ConfigMap ${where} exists with other content: ${immutable ? 'the ConfigMap is immutable' : used}`;
   const hint = immutable
     ? 'Push under another --name'
@@ -73,7 +73,7 @@ export function assignmentReplaced({ name, source, assigner }: NodeConfig, desir
   return {
     host: name,
     code: 'ASSIGNMENT_REPLACED',
-    message: `replaced: assigned ${now} ${by}${at} instead of ${expected}; not changed`,
+    message: `${now} was assigned ${by}${at} instead of ${expected}; the assignment is kept`,
     hint: 'Agree on one assignment with that operator, then rerun the command',
   };
 }
@@ -83,7 +83,7 @@ export function rolloutNotRecorded(why: string): Problem {
   return {
     code: 'ROLLOUT_NOT_RECORDED',
     message: `the previous assignments cannot be recorded in the cluster: ${why}`,
-    hint: 'A later run with --on-failure revert restores only nodes that it assigns itself. Allow writing ConfigMaps in kubeletadm-system',
+    hint: 'A later run with --on-failure revert restores only nodes that the same run changed. Allow writing ConfigMaps in kubeletadm-system',
   };
 }
 

@@ -54,7 +54,7 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
   DOWNLOAD_FAILED: {
     code: 'DOWNLOAD_FAILED',
     text: `${SYNC}failed to download config${SEE_LOG}`,
-    cause: 'the ConfigMap does not exist, the node may not read it, or the API server did not respond',
+    cause: 'the ConfigMap does not exist, the node is not allowed to read it, or the API server did not respond',
     hint: 'Create the ConfigMap or assign another one: the kubelet retries every 10 s and keeps its current configuration until then',
     rolledBack: false,
   },

@@ -284,12 +284,13 @@ function runFindings(
   if (looping && same && starts === 'assigned')
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
-      message: 'the configuration that crashes the kubelet is already the last known good: only the age of its file decides that',
+      message:
+        'the configuration that crashes the kubelet is already the last known good: a kubelet up to 1.23 promotes a configuration by the age of its file only',
       hint: REPAIR,
     });
   else if (looping && assignedAgeSeconds !== null && starts === 'assigned') {
     const left = TRIAL_SECONDS - assignedAgeSeconds;
-    const when = left > 0 ? `in ${formatAge(left * 1000)}` : 'with its next start';
+    const when = left > 0 ? `in ${formatAge(left * 1000)}` : 'at the next start of the kubelet';
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
       severity: 'warning',

@@ -49,7 +49,7 @@ export async function validatePayload(
   return [...reported.values()].map(({ problem, minors: of }) =>
     of.length === minors.length || problem.code === OTHER_MINOR_CODE
       ? problem
-      : { ...problem, message: `${problem.message} (to kubelet ${of.map(formatMinor).join(', ')})` },
+      : { ...problem, message: `${problem.message} (for kubelet ${of.map(formatMinor).join(', ')})` },
   );
 }
 
@@ -111,7 +111,7 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
 
 function withoutRollback(problem: Problem): Problem {
   if (!isStartupRule(problem.code)) return problem;
-  return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not roll back from that but stays in a crash loop` };
+  return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not roll back from this error but stays in a crash loop` };
 }
 
 function notForNative(file: string): Problem {

@@ -306,8 +306,8 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
       const began = Date.now();
       await until('the agent is not ready', async () => (await readyz()).endsWith('503'));
       log('the missing right was reported after', began);
-      expect(await readyz()).toMatch(/refuses the agent to read ConfigMap since .*system:node:node1/);
-      expect(journal()).toMatch(/refuses the agent to read ConfigMap since .*system:node:node1/);
+      expect(await readyz()).toMatch(/since .* does not allow the agent to read ConfigMap: .*system:node:node1/);
+      expect(journal()).toMatch(/since .* does not allow the agent to read ConfigMap: .*system:node:node1/);
       await until('the Node reports it', async () => (await condition()).reason === 'Unavailable');
       const { stdout } = await dynamic('status');
       expect(stdout).toMatch(/^node1 +agent +not-synced /m);
@@ -335,8 +335,8 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
         expect((await assign('rights-c', 'maxPods: 63')).code).toBe(0);
         await until('the agent is not ready', async () => (await readyz()).endsWith('503'));
         log('the refused certificate was reported after', began);
-        expect(await readyz()).toMatch(/refuses the agent to read Node since .*Unauthorized/);
-        expect(journal()).toMatch(/refuses the agent to read Node since .*Unauthorized/);
+        expect(await readyz()).toMatch(/since .* does not allow the agent to read Node: .*Unauthorized/);
+        expect(journal()).toMatch(/since .* does not allow the agent to read Node: .*Unauthorized/);
         const inspected = await inspect();
         expect(inspected.code).toBe(1);
         expect(inspected.stdout).toMatch(/Unauthorized.*\[AGENT_REFUSED\]/);

@@ -254,7 +254,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
       code: 1,
       stderr: expect.stringMatching(
         new RegExp(
-          `${node}: replaced: assigned ${s.namespace}/b/kubelet by (?:manager \\S+ at \\S+Z|an unknown client) instead of ${s.namespace}/a/kubelet`,
+          `${node}: ${s.namespace}/b/kubelet was assigned by (?:manager \\S+ at \\S+Z|an unknown client) instead of ${s.namespace}/a/kubelet`,
         ),
       ),
     });

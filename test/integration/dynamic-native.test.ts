@@ -188,7 +188,7 @@ describe('dynamic push', () => {
     await world.assign('shared');
     const refused = await dynamic('push', file(payload('maxPods: 78')), '--no-append-hash', '--name', 'shared', '-n', 'kube-system');
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('node n1 would restart within seconds, all at once');
+    expect(refused.stderr).toContain('the kubelet of n1 would restart within seconds');
     const done = await dynamic(
       'push',
       file(payload('maxPods: 78')),
@@ -398,7 +398,7 @@ describe('dynamic reset, status, history, gc', () => {
     await world.pass(60);
     expect((await dynamic('status')).stdout).toMatch(/not-synced[\s\S]*n1: the ConfigMap does not exist/);
     expect((await dynamic('reset', 'n1')).code).toBe(0);
-    expect((await dynamic('status')).stdout).toContain('the kubelet clears it at its next restart');
+    expect((await dynamic('status')).stdout).toContain('the kubelet clears the error at its next restart');
   });
 
   it('gc deletes only ConfigMaps that no node uses', async () => {

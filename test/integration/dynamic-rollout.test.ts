@@ -288,7 +288,7 @@ describe('dynamic assign of many nodes', () => {
     for (const node of ['n1', 'n2'])
       expect(stderr).toMatch(
         new RegExp(
-          `${node}: replaced: assigned ${other} by bob@ws2 at 2030-\\S+Z instead of ${mine}; not changed.*\\[ASSIGNMENT_REPLACED\\]`,
+          `${node}: ${other} was assigned by bob@ws2 at 2030-\\S+Z instead of ${mine}; the assignment is kept.*\\[ASSIGNMENT_REPLACED\\]`,
         ),
       );
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: nameOf(other), n3: 'local', n4: 'local' });
@@ -407,7 +407,7 @@ describe('dynamic assign of many nodes', () => {
     await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n2' }, 'merge', { metadata: { annotations } });
     const refused = await dynamic('assign', 'n1', 'n2', '--configmap', source);
     expect(refused.code).toBe(3);
-    expect(refused.stderr).toContain(`n2: its agent may read ConfigMaps of namespace edge only, not ${source}`);
+    expect(refused.stderr).toContain(`n2: the agent is allowed to read only ConfigMaps of namespace edge, not ${source}`);
     expect(refused.stderr).toContain('dynamic push FILE --namespace edge');
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: 'local', n2: 'local' });

@@ -20,9 +20,9 @@ export function sameAccess(a: readonly AccessProblem[], b: readonly AccessProble
   return keys(a) === keys(b);
 }
 
-/** One line: `the API server refuses the agent to read Node since 2030-01-01T00:00:00Z: Unauthorized`. */
+/** One line: `since 2030-01-01T00:00:00Z the API server does not allow the agent to read Node: Unauthorized`. */
 export function describeAccess({ request, why, since }: AccessProblem): string {
-  return `the API server refuses the agent to ${request} since ${new Date(since).toISOString().replace(/\.\d+/, '')}: ${why}`;
+  return `since ${new Date(since).toISOString().replace(/\.\d+/, '')} the API server does not allow the agent to ${request}: ${why}`;
 }
 
 /** The text of the file that stores the problems next to the agent's state. */

@@ -80,7 +80,7 @@ async function switchWithSpace(to: string | null, state: AgentState, { host, sto
 async function reserveRollback(to: string | null, state: AgentState, { store }: ExecuteOptions): Promise<void> {
   if (state.phase !== 'trial' || to !== state.assigned.hash || (await store.readPointer()) === to) return;
   await store.reserveRollback(state.lastKnownGood?.hash ?? null, neededHashes(state)).catch((cause: unknown) => {
-    throw new Error(`no trial without a rollback: its disk space cannot be reserved: ${messageOf(cause)}`, { cause });
+    throw new Error(`the trial was not started: cannot reserve disk space for a rollback: ${messageOf(cause)}`, { cause });
   });
 }
 
@@ -101,7 +101,7 @@ async function leaveUnproven(
     report(
       'warning',
       'KUBELET_RUNS_LOCAL',
-      'the kubelet was switched to its local configuration: the pointer to another one cannot be written',
+      'the kubelet was switched to its local configuration, because the pointer to another configuration cannot be written',
     );
     return { isObserved: runs === 'local' };
   } catch (error) {

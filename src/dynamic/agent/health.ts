@@ -149,7 +149,8 @@ export function assessTrial(watch: Watch, hash: string, seen: Observation, now: 
       wasHealthy: watch.wasHealthy || (isWell && seen.runs === hash),
       signs,
       unprovenMs,
-      unproven: unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'not all facts can be observed',
+      unproven:
+        unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'the state of the kubelet cannot be observed completely',
     },
     failure,
   };

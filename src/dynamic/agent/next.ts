@@ -173,7 +173,7 @@ function assign(
   const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
   const { identity, hash, changes } = candidate;
   if (refusal !== null || hash === null) {
-    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'no configuration could be built from it' };
+    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'no configuration could be built from the ConfigMap' };
     return reject(state, candidate, fault, now);
   }
   const payload: Payload = { identity, hash, changes };
@@ -196,7 +196,7 @@ function reject(state: AgentState, candidate: Candidate, fault: Fault, now: numb
     state.fault.code === fault.code &&
     sameContent(state.assigned, candidate);
   const rejected: AgentState = { ...always(state), phase: 'rejected', assigned: candidate, fault, since: isKnown ? state.since : now };
-  const step = moveTo(state, rejected, 'the assigned payload was rejected');
+  const step = moveTo(state, rejected, 'the assigned configuration was rejected');
   return isKnown
     ? step
     : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was rejected: ${fault.cause}`);
@@ -210,7 +210,7 @@ function sameContent(a: Candidate, b: Candidate): boolean {
 function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): Step {
   const isKnown = state.phase === 'fallen-back' && state.assigned.hash === payload.hash;
   const back: AgentState = { ...always(state), phase: 'fallen-back', assigned: payload, fault, since: isKnown ? state.since : now };
-  const step = moveTo(state, back, 'the assigned payload was rejected before');
+  const step = moveTo(state, back, 'the assigned configuration was rejected before');
   return isKnown
     ? step
     : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);

@@ -26,7 +26,7 @@ export function readNodeAssignment(node: KubeObject, namespace: string): NodeAss
   if (issue !== null) return { kind: 'unusable', issue: { code: 'UNKNOWN_SOURCE', cause: `${CONFIG_SOURCE_ANNOTATION}: ${issue}` } };
   if (source === null) return { kind: 'nothing' };
   if (source.namespace === namespace) return { kind: 'source', source };
-  const cause = `${describeSource(source)}: this agent reads ConfigMaps of namespace ${namespace} only`;
+  const cause = `${describeSource(source)}: this agent reads only ConfigMaps of namespace ${namespace}`;
   return { kind: 'unusable', issue: { code: 'DOWNLOAD_FAILED', cause } };
 }
 

@@ -73,7 +73,7 @@ export async function prepareAssigned(
   if (wrongDriver !== null) return refuse(wrongDriver);
   const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
   const word = await queryKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
-  return word.verdict !== 'refused' || word.isHost ? prepared : refuse(`the kubelet refuses it: ${word.cause}`);
+  return word.verdict !== 'refused' || word.isHost ? prepared : refuse(`the kubelet refuses the configuration: ${word.cause}`);
 }
 
 /**

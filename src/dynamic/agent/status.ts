@@ -63,9 +63,9 @@ export function conditionOf(state: AgentState): ConfigCondition {
         ? {
             status: 'True',
             reason: state.lost === null ? 'Local' : ASSIGNMENT_LOST_REASON,
-            message: `runs the local configuration, ${nothing}`,
+            message: `runs the local configuration; ${nothing}`,
           }
-        : { status: 'Unknown', reason: STARTING_REASON, message: `starting with the local configuration, ${nothing}` };
+        : { status: 'Unknown', reason: STARTING_REASON, message: `starting with the local configuration; ${nothing}` };
     }
     case 'trial':
       // Until the first healthy check, so that a rollout waiting for a healthy trial does not take a start
@@ -102,8 +102,8 @@ function notSeenText(state: AgentState, what: string): string {
   const { switching, active, unseen } = state;
   if (switching === null || switching.issue === null) return `starting with ${what}`;
   const failed = `the kubelet could not be switched to ${what}: ${switching.issue}`;
-  if (isObserved(state) && active === null) return `${failed}; runs the local configuration until then`;
-  return `${failed}; its running configuration is not known (${unseen ?? 'not observed'})`;
+  if (isObserved(state) && active === null) return `${failed}; runs the local configuration until the switch succeeds`;
+  return `${failed}; the running configuration is unknown (${unseen ?? 'not observed'})`;
 }
 
 /** A trial without a sign of failure, possibly paused. */

@@ -48,7 +48,7 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
     if (reported.exitCode === 0 && /^\d+\.\d+\.\d+/.test(reported.stdout.trim())) return;
     const why = crashReason(reported.stderr || reported.stdout) || `exit code ${reported.exitCode}`;
     const hint =
-      'Provide a program that runs on the host with --program: the bundle (needs Node.js 20.19 or later), or an executable for its CPU architecture';
+      'Provide a program that runs on the host with --program: kubeletadm-agent.mjs (needs Node.js 20.19 or later), or an executable for the CPU architecture of the host';
     throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, hint });
   },
 });

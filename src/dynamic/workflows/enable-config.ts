@@ -214,7 +214,7 @@ async function prepareProgram(
   if (kind.kind === 'other') {
     refuse(
       'AGENT_PROGRAM_UNKNOWN',
-      'the program is neither the bundle nor an executable',
+      'the file is neither kubeletadm-agent.mjs nor an executable',
       'Pass the output of npm run build or npm run build:sea with --program',
     );
     return null;
@@ -224,7 +224,7 @@ async function prepareProgram(
       refuse(
         'AGENT_PROGRAM_OTHER_MACHINE',
         `the program is for ${kind.machine}, the host is ${machine}`,
-        'Pass an executable for that architecture, or the bundle, with --program',
+        'Pass an executable for that architecture, or kubeletadm-agent.mjs, with --program',
       );
     return { file, path, command: [path] };
   }

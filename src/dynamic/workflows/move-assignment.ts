@@ -41,7 +41,7 @@ function configMap(cluster: Cluster, { namespace, name }: ConfigSource): Promise
 }
 
 function refuse(nodeName: string, source: ConfigSource, namespace: string): AssignmentMove {
-  const message = `Node ${nodeName} is assigned ${describeSource(source)}, but its agent may read ConfigMaps of namespace ${namespace} only`;
+  const message = `Node ${nodeName} is assigned ${describeSource(source)}, but the agent is allowed to read only ConfigMaps of namespace ${namespace}`;
   const hint = `Push the configuration again (kubeletadm dynamic push FILE --namespace ${namespace}), run kubeletadm dynamic reset ${nodeName}, rerun dynamic enable and assign the ConfigMap that push printed`;
   return { input: null, refusal: { code: 'AGENT_NAMESPACE_OTHER', message, hint } };
 }

@@ -60,7 +60,7 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
   if (jsonEqual(before.data ?? {}, object.data ?? {}) && Object.keys((before.binaryData as object) ?? {}).length === 0) {
     const mutable = {
       code: 'DYNAMIC_PAYLOAD_MUTABLE',
-      message: `${where} is not immutable: any write, even of a label, restarts all nodes that use it`,
+      message: `${where} is not immutable: any write, even of a label, restarts the kubelets of all nodes that use it`,
     };
     const warnings = input.appendHash && before.immutable !== true ? [mutable] : [];
     return { source, plan: { changes: [], noop: `ConfigMap ${where} is up to date`, warnings } };
@@ -76,7 +76,9 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
       before.immutable === true,
     );
   const reason =
-    users.length === 0 ? 'content changed' : `content changed; ${users.map((node) => node.name).join(', ')} restart at the same time`;
+    users.length === 0
+      ? 'content changed'
+      : `content changed; the kubelets of ${users.map((node) => node.name).join(', ')} restart at the same time`;
   const changed = { ...before, data: object.data ?? {} };
   return { source, plan: { changes: [{ kind: 'update-object', object: changed, before, reason }] } };
 }

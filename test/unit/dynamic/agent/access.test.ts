@@ -41,7 +41,7 @@ describe('an agent that the API server refuses', () => {
     expect(await stored()).toEqual([expect.objectContaining({ request: 'read Node', code: 'CLUSTER_UNAUTHORIZED' })]);
     expect(readyz()).toMatchObject({
       status: 503,
-      body: expect.stringMatching(/refuses the agent to read Node since 2030-\S+: .*Unauthorized/),
+      body: expect.stringMatching(/since 2030-\S+ the API server does not allow the agent to read Node: .*Unauthorized/),
     });
     const { verdict } = await validated();
     expect(verdict).toMatchObject({ state: 'waiting', why: expect.stringMatching(/no report since 2030-01-01T00:\d\d:\d\dZ$/) });

@@ -48,7 +48,7 @@ describe('an agent whose disk is full', () => {
     // Enough space for the checkpoint and the state only.
     fill(20_000);
     await world.assign('c');
-    await world.until('refused', async () => (await message()).includes('no trial without a rollback'));
+    await world.until('refused', async () => (await message()).includes('the trial was not started'));
     expect(await world.condition()).toMatchObject({ status: 'False', reason: 'Unavailable' });
     expect(await world.condition()).toMatchObject({ message: expect.stringContaining('No space left on device') });
     expect((await world.status()).active).toMatchObject({ configMap: { name: 'a' } });
@@ -67,7 +67,7 @@ describe('an agent whose disk is full', () => {
     fill(-1_000_000);
     await world.until('it runs the local configuration', () => world.runs() === 110);
     await world.until('reported', async () =>
-      /could not be switched to the last known good.*; runs the local configuration until then$/.test(await message()),
+      /could not be switched to the last known good.*; runs the local configuration until the switch succeeds$/.test(await message()),
     );
     expect((await world.status()).active).toBeUndefined();
     const starts = world.starts();
