@@ -21,7 +21,7 @@ export function hasDrift({ plan }: HostOutcome): boolean {
  */
 export function driftOf({ plan }: HostOutcome): readonly Drift[] {
   const phases = plan?.host.phases ?? [];
-  if (isNew(phases)) return [{ what: 'host', why: 'it has not joined' }];
+  if (isNew(phases)) return [{ what: 'host', why: 'the host has not joined the cluster' }];
   const changes = phases.flatMap(({ plan: { changes } }) => changes);
   return changes.map((change): Drift => {
     const { reason } = change;

@@ -101,7 +101,7 @@ function suggest(parents: readonly string[], name: string): string | undefined {
   const near = siblings.find((known) => known.toLowerCase() === name.toLowerCase()) ?? closestName(name, siblings);
   if (near !== null) return `Did you mean ${near}?`;
   if (parents.length > 0 && SSH_FIELDS.has(name)) return `Move ${name} to ssh.${name}`;
-  if (/^(metadata|spec|status)$/.test(name)) return 'Remove the member: fleet files do not have it';
+  if (/^(metadata|spec|status)$/.test(name)) return 'Remove the field: fleet files have no such field';
   return INSTEAD.get(name);
 }
 

@@ -125,7 +125,7 @@ kind: ${FLEET_KIND}
 # Version of the kubelets, for validation before hosts are contacted.
 ${versionLines(kubernetesVersion, source)}
 
-# How the cluster is reached. Paths count from this file. No secret belongs in here.
+# Access to the cluster. Paths are relative to this file. Do not store secrets in this file.
 cluster:
   kubeconfig: ${machines.length > 0 ? 'admin.conf' : '~/.kube/config'}
   # context: production
@@ -134,7 +134,7 @@ cluster:
   # caCertHashes: ["sha256:0123..."]
   # token: {env: KUBELETADM_TOKEN}      # or {file: PATH}
 
-# What holds for all hosts. Groups and hosts have the same members and win over it.
+# Settings of all hosts. Groups and hosts have the same fields and override them.
 baseline:
   # Variables fill templates, {{ name }}, in any text of the file. Every host has name; one of a range also index (001) and number (1).
 ${isImport ? '  # variables:\n  #   domain: cluster.local' : '  variables:\n    domain: cluster.local'}

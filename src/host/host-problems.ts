@@ -38,7 +38,7 @@ export function hostUnreachable(input: HostProblem & { address: string; why: str
 export function hostForwardRefused(input: HostProblem & { reported: string }): AppError {
   return hostError('HOST_FORWARD_REFUSED', input, {
     message: `the SSH server of the host refuses TCP forwarding: ${input.reported}`,
-    hint: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
+    hint: 'Set AllowTcpForwarding (local or yes) and PermitOpen in the sshd_config of the host',
   });
 }
 

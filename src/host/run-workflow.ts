@@ -327,7 +327,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
     const problem = {
       host: host.name,
       code: 'ROLLBACK_FAILED',
-      message: `${phase}: the rollback failed: the previous configuration does not work either: ${why}`,
+      message: `${phase}: the rollback failed, the kubelet does not run with the previous configuration either (${why})`,
     };
     throw new AppError([...error.problems, problem], { cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
   }

@@ -223,7 +223,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     const settle = (verb: string): Promise<CliResult> => runCommand(['fleet', verb, 'node1', '--ssh-config', lab.sshConfig]);
     expect(await settle('confirm')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^node1: confirmed: the change of \S+@\S+ of \S+Z\n$/),
+      stdout: expect.stringMatching(/^node1: confirmed: the change made by \S+@\S+ at \S+Z\n$/),
     });
     expect((await settle('confirm')).stdout).toMatch(/: no pending change\n$/);
     const dropped = await startChange(55);

@@ -284,7 +284,7 @@ describe('fleet inventory and validate', () => {
         '',
         `${file}:3:20 hosts[0].grops: unknown field. Did you mean groups? [CONFIG_UNKNOWN_FIELD]`,
         `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: the file does not exist. Check the path. [INPUT_UNREADABLE]`,
-        `${join(root, 'bad.json')}:1:1: its groups contain each other: a, then a. Remove one of them from the children of the other. [FLEET_IMPORT_INVALID]`,
+        `${join(root, 'bad.json')}:1:1: the groups contain each other: a, then a. Remove one of them from the children of the other. [FLEET_IMPORT_INVALID]`,
       ].sort(),
     );
     expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(2);

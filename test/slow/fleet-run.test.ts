@@ -404,7 +404,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       for (const host of [2, 4]) await leaveUnconfirmed(host);
       expect(await settle('confirm', '--group', 'edge')).toMatchObject({
         code: 0,
-        stdout: expect.stringMatching(/^node4: confirmed: the change of test of .*Z\n$/),
+        stdout: expect.stringMatching(/^node4: confirmed: the change made by test at .*Z\n$/),
       });
       expect(await settle('revert', '--limit', 'node*')).toMatchObject({
         code: 0,

@@ -129,7 +129,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(stderr).toContain('ConfigMap kubeletadm-system/node-config-x/kubelet overrides /var/lib/kubelet/config.yaml on Node node2');
     expect(stderr).toContain('[CONFIG_OVERRIDDEN]');
     expect(stderr).toMatch(
-      /the files are kept, but not in force: ConfigMap kubeletadm-system\/node-config-x\/kubelet overrides config\.yaml .* maxPods/,
+      /the new files are kept, but the kubelet does not use them yet: ConfigMap kubeletadm-system\/node-config-x\/kubelet overrides config\.yaml .* maxPods/,
     );
     expect(stderr).not.toContain('confirmed over a new connection');
     const without = await upgrade('--set', 'maxPods=70');

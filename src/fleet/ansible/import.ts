@@ -19,7 +19,7 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
   const position = { file, line: 1, column: 1 };
   const hosts = hostsOf(list);
   if ('cycle' in hosts) {
-    const message = `its groups contain each other: ${hosts.cycle.join(', then ')}`;
+    const message = `the groups contain each other: ${hosts.cycle.join(', then ')}`;
     const problem = importInvalid(message, 'Remove one of them from the children of the other');
     return { inventory: { hosts: [], groups: [] }, problems: [{ ...problem, position }] };
   }

@@ -61,7 +61,7 @@ export async function openFleetCluster(services: FleetRunPorts, request: Kubecon
   const { cluster: admin, apiServer, from } = await openNear(services, { kubeconfig, context }, input);
   if (admin === null) throw new Error('a real run has a cluster');
   const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
-  if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Name it in the fleet file: cluster.caCert');
+  if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Set cluster.caCert in the fleet file');
   const made = temporaryToken(services, admin, input);
   return {
     cluster: admin,
@@ -150,7 +150,7 @@ async function readToken(services: FleetRunPorts, reference: SecretReference, pa
   const where = 'env' in reference ? `the environment variable ${reference.env}` : path(reference.file);
   const text = 'env' in reference ? services.env[reference.env] : await services.input.readText(path(reference.file));
   const token = text?.trim() ?? '';
-  if (token === '') throw usageError(`cluster.token: ${where} is empty`, 'Store the bootstrap token in it');
+  if (token === '') throw usageError(`cluster.token: ${where} is empty`, 'Store the bootstrap token there');
   if (!isBootstrapToken(token))
     throw usageError(`cluster.token: ${where} does not contain a bootstrap token`, `Expected form: ${TOKEN_FORM}`);
   return new Secret(token);

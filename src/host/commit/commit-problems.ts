@@ -9,7 +9,7 @@ export class HostLockedError extends AppError {
   constructor(host: string, holder: LockHolder) {
     const since = holder.since === 0 ? '' : `, since ${utc(holder.since)}`;
     const message = `locked by another kubeletadm run (${holder.name}, pid ${holder.processId}${since})`;
-    const hint = `Wait for it (the lock expires in at most ${holder.secondsLeft} s) or, if that process is gone, use --break-lock`;
+    const hint = `Wait for that run (the lock expires in at most ${holder.secondsLeft} s) or, if the process no longer exists, use --break-lock`;
     super({ host, code: 'HOST_LOCKED', message, hint });
     this.holder = holder;
   }
@@ -47,7 +47,7 @@ export function describeCommit(record: CommitRecord | null): string {
 
 /** The owner and the time of a change. */
 export function describeChangeOf({ owner, armedAt }: CommitRecord): string {
-  return `the change of ${owner || 'an unknown owner'} of ${utc(armedAt)}`;
+  return `the change made by ${owner || 'an unknown owner'} at ${utc(armedAt)}`;
 }
 
 /** Unix seconds as an RFC 3339 time. */
@@ -67,7 +67,7 @@ export function hostShuttingDown(host: string, what: string): AppError {
     host,
     code: 'HOST_SHUTTING_DOWN',
     message: `${what}: the host is shutting down`,
-    hint: 'Wait until it has booted',
+    hint: 'Wait until the host has booted, then rerun the command',
   });
 }
 
@@ -76,7 +76,7 @@ export function commitNotArmed(host: string, phase: string): AppError {
   return new AppError({
     host,
     code: 'COMMIT_NOT_ARMED',
-    message: `${phase}: nothing was changed on the host`,
+    message: `${phase}: the run stopped before the change began; nothing was changed on the host`,
     hint: 'Rerun the command',
   });
 }

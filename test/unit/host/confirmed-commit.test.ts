@@ -291,7 +291,7 @@ describe('verification of a change by the API server', () => {
       async () => {
         throw new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'forbidden' });
       },
-      'configz cannot be read, and whether the kubelet runs with the new maxPods was not observed',
+      'configz cannot be read, so it is unknown whether the kubelet runs with the new maxPods',
     ],
   ])('does not confirm values that a ConfigMap overrides, when configz %s', async (_, getRaw, reported) => {
     const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
@@ -309,7 +309,7 @@ describe('verification of a change by the API server', () => {
       expect(it.reporter.codes()).not.toContain('COMMIT_CONFIRMED');
       expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')).toEqual([
         expect.stringMatching(
-          /^the files are kept, but not in force: ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /,
+          /^the new files are kept, but the kubelet does not use them yet: ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /,
         ),
       ]);
       expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')[0]).toContain(reported);
@@ -351,7 +351,7 @@ describe('an unconfirmed change of an interrupted run', () => {
       {
         kind: 'confirm-commit',
         id: 'dead',
-        reason: expect.stringMatching(/^the change of bob@desk of .*Z is not confirmed: the host rolls back at .*Z$/),
+        reason: expect.stringMatching(/^the change made by bob@desk at .*Z is not confirmed: the host rolls back at .*Z$/),
       },
     ]);
     const from = it.host.performed.length;
@@ -385,7 +385,7 @@ describe('the lock of a host', () => {
     await expect(apply(it, it.context())).rejects.toMatchObject({
       code: 'HOST_LOCKED',
       message:
-        'node1: locked by another kubeletadm run (bob@desk, pid 9, since 2030-01-01T00:00:00Z). Wait for it (the lock expires in at most 200 s) or, if that process is gone, use --break-lock. [HOST_LOCKED]',
+        'node1: locked by another kubeletadm run (bob@desk, pid 9, since 2030-01-01T00:00:00Z). Wait for that run (the lock expires in at most 200 s) or, if the process no longer exists, use --break-lock. [HOST_LOCKED]',
     });
     expect([it.host.text(CONFIG), it.host.commits.lock]).toEqual([OLD, holder]);
   });

@@ -53,13 +53,13 @@ describe('records printed by a host', () => {
       issue: null,
     });
     expect(describeCommit(record)).toBe(
-      'the change of al [31mice of 2030-01-01T00:00:00Z is not confirmed: the host rolls back at 2030-01-01T00:05:00Z',
+      'the change made by al [31mice at 2030-01-01T00:00:00Z is not confirmed: the host rolls back at 2030-01-01T00:05:00Z',
     );
     const gone = parseRecord(
       `state reverted\n${RECORD}why the host was restarted\nat 1893456060\ntrouble systemctl could not bring kubelet back\n`,
     );
     expect(describeCommit(gone)).toBe(
-      'the change of al [31mice of 2030-01-01T00:00:00Z was rolled back at 2030-01-01T00:01:00Z: the host was restarted; systemctl could not bring kubelet back',
+      'the change made by al [31mice at 2030-01-01T00:00:00Z was rolled back at 2030-01-01T00:01:00Z: the host was restarted; systemctl could not bring kubelet back',
     );
     expect(parseLockHolder('id x\nowner bob@desk\nprocess 9\nmachine m/1\nsince 5\nleft 60\n')).toEqual({
       id: 'x',
