@@ -48,7 +48,11 @@ export function clusterNoSuchKind(server: string, apiVersion: string, kind: stri
 export function clusterNotAnApi(server: string, what: string, httpStatus: number, contentType: string): AppError {
   const sent = contentType === '' ? 'no content type' : contentType.split(';')[0];
   const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an API object`;
-  return problem({ code: 'CLUSTER_ERROR', message, hint: 'Check the server address: another web server or a proxy seems to answer at it' });
+  return problem({
+    code: 'CLUSTER_ERROR',
+    message,
+    hint: 'Check the server address: another web server or a proxy may be answering at that address',
+  });
 }
 
 /**

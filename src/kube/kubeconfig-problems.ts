@@ -14,7 +14,7 @@ export function kubeconfigInvalid(message: string, position: Position, hint?: st
 /** No context was requested and the file has no current-context. */
 export function kubeconfigNoContext(position: Position, known: readonly string[]): Problem {
   const hint =
-    known.length === 0 ? 'Check that this is the right file' : `Set current-context or name one of its contexts: ${known.join(', ')}`;
+    known.length === 0 ? 'Check that this is the right file' : `Set current-context, or pass --context with one of: ${known.join(', ')}`;
   return { code: 'KUBECONFIG_NO_CONTEXT', message: 'the kubeconfig has no current-context', position, hint };
 }
 

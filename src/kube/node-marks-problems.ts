@@ -19,8 +19,8 @@ export interface MarksLeft {
 export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLeft): AppError {
   const done =
     left === null
-      ? `Node ${nodeName} has its labels and taints, but their record in namespace ${MARKS_NAMESPACE} is not up to date`
-      : `Node ${nodeName} is not labelled and tainted as declared (left: ${left})`;
+      ? `Node ${nodeName} has the declared labels and taints, but their record in namespace ${MARKS_NAMESPACE} is not up to date`
+      : `Node ${nodeName} is not labelled and tainted as declared (remaining: ${left})`;
   const problems = error.problems.map((problem) => {
     const hint = problem.code === 'CLUSTER_FORBIDDEN' ? RIGHTS : (problem.hint ?? `Fix the cause, then ${RERUN}`);
     return { ...problem, message: `${done}: ${problem.message}. The changes of earlier phases are kept`, hint };

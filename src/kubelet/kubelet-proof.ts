@@ -140,7 +140,7 @@ function overridden(
 ): string {
   const what =
     shown === null
-      ? `configz cannot be read, and whether the kubelet runs with the new ${fields.join(', ')} was not observed`
+      ? `configz cannot be read, so it is unknown whether the kubelet runs with the new ${fields.join(', ')}`
       : `the kubelet does not run with the new ${missing.join(', ')}`;
   return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}; change the ConfigMap, or run dynamic reset ${nodeName}`;
 }

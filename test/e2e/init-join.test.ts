@@ -118,7 +118,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const before = lab.run('node1', 'cat /etc/default/kubelet');
     lab.run('node1', "echo 'KUBELET_EXTRA_ARGS=--max-pods=70' > /etc/default/kubelet");
     expect(await explain()).toContain(
-      '! the running kubelet has no --max-pods, but its unit sets --max-pods=70 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted\n',
+      '! the running kubelet has no --max-pods, but the unit sets --max-pods=70 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): restart the kubelet to apply the change\n',
     );
     lab.run('node1', 'systemctl restart kubelet');
     expect(await explain()).toMatch(

@@ -175,7 +175,7 @@ describe('failing API server', () => {
       response.end(body);
     });
     expect(await failure(admin({ server: url }).get(ref('x')))).toBe(
-      `cannot get ConfigMap default/x: ${url} answered ${status} with ${contentType === '' ? 'no content type' : contentType}, not with an API object. Check the server address: another web server or a proxy seems to answer at it. [CLUSTER_ERROR]`,
+      `cannot get ConfigMap default/x: ${url} answered ${status} with ${contentType === '' ? 'no content type' : contentType}, not with an API object. Check the server address: another web server or a proxy may be answering at that address. [CLUSTER_ERROR]`,
     );
   });
 });

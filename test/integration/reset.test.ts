@@ -43,7 +43,7 @@ describe('reset', { timeout: 120_000 }, () => {
     writeFileSync(own, kubeconfig.replaceAll('/var/lib/kubelet', join(lab.hosts[1]?.rootDir ?? '', 'var/lib/kubelet')), { mode: 0o600 });
     const { code, stderr } = await reset('--delete-node', '--kubeconfig', own);
     expect(code, stderr).toBe(3);
-    expect(stderr).toContain('node2: preflight: the credentials may not delete Node node2');
+    expect(stderr).toContain('node2: preflight: the credentials are not allowed to delete Node node2');
     expect(tree()).toEqual(before);
   });
 

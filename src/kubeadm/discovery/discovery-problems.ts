@@ -116,7 +116,7 @@ export function clusterInfoForbidden(endpoint: string, reported: string): Proble
   return problem(
     endpoint,
     'FORBIDDEN',
-    `anonymous users may not read kube-public/cluster-info (403)${reported === '' ? '' : `: ${reported}`}`,
+    `anonymous users are not allowed to read kube-public/cluster-info (403)${reported === '' ? '' : `: ${reported}`}`,
     hint,
   );
 }

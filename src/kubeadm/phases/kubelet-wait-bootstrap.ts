@@ -126,7 +126,7 @@ async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: 
     return explainBootstrap([], { reported: await kubeletMessage(context, waitedMs) });
   const hint =
     'Bind the ClusterRole system:node-bootstrapper to the groups of the token (kubeletadm init phase bootstrap-token does this for the default group)';
-  return { why: 'the bootstrap credentials may not create CSRs', hint, final: false };
+  return { why: 'the bootstrap credentials are not allowed to create CSRs', hint, final: false };
 }
 
 /** Why the CSRs cannot be read. */

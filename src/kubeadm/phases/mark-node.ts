@@ -116,7 +116,7 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
 function planUnread({ refused }: RefusedNode, { nodeName, saved, labels, taints, check }: MarkNodeInput): PhasePlan {
   const reason = `cannot compare its labels and taints: ${refused.problems[0]?.message ?? refused.message}`;
   if (isUnchecked(check))
-    return { changes: [], deferred: `sets the labels and taints once the credentials may read Node ${nodeName}: ${reason}` };
+    return { changes: [], deferred: `sets the labels and taints once the credentials are allowed to read Node ${nodeName}: ${reason}` };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   const patch = diffNodeMarks(null, { labels, taints })?.patch ?? {};
   return { changes: [{ kind: 'mark-node', ref, patch, marks: { labels, taints }, isRecorded: saved !== null, reason }] };

@@ -21,7 +21,7 @@ export interface WaitNodeInput {
 
 const NAME = 'kubelet-wait-bootstrap/node';
 
-/** The observed Node; `unseen`: the credentials may not read it. */
+/** The observed Node; `unseen`: the credentials are not allowed to read it. */
 type Observed = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObject | null | 'unseen' };
 
 /**
@@ -36,7 +36,7 @@ export const waitNode = definePhase<WaitNodeInput, Observed>({
   observe: inspect,
   plan: ({ init, node }, { nodeName, readyMs }) => {
     if (init !== 'systemd') return { changes: [], deferred: 'the kubelet registers its Node when the host boots with these files' };
-    if (node === 'unseen') return { changes: [], noop: `not waiting for Node ${nodeName}: the credentials may not read it` };
+    if (node === 'unseen') return { changes: [], noop: `not waiting for Node ${nodeName}: the credentials are not allowed to read it` };
     if (node === null) return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
     if (isNodeReady(node)) return { changes: [], noop: `Node ${nodeName} is Ready` };
     if (readyMs !== null) return { changes: [], deferred: `waits until Node ${nodeName} is Ready` };
@@ -137,7 +137,7 @@ async function waitUntilReady(context: PhaseContext, input: WaitNodeInput & { re
 }
 
 function mayNotRead(host: string, phase: string, nodeName: string): AppError {
-  const message = `${phase}: the credentials may not read Node ${nodeName}`;
+  const message = `${phase}: the credentials are not allowed to read Node ${nodeName}`;
   return new AppError({ host, code: 'CLUSTER_FORBIDDEN', message, hint: 'Pass an administrator kubeconfig with --kubeconfig' });
 }
 

@@ -56,7 +56,7 @@ export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue
   };
 }
 
-/** The object; null when the credentials may not read it. */
+/** The object; null when the credentials are not allowed to read it. */
 export async function unlessForbidden<T>(found: Promise<T | null>): Promise<T | null> {
   try {
     return await found;

@@ -50,7 +50,7 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
     refuse('NodeExists', `Node ${registration.name} already exists and is Ready`, hint);
   }
   if (identity.state !== 'usable' && !mayBootstrap) {
-    const message = 'the credentials may not create certificate signing requests: the kubelet could not get a certificate';
+    const message = 'the credentials are not allowed to create certificate signing requests, so the kubelet cannot get a certificate';
     const hint =
       "Bind the ClusterRole system:node-bootstrapper to the token's groups; init phase bootstrap-token does so for kubeadm's default group";
     findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${hint}`, hint });

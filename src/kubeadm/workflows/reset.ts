@@ -150,7 +150,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
 const NO_NODE_LEFT = 'the host has no kubelet certificate, and the cluster has no Node of its name';
 
 function nothingToDelete(): Warning {
-  return { code: 'NODE_NOT_DELETED', message: `no Node is deleted: ${NO_NODE_LEFT}. If it had another name, add --node-name` };
+  return { code: 'NODE_NOT_DELETED', message: `no Node is deleted: ${NO_NODE_LEFT}. If the Node has another name, add --node-name` };
 }
 
 /** Observes the host and, with --delete-node, identifies its Node. */
@@ -328,8 +328,8 @@ async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode 
   if (cluster === null || node?.claim == null || node.node === null) return [];
   const { nodeName } = node.claim;
   if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
-  const hint = 'Give the credentials of an administrator with --kubeconfig; credentials of a node may not delete Nodes';
-  return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials may not delete Node ${nodeName}`, hint }];
+  const hint = 'Give the credentials of an administrator with --kubeconfig; credentials of a node are not allowed to delete Nodes';
+  return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials are not allowed to delete Node ${nodeName}`, hint }];
 }
 
 /** The container runtime socket in instance-config.yaml. */

@@ -162,7 +162,7 @@ function readNodeSettings(found: FoundFiles, forget: boolean): { readonly memory
   const text = found(NODE_SETTINGS_PATH);
   if (forget) return { memory: NO_SETTINGS, warnings: [] };
   if (text !== null) return { memory: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
-  const message = `${NODE_SETTINGS_PATH} does not exist: pass the patches and settings that kubeadm or an earlier version applied to this node once more`;
+  const message = `${NODE_SETTINGS_PATH} does not exist: pass again the patches and settings that kubeadm or an earlier version applied to this node`;
   return { memory: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
 }
 

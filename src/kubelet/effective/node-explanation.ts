@@ -85,13 +85,16 @@ export function findDrift(input: DriftInput): readonly Disagreement[] {
   const { flags, diskFlags, files, unit, runningVersion, diskVersion } = input;
   const found: Disagreement[] = [];
   if (runningVersion !== null && diskVersion !== null && runningVersion !== diskVersion) {
-    const message = `the running kubelet is ${runningVersion}, the program on disk is ${diskVersion}: replaced, not restarted`;
+    const message = `the running kubelet is ${runningVersion}, the program on disk is ${diskVersion}: restart the kubelet to run the new program`;
     found.push({ code: 'VERSION_REPLACED', message });
   }
   const startedAt = unit?.startedAt ?? null;
   for (const { path, modifiedAt } of files) {
     if (startedAt !== null && modifiedAt !== null && modifiedAt > startedAt)
-      found.push({ code: 'NOT_RESTARTED', message: `${path} was edited after the start of the kubelet: edited, not restarted` });
+      found.push({
+        code: 'NOT_RESTARTED',
+        message: `${path} was edited after the kubelet started: restart the kubelet to apply the change`,
+      });
   }
   if (diskFlags !== null) found.push(...flagDrift(flags, diskFlags));
   if (unit?.needsReload === true)
@@ -112,8 +115,8 @@ function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput
       const [running, disk] = [flags.findLast((flag) => flag.name === name), diskFlags.findLast((flag) => flag.name === name)];
       const now = running === undefined ? `the running kubelet has no --${name}` : `the running kubelet has --${name}=${running.value}`;
       const next =
-        disk === undefined ? 'but its unit does not set it any more' : `but its unit sets --${name}=${disk.value} (${disk.source})`;
-      return { code: 'NOT_RESTARTED' as const, message: `${now}, ${next}: edited, not restarted` };
+        disk === undefined ? 'but the unit no longer sets this flag' : `but the unit sets --${name}=${disk.value} (${disk.source})`;
+      return { code: 'NOT_RESTARTED' as const, message: `${now}, ${next}: restart the kubelet to apply the change` };
     });
 }
 

@@ -30,7 +30,10 @@ const CADVISOR: FlagEnd = { message: 'had no effect', harmless: always };
 export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>([
   ['container-runtime', { message: 'all runtimes are remote since 1.24', harmless: is('remote') }],
   ['pod-infra-container-image', { message: 'the sandbox image is configured in the container runtime', harmless: always }],
-  ['dynamic-config-dir', { message: 'dynamic configuration was removed in 1.24: use its payload as configuration file', harmless: is('') }],
+  [
+    'dynamic-config-dir',
+    { message: 'dynamic configuration was removed in 1.24: use the content of the ConfigMap as configuration file', harmless: is('') },
+  ],
   ['experimental-bootstrap-kubeconfig', { message: 'renamed', harmless: always, renamed: 'bootstrap-kubeconfig' }],
   ['cloud-config', { message: 'in-tree cloud providers were removed: the file is for a cloud controller manager', harmless: is('') }],
   [

@@ -157,7 +157,9 @@ function strangeFlags(flags: readonly Arg[], { to, catalogue }: FlagMigrationOpt
   const deprecated = flags.flatMap(({ name }): MigrationStep[] => {
     if (refused.some(({ what }) => what === `--${name}`)) return [];
     if (catalogue.flag(name, to)?.deprecation == null || fieldOfFlag(name, { minor: to, catalogue }) !== null) return [];
-    return [{ did: 'kept', what: `--${name}`, message: 'deprecated without a field that replaces it: will be removed', lossy: false }];
+    return [
+      { did: 'kept', what: `--${name}`, message: 'deprecated, and no field replaces it: a later kubelet removes the flag', lossy: false },
+    ];
   });
   return [...refused, ...deprecated];
 }

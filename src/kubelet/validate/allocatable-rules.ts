@@ -48,7 +48,7 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
         const items = listAt(config, ENFORCE);
         const index = items.indexOf(`${kind}-compressible`);
         if (index === -1 || !items.includes(kind)) return [];
-        return [{ path: `${ENFORCE}[${index}]`, message: `excludes ${kind}`, hint: 'Keep only one of them' }];
+        return [{ path: `${ENFORCE}[${index}]`, message: `cannot be combined with ${kind}`, hint: 'Keep only one of them' }];
       }),
   },
   { id: 'KUBELET_RESERVED_CGROUP', since: 15, check: (facts) => [...checkReserved('system', facts), ...checkReserved('kube', facts)] },

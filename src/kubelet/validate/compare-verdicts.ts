@@ -29,8 +29,8 @@ export function compareVerdicts(acceptance: KubeletAcceptance, { file, accepts }
         {
           code: 'KUBELET_ACCEPTS',
           severity: 'warning',
-          message: `${kubelet} accepts this configuration, in contrast to the errors above`,
-          hint: 'The verdict of the kubelet counts: please report the difference',
+          message: `${kubelet} accepts this configuration, although validation reports the errors above`,
+          hint: 'The result of the kubelet is decisive: please report this difference as a bug',
           position,
         },
       ];

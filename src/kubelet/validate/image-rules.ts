@@ -71,7 +71,7 @@ export const IMAGE_RULES: readonly Rule[] = [
 const SHORT_NAMES_SINCE = 36;
 
 function negativeAge(path: string, age: bigint | undefined): readonly Finding[] {
-  return age === undefined || age >= 0n ? [] : [{ path, message: `must not be negative, not ${formatGoDuration(age)}` }];
+  return age === undefined || age >= 0n ? [] : [{ path, message: `must not be negative, but is ${formatGoDuration(age)}` }];
 }
 
 /** @see kubernetes/kubernetes pkg/kubelet/images/pullmanager/image_pull_policies.go (1.33 to 1.36) */

@@ -15,7 +15,7 @@ interface Options {
 const REPORTED: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
   unsafe: 'can disconnect or stop a running node',
   drain: 'requires a drained node',
-  'new-pods-only': 'affects only new pods, or can evict pods',
+  'new-pods-only': 'does not apply to running pods, or can evict them',
 };
 
 /** Warnings about changes that are not safe on a node running with another configuration. */

@@ -27,7 +27,7 @@ export const RESOURCE_RULES: readonly Rule[] = [
     check: ({ config }) => {
       const others = ['systemReservedCgroup', 'kubeReservedCgroup'].filter((path) => textAt(config, path) !== '');
       if (textAt(config, CPUS) === '' || others.length === 0) return [];
-      return [{ path: CPUS, near: others, message: `excludes ${others.join(' and ')}` }];
+      return [{ path: CPUS, near: others, message: `cannot be combined with ${others.join(' and ')}` }];
     },
   },
   { id: 'KUBELET_RESERVED_MEMORY', since: 21, check: ({ config }) => checkReservedMemory(listAt(config, 'reservedMemory')) },

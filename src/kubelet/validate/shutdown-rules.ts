@@ -31,7 +31,14 @@ export const SHUTDOWN_RULES: readonly Rule[] = [
       if (!gates.isEnabled('GracefulNodeShutdownBasedOnPodPriority') || listAt(config, BY_PRIORITY).length === 0) return [];
       const others = [TOTAL, CRITICAL].filter((path) => (durationAt(config, path) ?? 0n) > 0n);
       if (others.length === 0) return [];
-      return [{ path: BY_PRIORITY, near: others, message: `excludes ${others.join(' and ')}`, hint: 'Keep only one of both settings' }];
+      return [
+        {
+          path: BY_PRIORITY,
+          near: others,
+          message: `cannot be combined with ${others.join(' and ')}`,
+          hint: 'Keep only one of the settings',
+        },
+      ];
     },
   },
   {

@@ -146,7 +146,7 @@ describe('parseKubeconfig and resolveContext', () => {
     [
       'no current context',
       replaced(/current-context.*\n/, ''),
-      'admin.conf:1:1: the kubeconfig has no current-context. Set current-context or name one of its contexts: admin@kubernetes, shop. [KUBECONFIG_NO_CONTEXT]',
+      'admin.conf:1:1: the kubeconfig has no current-context. Set current-context, or pass --context with one of: admin@kubernetes, shop. [KUBECONFIG_NO_CONTEXT]',
     ],
     [
       'an unknown current context',

@@ -124,7 +124,7 @@ describe('kubelet-wait-bootstrap', () => {
       subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:bootstrappers' }],
     });
     await expect(run(context)).rejects.toMatchObject({
-      problems: [{ message: expect.stringMatching(/: the bootstrap credentials may not create CSRs$/) }],
+      problems: [{ message: expect.stringMatching(/: the bootstrap credentials are not allowed to create CSRs$/) }],
     });
   });
 

@@ -122,7 +122,7 @@ describe('mark-node, when the API server rejects the credentials (403) after the
     expect(error).toMatchObject({
       code: 'CLUSTER_FORBIDDEN',
       message: expect.stringMatching(
-        /Node w1 has its labels and taints, .*record.*cannot update ConfigMap kubeletadm-system\/node-marks-w1/,
+        /Node w1 has the declared labels and taints, .*record.*cannot update ConfigMap kubeletadm-system\/node-marks-w1/,
       ),
     });
     await run(ALL);
@@ -137,7 +137,7 @@ describe('mark-node, when the API server rejects the credentials (403) after the
     expect(plans[0]?.plan).toMatchObject({ changes: [], deferred: expect.stringMatching(/cannot get Node w1/) });
     await expect(applyPhases([markNode], context, input, plans)).rejects.toMatchObject({
       code: 'CLUSTER_FORBIDDEN',
-      message: expect.stringMatching(/Node w1.*left: label pool=a, taint dedicated=gpu:NoSchedule.*cannot get Node w1/),
+      message: expect.stringMatching(/Node w1.*remaining: label pool=a, taint dedicated=gpu:NoSchedule.*cannot get Node w1/),
     });
   });
 

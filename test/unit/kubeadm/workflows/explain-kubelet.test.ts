@@ -102,10 +102,10 @@ describe('explainHostKubelet', () => {
     edited.files.set(CONFIG, { ...config, modifiedAt: STARTED + 60 });
     const { disagreements, fields } = await explainHostKubelet(edited, { catalogue, cluster: null });
     expect(disagreements.map(({ message }) => message)).toEqual([
-      'the running kubelet is v1.36.2, the program on disk is v1.36.3: replaced, not restarted',
-      `${CONFIG} was edited after the start of the kubelet: edited, not restarted`,
-      'the running kubelet has --max-pods=80, but its unit sets --max-pods=90 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
-      'the running kubelet has no --v, but its unit sets --v=4 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
+      'the running kubelet is v1.36.2, the program on disk is v1.36.3: restart the kubelet to run the new program',
+      `${CONFIG} was edited after the kubelet started: restart the kubelet to apply the change`,
+      'the running kubelet has --max-pods=80, but the unit sets --max-pods=90 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): restart the kubelet to apply the change',
+      'the running kubelet has no --v, but the unit sets --v=4 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): restart the kubelet to apply the change',
     ]);
     expect(fields.find((field) => field.path === 'maxPods')).toMatchObject({ value: 80, source: '--max-pods, the running command line' });
   });

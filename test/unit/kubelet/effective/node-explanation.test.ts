@@ -24,12 +24,12 @@ describe('findDrift', () => {
     [
       'a file edited after the start',
       { files: [{ path: '/c', modifiedAt: 101 }] },
-      ['NOT_RESTARTED: /c was edited after the start of the kubelet: edited, not restarted'],
+      ['NOT_RESTARTED: /c was edited after the kubelet started: restart the kubelet to apply the change'],
     ],
     [
       'a flag changed on disk',
       { diskFlags: [{ name: 'v', value: '4', source: '/e' }] },
-      ['NOT_RESTARTED: the running kubelet has --v=2, but its unit sets --v=4 (/e): edited, not restarted'],
+      ['NOT_RESTARTED: the running kubelet has --v=2, but the unit sets --v=4 (/e): restart the kubelet to apply the change'],
     ],
     [
       'a flag added on disk',
@@ -39,17 +39,19 @@ describe('findDrift', () => {
           { name: 'v', value: '2', source: '/e' },
         ],
       },
-      ['NOT_RESTARTED: the running kubelet has no --max-pods, but its unit sets --max-pods=4 (/e): edited, not restarted'],
+      [
+        'NOT_RESTARTED: the running kubelet has no --max-pods, but the unit sets --max-pods=4 (/e): restart the kubelet to apply the change',
+      ],
     ],
     [
       'a flag removed on disk',
       { diskFlags: [] },
-      ['NOT_RESTARTED: the running kubelet has --v=2, but its unit does not set it any more: edited, not restarted'],
+      ['NOT_RESTARTED: the running kubelet has --v=2, but the unit no longer sets this flag: restart the kubelet to apply the change'],
     ],
     [
       'another program on disk',
       { diskVersion: 'v1.36.3' },
-      ['VERSION_REPLACED: the running kubelet is v1.36.2, the program on disk is v1.36.3: replaced, not restarted'],
+      ['VERSION_REPLACED: the running kubelet is v1.36.2, the program on disk is v1.36.3: restart the kubelet to run the new program'],
     ],
     [
       'unit files edited',

@@ -166,7 +166,7 @@ describe('validateKubeletConfiguration', () => {
     expect(ok).toBe(true);
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
-        "k.yaml:3:1 maxPods: the change from 100 to 50 affects only new pods, or can evict pods: lowering it makes running pods fail admission at restart [KUBELET_UNSAFE_LIVE]",
+        "k.yaml:3:1 maxPods: the change from 100 to 50 does not apply to running pods, or can evict them: lowering it makes running pods fail admission at restart [KUBELET_UNSAFE_LIVE]",
         "k.yaml:4:1 cgroupDriver: the change from "cgroupfs" to "systemd" can disconnect or stop a running node: needs a drain and usually a reboot; must match the runtime [KUBELET_UNSAFE_LIVE]",
       ]
     `);

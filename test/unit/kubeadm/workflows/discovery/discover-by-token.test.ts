@@ -438,7 +438,7 @@ describe('the responding server', () => {
     [
       'cluster-info is not readable',
       status(403, { message: 'configmaps "cluster-info" is forbidden: User "system:anonymous" cannot get resource "configmaps"' }),
-      /anonymous users may not read kube-public\/cluster-info \(403\): configmaps "cluster-info" is forbidden: .*kubeadm:bootstrap-signer-clusterinfo.*\[DISCOVERY_FORBIDDEN\]$/,
+      /anonymous users are not allowed to read kube-public\/cluster-info \(403\): configmaps "cluster-info" is forbidden: .*kubeadm:bootstrap-signer-clusterinfo.*\[DISCOVERY_FORBIDDEN\]$/,
     ],
     [
       'cluster-info does not exist',
