@@ -195,7 +195,7 @@ function hostDirectory(options: CommandOptions, option: string, flag: string): s
   const text = flagText(options, option);
   if (text === undefined || isAbsolute(text)) return text && (trimTrailing(text, '/') || '/');
   if (flagList(options, 'host').length === 0) return resolve(text);
-  throw usageError(`${flag} ${text}: on other hosts it must be an absolute path`);
+  throw usageError(`${flag} ${text}: must be an absolute path with --host`);
 }
 
 const GENERATE_NOTES = `Sign each NAME.csr with the CA. Save the certificates next to the keys as NAME.crt, and add them to the kubeconfig files as client-certificate-data. Save the CA certificate as ca.crt, and add it to the kubeconfig files as certificate-authority-data. Existing keys are kept.`;

@@ -56,7 +56,7 @@ export function noSuchPayload(source: ConfigSource, keys: readonly string[] | nu
 export function payloadDiffers(where: string, users: readonly string[], immutable: boolean): AppError {
   const used =
     users.length === 0
-      ? 'no node uses it'
+      ? 'no node uses the ConfigMap'
       : `the ${users.length === 1 ? 'kubelet' : 'kubelets'} of ${users.join(', ')} would restart within seconds`;
   const message = `ConfigMap ${where} exists with other content: ${immutable ? 'the ConfigMap is immutable' : used}`;
   const hint = immutable

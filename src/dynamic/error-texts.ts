@@ -33,21 +33,21 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
     code: 'LOAD_FAILED',
     text: `failed to load config${SEE_LOG}`,
     cause:
-      'the payload could not be read: the key is missing in the ConfigMap, the document is not a KubeletConfiguration, or a value has the wrong type',
+      'the configuration could not be read: the key is missing in the ConfigMap, the document is not a KubeletConfiguration, or a value has the wrong type',
     hint: 'Check the file with config validate, push it and assign the new ConfigMap',
     rolledBack: true,
   },
   VALIDATION_FAILED: {
     code: 'VALIDATION_FAILED',
     text: `failed to validate config${SEE_LOG}`,
-    cause: 'the kubelet refuses the payload: a value is out of range, or a feature gate is unknown',
+    cause: 'the kubelet refuses the configuration: a value is out of range, or a feature gate is unknown',
     hint: 'Check the file with config validate for the version of this kubelet, push it and assign the new ConfigMap',
     rolledBack: true,
   },
   INTERNAL_FAILURE: {
     code: 'INTERNAL_FAILURE',
     text: `internal failure${SEE_LOG}`,
-    cause: 'the flags of the kubelet could not be merged over the payload',
+    cause: 'the flags of the kubelet could not be merged over the configuration',
     hint: 'Check the flags of the kubelet with node explain',
     rolledBack: true,
   },
@@ -62,7 +62,7 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
     code: 'SYNC_INTERNAL_FAILURE',
     text: `${SYNC}internal failure${SEE_LOG}`,
     cause:
-      'the payload could not be written to the node: its disk is full or read-only, or a key of the ConfigMap is not a valid file name',
+      'the configuration could not be written to the node: the disk is full or read-only, or a key of the ConfigMap is not a valid file name',
     hint: 'Check the disk of the node; the kubelet retries every 10 s',
     rolledBack: false,
   },

@@ -103,7 +103,7 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
       code: 'DYNAMIC_TURNS_ITSELF_OFF',
       path: 'featureGates[DynamicKubeletConfig]',
       ...(position === undefined ? {} : { position }),
-      message: 'the kubelet would accept this payload and then reject its flag --dynamic-config-dir at each start: a crash loop',
+      message: 'the kubelet would accept this configuration and then reject its flag --dynamic-config-dir at each start (crash loop)',
       hint: 'Remove the gate from featureGates',
     },
   ];

@@ -191,7 +191,7 @@ const layer = {
   sysctls: optional(z.record(z.string(), sysctlValue).describe('Kernel parameters, now and at each boot; merged over lower layers')),
   swap: optional(swap.describe('off: disable swap, now and at each boot')),
   nodeName: optional(text.describe('Name of the Node (default: the host name)')),
-  nodeIP: optional(text.describe('Node IP, or a subnet that contains exactly one of its addresses; comma-separated for dual-stack')),
+  nodeIP: optional(text.describe('Node IP, or a subnet that contains exactly one address of the host; comma-separated for dual-stack')),
   criSocket: optional(text.describe('Socket of the container runtime (default: detected)')),
   resolvConf: optional(text.describe('resolvConf of the kubelet (default: detected)')),
   cgroupDriver: optional(z.enum(['systemd', 'cgroupfs']).describe('cgroupDriver of the kubelet (default: that of the container runtime)')),

@@ -23,7 +23,7 @@ export function diffComponentConfig(
   if (differing.length === 0) return { change: null, warnings: [] };
   if (!isGenerated(found) && !force)
     return { change: null, warnings: [{ code: keptCode, message: keptMessage(found, desired, differing) }] };
-  const reason = isGenerated(found) ? 'it was generated from different settings' : 'it differs, and --force-upload was given';
+  const reason = isGenerated(found) ? 'generated from different settings' : 'the content differs, and --force-upload was given';
   const annotations = { ...unsignedAnnotations(found), ...desired.metadata.annotations };
   const object = { ...found, metadata: { ...found.metadata, annotations }, data: { ...before, ...after } };
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: [] };

@@ -107,7 +107,7 @@ async function whyNotProven(cluster: Cluster, { proof, change, before, fields }:
   let override: ConfigSource | null;
   try {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === null) return { why: `Node ${nodeName} does not exist any more` };
+    if (node === null) return { why: `Node ${nodeName} no longer exists` };
     if (!isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeIssues(node).join('; ')}` };
     const heartbeat = readyHeartbeat(before);
     if (change.restarts && heartbeat !== null && readyHeartbeat(node) === heartbeat)

@@ -216,7 +216,7 @@ describe('join discovers the cluster', () => {
     expect([wrong.code, lastLine(wrong)]).toEqual([
       3,
       expect.stringMatching(
-        /the API server does not accept its credentials: unknown or expired \(401\)\. .*\[DISCOVERY_CREDENTIALS_REFUSED\]$/,
+        /the API server does not accept the credentials of the file: unknown or expired \(401\)\. .*\[DISCOVERY_CREDENTIALS_REFUSED\]$/,
       ),
     ]);
   });
@@ -510,7 +510,7 @@ describe('a man in the middle', () => {
     const between = await attack({});
     const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint }));
     expect(lastLine(joined)).toMatch(
-      /its certificate \(CN=kube-apiserver, issued by CN=evil\) is not signed by the pinned CA\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
+      /the server certificate \(CN=kube-apiserver, issued by CN=evil\) is not signed by the pinned CA\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
     );
     expect(existsSync(joined.root)).toBe(false);
     expect(between.received).toHaveLength(1);

@@ -58,7 +58,7 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
   if (pointer !== null && !wholes.has(pointer))
     find(
       'CHECKPOINT_DAMAGED',
-      `payload ${short(pointer)}, which the next kubelet start would use, is missing, truncated or modified`,
+      `checkpoint ${short(pointer)}, which the next kubelet start would use, is missing, truncated or modified`,
       REPAIR,
     );
   if (reading.hasPointerFile && pointer === null)
@@ -185,7 +185,7 @@ function describeKubelet({ kubelet, healthz, runs }: AgentReading): string {
 }
 
 function name(what: string | null): string {
-  return what === null ? 'nothing' : what === 'local' ? 'the local configuration' : `payload ${short(what)}`;
+  return what === null ? 'nothing' : what === 'local' ? 'the local configuration' : `checkpoint ${short(what)}`;
 }
 
 function short(hash: string): string {

@@ -51,7 +51,7 @@ async function switchTo(
     const before = await watch.leave(state);
     await reserveRollback(to, state, options);
     const { restarts, wasRestarted, runs } = await switchWithSpace(to, state, options);
-    const what = to === null ? 'the local configuration' : `payload ${to.slice(0, 12)}`;
+    const what = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
     if (wasRestarted) report('info', 'KUBELET_RESTARTED', `the kubelet was restarted with ${what}`);
     return { kind: 'switched', id, before, restarts, runs };
   } catch (error) {

@@ -53,7 +53,7 @@ export async function planPushedFile(files: Pick<LocalFiles, 'input'>, { pushed,
   };
   const issue = configSourceFailure({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
   if (issue !== null) throw usageError(issue.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
-  if (Object.hasOwn(input.siblings, input.key)) throw usageError(`--beside ${input.key}: the payload already has this key`);
+  if (Object.hasOwn(input.siblings, input.key)) throw usageError(`--beside ${input.key}: the ConfigMap already has this key`);
   const nodes = cluster === null ? [] : await readNodes(cluster, []);
   await requireGoodPayload(text, pushed.file, { nodes, validation: pushed.validation, reporter });
   return planPush(cluster, input);

@@ -81,7 +81,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
   if (backend === 'native' && minor > LAST_DYNAMIC_MINOR)
     refuse(
       'DYNAMIC_NOT_NATIVE',
-      `kubelet ${observed.version} has no dynamic configuration of its own; only kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have`,
+      `kubelet ${observed.version} has no built-in dynamic configuration; only kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have one`,
       'Omit --backend',
     );
   refusals.push(...identified.refusals);

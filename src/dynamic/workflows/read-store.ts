@@ -87,7 +87,7 @@ function notEnabled(host: string, version: string, minor: Minor): AppError {
   const isNative = minor <= LAST_DYNAMIC_MINOR;
   const message = isNative
     ? `kubelet ${version} runs without --dynamic-config-dir`
-    : `no kubeletadm agent is installed, and kubelet ${version} has no dynamic configuration of its own`;
+    : `no kubeletadm agent is installed, and kubelet ${version} has no built-in dynamic configuration`;
   const hint = isNative
     ? `Enable it with kubeletadm dynamic enable ${host}, or pass the directory to inspect with --dynamic-config-dir`
     : `Install the agent with kubeletadm dynamic enable ${host}`;

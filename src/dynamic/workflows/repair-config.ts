@@ -39,7 +39,7 @@ type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUr
 /** Repairs a kubelet up to 1.23 that crashes with its assigned configuration. */
 const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
   name: STORE_NAME,
-  short: 'Start the kubelet with its last known good configuration, or with its local one',
+  short: 'Start the kubelet with its last known good configuration, or with its local configuration',
   observe: async ({ host, cluster, signal }, input) => {
     if (input === null) return null;
     const found = await readStore(host, { ...input, cluster, ...(signal === undefined ? {} : { signal }) });

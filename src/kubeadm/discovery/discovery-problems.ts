@@ -50,7 +50,7 @@ export function tlsFailed(endpoint: string, why: string): Problem {
 
 /** The server certificate is from another CA. `expectedCa` names the expected one. */
 export function untrustedServer(endpoint: string, expectedCa: string, peer: PeerCertificate | null): Problem {
-  const shown = peer === null ? 'its certificate' : `its certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
+  const shown = peer === null ? 'the server certificate' : `the server certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
   const hint =
     'The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster';
   return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${expectedCa}`, hint);
@@ -58,9 +58,9 @@ export function untrustedServer(endpoint: string, expectedCa: string, peer: Peer
 
 /** The server certificate does not contain the address. */
 export function wrongServerName(endpoint: string, host: string, peer: PeerCertificate | null): Problem {
-  const names = peer === null || peer.names.length === 0 ? 'no name at all' : peer.names.map((each) => printable(each)).join(', ');
+  const names = peer === null || peer.names.length === 0 ? 'no name' : peer.names.map((each) => printable(each)).join(', ');
   const hint = `Use one of these names as the address, or add ${host} to the certificate (apiServer.certSANs)`;
-  return problem(endpoint, 'WRONG_NAME', `its certificate is not for ${host} but for ${names}`, hint);
+  return problem(endpoint, 'WRONG_NAME', `the server certificate is valid for ${names}, not for ${host}`, hint);
 }
 
 /** The server certificate is not valid at this time; the message shows which clock is wrong, if known. */
@@ -69,7 +69,7 @@ export function serverCertificateTime(
   { peer, when, clock }: { readonly peer: PeerCertificate | null; readonly when: 'expired' | 'early'; readonly clock: ClockReading },
 ): Problem {
   const time = peer && formatRfc3339(when === 'expired' ? peer.notAfter : peer.notBefore);
-  const message = `its certificate ${when === 'expired' ? 'expired' : 'is not valid yet'}${time === null ? '' : ` (${when === 'expired' ? 'until' : 'from'} ${time})`}: ${describeClocks(clock)}`;
+  const message = `the server certificate ${when === 'expired' ? 'expired' : 'is not valid yet'}${time === null ? '' : ` (${when === 'expired' ? 'until' : 'from'} ${time})`}: ${describeClocks(clock)}`;
   if (when === 'early' && clocksAgree(clock)) {
     const hint = 'Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver';
     return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, hint);
@@ -200,7 +200,7 @@ export function wrongSignature(endpoint: string, tokenId: string, state: 'wrong'
   const about = `the signature of kube-public/cluster-info for the token ${tokenId}`;
   if (state === 'outdated') {
     const hint = 'Check that the bootstrapsigner of kube-controller-manager is enabled and running';
-    return problem(endpoint, 'SIGNATURE', `${about} is older than its content and does not match it`, hint);
+    return problem(endpoint, 'SIGNATURE', `${about} is older than the content of the ConfigMap and does not match that content`, hint);
   }
   const message = `${about} does not match: the token secret is wrong${state === 'unclear' ? ', the latest content is not signed yet' : ''}, or the content was modified in transit`;
   return problem(endpoint, 'SIGNATURE', message, `Check the token. ${NEW_TOKEN}`);
@@ -294,7 +294,7 @@ export function credentialsRefused(file: string, why: string): Problem {
   return problem(
     file,
     'CREDENTIALS_REFUSED',
-    `the API server does not accept its credentials: ${why}`,
+    `the API server does not accept the credentials of the file: ${why}`,
     'Create a new file, or pass a token with --tls-bootstrap-token',
   );
 }

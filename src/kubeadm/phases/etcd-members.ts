@@ -54,16 +54,17 @@ export const checkEtcd = definePhase<EtcdJoinInput, null>({
   verify: async (context, input) => {
     if (input.skipped !== null || context.etcd == null) return;
     const { healthy, reason } = await context.etcd.health();
-    if (!healthy) throw unhealthy(context.host.name, `it is not healthy${reason === '' ? '' : `: ${reason}`}`);
+    if (!healthy) throw unhealthy(context.host.name, `is not healthy${reason === '' ? '' : `: ${reason}`}`);
     const others = ((await membersOf(context)) ?? []).filter(({ peerURLs }) => !peerURLs.includes(input.peerURL));
     const onTheWay = others.find(({ name, isLearner }) => name === '' || isLearner);
-    if (onTheWay !== undefined) throw unhealthy(context.host.name, `member ${onTheWay.name || onTheWay.peerURLs[0]} has not started yet`);
+    if (onTheWay !== undefined)
+      throw unhealthy(context.host.name, `has the member ${onTheWay.name || onTheWay.peerURLs[0]}, which has not started yet`);
   },
 });
 
 function unhealthy(host: string, why: string): AppError {
   const hint = 'Fix or remove the member (etcdctl member list, etcdctl member remove), then rerun the command';
-  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd cluster: ${why}`, hint });
+  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd cluster ${why}`, hint });
 }
 
 interface JoinFacts {

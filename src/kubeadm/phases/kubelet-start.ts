@@ -216,11 +216,11 @@ function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostC
   if (changed.length > 0) return `${changed.join(', ')} changed`;
   if (health.unit?.activeState !== 'active') return `the kubelet is ${health.unit?.activeState ?? 'not running'}`;
   if (!isHealthy(health)) return 'healthz is not ok';
-  if (health.unit.needsReload) return 'its unit files changed since it started';
+  if (health.unit.needsReload) return 'its unit files changed since the kubelet started';
   // The running kubelet has not read these files: a run was killed before the restart, or a file was edited.
   const { startedAt } = health.unit;
   const newer = startedAt === null ? [] : [...files].filter(([, file]) => (file?.modifiedAt ?? 0) > startedAt).map(([path]) => path);
-  return newer.length === 0 ? null : `${newer.join(', ')} changed since it started`;
+  return newer.length === 0 ? null : `${newer.join(', ')} changed since the kubelet started`;
 }
 
 /** Restores the previous files and restarts the kubelet with them. */

@@ -114,7 +114,7 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
  * the permission was granted meanwhile.
  */
 function planUnread({ refused }: RefusedNode, { nodeName, saved, labels, taints, check }: MarkNodeInput): PhasePlan {
-  const reason = `cannot compare its labels and taints: ${refused.problems[0]?.message ?? refused.message}`;
+  const reason = `cannot compare the labels and taints: ${refused.problems[0]?.message ?? refused.message}`;
   if (isUnchecked(check))
     return { changes: [], deferred: `sets the labels and taints once the credentials are allowed to read Node ${nodeName}: ${reason}` };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
@@ -138,7 +138,7 @@ function keptWarnings({ node, record }: FoundNode, { nodeName, saved, labels, ta
 }
 
 function reasonOf(diff: NodeMarksDiff | null): string {
-  if (diff === null) return `its labels and taints are not recorded in namespace ${MARKS_NAMESPACE}`;
+  if (diff === null) return `the labels and taints are not recorded in namespace ${MARKS_NAMESPACE}`;
   const { missing, obsolete } = diff;
   return [missing === '' ? '' : `${missing} is missing`, obsolete === '' ? '' : `no longer declared: ${obsolete}`]
     .filter(Boolean)
@@ -146,12 +146,12 @@ function reasonOf(diff: NodeMarksDiff | null): string {
 }
 
 function notRemoved(nodeName: string, kept: string): Warning {
-  const why = `${NODE_SETTINGS_PATH} on the host lists them, but no record in namespace ${MARKS_NAMESPACE} shows that kubeletadm set them`;
+  const why = `${NODE_SETTINGS_PATH} on the host lists these labels and taints, but no record in namespace ${MARKS_NAMESPACE} shows that kubeletadm set them`;
   const message = `Node ${nodeName} keeps labels or taints that are no longer declared: ${kept}. ${why}. Check each one before removing it with kubectl`;
   return { code: 'NODE_MARKS_NOT_REMOVED', message };
 }
 
 function unmarked(nodeName: string, missing: string): Warning {
-  const message = `Node ${nodeName} lacks ${missing}: the kubelet cannot add it to a registered Node. Pass an administrator kubeconfig with --kubeconfig`;
+  const message = `Node ${nodeName} lacks ${missing}: the kubelet cannot change the labels and taints of a registered Node. Pass an administrator kubeconfig with --kubeconfig`;
   return { code: 'NODE_NOT_MARKED', message };
 }

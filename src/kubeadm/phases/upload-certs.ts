@@ -92,10 +92,10 @@ function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: 
     const opened = decryptWithCertificateKey(bytes, key);
     return opened !== null && revealText(opened) === revealText(text);
   });
-  if (!isCurrent) return 'it differs, or is encrypted with another certificate key';
+  if (!isCurrent) return 'the content differs, or is encrypted with another certificate key';
   const token = owner === null ? null : readTokenSecret(owner);
   const left = token === null || typeof token === 'string' ? null : remainingMs(token, now);
-  return left === null || left >= USABLE_MS ? null : 'it expires soon';
+  return left === null || left >= USABLE_MS ? null : 'the uploaded certificates expire soon';
 }
 
 function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput, reason: string): readonly ClusterChange[] {
@@ -111,5 +111,5 @@ function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput,
     certs === null
       ? { kind: 'create-object', object: { ...type, metadata: { name, namespace }, data }, owner, reason }
       : { kind: 'update-object', object: { ...certs, data }, before: certs, owner, reason };
-  return [{ kind: 'create-object', object: life, reason: 'the uploaded certificates expire with it, in two hours' }, write];
+  return [{ kind: 'create-object', object: life, reason: 'the uploaded certificates expire with this token, in two hours' }, write];
 }

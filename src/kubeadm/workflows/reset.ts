@@ -147,7 +147,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
   };
 }
 
-const NO_NODE_LEFT = 'the host has no kubelet certificate, and the cluster has no Node of its name';
+const NO_NODE_LEFT = 'the host has no kubelet certificate, and the cluster has no Node with the name of the host';
 
 function nothingToDelete(): Warning {
   return { code: 'NODE_NOT_DELETED', message: `no Node is deleted: ${NO_NODE_LEFT}. If the Node has another name, add --node-name` };

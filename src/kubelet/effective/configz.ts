@@ -29,5 +29,5 @@ export function readConfigz(
 }
 
 function invalid(node: string, why: string): AppError {
-  return new AppError({ host: `node/${node}`, code: 'CONFIGZ_INVALID', message: `cannot read its configz: ${why}` });
+  return new AppError({ host: `node/${node}`, code: 'CONFIGZ_INVALID', message: `cannot read the configz of the kubelet: ${why}` });
 }

@@ -21,7 +21,7 @@ describe('a host without a store', () => {
   it.each([
     [
       'v1.36.2',
-      'node1: no kubeletadm agent is installed, and kubelet v1.36.2 has no dynamic configuration of its own. Install the agent with kubeletadm dynamic enable node1. [DYNAMIC_NOT_ENABLED]',
+      'node1: no kubeletadm agent is installed, and kubelet v1.36.2 has no built-in dynamic configuration. Install the agent with kubeletadm dynamic enable node1. [DYNAMIC_NOT_ENABLED]',
     ],
     [
       'v1.21.0',

@@ -164,9 +164,13 @@ describe('check-etcd', () => {
     [
       'has another member that has not started',
       () => fakeEtcd([FIRST, member('', '10.0.0.3')]),
-      'member https://10.0.0.3:2380 has not started yet',
+      'has the member https://10.0.0.3:2380, which has not started yet',
     ],
-    ['has another learner', () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]), 'member cp-3 has not started yet'],
+    [
+      'has another learner',
+      () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]),
+      'has the member cp-3, which has not started yet',
+    ],
   ])('rejects a cluster that %s', async (_, etcd, why) => {
     await expect(check(etcd())).rejects.toMatchObject({ code: 'ETCD_UNHEALTHY', message: expect.stringContaining(why) });
   });

@@ -105,7 +105,7 @@ describe('kubelet-start plans', () => {
       'a reload and a restart when the unit files changed earlier',
       DONE,
       fakeUnit({ activeState: 'active', unitFileState: 'enabled', needsReload: true }),
-      ['daemon-reload: its unit files changed since systemd read them', 'restart-unit kubelet: its unit files changed since it started'],
+      ['daemon-reload: its unit files changed since systemd read them', 'restart-unit kubelet: its unit files changed since the kubelet started'],
     ],
     ['a start when it is stopped', DONE, fakeUnit({ unitFileState: 'enabled' }), ['restart-unit kubelet: the kubelet is inactive']],
     [
@@ -140,7 +140,9 @@ describe('kubelet-start plans', () => {
     ] as const) {
       const { host } = world(DONE, unit);
       host.files.set(path, { type: 'file', mode: 0o644, owner: 'root:root', content: host.texts()[path] ?? '', modifiedAt });
-      expect((await plan(host)).changes.map(line)).toEqual(expected ? [`restart-unit kubelet: ${path} changed since it started`] : []);
+      expect((await plan(host)).changes.map(line)).toEqual(
+        expected ? [`restart-unit kubelet: ${path} changed since the kubelet started`] : [],
+      );
     }
   });
 

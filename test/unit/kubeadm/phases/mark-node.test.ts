@@ -145,7 +145,7 @@ describe('mark-node, when the API server rejects the credentials (403) after the
     const { context, inputFor, limited } = world();
     const plans = await planPhases([markNode], context, inputFor(await limited(without('nodes', 'get'))));
     expect(plans[0]?.plan.changes).toMatchObject([
-      { kind: 'mark-node', reason: expect.stringMatching(/cannot compare its labels and taints: cannot get Node w1/) },
+      { kind: 'mark-node', reason: expect.stringMatching(/cannot compare the labels and taints: cannot get Node w1/) },
     ]);
   });
 });

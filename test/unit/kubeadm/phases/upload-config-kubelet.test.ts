@@ -78,7 +78,7 @@ describe('upload-config/kubelet', () => {
       metadata: { ...old.metadata, labels: { custom: 'x' }, annotations: { ...old.metadata.annotations, note: 'y' } },
     };
     const cluster = fakeCluster({ objects: [found, ...RBAC] });
-    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'it was generated from different settings' }]);
+    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'generated from different settings' }]);
     const uploaded = await run(cluster);
     expect(uploaded.data).toEqual({ kubelet: YAML });
     expect(uploaded.metadata).toMatchObject({ labels: { custom: 'x' }, annotations: { note: 'y' } });
@@ -109,7 +109,9 @@ describe('upload-config/kubelet', () => {
 
     it('replaces it with --force-upload, except for other keys', async () => {
       const cluster = fakeCluster({ objects: [edited, ...RBAC] });
-      expect((await plan(cluster, { forceUpload: true })).changes).toMatchObject([{ reason: 'it differs, and --force-upload was given' }]);
+      expect((await plan(cluster, { forceUpload: true })).changes).toMatchObject([
+        { reason: 'the content differs, and --force-upload was given' },
+      ]);
       expect((await run(cluster, { forceUpload: true })).data).toEqual({ kubelet: YAML, more: 'custom' });
     });
 

@@ -165,7 +165,7 @@ describe('mark-node', () => {
     const { context } = world([node({ metadata: { name: 'w1' } })]);
     const warning = (await plan(context, { labels: {} }))?.warnings?.[0]?.message;
     expect(warning).toBe(
-      'Node w1 lacks taint gpu=a:NoSchedule: the kubelet cannot add it to a registered Node. Pass an administrator kubeconfig with --kubeconfig',
+      'Node w1 lacks taint gpu=a:NoSchedule: the kubelet cannot change the labels and taints of a registered Node. Pass an administrator kubeconfig with --kubeconfig',
     );
   });
 

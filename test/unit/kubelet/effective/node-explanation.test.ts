@@ -75,11 +75,11 @@ describe('readConfigz', () => {
   });
 
   it.each([
-    ['no member', {}, 'node/n: cannot read its configz: the member kubeletconfig is missing [CONFIGZ_INVALID]'],
+    ['no member', {}, 'node/n: cannot read the configz of the kubelet: the member kubeletconfig is missing [CONFIGZ_INVALID]'],
     [
       'a wrong type',
       { kubeletconfig: { maxPods: 'x' } },
-      'node/n: cannot read its configz: maxPods: must be an integer, not the string "x" [CONFIGZ_INVALID]',
+      'node/n: cannot read the configz of the kubelet: maxPods: must be an integer, not the string "x" [CONFIGZ_INVALID]',
     ],
   ])('refuses %s', (_, answer, message) => {
     expect(() => readConfigz(answer, 'n', { minor: 36, catalogue })).toThrow(message);

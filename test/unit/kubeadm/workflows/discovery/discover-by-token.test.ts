@@ -177,7 +177,7 @@ describe('the token', () => {
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content and does not match it; retrying for up to 1m0s',
+      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than the content of the ConfigMap and does not match that content; retrying for up to 1m0s',
     ]);
   });
 
@@ -212,7 +212,7 @@ describe('the CA', () => {
   it('is not the one that signed the certificate of the server', async () => {
     const { message, exitCode } = await attempt({ server: { authority: foreign.certPem } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: its certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster. [DISCOVERY_UNTRUSTED_SERVER]',
+      'discovery: 10.0.0.1:6443: the server certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster. [DISCOVERY_UNTRUSTED_SERVER]',
     );
     expect(exitCode).toBe(3);
   });
@@ -268,14 +268,14 @@ describe('the certificate of the server', () => {
   it('is for other names', async () => {
     const { message } = await attempt({ server: { names: ['kubernetes', '10.0.0.2'] } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: its certificate is not for 10.0.0.1 but for kubernetes, 10.0.0.2. Use one of these names as the address, or add 10.0.0.1 to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
+      'discovery: 10.0.0.1:6443: the server certificate is valid for kubernetes, 10.0.0.2, not for 10.0.0.1. Use one of these names as the address, or add 10.0.0.1 to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
     );
   });
 
   it('has expired', async () => {
     const { message } = await attempt({ server: { notAfter: new Date(NOW.getTime() - DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: its certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew it on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
+      'discovery: 10.0.0.1:6443: the server certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew it on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
     );
   });
 
@@ -283,7 +283,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() + 2 * DAY) };
     const { message, reporter } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
+      'discovery: 10.0.0.1:6443: the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
     );
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
   });
@@ -292,7 +292,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
     const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
+      'discovery: 10.0.0.1:6443: the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
     );
   });
 
