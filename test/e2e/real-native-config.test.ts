@@ -82,7 +82,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     const bad = await dynamic('assign', node, '--file', file(`bad-${node}.yaml`, INVALID), '--skip-validation');
     expect(bad, bad.stderr).toMatchObject({
       code: 5,
-      stderr: expect.stringContaining(`${node}: rejected: the kubelet refuses the payload`),
+      stderr: expect.stringContaining(`${node}: rejected: the kubelet refuses the configuration`),
     });
     const inspected = await dynamic('inspect', node);
     expect(inspected.stdout).toMatch(/starts with: last known good\n[\s\S]*\[DYNAMIC_PAYLOAD_REFUSED\]/);

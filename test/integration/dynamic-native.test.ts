@@ -258,8 +258,8 @@ describe('dynamic assign', () => {
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/b', '--skip-validation');
     expect(code).toBe(5);
     expect(stderr).toContain('any write, even of a label, restarts the kubelets of all nodes that use it');
-    expect(stderr).toContain('n1: rejected: the kubelet refuses the payload');
-    expect(stderr).toMatch(/^n1 rejected: the kubelet refuses the payload/m);
+    expect(stderr).toContain('n1: rejected: the kubelet refuses the configuration');
+    expect(stderr).toMatch(/^n1 rejected: the kubelet refuses the configuration/m);
     expect(stderr).toContain('[DYNAMIC_FELL_BACK]');
     expect(await world.status()).toMatchObject({ assigned: world.at(b) });
   });

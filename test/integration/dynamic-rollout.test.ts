@@ -314,7 +314,7 @@ describe('dynamic assign of many nodes', () => {
     const { code, stdout, stderr } = await dynamic('assign', 'n1', 'n2', '--configmap', mine, '--on-failure', 'revert');
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: 'local' });
-    expect(stderr).toContain(`n1: replaced: assigned ${other} by an unknown client instead of ${mine}`);
+    expect(stderr).toContain(`n1: ${other} was assigned by an unknown client instead of ${mine}`);
     expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 assigned by another operator.\n']);
   });
 
