@@ -105,7 +105,10 @@ describe('kubelet-start plans', () => {
       'a reload and a restart when the unit files changed earlier',
       DONE,
       fakeUnit({ activeState: 'active', unitFileState: 'enabled', needsReload: true }),
-      ['daemon-reload: its unit files changed since systemd read them', 'restart-unit kubelet: its unit files changed since the kubelet started'],
+      [
+        'daemon-reload: its unit files changed since systemd read them',
+        'restart-unit kubelet: its unit files changed since the kubelet started',
+      ],
     ],
     ['a start when it is stopped', DONE, fakeUnit({ unitFileState: 'enabled' }), ['restart-unit kubelet: the kubelet is inactive']],
     [
