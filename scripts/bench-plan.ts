@@ -10,6 +10,7 @@ import { queryKey } from '../src/host/facts/query.ts';
 import type { Host } from '../src/host/host.ts';
 import { foldPlans } from '../src/host/plan/fold.ts';
 import { planWorkflow } from '../src/host/run-workflow.ts';
+import { NodeGroups } from '../src/kubeadm/render/node-groups.ts';
 import { readClusterBaseline } from '../src/kubeadm/workflows/cluster-baseline.ts';
 import { joinWorkflow } from '../src/kubeadm/workflows/join.ts';
 import { loadCatalogue } from '../src/kubelet/catalogue.ts';
@@ -32,6 +33,7 @@ const catalogue = await loadCatalogue();
 const shared = {
   templates: await loadTemplates(),
   catalogue,
+  groups: new NodeGroups(),
   baseline: await readClusterBaseline(cluster, catalogue),
   settings: [],
   patches: [],

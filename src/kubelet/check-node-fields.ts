@@ -1,5 +1,4 @@
 import { AppError, type Problem } from '../base/errors.ts';
-import { identityOf, Memo } from '../base/memo.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
 import { withBigIntegers } from '../codec/yaml-encode.ts';
 import type { Warning } from '../host/plan/change.ts';
@@ -16,15 +15,7 @@ import { isStartupRule, validateKubeletConfiguration } from './validate/validate
  * @returns warnings: values that a kubelet of an assumed minor would reject or fail to start with
  * @throws AppError with exit code 2 and all problems, each with its layer
  */
-export function checkNodeFields(layered: LayeredConfig, kubelet: KubeletToCheck): readonly Warning[] {
-  const key = `${kubelet.minor} ${kubelet.assumed} ${identityOf(kubelet.catalogue)}`;
-  return CHECKED.get(layered, key, () => check(layered, kubelet));
-}
-
-/** Hosts with the same configuration share the result. */
-const CHECKED = new Memo<LayeredConfig, readonly Warning[]>();
-
-function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
+export function checkNodeFields(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
   const document = documentOfValue(withBigIntegers(layered.config, kubeletConfigurationType(catalogue, minor)), CONFIG_YAML);
   const problems = validateKubeletConfiguration(document, { minor, catalogue })
     .problems.filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))

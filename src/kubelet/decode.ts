@@ -1,6 +1,5 @@
 import { AppError, type Position, type Problem } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
-import { identityOf, Memo } from '../base/memo.ts';
 import { type DecodedDocument, decodeTyped } from '../codec/decode-typed.ts';
 import type { SourceDocument } from '../codec/source.ts';
 import { invalidJson } from '../codec/typed-problems.ts';
@@ -60,16 +59,11 @@ export interface ParsedConfig {
  * @throws AppError with all problems of the document, exit code 2
  */
 export function readKubeletConfiguration(document: SourceDocument, options: Pick<DecodeOptions, 'minor' | 'catalogue'>): ParsedConfig {
-  return PARSED.get(document, `${options.minor} ${identityOf(options.catalogue)}`, () => {
-    const { value, fields, problems } = decodeKubeletConfiguration(document, options);
-    const errors = problems.filter(({ severity }) => severity !== 'warning');
-    if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
-    return { value, fields, source: document.file };
-  });
+  const { value, fields, problems } = decodeKubeletConfiguration(document, options);
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return { value, fields, source: document.file };
 }
-
-/** Hosts of a group share its document. */
-const PARSED = new Memo<SourceDocument, ParsedConfig>();
 
 /**
  * As `decodeKubeletConfiguration`, but problems of a document that was built from a value have positions too, for

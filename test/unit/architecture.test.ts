@@ -60,8 +60,8 @@ describe('the path of a value in docs/architecture.md', () => {
       'readKubeletConfiguration',
       'layerClusterConfig',
       'designObservedNode',
-      'designNode',
       'layerNodeConfig',
+      'designNode',
     ];
     for (const name of called) {
       const at = names.indexOf(name);

@@ -8,6 +8,7 @@ import { planStale, reportDifference } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../../kubeadm/node-claims.ts';
+import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import { readClusterBaseline } from '../../kubeadm/workflows/cluster-baseline.ts';
 import { controlPlaneStateOver } from '../../kubeadm/workflows/control-plane/plane-state.ts';
@@ -72,6 +73,7 @@ export async function fleetMembers(
   const shared = {
     templates: await services.templates(),
     catalogue,
+    groups: new NodeGroups(),
     baseline: await readClusterBaseline(access.cluster, catalogue),
     settings: [],
     patches: [],

@@ -3,6 +3,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
+import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { connectOver, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
@@ -43,6 +44,7 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
   return {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
+    groups: new NodeGroups(),
     nodeRegistration: registrationOf(init, first.nodeRegistration),
     overlays: first.overlays.map(({ document }) => document),
     declared: first.declared,

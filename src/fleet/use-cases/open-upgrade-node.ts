@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
+import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { nodeCluster } from '../../kubeadm/use-cases/node-cluster.ts';
 import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches } from '../../kubeadm/use-cases/node-options.ts';
@@ -48,6 +49,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
   const workflowOptions: Omit<UpgradeNodeOptions, 'trust' | 'nodeName'> = {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
+    groups: new NodeGroups(),
     overlays: overlay === undefined ? null : await readOverlay(services, overlay),
     declared,
     settings: settings.length === 0 ? null : settings,

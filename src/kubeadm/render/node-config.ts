@@ -1,5 +1,4 @@
 import type { Json, JsonObject } from '../../base/json.ts';
-import { identityOf, Memo } from '../../base/memo.ts';
 import { applyPatch } from '../../codec/patch.ts';
 import { KUBELET_PATCH_SCHEMA } from '../../codec/patch-schema.ts';
 import type { Warning } from '../../host/plan/change.ts';
@@ -61,22 +60,6 @@ export interface NodeConfig {
  *   configuration is applied after them
  */
 export function layerNodeConfig(input: NodeConfigInput): NodeConfig {
-  return LAYERED.get(input.cluster, keyOf(input), () => layer(input));
-}
-
-/** Most hosts of a fleet have equal input, so results are shared. */
-const LAYERED = new Memo<LayeredConfig, NodeConfig>();
-
-/** All inputs other than the cluster configuration. */
-function keyOf(input: NodeConfigInput): string {
-  const { catalogue, minor, overlays, clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource } = input;
-  const { instancePatch, instanceConfig, declared, patches, settings } = input;
-  const objects = [catalogue, ...overlays].map(identityOf);
-  const host = [clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource, instancePatch, instanceConfig];
-  return JSON.stringify([minor, objects, host, declared, patches, settings]);
-}
-
-function layer(input: NodeConfigInput): NodeConfig {
   const { catalogue, minor } = input;
   const detected = detectFields(input);
   const withHost = detected.settings.reduce(setField('host'), input.cluster);

@@ -7,9 +7,17 @@ import { EXTRA_ARGS_FILES, KUBELET_DROP_IN, KUBELET_UNIT, UNIT_DIRECTORIES } fro
 import { parseUnitFile, sameUnitFile, unitValues } from '../../host/systemd/unit-file.ts';
 import { FLAGS_ENV } from '../../kube/well-known.ts';
 
+/** The parts of a unit file that decide whether it is used. */
+export type UnitFact = Pick<FileFact, 'type' | 'content' | 'target'>;
+
+/** Drops the parts of a file that differ between hosts although the files are equal, such as its time. */
+export function unitFactOf({ type, content, target }: FileFact): UnitFact {
+  return { type, ...(content === undefined ? {} : { content }), ...(target === undefined ? {} : { target }) };
+}
+
 export interface UnitFilesInput {
-  readonly found: ReadonlyMap<string, FileFact | null>;
-  readonly unit: UnitState | null;
+  readonly found: ReadonlyMap<string, UnitFact | null>;
+  readonly unit: Pick<UnitState, 'unitFileState'> | null;
   readonly packageFamily: 'deb' | 'rpm' | null;
   /** Renders the drop-in with this second EnvironmentFile. */
   readonly renderDropIn: (extraArgsFile: string) => string;
@@ -40,7 +48,7 @@ export function designUnitFiles(input: UnitFilesInput): UnitFilesDesign {
   const dropIn = designDropIn(effectivePath, effective, candidates, input, extraArgsFile);
   const unitPath = UNIT_DIRECTORIES.map((directory) => `${directory}/${KUBELET_UNIT}`).find((path) => exists(input.found.get(path)));
   const files =
-    unitPath === undefined ? [desired(`${UNIT_DIRECTORIES[0]}/${KUBELET_UNIT}`, input.renderUnit()), ...dropIn.files] : dropIn.files;
+    unitPath === undefined ? [rootFile(`${UNIT_DIRECTORIES[0]}/${KUBELET_UNIT}`, input.renderUnit()), ...dropIn.files] : dropIn.files;
   const masked = unitPath !== undefined && isMasked(input.found.get(unitPath) ?? null);
   return {
     files,
@@ -53,14 +61,14 @@ export function designUnitFiles(input: UnitFilesInput): UnitFilesDesign {
 
 function designDropIn(
   path: string | null,
-  effective: FileFact | null,
+  effective: UnitFact | null,
   candidates: readonly string[],
   input: UnitFilesInput,
   extraArgsFile: string,
 ): Pick<UnitFilesDesign, 'files' | 'warnings' | 'refusal'> {
   const ours = input.renderDropIn(extraArgsFile);
   const etc = `${UNIT_DIRECTORIES[0]}/${KUBELET_DROP_IN}`;
-  if (path === null || effective === null) return { files: [desired(etc, ours)], warnings: [], refusal: null };
+  if (path === null || effective === null) return { files: [rootFile(etc, ours)], warnings: [], refusal: null };
   if (isMasked(effective)) return { files: [], warnings: [], refusal: `${path} is masked (empty or linked to /dev/null)` };
   const content = effective.content ?? '';
   const warnings = hiddenDropIns(path, content, candidates, input);
@@ -71,7 +79,7 @@ function designDropIn(
     return { files: [], warnings: [...warnings, { code: 'DROPIN_DIFFERS', message }], refusal: null };
   }
   const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and overrides it'}`;
-  return { files: [desired(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
+  return { files: [rootFile(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
 }
 
 function hiddenDropIns(path: string, content: string, candidates: readonly string[], input: UnitFilesInput): readonly Warning[] {
@@ -106,14 +114,15 @@ function extraArgsFileOf(dropIn: string): string | null {
   return files.findLast((file) => file !== FLAGS_ENV) ?? null;
 }
 
-function exists(fact: FileFact | null | undefined): boolean {
+function exists(fact: UnitFact | null | undefined): boolean {
   return fact !== null && fact !== undefined;
 }
 
-function isMasked(fact: FileFact | null): boolean {
+function isMasked(fact: UnitFact | null): boolean {
   return fact !== null && (fact.target === '/dev/null' || (fact.type === 'file' && fact.content === ''));
 }
 
-function desired(path: string, content: string): DesiredFile {
+/** A file of root that all users may read. */
+export function rootFile(path: string, content: string): DesiredFile {
   return { path, content, mode: 0o644, owner: 'root:root' };
 }

@@ -9,6 +9,7 @@ import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { TemplateSource } from '../ports.ts';
+import { NodeGroups } from '../render/node-groups.ts';
 import type { NodeOptions } from '../workflows/node-options.ts';
 
 /** KubeletConfiguration fields set by options for a node. */
@@ -61,6 +62,7 @@ export async function readNodeOptions(
   return {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
+    groups: new NodeGroups(),
     nodeRegistration: { ...registration, kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...node.extraArgs] },
     overlays,
     declared: node.declared,

@@ -3,15 +3,14 @@ import type { JsonObject } from '../../base/json.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Taint } from '../../kube/taint.ts';
-import { KUBELET_DIR } from '../../kube/well-known.ts';
+import { KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
-import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
-import { readKubeletConfiguration } from '../../kubelet/decode.ts';
+import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
-import { parseSetting } from '../../kubelet/setting.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
+import { unitFactOf } from '../render/unit-files.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
 import type { ObservedNode } from './observe-node.ts';
@@ -47,35 +46,55 @@ export async function designObservedNode(
   options: NodeOptions,
   { node, ...cluster }: DesignOptions,
 ): Promise<DesignedNode> {
-  const { catalogue } = options;
-  const { facts, registration } = node;
+  const { templates, catalogue, declared, patches, settings } = options;
+  const { facts, registration, criSocketSource } = node;
+  const { criSocket } = registration;
   const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
-  const overlays = options.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue }));
-  const kubelet = { minor, assumed: node.kubeletMinor === null, catalogue };
-  const flagWarnings = checkExtraArgs(registration, kubelet);
-  const settings = options.settings.map((setting) => parseSetting(setting, minor, catalogue));
+  const assumed = node.kubeletMinor === null;
+  const nodeLocalCRISocket = cluster.featureGates.NodeLocalCRISocket ?? true;
+  const flagWarnings = checkExtraArgs(registration, { minor, assumed, catalogue });
+  const group = options.groups.designOf({
+    templates,
+    catalogue,
+    cluster: cluster.cluster,
+    overlays: options.overlays,
+    clusterIsDeclared: cluster.clusterIsDeclared,
+    minor,
+    assumed,
+    criSocket,
+    criSocketSource,
+    instanceConfig: !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket }),
+    ...(cluster.instancePatch === undefined ? {} : { instancePatch: cluster.instancePatch }),
+    declared,
+    patches,
+    settings,
+    resolvedActive: facts.resolvedActive,
+    runtimeCgroupDriver: facts.cgroupDrivers.get(criSocket) ?? null,
+    kubeletPath: facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : KUBELET_PROGRAM,
+    unitFiles: [...facts.unitFiles].map(([path, file]) => [path, file === null ? null : unitFactOf(file)]),
+    unit: facts.unit === null ? null : { unitFileState: facts.unit.unitFileState },
+    packageFamily: facts.os.packageFamily,
+  });
   const design = aboutHost(context.host.name, () =>
     designNode({
-      ...options,
-      ...cluster,
-      nodeLocalCRISocket: cluster.featureGates.NodeLocalCRISocket ?? true,
-      facts,
+      group,
+      templates,
+      catalogue,
       minor,
       nodeName: registration.name,
-      criSocket: registration.criSocket,
-      criSocketSource: node.criSocketSource,
+      hostname: facts.os.hostname,
+      criSocket,
       extraArgs: registration.kubeletExtraArgs,
-      overlays,
-      settings,
+      registerWithTaints: cluster.registerWithTaints,
+      nodeLocalCRISocket,
     }),
   );
-  const fieldWarnings = checkNodeFields(design.layered, kubelet);
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
     start: startInput(design, options),
-    warnings: [...versions, ...flagWarnings, ...fieldWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
+    warnings: [...versions, ...flagWarnings, ...group.fieldWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
     refusals: verdict.errors,
   };
 }

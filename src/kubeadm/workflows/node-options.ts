@@ -4,11 +4,14 @@ import type { Catalogue } from '../../kubelet/catalogue.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
+import type { NodeGroups } from '../render/node-groups.ts';
 
 /** Settings of a node from files and flags, and the strictness of the checks. */
 export interface NodeOptions {
   readonly templates: Templates;
   readonly catalogue: Catalogue;
+  /** The groups of hosts of the run. */
+  readonly groups: NodeGroups;
   readonly nodeRegistration: NodeRegistration;
   /** Partial KubeletConfigurations for this node. */
   readonly overlays: readonly SourceDocument[];

@@ -4,6 +4,7 @@ import { Secret } from '../../../../src/base/text/secret.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
@@ -86,6 +87,7 @@ function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
     return {
       templates,
       catalogue,
+      groups: new NodeGroups(),
       nodeRegistration: {},
       overlays: [],
       declared: [],

@@ -1,0 +1,100 @@
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
+import type { SourceDocument } from '../../codec/source.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
+import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
+import { readKubeletConfiguration } from '../../kubelet/decode.ts';
+import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
+import { parseSetting } from '../../kubelet/setting.ts';
+import { kubeletConfigurationType } from '../../kubelet/type.ts';
+import { checkUnitFile } from './check.ts';
+import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
+import { designUnitFiles, rootFile, type UnitFact, type UnitFilesDesign, type UnitFilesInput } from './unit-files.ts';
+
+/**
+ * The inputs that the hosts of a group have in common: all inputs of their files except node names, addresses
+ * and flags.
+ */
+export interface GroupInput extends Omit<NodeConfigInput, 'overlays' | 'settings'> {
+  readonly templates: Templates;
+  /** No kubelet is installed: the minor is the cluster's. */
+  readonly assumed: boolean;
+  /** Partial KubeletConfigurations for these nodes. */
+  readonly overlays: readonly SourceDocument[];
+  /** `--set`, as given. */
+  readonly settings: readonly string[];
+  readonly kubeletPath: string;
+  /** The unit files on the hosts, by path. */
+  readonly unitFiles: readonly (readonly [path: string, file: UnitFact | null])[];
+  readonly unit: UnitFilesInput['unit'];
+  readonly packageFamily: UnitFilesInput['packageFamily'];
+}
+
+/** The files and results that the hosts of a group share. */
+export interface GroupDesign {
+  readonly layered: LayeredConfig;
+  readonly configYaml: DesiredFile;
+  /** Null if the socket is set by a flag. */
+  readonly instanceConfig: DesiredFile | null;
+  readonly unit: UnitFilesDesign;
+  /** Source of each value, by path on the host and field. */
+  readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Warnings of layering. */
+  readonly layerWarnings: readonly Warning[];
+  /** Warnings of the validation. */
+  readonly fieldWarnings: readonly Warning[];
+}
+
+/**
+ * Layers, validates and renders the files of a group of hosts.
+ * @throws AppError with exit code 2: wrong fields in overlays, settings or patches; RENDER_CHECK_FAILED
+ */
+export function designGroup(input: GroupInput): GroupDesign {
+  const { templates, catalogue, minor, criSocket, criSocketSource } = input;
+  const { layered, warnings } = layerNodeConfig({
+    ...input,
+    overlays: input.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue })),
+    settings: input.settings.map((setting) => parseSetting(setting, minor, catalogue)),
+  });
+  const instanceConfig = input.instanceConfig
+    ? rootFile(INSTANCE_CONFIG, String(renderTemplate(templates, INSTANCE_CONFIG, { criSocket })))
+    : null;
+  return {
+    layered,
+    configYaml: rootFile(CONFIG_YAML, encodeYaml(layered.config, kubeletConfigurationType(catalogue, minor))),
+    instanceConfig,
+    unit: designUnits(input),
+    origins: {
+      [CONFIG_YAML]: originTexts(layered),
+      ...(instanceConfig === null ? {} : { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: criSocketSource } }),
+    },
+    layerWarnings: warnings,
+    fieldWarnings: checkNodeFields(layered, input),
+  };
+}
+
+function designUnits({ templates, kubeletPath, unitFiles, unit, packageFamily }: GroupInput): UnitFilesDesign {
+  const renderUnit = (): string => {
+    const text = String(renderTemplate(templates, KUBELET_UNIT_FILE, { kubeletPath }));
+    checkUnitFile(KUBELET_UNIT_FILE, text, [
+      { name: 'ExecStart', value: kubeletPath },
+      { name: 'Restart', value: 'always' },
+    ]);
+    return text;
+  };
+  const renderDropIn = (extraArgsFile: string): string => {
+    const path = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
+    const command = `${kubeletPath} $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS`;
+    const text = String(renderTemplate(templates, path, { kubeletPath, extraArgsFile }));
+    checkUnitFile(path, text, [
+      { name: 'EnvironmentFile', value: `-${FLAGS_ENV}` },
+      { name: 'EnvironmentFile', value: `-${extraArgsFile}` },
+      { name: 'ExecStart', value: '' },
+      { name: 'ExecStart', value: command },
+    ]);
+    return text;
+  };
+  return designUnitFiles({ found: new Map(unitFiles), unit, packageFamily, renderDropIn, renderUnit });
+}

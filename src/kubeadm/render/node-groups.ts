@@ -1,0 +1,48 @@
+import { designGroup, type GroupDesign, type GroupInput } from './group-design.ts';
+
+/**
+ * The groups of hosts of one run: hosts with equal inputs share one design. Created by the caller that plans
+ * the hosts, and handed on to each of them; a single host is a group of one.
+ */
+export class NodeGroups {
+  readonly #designs = new Map<string, GroupDesign>();
+  readonly #numbers = new Map<object, number>();
+  readonly #most: number;
+
+  /** @param most maximum number of designs kept: a fleet of hosts that all differ gains nothing from them */
+  constructor(most = 1_000) {
+    this.#most = most;
+  }
+
+  /**
+   * The design of the group with this input, computed for its first host.
+   * @throws AppError as `designGroup`, for each host of the group
+   */
+  designOf(input: GroupInput): GroupDesign {
+    if (this.#designs.size >= this.#most) this.#forget();
+    const key = this.#keyOf(input);
+    const design = this.#designs.get(key) ?? designGroup(input);
+    this.#designs.set(key, design);
+    return design;
+  }
+
+  /**
+   * All inputs of `designGroup`: the large objects, which the run loads once, by identity, and the other values
+   * as text.
+   */
+  #keyOf({ templates, catalogue, cluster, overlays, ...values }: GroupInput): string {
+    const objects = [templates, catalogue, cluster, ...overlays].map((object) => this.#numberOf(object));
+    return JSON.stringify([objects, values]);
+  }
+
+  #numberOf(object: object): number {
+    const number = this.#numbers.get(object) ?? this.#numbers.size;
+    this.#numbers.set(object, number);
+    return number;
+  }
+
+  #forget(): void {
+    this.#designs.clear();
+    this.#numbers.clear();
+  }
+}
