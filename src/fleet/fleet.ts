@@ -1,6 +1,7 @@
 import { onAbort } from '../base/abort.ts';
 import { AppError, isAppError, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
+import { type ParseText, parseEqualTextsOnce } from '../host/facts/parse-text.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
@@ -23,6 +24,8 @@ export interface FleetMember {
 }
 
 export interface MemberPorts {
+  /** Parses texts of all hosts of the run. */
+  readonly parseText: ParseText;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
 }
@@ -131,6 +134,7 @@ class FleetRun {
   readonly #members: readonly FleetMember[];
   readonly #rules: FleetRules;
   readonly #ports: FleetPorts;
+  readonly #parseText = parseEqualTextsOnce();
   readonly #outcomes: (HostOutcome | undefined)[] = [];
   readonly #ended: Partial<Record<HostStatus, number>> = {};
   readonly #looking = new Set<string>();
@@ -262,7 +266,7 @@ class FleetRun {
 
   async #look({ index, member }: Pick<Waiting, 'index' | 'member'>): Promise<void> {
     const { signal, reporterOf } = this.#ports;
-    const found = await settle(member.open({ reporter: reporterOf(member.name), signal }));
+    const found = await settle(member.open({ reporter: reporterOf(member.name), signal, parseText: this.#parseText }));
     if ('error' in found) {
       const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
       await this.#end(index, { status, plan: null, error: found.error });

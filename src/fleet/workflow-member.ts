@@ -35,7 +35,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
   const { name, clock } = member;
   return {
     name,
-    open: async ({ reporter, signal }) => {
+    open: async ({ reporter, signal, parseText }) => {
       const host = await member.connect(reporter);
       let own: Cluster | null = null;
       const close = async (): Promise<void> => {
@@ -44,7 +44,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       };
       try {
         own = (await member.clusterOf?.(host)) ?? null;
-        const ports = { clock, reporter, ...(member.claims === undefined ? {} : { claim: member.claims.of(name) }) };
+        const ports = { clock, reporter, parseText, ...(member.claims === undefined ? {} : { claim: member.claims.of(name) }) };
         const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter) };
         const { apply, ...planned } = await member.planHost({ ...context, signal });
         return {

@@ -1,4 +1,5 @@
 import type { Dial } from '../kube/dial.ts';
+import type { ParseText } from './facts/parse-text.ts';
 import type { Answers, FactQueries } from './facts/query.ts';
 import type { Operation } from './plan/operation.ts';
 
@@ -20,5 +21,7 @@ export interface Host {
   perform(operations: readonly Operation[], options?: PerformOptions): Promise<void>;
   /** Opens a TCP connection from the host. Absent: the local host reaches the same addresses directly. */
   readonly dial?: Dial;
+  /** Parses texts of the host, equal texts of several hosts once. Absent: each text is parsed. */
+  readonly parseText?: ParseText;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { quickAtFirst, type Wait } from '../base/wait-until.ts';
 import type { Fact } from './facts/fact.ts';
+import { parseEach } from './facts/parse-text.ts';
 import type { Host } from './host.ts';
 
 /**
@@ -7,7 +8,7 @@ import type { Host } from './host.ts';
  * `host.query`.
  */
 export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal): Promise<T> {
-  return fact.parse(await host.query(fact.queries, signal === undefined ? {} : { signal }));
+  return fact.parse(await host.query(fact.queries, signal === undefined ? {} : { signal }), host.parseText ?? parseEach);
 }
 
 const LOCAL_PAUSE = quickAtFirst({ quickMs: 100, forMs: 1_000, slowMs: 500 });

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { EtcdCluster } from '../kube/etcd-cluster.ts';
+import type { ParseText } from './facts/parse-text.ts';
 import type { Host } from './host.ts';
 import type { OwnClaim } from './own-claim.ts';
 import type { Change, HostChange, PhasePlan } from './plan/change.ts';
@@ -23,6 +24,8 @@ export interface PhaseContext {
    * directory).
    */
   readonly writing?: WriterOptions;
+  /** Parses texts of the hosts of a run. Absent: each text is parsed. */
+  readonly parseText?: ParseText;
   /** The Node that the host claims in a run over several hosts. Absent: single host. */
   readonly claim?: OwnClaim;
 }

@@ -5,6 +5,7 @@ import { CommitGoneError, HostLockedError } from './commit/commit-problems.ts';
 import type { LockHolder } from './commit/record.ts';
 import type { LockOwner, LockRequest, RevertRequest } from './commit/requests.ts';
 import { factCache, type HeldFacts } from './fact-cache.ts';
+import type { ParseText } from './facts/parse-text.ts';
 import type { FactQueries, FactQuery } from './facts/query.ts';
 import type { Host, PerformOptions } from './host.ts';
 import type { Operation } from './plan/operation.ts';
@@ -73,10 +74,12 @@ export interface RunHostOptions {
   readonly writing?: WriterOptions | undefined;
   /** Facts that the run always needs: sent with its first query, so that a plan needs one round trip. */
   readonly expected?: readonly FactQuery[];
+  /** Parses texts of the hosts of the run. Absent: each text is parsed. */
+  readonly parseText?: ParseText | undefined;
 }
 
 /** A host for one run: queries are answered from the cached facts, and only one run changes the host. */
-export function runHost(first: Host, { clock, writing, expected = [] }: RunHostOptions): RunHost {
+export function runHost(first: Host, { clock, writing, parseText, expected = [] }: RunHostOptions): RunHost {
   const facts = factCache(clock, expected);
   let current = first;
   let lost = false;
@@ -190,6 +193,7 @@ export function runHost(first: Host, { clock, writing, expected = [] }: RunHostO
       }
     },
     ...(first.dial === undefined ? {} : { dial: (address, signal) => over((host) => dialFrom(host, address, signal)) }),
+    ...(parseText === undefined ? {} : { parseText }),
     end: async () => {
       try {
         if (held) await over((host) => host.perform(release));

@@ -426,8 +426,8 @@ export async function planWorkflow<Options, Input>(
   run: WorkflowRun,
 ): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
-  const { clock, writing } = context;
-  const host = runHost(context.host, { clock, writing, expected: workflow.queries?.(options) ?? [] });
+  const { clock, writing, parseText } = context;
+  const host = runHost(context.host, { clock, writing, parseText, expected: workflow.queries?.(options) ?? [] });
   const held = { ...context, host, run: host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;

@@ -1,5 +1,4 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../base/json.ts';
-import { Memo } from '../base/memo.ts';
 
 /** The layer of a value, in order of application: later layers win. */
 export type LayerName =
@@ -88,15 +87,10 @@ export function formatOrigin(origin: Origin): string {
  * `evictionHard[memory.available]`.
  */
 export function leavesOf(config: JsonObject): ReadonlyMap<string, Json> {
-  return LEAVES.get(config, '', () => {
-    const leaves = new Map<string, Json>();
-    collectLeaves(config, '', leaves);
-    return leaves;
-  });
+  const leaves = new Map<string, Json>();
+  collectLeaves(config, '', leaves);
+  return leaves;
 }
-
-/** Hosts of a group share a configuration. */
-const LEAVES = new Memo<JsonObject, ReadonlyMap<string, Json>>();
 
 function collectLeaves(object: JsonObject, prefix: string, leaves: Map<string, Json>): void {
   for (const [key, value] of Object.entries(object)) {

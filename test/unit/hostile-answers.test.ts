@@ -17,6 +17,7 @@ import { defaultDevice4, defaultDevice6 } from '../../src/host/facts/default-rou
 import { parseProcNetTcp } from '../../src/host/facts/listening-ports.ts';
 import { parseOsRelease } from '../../src/host/facts/operating-system.ts';
 import { parseOwnAddresses } from '../../src/host/facts/own-addresses.ts';
+import { parseEach } from '../../src/host/facts/parse-text.ts';
 import { parseUnitState } from '../../src/host/facts/unit.ts';
 import { planSwapOff } from '../../src/host/install/kernel.ts';
 import { readPublicKeys } from '../../src/host/install/openpgp.ts';
@@ -62,7 +63,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseKubeletProcess,
   kubeletIssue,
   parseKubeletVersion,
-  leftovers: (content) => leftovers.parse({ ...NO_LEFTOVERS, defaults: { type: 'file', mode: 0, owner: '', content } } as never),
+  leftovers: (content) => leftovers.parse({ ...NO_LEFTOVERS, defaults: { type: 'file', mode: 0, owner: '', content } } as never, parseEach),
   parseProcNetTcp,
   parseSwaps,
   parseOwnAddresses,

@@ -2,6 +2,7 @@ import { type AppError, isAppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { type CommitRecord, commitRecord, revertsAt } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
+import { parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
 import { observe } from '../../host/observe.ts';
 import { changesOf } from '../../host/plan/fold.ts';
 import { runHost } from '../../host/run-host.ts';
@@ -75,6 +76,7 @@ export async function fleetStatus(
   });
   try {
     const inspected = new Map<string, Inspected>();
+    const parseText = parseEqualTextsOnce();
     const members = await fleetMembers(services, request, {
       tasks: hosts.map((host) => ({ host })),
       cluster: fleet.cluster,
@@ -88,6 +90,7 @@ export async function fleetStatus(
         const host = runHost(await services.connectHost(target, reporter), {
           clock: services.clock,
           expected: [...queries, ...Object.values(FACTS.queries)],
+          parseText,
         });
         try {
           const { status, health, commit } = await observe(host, FACTS, services.signal);

@@ -1,3 +1,4 @@
+import type { ParseText } from './parse-text.ts';
 import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey } from './query.ts';
 
 /**
@@ -6,11 +7,11 @@ import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey }
  */
 export interface Fact<T, Q extends FactQueries = FactQueries> {
   readonly queries: Q;
-  readonly parse: (answers: Answers<Q>) => T;
+  readonly parse: (answers: Answers<Q>, parseText: ParseText) => T;
 }
 
 /** Keeps the types of queries and results together. */
-export function defineFact<T, const Q extends FactQueries>(queries: Q, parse: (answers: Answers<Q>) => T): Fact<T> {
+export function defineFact<T, const Q extends FactQueries>(queries: Q, parse: (answers: Answers<Q>, parseText: ParseText) => T): Fact<T> {
   return { queries, parse } as unknown as Fact<T>;
 }
 
@@ -29,9 +30,9 @@ export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(
     return { name, fact, names: names.every(([own, key]) => own === key) ? null : names };
   });
   // Called for every host of a fleet, so the keys are computed once.
-  const parse = (answers: Answers<FactQueries>): FactsValue<F> => {
+  const parse = (answers: Answers<FactQueries>, parseText: ParseText): FactsValue<F> => {
     const values: Record<string, unknown> = {};
-    for (const { name, fact, names } of parts) values[name] = fact.parse(names === null ? answers : renamed(answers, names));
+    for (const { name, fact, names } of parts) values[name] = fact.parse(names === null ? answers : renamed(answers, names), parseText);
     return values as FactsValue<F>;
   };
   return { queries, parse };

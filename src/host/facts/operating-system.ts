@@ -1,4 +1,3 @@
-import { TextMemo } from '../../base/memo.ts';
 import { defineFact } from './fact.ts';
 
 /** The Linux distribution of a host. `packageFamily` determines the file of `KUBELET_EXTRA_ARGS`. */
@@ -24,7 +23,7 @@ export const operatingSystem = defineFact(
     release: { kind: 'file', path: '/etc/os-release' },
   },
   ({ id, machine, nodename, hostnameFile, release }): OperatingSystem => {
-    const os = RELEASES.get(release?.content ?? '', () => parseOsRelease(release?.content ?? ''));
+    const os = parseOsRelease(release?.content ?? '');
     const hostname = (nodename.exitCode === 0 ? nodename.stdout : (hostnameFile?.content?.replace(/^#.*$/gm, '') ?? ''))
       .trim()
       .toLowerCase();
@@ -37,9 +36,6 @@ export const operatingSystem = defineFact(
     };
   },
 );
-
-/** Hosts of a fleet have only a few different ones. */
-const RELEASES = new TextMemo<ReadonlyMap<string, string>>(100);
 
 /** Reads os-release(5): shell-like assignments, values quoted or not. */
 export function parseOsRelease(text: string): ReadonlyMap<string, string> {

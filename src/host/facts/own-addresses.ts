@@ -9,9 +9,9 @@ import { defineFact } from './fact.ts';
  */
 export const ownAddresses = defineFact(
   { ...localAddresses.queries, shown: { kind: 'command', argv: ['ip', '-o', 'address', 'show', 'scope', 'global'] } },
-  ({ shown, ...local }): readonly string[] | null => {
+  ({ shown, ...local }, parseText): readonly string[] | null => {
     const { exitCode, stdout } = shown;
-    return exitCode === 0 ? parseOwnAddresses(stdout) : localAddresses.parse(local);
+    return exitCode === 0 ? parseOwnAddresses(stdout) : localAddresses.parse(local, parseText);
   },
 );
 

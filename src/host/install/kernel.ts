@@ -68,8 +68,8 @@ export function sysctlFacts(names: readonly string[]): Fact<SysctlFacts> {
   const files = fileFacts([SYSCTLS_FILE, ...names.map(sysctlPath)]);
   return {
     queries: files.queries,
-    parse: (answers) => {
-      const found = files.parse(answers as never);
+    parse: (answers, parseText) => {
+      const found = files.parse(answers as never, parseText);
       return {
         file: found.get(SYSCTLS_FILE) ?? null,
         values: new Map(names.map((name) => [name, found.get(sysctlPath(name))?.content ?? null])),
@@ -113,8 +113,8 @@ export interface SwapFacts {
 
 export const swapFacts: Fact<SwapFacts> = {
   queries: fileFacts([FSTAB, SWAPS]).queries,
-  parse: (answers) => {
-    const found = fileFacts([FSTAB, SWAPS]).parse(answers as never);
+  parse: (answers, parseText) => {
+    const found = fileFacts([FSTAB, SWAPS]).parse(answers as never, parseText);
     const lines = (found.get(SWAPS)?.content ?? '').split('\n').slice(1);
     return { fstab: found.get(FSTAB) ?? null, active: lines.flatMap((line) => line.split(/\s+/)[0] || []) };
   },

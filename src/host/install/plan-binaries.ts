@@ -48,8 +48,8 @@ export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> 
   });
   return {
     queries: all.queries,
-    parse: (answers) => {
-      const found = all.parse(answers);
+    parse: (answers, parseText) => {
+      const found = all.parse(answers, parseText);
       const lines = found.sums.split('\n');
       const sums = new Map<string, string>();
       const modes = new Map<string, number>();

@@ -1,4 +1,3 @@
-import { TextMemo } from '../../base/memo.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 
 /** One assignment of a unit file. The order matters, because an empty value resets a list. */
@@ -14,13 +13,6 @@ export interface UnitDirective {
  * @see systemd.syntax(7); the test cases were verified with systemd 252
  */
 export function parseUnitFile(text: string): readonly UnitDirective[] {
-  return PARSED.get(text, () => parse(text));
-}
-
-/** Cached, since hosts with the same packages have identical files, and each file is read several times. */
-const PARSED = new TextMemo<readonly UnitDirective[]>(100);
-
-function parse(text: string): readonly UnitDirective[] {
   const directives: UnitDirective[] = [];
   let section = '';
   for (const line of logicalLines(text)) {

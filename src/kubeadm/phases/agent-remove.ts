@@ -98,8 +98,8 @@ function leftOfAgent({ directory, programDirectory }: AgentRemoveInput): Fact<Fa
   });
   return {
     queries,
-    parse: (answers) => {
-      const { files, ...lists } = parse(answers);
+    parse: (answers, parseText) => {
+      const { files, ...lists } = parse(answers, parseText);
       return { ...lists, files: [FORMER_KUBECONFIG, AGENT_UNIT].filter((path) => files.get(path) != null) };
     },
   };

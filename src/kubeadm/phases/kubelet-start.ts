@@ -1,10 +1,9 @@
 import { isJsonObject } from '../../base/json.ts';
-import { TextMemo } from '../../base/memo.ts';
 import { revealText } from '../../base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { describeCommit } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
-import { combineFacts } from '../../host/facts/fact.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FileFact, HttpFact } from '../../host/facts/query.ts';
@@ -106,14 +105,14 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const { files: ownFiles, directories } = writtenBy(input);
   const own = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
   const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
-  const { files, init, health, commit } = await observe(host, factsAbout(paths, input.health.url), signal);
-  const url = currentHealthzUrl(files.get(CONFIG_YAML)?.content);
+  const { files, init, health, commit, url } = await observe(host, factsAbout(paths, input.health.url), signal);
   if (url === undefined || url === input.health.url) return { files, init, health, commit, before: { url: input.health.url, health } };
   return { files, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
 }
 
 function factsAbout(paths: readonly string[], healthzUrl: string | null) {
-  return combineFacts({ files: fileFacts(paths), init: initSystem, health: kubeletHealth(healthzUrl), commit: commitRecord });
+  const health = kubeletHealth(healthzUrl);
+  return combineFacts({ files: fileFacts(paths), init: initSystem, health, commit: commitRecord, url: currentHealthzUrl });
 }
 
 /**
@@ -121,20 +120,16 @@ function factsAbout(paths: readonly string[], healthzUrl: string | null) {
  * disabled. Throws the errors of `host.query`.
  */
 export async function observeHealthzUrl({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>): Promise<string | null> {
-  const files = await observe(host, fileFacts([CONFIG_YAML]), signal);
-  return currentHealthzUrl(files.get(CONFIG_YAML)?.content) ?? null;
+  return (await observe(host, currentHealthzUrl, signal)) ?? null;
 }
 
 /**
  * The healthz URL of the running kubelet, which the new configuration may change; undefined when it is not
  * known.
  */
-function currentHealthzUrl(configYaml: string | undefined): string | null | undefined {
-  return URLS.get(configYaml ?? '', () => healthzUrlIn(configYaml ?? ''));
-}
-
-/** Hosts of a group have the same file. */
-const URLS = new TextMemo<string | null | undefined>(100);
+const currentHealthzUrl = defineFact({ config: { kind: 'file', path: CONFIG_YAML } }, ({ config }, parseText): string | null | undefined =>
+  config?.content === undefined ? undefined : parseText(config.content, healthzUrlIn),
+);
 
 function healthzUrlIn(configYaml: string): string | null | undefined {
   const { documents, problems } = parseSource(configYaml, CONFIG_YAML);

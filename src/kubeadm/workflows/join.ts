@@ -1,7 +1,5 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
-import { Memo } from '../../base/memo.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FactQuery } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
@@ -78,15 +76,10 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   ],
   queries: ({ nodeRegistration: { criSocket }, caCertPath }) => {
     const facts = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
-    return QUESTIONS.get(facts, caCertPath, () =>
-      [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ queries }) => Object.values(queries)),
-    );
+    return [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ queries }) => Object.values(queries));
   },
   prepare: withCluster((context, options: JoinOptions) => prepareJoin(context, options)),
 };
-
-/** Shared by hosts with the same container runtime socket. */
-const QUESTIONS = new Memo<object, readonly FactQuery[]>();
 
 /** Facts that only these phases query. */
 const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];

@@ -1,4 +1,3 @@
-import { Memo } from '../../base/memo.ts';
 import { localAddresses } from '../../host/facts/addresses.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -47,10 +46,10 @@ export type HostFacts = FactValue<typeof BASE> & {
  *   kubeadm is read
  */
 export function hostFacts(criSocket: string | null): Fact<HostFacts> {
-  return FACTS.get(KNOWN_CRI_SOCKETS, String(criSocket), () => factsWith(criSocket));
+  return criSocket === null ? FACTS_OF_KNOWN_SOCKETS : factsWith(criSocket);
 }
 
-const FACTS = new Memo<object, Fact<HostFacts>>();
+const FACTS_OF_KNOWN_SOCKETS = factsWith(null);
 
 function factsWith(criSocket: string | null): Fact<HostFacts> {
   const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
@@ -59,8 +58,8 @@ function factsWith(criSocket: string | null): Fact<HostFacts> {
   const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support });
   return {
     queries: all.queries,
-    parse: (answers) => {
-      const { base, sockets, drivers: found, support: supported } = all.parse(answers);
+    parse: (answers, parseText) => {
+      const { base, sockets, drivers: found, support: supported } = all.parse(answers, parseText);
       return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)), runtimeConfig: new Map(Object.entries(supported)) };
     },
   };

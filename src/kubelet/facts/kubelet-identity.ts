@@ -1,8 +1,7 @@
-import { TextMemo } from '../../base/memo.ts';
 import { entryOf, parseSource, type SourceNode } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
-import { type CertificateHead, readCertificateHead } from '../../x509/certificate-head.ts';
+import { readCertificateHead } from '../../x509/certificate-head.ts';
 
 /** The credentials of a kubelet. `why` is the reason why they are unusable. */
 export type ClientIdentity =
@@ -33,10 +32,10 @@ export const clientIdentity = defineFact(
     pem: { kind: 'file', path: KUBELET_CLIENT_PEM },
     date: { kind: 'command', argv: ['date', '+%s'] },
   },
-  ({ conf, pem, date }): ClientIdentity => {
+  ({ conf, pem, date }, parseText): ClientIdentity => {
     if (conf?.content === undefined) return { state: 'missing' };
     const now = date.exitCode === 0 ? new Date(Number(date.stdout.trim()) * 1000) : null;
-    return readIdentity(conf.content, pem?.content ?? null, now);
+    return identityIn(parseText(conf.content, readKubeconfig), pem?.content ?? null, now);
   },
 );
 
@@ -48,11 +47,6 @@ interface ReadKubeconfig {
   /** A token, or an exec plugin. */
   readonly hasOther: boolean;
 }
-
-/**
- * kubelet.conf is the same on most hosts of a cluster: it names the certificate file but does not contain it.
- */
-const KUBECONFIGS = new TextMemo<ReadKubeconfig | null>(100);
 
 function readKubeconfig(text: string): ReadKubeconfig | null {
   const { documents, problems } = parseSource(text, KUBELET_CONF);
@@ -67,8 +61,7 @@ function readKubeconfig(text: string): ReadKubeconfig | null {
   };
 }
 
-function readIdentity(kubeletConf: string, currentPem: string | null, now: Date | null): ClientIdentity {
-  const kubeconfig = KUBECONFIGS.get(kubeletConf, () => readKubeconfig(kubeletConf));
+function identityIn(kubeconfig: ReadKubeconfig | null, currentPem: string | null, now: Date | null): ClientIdentity {
   if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is not a kubeconfig` };
   const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
   if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
@@ -82,7 +75,7 @@ function readIdentity(kubeletConf: string, currentPem: string | null, now: Date 
 
 function validate(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
   try {
-    const { subject, notAfter } = CERTIFICATES.get(pem, () => readCertificateHead(pem));
+    const { subject, notAfter } = readCertificateHead(pem);
     const commonName = subject.find(({ type }) => type === 'CN')?.value ?? null;
     if (now !== null && notAfter < now)
       return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };
@@ -91,9 +84,6 @@ function validate(pem: string, source: string, server: string | null, now: Date 
     return { state: 'unusable', why: `${source} contains no certificate` };
   }
 }
-
-/** Several phases of a run parse the same certificate. */
-const CERTIFICATES = new TextMemo<CertificateHead>(100);
 
 /** A member of the first entry of a list in a kubeconfig. */
 function firstMember(root: SourceNode, list: string, member: string): SourceNode | null {

@@ -73,10 +73,10 @@ export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvide
       machineId: { kind: 'file', path: '/etc/machine-id' },
       dbusMachineId: { kind: 'file', path: '/var/lib/dbus/machine-id' },
     },
-    ({ proof, machineId, dbusMachineId, ...local }) => ({
+    ({ proof, machineId, dbusMachineId, ...local }, parseText) => ({
       ...readProof(proof),
       machineId: (machineId ?? dbusMachineId)?.content?.trim() ?? '',
-      addresses: localAddresses.parse(local),
+      addresses: localAddresses.parse(local, parseText),
     }),
   );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultDevice4, defaultDevice6, defaultRoute } from '../../../../src/host/facts/default-route.ts';
+import { parseEach } from '../../../../src/host/facts/parse-text.ts';
 import type { Answers, FactQueries } from '../../../../src/host/facts/query.ts';
 
 const ROUTES = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
@@ -23,13 +24,16 @@ const IP = `3: eth1    inet 10.9.9.9/24 brd 10.9.9.255 scope global eth1\\      
 
 const file = (content: string | null) => (content === null ? null : { type: 'file', mode: 0o444, owner: 'root:root', content });
 const routeOf = (answers: { readonly route4?: string | null; readonly ip?: string | null }) =>
-  defaultRoute.parse({
-    route4: file(answers.route4 === undefined ? ROUTES : answers.route4),
-    route6: file(ROUTES6),
-    inet6: file(INET6),
-    addresses: answers.ip === null ? { exitCode: 127, stdout: '', stderr: '' } : { exitCode: 0, stdout: answers.ip ?? IP, stderr: '' },
-    source: { exitCode: 0, stdout: '192.0.2.2 fd00::2 \n', stderr: '' },
-  } as unknown as Answers<FactQueries>);
+  defaultRoute.parse(
+    {
+      route4: file(answers.route4 === undefined ? ROUTES : answers.route4),
+      route6: file(ROUTES6),
+      inet6: file(INET6),
+      addresses: answers.ip === null ? { exitCode: 127, stdout: '', stderr: '' } : { exitCode: 0, stdout: answers.ip ?? IP, stderr: '' },
+      source: { exitCode: 0, stdout: '192.0.2.2 fd00::2 \n', stderr: '' },
+    } as unknown as Answers<FactQueries>,
+    parseEach,
+  );
 
 describe('the default route', () => {
   it('has the first address of its interface, for each family', () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { parseEach } from '../../../../src/host/facts/parse-text.ts';
 import { kubeletCommandLine } from '../../../../src/kubelet/facts/kubelet-command-line.ts';
 
-const parse = (stdout: string, exitCode = 0) => kubeletCommandLine.parse({ found: { exitCode, stdout, stderr: '' } });
+const parse = (stdout: string, exitCode = 0) => kubeletCommandLine.parse({ found: { exitCode, stdout, stderr: '' } }, parseEach);
 
 describe('kubeletCommandLine', () => {
   it('returns process, words and age', () => {
