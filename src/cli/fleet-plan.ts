@@ -41,16 +41,14 @@ export async function runFleetPlan(services: Services, { run: request, output: p
     if (access === null && out !== undefined) throw notToBeSaved();
     const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
     watch.close();
-    const saved = savePlan(
-      contextOf(services, request, { fleet, access }),
-      hosts.map((host, i) => [host, outcomeOf(result.outcomes[i] as HostOutcome)] as const),
-    );
-    if (plan.format !== 'text') services.output.stdout(renderDocument(saved, plan.format));
+    const planned = hosts.map((host, i) => [host, outcomeOf(result.outcomes[i] as HostOutcome)] as const);
+    const saved = plan.format === 'text' && out === undefined ? null : savePlan(contextOf(services, request, { fleet, access }), planned);
+    if (saved !== null && plan.format !== 'text') services.output.stdout(renderDocument(saved, plan.format));
     else {
       const lines = planLines(result.outcomes, { origins: plan.showOrigin, verbosity: plan.verbosity });
       services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(result.outcomes)]));
     }
-    if (out !== undefined) {
+    if (saved !== null && out !== undefined) {
       await services.writeLocalFile(out, `${JSON.stringify(saved)}\n`);
       services.output.stderr(`${savedLine(out, saved, fleet.cluster)}\n`);
     }

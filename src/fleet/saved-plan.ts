@@ -7,6 +7,7 @@ import { type SourceDocument, sourceToJson } from '../codec/source.ts';
 import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
+import { diffEqualTextsOnce } from '../host/plan/text-diff.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { FleetCluster, ResolvedHost, ResolvedSsh } from './model.ts';
@@ -83,11 +84,19 @@ export function savePlan(context: PlanContext, hosts: readonly (readonly [Planne
     overlays.set(made, overlay);
     return made;
   };
+  const diffTexts = diffEqualTextsOnce();
+  const digests = new Map<string, string>();
+  const keyOfChanges = (shared: string): string => {
+    const key = digests.get(shared);
+    if (key !== undefined) return key;
+    const made = digestOf(shared);
+    digests.set(shared, made);
+    changes.set(made, JSON.parse(shared) as HostChanges);
+    return made;
+  };
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
     const { name, role, groups, ssh, nodeRegistration, declared, preparation } = host;
-    const shared = status === 'pending' && plan !== null ? sharedChangesOf(plan) : null;
-    const key = shared === null ? null : digestOf(shared);
-    if (key !== null && !changes.has(key)) changes.set(key, JSON.parse(shared as string) as HostChanges);
+    const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
     return {
       name,
       status,

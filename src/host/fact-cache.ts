@@ -23,11 +23,17 @@ export interface HeldFacts {
 export interface FactCache extends HeldFacts {
   /**
    * Returns cached facts, and queries those that are missing.
-   * @param send queries the host
+   * @param options.areKeys the names of the queries are their keys
+   * @param options.send queries the host
    */
-  query<Q extends FactQueries>(queries: Q, send: (missing: FactQueries) => Promise<ReadFacts>): Promise<Answers<Q>>;
+  query<Q extends FactQueries>(queries: Q, options: CachedQuery): Promise<Answers<Q>>;
   /** Drops all facts, before an operation: each phase queries its own facts again anyway. */
   drop(): void;
+}
+
+interface CachedQuery {
+  readonly areKeys: boolean;
+  readonly send: (missing: FactQueries) => Promise<ReadFacts>;
 }
 
 /** Facts older than this are queried again when a phase is inspected just before it is applied. */
@@ -35,22 +41,21 @@ const FRESH_MS = 2_000;
 
 /**
  * Caches the facts of a run.
- * @param expected sent together with the first query of the run, so that a plan needs one round trip
+ * @param expected by key; sent together with the first query of the run, so that a plan needs one round trip
  */
-export function factCache(clock: Clock, expected: readonly FactQuery[]): FactCache {
+export function factCache(clock: Clock, expected: FactQueries): FactCache {
   let answers: readonly ReadFacts[] = NONE;
-  let first: FactQueries | null = byKey(expected);
+  let first: FactQueries | null = expected;
   let holding = true;
   let askedAt = 0;
   const recorded = new Map<string, Map<string, FactQuery>>();
   let current: { readonly queries: Map<string, FactQuery>; readonly group: readonly string[] } | null = null;
-  const batchOf = (missing: readonly Keyed[]): FactQueries => {
+  const batchOf = (missing: readonly string[], asked: FactQueries): FactQueries => {
     const known = first;
     first = null;
-    // The same object for all hosts, so that it is rendered once.
-    if (known !== null && missing.every(({ key }) => known[key] !== undefined)) return known;
+    if (known !== null && missing.every((key) => known[key] !== undefined)) return known;
     const batch: Record<string, FactQuery> = { ...known };
-    for (const { key, question } of missing) batch[key] = question;
+    for (const key of missing) batch[key] = asked[key] as FactQuery;
     for (const phase of current?.group ?? [])
       for (const [key, question] of recorded.get(phase) ?? []) if (answerTo(key, answers) === undefined) batch[key] = question;
     return batch;
@@ -67,24 +72,25 @@ export function factCache(clock: Clock, expected: readonly FactQuery[]): FactCac
       holding = false;
       current = null;
     },
-    query: async <Q extends FactQueries>(queries: Q, send: (missing: FactQueries) => Promise<ReadFacts>) => {
+    query: async <Q extends FactQueries>(queries: Q, { areKeys, send }: CachedQuery) => {
       if (!holding) {
         answers = NONE;
         return (await send(queries)) as Answers<Q>;
       }
-      const { asked, areKeys } = keyed(queries);
-      for (const { key, question } of asked) if (!isCostly(question)) current?.queries.set(key, question);
-      const missing = asked.filter(({ key }) => answerTo(key, answers) === undefined);
+      const asked = areKeys ? queries : byKey(queries);
+      const keys = Object.keys(asked);
+      for (const key of keys) if (!isCostly(asked[key])) current?.queries.set(key, asked[key] as FactQuery);
+      const missing = keys.filter((key) => answerTo(key, answers) === undefined);
       if (missing.length > 0) {
-        const given = await send(batchOf(missing));
+        const given = await send(batchOf(missing, asked));
         if (answers.length === 0) askedAt = clock.now().getTime();
         answers = [given, ...answers];
         // Queries named by key find their facts in the complete response.
-        if (areKeys && missing.length === asked.length) return given as Answers<Q>;
+        if (areKeys && missing.length === keys.length) return given as Answers<Q>;
       }
       if (areKeys && answers.length === 1) return answers[0] as Answers<Q>;
       const result: Record<string, Answer<FactQuery> | undefined> = {};
-      for (const { name, key } of asked) result[name] = answerTo(key, answers);
+      for (const [name, question] of Object.entries(queries)) result[name] = answerTo(areKeys ? name : queryKey(question), answers);
       return result as Answers<Q>;
     },
     drop: () => {
@@ -105,41 +111,10 @@ function answerTo(key: string, answers: readonly ReadFacts[]): Answer<FactQuery>
 }
 
 /** A command with its own stdin is not shared between queries. */
-function isCostly(question: FactQuery): boolean {
-  return question.kind === 'command' && question.stdin !== undefined;
+function isCostly(question: FactQuery | undefined): boolean {
+  return question?.kind === 'command' && question.stdin !== undefined;
 }
 
-/** A query with its name in the caller, and its key. */
-interface Keyed {
-  readonly name: string;
-  readonly key: string;
-  readonly question: FactQuery;
-}
-
-interface KeyedQuestions {
-  readonly asked: readonly Keyed[];
-  /** Names all queries by their keys. */
-  readonly areKeys: boolean;
-}
-
-const KEYED = new WeakMap<FactQueries, KeyedQuestions>();
-
-/** Facts use the same query objects repeatedly. */
-function keyed(queries: FactQueries): KeyedQuestions {
-  let found = KEYED.get(queries);
-  if (found === undefined) {
-    const asked = Object.entries(queries).map(([name, question]) => ({ name, key: queryKey(question), question }));
-    found = { asked, areKeys: asked.every(({ name, key }) => name === key) };
-    KEYED.set(queries, found);
-  }
-  return found;
-}
-
-const BY_KEY = new WeakMap<readonly FactQuery[], FactQueries>();
-
-/** Hosts of a fleet usually have the same expected queries. */
-function byKey(queries: readonly FactQuery[]): FactQueries {
-  const found = BY_KEY.get(queries) ?? Object.fromEntries(queries.map((question) => [queryKey(question), question]));
-  BY_KEY.set(queries, found);
-  return found;
+function byKey(queries: FactQueries): FactQueries {
+  return Object.fromEntries(Object.values(queries).map((question) => [queryKey(question), question]));
 }

@@ -10,6 +10,13 @@ export interface PerformOptions {
   readonly onDone?: (index: number) => void;
 }
 
+export interface QueryOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  /** The names of the queries are their keys (`queryKey`). */
+  readonly areKeys?: boolean;
+}
+
 /**
  * A Linux host. Queries are answered in one round trip (AppError HOST_ANSWER_TOO_LARGE for a file of more
  * than 256 KiB). Operations run in order in one remote program that stops at the first failure (AppError
@@ -17,7 +24,7 @@ export interface PerformOptions {
  */
 export interface Host {
   readonly name: string;
-  query<Q extends FactQueries>(queries: Q, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number }): Promise<Answers<Q>>;
+  query<Q extends FactQueries>(queries: Q, options?: QueryOptions): Promise<Answers<Q>>;
   perform(operations: readonly Operation[], options?: PerformOptions): Promise<void>;
   /** Opens a TCP connection from the host. Absent: the local host reaches the same addresses directly. */
   readonly dial?: Dial;

@@ -8,7 +8,8 @@ import type { Host } from './host.ts';
  * `host.query`.
  */
 export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal): Promise<T> {
-  return fact.parse(await host.query(fact.queries, signal === undefined ? {} : { signal }), host.parseText ?? parseEach);
+  const { queries, areKeys = false } = fact;
+  return fact.parse(await host.query(queries, { areKeys, ...(signal === undefined ? {} : { signal }) }), host.parseText ?? parseEach);
 }
 
 const LOCAL_PAUSE = quickAtFirst({ quickMs: 100, forMs: 1_000, slowMs: 500 });

@@ -6,8 +6,8 @@ import type { LockHolder } from './commit/record.ts';
 import type { LockOwner, LockRequest, RevertRequest } from './commit/requests.ts';
 import { factCache, type HeldFacts } from './fact-cache.ts';
 import type { ParseText } from './facts/parse-text.ts';
-import type { FactQueries, FactQuery } from './facts/query.ts';
-import type { Host, PerformOptions } from './host.ts';
+import type { FactQueries } from './facts/query.ts';
+import type { Host, PerformOptions, QueryOptions } from './host.ts';
 import type { Operation } from './plan/operation.ts';
 
 /** How a host is written to: one writer at a time, and whether changes must be confirmed. */
@@ -72,14 +72,14 @@ const RETRY_MS = 1_000;
 export interface RunHostOptions {
   readonly clock: Clock;
   readonly writing?: WriterOptions | undefined;
-  /** Facts that the run always needs: sent with its first query, so that a plan needs one round trip. */
-  readonly expected?: readonly FactQuery[];
+  /** Queries by key that the run always needs: sent with its first query, so that a plan needs one round trip. */
+  readonly expected?: FactQueries;
   /** Parses texts of the hosts of the run. Absent: each text is parsed. */
   readonly parseText?: ParseText | undefined;
 }
 
 /** A host for one run: queries are answered from the cached facts, and only one run changes the host. */
-export function runHost(first: Host, { clock, writing, parseText, expected = [] }: RunHostOptions): RunHost {
+export function runHost(first: Host, { clock, writing, parseText, expected = {} }: RunHostOptions): RunHost {
   const facts = factCache(clock, expected);
   let current = first;
   let lost = false;
@@ -177,8 +177,8 @@ export function runHost(first: Host, { clock, writing, parseText, expected = [] 
     wasReleased: () => {
       held = false;
     },
-    query: <Q extends FactQueries>(queries: Q, options?: Parameters<Host['query']>[1]) =>
-      facts.query(queries, (missing) => query(missing, options)),
+    query: <Q extends FactQueries>(queries: Q, options: QueryOptions = {}) =>
+      facts.query(queries, { areKeys: options.areKeys === true, send: (missing) => query(missing, options) }),
     perform: async (operations, options = {}) => {
       facts.drop();
       if (writing === undefined) return current.perform(operations, options);

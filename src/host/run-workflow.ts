@@ -5,7 +5,7 @@ import { applyEtcdChange } from '../kube/etcd-cluster.ts';
 import { describeRef } from '../kube/object-ref.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
-import type { FactQuery } from './facts/query.ts';
+import type { FactQueries } from './facts/query.ts';
 import type { NodeClaim } from './own-claim.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
 import {
@@ -363,8 +363,8 @@ export interface Workflow<Options, Input> {
    * Phases of kubeadm's command with this name that the workflow does not have: skipping them is accepted.
    */
   readonly absentPhases?: readonly string[];
-  /** Facts that are always needed, queried in the first round trip. */
-  queries?(options: Options): readonly FactQuery[];
+  /** Queries by key (`queryKey`) that are always needed, sent in the first round trip. */
+  queries?(options: Options): FactQueries;
   prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
 }
 
@@ -427,7 +427,7 @@ export async function planWorkflow<Options, Input>(
 ): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
   const { clock, writing, parseText } = context;
-  const host = runHost(context.host, { clock, writing, parseText, expected: workflow.queries?.(options) ?? [] });
+  const host = runHost(context.host, { clock, writing, parseText, expected: workflow.queries?.(options) ?? {} });
   const held = { ...context, host, run: host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;

@@ -16,11 +16,12 @@ export function shadowedFields(
   catalogue: Catalogue,
 ): readonly Warning[] {
   const last = new Map(commandLine.map((flag) => [flag.name, flag.value]));
-  const leaves = leavesOf(layered.config);
   return [...last].flatMap(([name, value]): Warning[] => {
     const field = catalogue.flag(name, minor)?.field ?? null;
     if (field === null) return [];
-    const set = [...leaves].filter(([path]) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`));
+    const set = [...leavesOf(layered.config)].filter(
+      ([path]) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`),
+    );
     const reported = set.find(
       ([path, leaf]) => layered.history.get(path)?.at(-1)?.origin.layer !== 'kubelet default' && asFlag(leaf) !== value,
     );

@@ -1,6 +1,6 @@
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { FactQuery } from '../../host/facts/query.ts';
+import type { FactQueries } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { planDifference } from '../../host/plan/plan-difference.ts';
@@ -53,7 +53,7 @@ export interface FleetMembersInput {
   /** The Nodes of the hosts of the run. */
   readonly claims?: NodeClaims | undefined;
   /** Replaces a plain connection, to query additional facts of a host. */
-  readonly connect?: (target: HostTarget, host: PlannedHost, queries: readonly FactQuery[], reporter?: Reporter) => Promise<Host>;
+  readonly connect?: (target: HostTarget, host: PlannedHost, queries: FactQueries, reporter?: Reporter) => Promise<Host>;
 }
 
 /**
@@ -112,7 +112,7 @@ export async function fleetMembers(
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (reporter?: Reporter): Promise<Host> =>
-      input.connect?.(target, host, joinWorkflow.queries?.(own) ?? [], reporter) ?? services.connectHost(target, reporter);
+      input.connect?.(target, host, joinWorkflow.queries?.(own) ?? {}, reporter) ?? services.connectHost(target, reporter);
     const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan };
     const common = {
       name,

@@ -89,7 +89,7 @@ export async function fleetStatus(
       connect: async (target, { name }, queries, reporter) => {
         const host = runHost(await services.connectHost(target, reporter), {
           clock: services.clock,
-          expected: [...queries, ...Object.values(FACTS.queries)],
+          expected: { ...queries, ...FACTS.queries },
           parseText,
         });
         try {

@@ -7,6 +7,8 @@ import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey }
  */
 export interface Fact<T, Q extends FactQueries = FactQueries> {
   readonly queries: Q;
+  /** The names of the queries are their keys (`queryKey`). */
+  readonly areKeys?: boolean;
   readonly parse: (answers: Answers<Q>, parseText: ParseText) => T;
 }
 
@@ -24,10 +26,13 @@ type FactsValue<F extends Readonly<Record<string, Fact<unknown>>>> = { readonly 
 export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(facts: F): Fact<FactsValue<F>> {
   const queries: Record<string, FactQuery> = {};
   const parts = Object.entries(facts).map(([name, fact]) => {
+    if (fact.areKeys === true) {
+      Object.assign(queries, fact.queries);
+      return { name, fact, names: null };
+    }
     const names = Object.entries(fact.queries).map(([own, question]) => [own, queryKey(question)] as const);
     for (const [own, key] of names) queries[key] = fact.queries[own] as FactQuery;
-    // Nested combined facts use the same keys.
-    return { name, fact, names: names.every(([own, key]) => own === key) ? null : names };
+    return { name, fact, names };
   });
   // Called for every host of a fleet, so the keys are computed once.
   const parse = (answers: Answers<FactQueries>, parseText: ParseText): FactsValue<F> => {
@@ -35,7 +40,7 @@ export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(
     for (const { name, fact, names } of parts) values[name] = fact.parse(names === null ? answers : renamed(answers, names), parseText);
     return values as FactsValue<F>;
   };
-  return { queries, parse };
+  return { queries, areKeys: true, parse };
 }
 
 function renamed(answers: Answers<FactQueries>, names: readonly (readonly [own: string, key: string])[]): Answers<FactQueries> {

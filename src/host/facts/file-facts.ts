@@ -1,5 +1,5 @@
-import { defineFact, type Fact } from './fact.ts';
-import { type FactQuery, type FileFact, queryKey } from './query.ts';
+import type { Fact } from './fact.ts';
+import { type Answers, type FactQueries, type FactQuery, type FileFact, queryKey } from './query.ts';
 
 /** The file at each of these paths, with its content. */
 export function fileFacts(paths: readonly string[]): Fact<ReadonlyMap<string, FileFact | null>> {
@@ -7,9 +7,9 @@ export function fileFacts(paths: readonly string[]): Fact<ReadonlyMap<string, Fi
     const question: FactQuery = { kind: 'file', path };
     return { path, key: queryKey(question), question };
   });
-  return defineFact(Object.fromEntries(asked.map(({ key, question }) => [key, question])), (answers) => {
-    const found = new Map<string, FileFact | null>();
-    for (const { path, key } of asked) found.set(path, (answers as Record<string, FileFact | null>)[key] ?? null);
-    return found;
-  });
+  return {
+    queries: Object.fromEntries(asked.map(({ key, question }) => [key, question])),
+    areKeys: true,
+    parse: (answers: Answers<FactQueries>) => new Map(asked.map(({ path, key }) => [path, (answers[key] ?? null) as FileFact | null])),
+  };
 }

@@ -50,15 +50,9 @@ export type Answer<Q extends FactQuery> = Q extends { kind: 'file' }
       ? CommandFact
       : HttpFact;
 
-const KEYS = new WeakMap<FactQuery, string>();
-
 /** The key of a query: equal for equal queries. */
 export function queryKey(question: FactQuery): string {
-  const known = KEYS.get(question);
-  if (known !== undefined) return known;
-  const key = JSON.stringify(question);
-  KEYS.set(question, key);
-  return key;
+  return JSON.stringify(question);
 }
 
 export type FactQueries = Readonly<Record<string, FactQuery>>;

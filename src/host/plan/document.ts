@@ -1,5 +1,4 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { TextMemo } from '../../base/memo.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
@@ -9,7 +8,7 @@ import { ownerReference } from '../../kube/object-ref.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
 import { changedRef, isClusterChange } from './change.ts';
 import { formatMode } from './diff-file.ts';
-import { unifiedDiff } from './text-diff.ts';
+import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
 
 /** The plan of one phase, with its name. */
 export interface NamedPhasePlan {
@@ -52,12 +51,17 @@ export function formatClusterName({ context, server }: ClusterName): string {
  * Creates the plan document of one or several hosts. Cluster changes that several hosts share appear once.
  * @param cluster the connected cluster, named in the document
  */
-export function planDocument(hosts: readonly HostPlan[], warnings: readonly Warning[], cluster: ClusterName | null = null): PlanDocument {
+export function planDocument(
+  hosts: readonly HostPlan[],
+  warnings: readonly Warning[],
+  cluster: ClusterName | null = null,
+  diffTexts: DiffTexts = diffEqualTextsOnce(),
+): PlanDocument {
   const all = hosts.flatMap((host) => host.phases);
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'Plan',
-    hosts: hosts.map(hostDocument),
+    hosts: hosts.map((host) => hostDocument(host, diffTexts)),
     cluster: {
       ...(cluster === null ? {} : nameOf(cluster)),
       changes: unique(
@@ -84,9 +88,9 @@ export function planIsEmpty(document: PlanDocument): boolean {
   return document.cluster.changes.length === 0 && document.hosts.every((host) => host.changes.length === 0);
 }
 
-function hostDocument(host: HostPlan): PlanDocument['hosts'][number] {
+function hostDocument(host: HostPlan, diffTexts: DiffTexts): PlanDocument['hosts'][number] {
   const changes = host.phases.flatMap(({ phase, plan }) =>
-    plan.changes.flatMap((change) => (isClusterChange(change) ? [] : [hostChangeDocument(phase, change, host.origins)])),
+    plan.changes.flatMap((change) => (isClusterChange(change) ? [] : [hostChangeDocument(phase, change, host.origins, diffTexts)])),
   );
   return {
     name: host.name,
@@ -95,7 +99,7 @@ function hostDocument(host: HostPlan): PlanDocument['hosts'][number] {
   };
 }
 
-function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan['origins']): JsonObject {
+function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan['origins'], diffTexts: DiffTexts): JsonObject {
   switch (change.kind) {
     case 'write-file': {
       const { path, owner, action, reason } = change;
@@ -108,7 +112,7 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         owner,
         action,
         ...(change.summary === undefined
-          ? { content: change.content.toString(), diff: fileDiff(change) }
+          ? { content: change.content.toString(), diff: fileDiff(change, diffTexts) }
           : (change.summary as unknown as JsonObject)),
         reason,
         ...(origin ? { origin } : {}),
@@ -130,19 +134,13 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
 }
 
 /** The unified diff of a file, with secrets masked on both sides. */
-export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>): string {
+export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>, diffTexts: DiffTexts = unifiedDiff): string {
   const sensitive = change.content instanceof SensitiveText;
   const after = change.content.toString();
   const before = change.before === null ? '' : sensitive ? maskSecrets(change.before.content) : change.before.content;
   const names = { before: change.before === null ? '/dev/null' : change.path, after: change.path };
-  const known = DIFFS.get(`${names.before} ${names.after}`, () => new TextMemo(MOST_TEXTS)).get(after, () => new TextMemo(MOST_TEXTS));
-  return known.get(before, () => unifiedDiff(before, after, names));
+  return diffTexts(before, after, names);
 }
-
-const MOST_TEXTS = 20;
-
-/** Cache by path, new and previous content, which are equal for hosts of a group. */
-const DIFFS = new TextMemo<TextMemo<TextMemo<string>>>(MOST_TEXTS);
 
 function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject {
   switch (change.kind) {

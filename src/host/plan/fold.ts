@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
-import { Memo, TextMemo } from '../../base/memo.ts';
 import { type HostPlan, planDocument } from './document.ts';
+import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
 
 /** Hosts with equal changes. With several hosts, host-specific values are placeholders such as `<node>`. */
 export interface HostGroup extends HostChanges {
@@ -17,9 +17,10 @@ export interface HostChanges {
 
 /** Groups hosts whose changes are equal except for their names and addresses. */
 export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
+  const diffTexts = diffEqualTextsOnce();
   const groups = new Map<string, { readonly hosts: string[]; readonly own: HostPlan }>();
   for (const plan of plans) {
-    const shared = sharedChangesOf(plan);
+    const shared = sharedChangesOf(plan, diffTexts);
     const group = groups.get(shared);
     if (group === undefined) groups.set(shared, { hosts: [plan.name], own: plan });
     else group.hosts.push(plan.name);
@@ -32,23 +33,18 @@ export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
 
 /**
  * The changes of one host as JSON with placeholders for host-specific values: equal texts for equal changes.
+ * @param diffTexts for many hosts: `diffEqualTextsOnce()`
  */
-export function sharedChangesOf(plan: HostPlan): string {
-  return SHARED.get(plan, '', () => {
-    const text = withoutOwn(JSON.stringify(changesOf(plan)), plan);
-    return TEXTS.get(text, () => text);
-  });
+export function sharedChangesOf(plan: HostPlan, diffTexts: DiffTexts = unifiedDiff): string {
+  return withoutOwn(JSON.stringify(changesOf(plan, diffTexts)), plan);
 }
 
-/** One string shared by all hosts with equal changes. */
-const TEXTS = new TextMemo<string>();
-
-/** The same plan is printed and saved. */
-const SHARED = new Memo<HostPlan, string>();
-
-/** The changes of one host. */
-export function changesOf(plan: HostPlan): HostChanges {
-  const { hosts, cluster, deferred } = planDocument([plan], []);
+/**
+ * The changes of one host.
+ * @param diffTexts for many hosts: `diffEqualTextsOnce()`
+ */
+export function changesOf(plan: HostPlan, diffTexts: DiffTexts = unifiedDiff): HostChanges {
+  const { hosts, cluster, deferred } = planDocument([plan], [], null, diffTexts);
   return { changes: [...(hosts[0]?.changes ?? []), ...cluster.changes], deferred };
 }
 

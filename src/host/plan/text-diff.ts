@@ -19,6 +19,24 @@ export function unifiedDiff(before: string, after: string, names: { readonly bef
   return `${[`--- ${names.before}`, `+++ ${names.after}`, ...patch.hunks.flatMap(renderHunk)].join('\n')}\n`;
 }
 
+export type DiffTexts = typeof unifiedDiff;
+
+/**
+ * Compares equal pairs of texts once, for a plan of many hosts: most of them have the same files.
+ * @param most maximum number of diffs kept: files that all differ gain nothing from them
+ * @returns `unifiedDiff` for one plan
+ */
+export function diffEqualTextsOnce(most = 1_000): DiffTexts {
+  const diffs = new Map<string, string>();
+  return (before, after, names) => {
+    const key = `${names.before}\0${names.after}\0${before.length}\0${before}${after}`;
+    const diff = diffs.get(key) ?? unifiedDiff(before, after, names);
+    if (diffs.size >= most) diffs.clear();
+    diffs.set(key, diff);
+    return diff;
+  };
+}
+
 /** A patch that removes all lines of one text and adds all lines of another. */
 function replaced(before: string, after: string): { readonly hunks: readonly StructuredPatchHunk[] } {
   const [removed, added] = [structuredPatch('', '', before, ''), structuredPatch('', '', '', after)].map(({ hunks }) => hunks[0]);

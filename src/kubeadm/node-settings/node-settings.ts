@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
-import { identityOf, Memo, TextMemo } from '../../base/memo.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
@@ -69,8 +68,7 @@ const SCHEMA = z.strictObject({
 /** Encodes node settings. Equal settings give identical bytes. */
 export function encodeNodeSettings({ nodeRegistration, overlays, declared, settings, patches }: NodeSettings): string {
   const { name, criSocket, taints, kubeletExtraArgs } = nodeRegistration;
-  // Encoded in parts, in key order: parts shared by the hosts of a group are encoded once.
-  const own = {
+  const content = {
     apiVersion: API_VERSION,
     declared: declared.map(({ path, value, source }) => ({ path, value, source })),
     kind: KIND,
@@ -82,27 +80,12 @@ export function encodeNodeSettings({ nodeRegistration, overlays, declared, setti
         ? {}
         : { kubeletExtraArgs: kubeletExtraArgs.map((arg) => ({ name: arg.name, value: arg.value })) }),
     },
+    overlays: overlays.map((overlay) => ({ source: overlay.source, content: overlay.content })),
+    patches: patches.map(({ source, type, patch }) => ({ source, type, patch })),
+    settings,
   };
-  return encodeYaml(own as unknown as YamlValue) + encodeOverlays(overlays) + encodeGiven(settings, patches);
+  return encodeYaml(content as unknown as YamlValue);
 }
-
-function encodeOverlays(overlays: readonly SavedOverlay[]): string {
-  const key = overlays.map(({ source, content }) => `${identityOf(content)} ${source}`).join('\0');
-  return OVERLAYS.get(key, () =>
-    encodeYaml({ overlays: overlays.map(({ source, content }) => ({ source, content })) } as unknown as YamlValue),
-  );
-}
-
-/** Cached by the identity of the content. */
-const OVERLAYS = new TextMemo<string>();
-
-function encodeGiven(settings: NodeSettings['settings'], patches: readonly KubeletPatch[]): string {
-  return GIVEN.get(patches, settings.join('\0'), () =>
-    encodeYaml({ patches: patches.map(({ source, type, patch }) => ({ source, type, patch })), settings } as unknown as YamlValue),
-  );
-}
-
-const GIVEN = new Memo<readonly KubeletPatch[], string>();
 
 /**
  * Decodes a node settings file.

@@ -103,16 +103,16 @@ function writtenBy({ credentials, files, directories }: KubeletStartInput): Pick
 
 async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
   const { files: ownFiles, directories } = writtenBy(input);
-  const own = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
-  const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
-  const { files, init, health, commit, url } = await observe(host, factsAbout(paths, input.health.url), signal);
+  const paths = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
+  const found = await observe(host, factsAbout(paths, input.health.url), signal);
+  const { init, health, commit, url } = found;
+  const files = new Map([...found.files, ...found.unitFiles]);
   if (url === undefined || url === input.health.url) return { files, init, health, commit, before: { url: input.health.url, health } };
   return { files, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
 }
 
 function factsAbout(paths: readonly string[], healthzUrl: string | null) {
-  const health = kubeletHealth(healthzUrl);
-  return combineFacts({ files: fileFacts(paths), init: initSystem, health, commit: commitRecord, url: currentHealthzUrl });
+  return combineFacts({ ...FACTS, files: fileFacts(paths), health: kubeletHealth(healthzUrl) });
 }
 
 /**
@@ -137,6 +137,9 @@ function healthzUrlIn(configYaml: string): string | null | undefined {
   const config = problems.length > 0 || root === null ? null : sourceToJson(root);
   return isJsonObject(config) ? healthzUrl(config) : undefined;
 }
+
+/** Facts of every host. */
+const FACTS = { unitFiles: fileFacts(UNIT_FILE_PATHS), init: initSystem, commit: commitRecord, url: currentHealthzUrl };
 
 function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
   const found = (path: string): FileFact | null => facts.files.get(path) ?? null;

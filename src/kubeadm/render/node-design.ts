@@ -13,7 +13,7 @@ import { checkFlagsEnv } from './check.ts';
 import type { GroupDesign } from './group-design.ts';
 import { rootFile, type UnitFilesDesign } from './unit-files.ts';
 
-/** The group of a host, and what is particular to the host. */
+/** The group of a host, and the inputs that are particular to the host. */
 export interface NodeDesignInput {
   readonly group: GroupDesign;
   readonly templates: Templates;

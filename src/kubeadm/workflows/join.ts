@@ -1,4 +1,5 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
@@ -75,8 +76,8 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
     markNode.select((input) => input.markNode),
   ],
   queries: ({ nodeRegistration: { criSocket }, caCertPath }) => {
-    const facts = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
-    return [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ queries }) => Object.values(queries));
+    const { queries } = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
+    return { ...queries, ...JOIN_FACTS.queries, ...fileFacts([caCertPath]).queries };
   },
   prepare: withCluster((context, options: JoinOptions) => prepareJoin(context, options)),
 };
@@ -85,6 +86,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
 const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];
 /** The kubelet's default healthz endpoint. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
+const JOIN_FACTS = combineFacts({ files: fileFacts(JOIN_FILES), health: kubeletHealth(USUAL_HEALTHZ) });
 
 /**
  * Computes the input of all phases of a joining node; changes nothing.

@@ -58,6 +58,7 @@ function factsWith(criSocket: string | null): Fact<HostFacts> {
   const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support });
   return {
     queries: all.queries,
+    areKeys: true,
     parse: (answers, parseText) => {
       const { base, sockets, drivers: found, support: supported } = all.parse(answers, parseText);
       return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)), runtimeConfig: new Map(Object.entries(supported)) };

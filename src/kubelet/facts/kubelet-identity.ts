@@ -1,5 +1,6 @@
 import { entryOf, parseSource, type SourceNode } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
+import type { ParseText } from '../../host/facts/parse-text.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
 import { readCertificateHead } from '../../x509/certificate-head.ts';
 
@@ -35,7 +36,7 @@ export const clientIdentity = defineFact(
   ({ conf, pem, date }, parseText): ClientIdentity => {
     if (conf?.content === undefined) return { state: 'missing' };
     const now = date.exitCode === 0 ? new Date(Number(date.stdout.trim()) * 1000) : null;
-    return identityIn(parseText(conf.content, readKubeconfig), pem?.content ?? null, now);
+    return identityIn(parseText(conf.content, readKubeconfig), { currentPem: pem?.content ?? null, now, parseText });
   },
 );
 
@@ -61,21 +62,32 @@ function readKubeconfig(text: string): ReadKubeconfig | null {
   };
 }
 
-function identityIn(kubeconfig: ReadKubeconfig | null, currentPem: string | null, now: Date | null): ClientIdentity {
+interface IdentityFacts {
+  readonly currentPem: string | null;
+  /** The clock of the host; null: unknown. */
+  readonly now: Date | null;
+  readonly parseText: ParseText;
+}
+
+function identityIn(kubeconfig: ReadKubeconfig | null, facts: IdentityFacts): ClientIdentity {
   if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is not a kubeconfig` };
   const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
-  if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
+  if (certificate !== null) return validate(Buffer.from(certificate, 'base64').toString('utf8'), { source: KUBELET_CONF, server }, facts);
   if (path === KUBELET_CLIENT_PEM)
-    return currentPem === null
+    return facts.currentPem === null
       ? { state: 'unusable', why: `${KUBELET_CLIENT_PEM} does not exist yet` }
-      : validate(currentPem, KUBELET_CLIENT_PEM, server, now);
+      : validate(facts.currentPem, { source: KUBELET_CLIENT_PEM, server }, facts);
   if (path !== null || hasOther) return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
   return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
 }
 
-function validate(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
+function validate(
+  pem: string,
+  { source, server }: { readonly source: string; readonly server: string | null },
+  { now, parseText }: IdentityFacts,
+): ClientIdentity {
   try {
-    const { subject, notAfter } = readCertificateHead(pem);
+    const { subject, notAfter } = parseText(pem, readCertificateHead);
     const commonName = subject.find(({ type }) => type === 'CN')?.value ?? null;
     if (now !== null && notAfter < now)
       return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };

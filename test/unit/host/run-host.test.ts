@@ -9,7 +9,7 @@ import { fakeHost } from '../../support/fake-host.ts';
 function world(expected: readonly string[] = []) {
   const host = fakeHost({ files: { '/a': 'a', '/b': 'b', '/c': 'c' } });
   const clock = fakeClock();
-  const cached = runHost(host, { clock, expected: Object.values(fileFacts(expected).queries) });
+  const cached = runHost(host, { clock, expected: fileFacts(expected).queries });
   const read = async (...paths: string[]) => [...(await observe(cached, fileFacts(paths))).values()].map((file) => file?.content ?? null);
   return { host, clock, cached, read };
 }
