@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { unifiedDiff } from '../../../../src/host/plan/text-diff.ts';
+import { diffEqualTextsOnce, unifiedDiff } from '../../../../src/host/plan/text-diff.ts';
 import { applyDiff } from '../../../support/apply-diff.ts';
 import { numberOfRuns } from '../../../support/thorough.ts';
 
@@ -105,3 +105,24 @@ function longestCommon(a: readonly string[], b: readonly string[]): number {
   }
   return row[b.length] as number;
 }
+
+describe('diffEqualTextsOnce', () => {
+  const [a, b] = [
+    { before: 'a', after: 'a' },
+    { before: 'b', after: 'b' },
+  ];
+
+  it('returns the diff of these texts and names, regardless of the ones before', () => {
+    const diffTexts = diffEqualTextsOnce(3);
+    const cases = ['', 'x\n', 'x\ny\n'].flatMap((before) =>
+      ['', 'x\n', 'z\n'].flatMap((after) => [a, b].map((names) => ({ before, after, names }))),
+    );
+    for (const { before, after, names } of [...cases, ...cases])
+      expect(diffTexts(before, after, names)).toBe(unifiedDiff(before, after, names));
+  });
+
+  it('distinguishes where the first text ends', () => {
+    const diffTexts = diffEqualTextsOnce();
+    expect(diffTexts('x\ny\n', 'z\n', a)).not.toBe(diffTexts('x\n', 'y\nz\n', a));
+  });
+});
