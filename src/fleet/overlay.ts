@@ -3,8 +3,8 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from '../kubelet/decode.ts';
 import type { Place } from './findings.ts';
 import type { Layer } from './layer.ts';
 import type { FleetOverlay } from './model.ts';
-import { type Scope, templateOf } from './scope.ts';
-import { isTemplate } from './template.ts';
+import type { Scope } from './scope.ts';
+import { isTemplate, parseTemplate } from './template.ts';
 
 /** Builds the KubeletConfiguration of a layer for any host. */
 export interface OverlayMaker {
@@ -76,7 +76,7 @@ function variablesIn(node: SourceNode): Iterable<{ readonly name: string; readon
     if (at.kind === 'list') for (const item of at.items) walk(item);
     if (at.kind === 'map') for (const { value } of at.entries) walk(value);
     if (at.kind !== 'scalar' || at.scalar.type !== 'string' || !isTemplate(at.text)) return;
-    const template = templateOf(at.text);
+    const template = parseTemplate(at.text);
     for (const part of 'parts' in template ? template.parts : [])
       if (typeof part === 'object' && !found.has(part.variable)) found.set(part.variable, { name: part.variable, offset: at.offset });
   };

@@ -2,23 +2,10 @@ import { closestName } from '../base/text/closest-name.ts';
 import type { SourceScalar } from '../codec/source.ts';
 import type { Findings, Place } from './findings.ts';
 import { invalidTemplate, unknownVariable, variableCycle } from './fleet-problems.ts';
-import { isTemplate, type ParsedTemplate, parseTemplate } from './template.ts';
+import { isTemplate, parseTemplate } from './template.ts';
 
 /** A variable's value with its type and its text: `01` stays `01` in a string. */
 export type VariableText = Pick<SourceScalar, 'scalar' | 'text'>;
-
-const parsed = new Map<string, ParsedTemplate>();
-const MAX_PARSED = 10_000;
-
-/** A template, parsed once for all hosts. */
-export function templateOf(text: string): ParsedTemplate {
-  const known = parsed.get(text);
-  if (known) return known;
-  if (parsed.size >= MAX_PARSED) parsed.clear();
-  const template = parseTemplate(text);
-  parsed.set(text, template);
-  return template;
-}
 
 /** Source of a host's variables. */
 export interface Variables {
@@ -49,7 +36,7 @@ export class Scope {
 
   /** The same for a value: a template of a single variable has that variable's type. */
   scalar(text: string, place: () => Place): VariableText | null {
-    const template = templateOf(text);
+    const template = parseTemplate(text);
     if ('fault' in template) {
       this.#findings.addShared(template.fault, place(), () => invalidTemplate(text, template.fault));
       return null;
