@@ -8,7 +8,8 @@ import { loadTemplates } from '../../../../src/template-files.ts';
 
 const templates = await loadTemplates();
 const catalogue = await loadCatalogue();
-const clusterOf = (maxPods: number) => addLayer(NO_LAYERS, { overlay: { maxPods }, originOf: () => ({ layer: 'cluster', source: 'test' }) });
+const clusterOf = (maxPods: number) =>
+  addLayer(NO_LAYERS, { overlay: { maxPods }, originOf: () => ({ layer: 'cluster', source: 'test' }) });
 const overlay = (text: string): SourceDocument => {
   const [document] = parseSource(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${text}\n`, 'o.yaml').documents;
   return document as SourceDocument;
