@@ -242,7 +242,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     const refused = await change(44);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
-      /^node1: locked by another kubeletadm run \(\S+@\S+, pid \d+, since .*Z\)\. Wait for it .*--break-lock\. \[HOST_LOCKED\]$/m,
+      /^node1: locked by another kubeletadm run \(\S+@\S+, pid \d+, since .*Z\)\. Wait for that run .*--break-lock\. \[HOST_LOCKED\]$/m,
     );
     other.kill();
     await other.ended;
