@@ -15,8 +15,8 @@ const shared = <T extends ReturnType<typeof project>>({ test }: T) => ({ test: {
 
 export default defineConfig({
   test: {
-    // Vitest would leave a processor free, although many tests wait for other processes.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // Vitest would leave a processor free. One worker more than processors: many tests wait for other processes.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       { test: { ...shared(project('unit', 60_000)).test, pool: 'threads' as const } },
       shared(project('integration', 120_000, ['contract', 'integration'])),

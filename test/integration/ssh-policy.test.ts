@@ -156,7 +156,7 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('requireme
         ['PubkeyAcceptedAlgorithms ecdsa-sha2-nistp256'],
         /^HOST_AUTH_FAILED .*key type not allowed by PubkeyAcceptedAlgorithms/,
       ],
-      ['RequiredRSASize', ['RequiredRSASize 8192', 'HostKeyAlgorithms rsa-sha2-512'], /^HOST_KEY_WEAK .*of 3072 bits, at least 8192/],
+      ['RequiredRSASize', ['RequiredRSASize 8192', 'HostKeyAlgorithms rsa-sha2-512'], /^HOST_KEY_WEAK .*of 2048 bits, at least 8192/],
     ])('like ssh, up to the point of failure: %s', async (name, lines, expected) => {
       const { ours, theirs, log } = await outcomes(`fails-${name.replaceAll(' ', '-')}`, lines);
       expect([ours, theirs]).toEqual([expect.stringMatching(expected), false]);
