@@ -63,7 +63,7 @@ function defineCheck(certs: Command, on: On): void {
 function defineRenew(certs: Command, on: On): void {
   const renew = certs
     .command('renew')
-    .description('Renew control plane certificates, signed by the CAs stored on each host')
+    .description('Renew control plane certificates with the CAs stored on each host')
     .argument('<name...>', "certificate names as shown by check-expiration, or 'all'")
     .option(
       '--expires-within <duration>',
@@ -98,7 +98,7 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .command('renew-kubelet')
     .description('Replace an expired or lost client certificate of a kubelet by TLS bootstrap with a token')
     .option('--token <token>', 'bootstrap token (default: a temporary token, created with the kubeconfig of an administrator)')
-    .option('--node-name <name>', 'name of the Node, for a host without a client certificate that proves it')
+    .option('--node-name <name>', 'name of the Node; needed if the host has no client certificate that contains its Node name')
     .option('--timeout <duration>', 'time limit to receive the new certificate (default: 5m)')
     .option('--force', 'also renew a certificate that is still valid');
   addHosts(addClusterOptions(addDryRunOptions(renew)));

@@ -8,6 +8,7 @@ import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
 import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts';
 import {
+  addClusterOptions,
   addHostOptions,
   addInitOptions,
   addNodeOptions,
@@ -55,7 +56,9 @@ export function defineConfig(config: Command, on: On): void {
     .description('Print the files that init would write to a node')
     .argument('[path...]', 'files to print (default: all)');
   addShowOrigin(render.addOption(outputOption(['text', 'json', 'yaml'])));
-  on(addInitOptions(addHostOptions(addNodeOptions(render))), renderRequest, async () => (await import('./config-render.ts')).runRender);
+  addInitOptions(addClusterOptions(addHostOptions(addNodeOptions(render), 'directory to read instead of /, e.g. the root of an image')));
+  for (const option of render.options) if (NOT_RENDERED.has(option.long ?? '')) option.hideHelp();
+  on(render, renderRequest, async () => (await import('./config-render.ts')).runRender);
   addKnowledgeCommands(config, on);
 }
 
@@ -71,7 +74,7 @@ function defineValidate(config: Command, on: On): void {
       'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
     )
     .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
-    .option('--kubelet <path>', 'path of a kubelet binary to validate with as well; no kubelet is started')
+    .option('--kubelet <path>', 'also check the files with this kubelet binary; it exits before it starts to run as a kubelet')
     .addOption(outputOption(['text', 'json', 'sarif']));
   addTargetOption(validate, 'also validate with the kubelet of this host and its flags (repeatable)');
   on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);
@@ -125,6 +128,17 @@ function validateRequest(args: readonly string[], options: CommandOptions): Conf
     format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
   };
 }
+
+/** Options of init without an effect on the printed files: accepted, so that `config render` takes the options of an init command. */
+const NOT_RENDERED: ReadonlySet<string> = new Set([
+  '--upload-certs',
+  '--certificate-key',
+  '--skip-certificate-key-print',
+  '--force-upload',
+  '--token',
+  '--token-ttl',
+  '--skip-token-print',
+]);
 
 const IMAGES_EXAMPLES = `  kubeletadm config images list --kubernetes-version v1.36.2
   kubeletadm config images list --config init.yaml | xargs -n1 crictl pull

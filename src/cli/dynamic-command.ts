@@ -59,13 +59,13 @@ function definePush(dynamic: Command, on: On): void {
     .option('--name <name>', 'name of the ConfigMap, without the hash', 'node-config')
     .option(
       '-n, --namespace <namespace>',
-      'namespace of the ConfigMap; the default namespace is created if it does not exist',
+      `namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
       AGENT_NAMESPACE,
     )
     .option('--key <key>', 'key of the KubeletConfiguration in the ConfigMap', 'kubelet')
     .option(
       '--beside <key=file>',
-      'file to store in the ConfigMap as well, for a relative path in the KubeletConfiguration, e.g. resolv.conf=./resolv.conf (repeatable)',
+      'additional file that the KubeletConfiguration names by a relative path, stored under that key, e.g. resolv.conf=./resolv.conf (repeatable)',
       collect,
     )
     .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)
@@ -94,7 +94,7 @@ function defineAssign(dynamic: Command, on: On): void {
     .option('--file <file>', 'KubeletConfiguration to store as ConfigMap node-config-HASH and assign')
     .option(
       '-n, --namespace <namespace>',
-      'with --file: namespace of the ConfigMap; the default namespace is created if it does not exist',
+      `with --file: namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
       AGENT_NAMESPACE,
     )
     .option('--force', 'also assign to nodes that report no configuration status');
@@ -159,7 +159,7 @@ function defineInspect(dynamic: Command, on: On): void {
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
     .option(
       '--repair',
-      'start a failing kubelet with its last known good configuration (up to 1.23, if intact), otherwise with its local configuration',
+      'start a failing kubelet with its local configuration or, up to 1.23, with its last known good configuration if the checkpoint is intact',
     )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
@@ -179,7 +179,7 @@ function addBackend(command: Command): Command {
   return command.addOption(
     new Option(
       '--backend <backend>',
-      'component that applies configurations: the kubelet up to 1.23 (native) or the kubeletadm agent (default: detected from each Node)',
+      'component that applies configurations; native: the kubelet up to 1.23; agent: the kubeletadm agent (default: detected from each Node)',
     ).choices(['native', 'agent']),
   );
 }
@@ -203,7 +203,7 @@ function addRollout(command: Command): Command {
       .addOption(
         new Option(
           '--on-failure <action>',
-          'when a node fails: start no other node (stop), or also restore the previous assignment of all changed nodes (revert) (default: stop)',
+          'action when a node fails; stop: change no other node; revert: also restore the previous assignment of all changed nodes (default: stop)',
         ).choices(['stop', 'revert']),
       ),
   );
@@ -213,7 +213,7 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
-        new Option('--wait <state>', `state to wait for on each node (${meanings}; none: change all nodes at once without waiting)`)
+        new Option('--wait <state>', `state to wait for on each node; ${meanings}; none: change all nodes at once without waiting`)
           .choices(choices)
           .default(choices[0]),
       )

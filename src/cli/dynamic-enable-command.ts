@@ -20,16 +20,16 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     .addOption(
       new Option(
         '--backend <backend>',
-        'component that applies configurations: the kubelet (native) or the kubeletadm agent (default: native for kubelets up to 1.23)',
+        'component that applies configurations; native: the kubelet up to 1.23; agent: the kubeletadm agent (default: native for kubelets up to 1.23, otherwise agent)',
       ).choices(['native', 'agent']),
     )
     .option(
       '--program <file>',
-      'agent program to install: kubeletadm-agent.mjs or a single executable (default: that of the running program)',
+      'agent program to install: kubeletadm-agent.mjs or a single executable (default: the agent shipped with this kubeletadm)',
     )
     .option(
       '--node <path>',
-      'path on the host of the Node.js binary that runs kubeletadm-agent.mjs (default: node in the PATH of the host)',
+      'path, on the host, of the Node.js binary that runs kubeletadm-agent.mjs (default: node in the PATH of the host)',
     )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory of a kubelet up to 1.23 (default: /var/lib/kubelet/dynamic-config)');
   addHosts(enable, { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY }, addAgentOptions);
@@ -40,7 +40,7 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
   const disable = dynamic
     .command('disable')
     .description('Revert the changes of dynamic enable: the nodes return to their local configuration');
-  addHosts(disable, { namespace: 'that of dynamic enable', programDir: 'that of dynamic enable' });
+  addHosts(disable, { namespace: 'as set by dynamic enable', programDir: 'as set by dynamic enable' });
   on(disable, disableRequest, async () => (await import('./dynamic-enable.ts')).runDynamicDisable);
 }
 

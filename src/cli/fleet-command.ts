@@ -9,7 +9,7 @@ import { addFleetHostOptions, defineFleetRun, parallelOf } from './fleet-run-com
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections } from './help-layout.ts';
-import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, outputOption } from './options.ts';
+import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, FLEET_COMMAND_TIMEOUT, outputOption } from './options.ts';
 import { connectionRequest, flagChoice, flagText, fleetRequest, outputRequest, verbosityOf } from './request-parts.ts';
 
 /** `fleet`: commands for the hosts of a fleet file. */
@@ -34,12 +34,13 @@ export function defineFleet(fleet: Command, on: On): void {
 function initCommand(fleet: Command, on: On): void {
   const init = addFleetFileOption(
     fleet.command('init').description('Create a fleet file to start from; an existing file is not overwritten'),
+    "fleet file to create; '-' for standard output (default: fleet.yaml)",
   )
     .option('--from-ansible <path>', 'Ansible inventory to import hosts from')
-    .option('--from-ssh-config [file]', 'ssh_config to import hosts from (default: ~/.ssh/config)')
+    .option('--from-ssh-config [file]', 'ssh_config to import hosts from; ~/.ssh/config if no file is given')
     .option(
       '--from-vagrant [file]',
-      "saved output of vagrant ssh-config to import hosts from; '-' for standard input (default: run vagrant ssh-config)",
+      "saved output of vagrant ssh-config to import hosts from; '-' for standard input; vagrant ssh-config is run if no file is given",
     )
     .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several addresses');
   on(init, initRequest, async () => (await import('./fleet-init.ts')).runFleetInit);
@@ -101,6 +102,7 @@ function settleCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
     addSshOptions(
       addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'hosts of the fleet file, or [user@]address[:port]'))),
+      FLEET_COMMAND_TIMEOUT,
     );
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
   on(confirm, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetConfirm);

@@ -17,6 +17,7 @@ import {
   addIgnoredChecks,
   addShowOrigin,
   addSshOptions,
+  FLEET_COMMAND_TIMEOUT,
   integerBetween,
   outputOption,
   SECONDS_OF_A_DAY,
@@ -83,6 +84,7 @@ function defineExec(exec: Command, on: On): void {
       .argument('<command...>', 'command and arguments, after --; a single argument is a command line for the shell')
       .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
       .addOption(outputOption(['text', 'json'], 'output format; json: one object per host')),
+    'time limit for each command that kubeletadm itself runs on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
   );
   on(exec, execRequest, async () => (await import('./fleet-exec.ts')).runFleetExec);
   addSections(exec, { examples: EXEC_EXAMPLES });
@@ -117,7 +119,7 @@ export function defineApply(apply: Command, on: On): void {
       .option('--serial <hosts>', 'maximum number or percentage of hosts changed at once (default: the value of --parallel)')
       .option(
         '--max-fail <hosts>',
-        'number or percentage of failed hosts tolerated; with more, the remaining hosts are skipped; 100%: no limit (default: 10% of the changed hosts, at least 1 and at most 10)',
+        'number or percentage of failed hosts tolerated; with more, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, at least 1 and at most 10)',
       )
       .option(
         '--replan',
@@ -126,7 +128,7 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <hosts>',
-          'hosts of the last run to process; failed: those that failed, were refused or unreachable, or did not start',
+          'process only these hosts of the last run; failed: all hosts that failed, rolled back, were refused, were unreachable or were not started',
         ).choices(['failed']),
       ),
   );
@@ -144,13 +146,16 @@ export function defineApply(apply: Command, on: On): void {
   addSections(apply, { notes: APPLY_NOTES, examples: APPLY_EXAMPLES });
 }
 
-/** Selection of hosts, and the connection to the hosts and the cluster. */
-export function addFleetHostOptions(command: Command): Command {
+/**
+ * Selection of hosts, and the connection to the hosts and the cluster.
+ * @param commandTimeout the text of `--command-timeout`
+ */
+export function addFleetHostOptions(command: Command, commandTimeout = FLEET_COMMAND_TIMEOUT): Command {
   addFleetSelectionOptions(addFleetFileOption(command));
   underHeading(command, HEADINGS.fleet, (fleet) =>
     fleet.option('--parallel <hosts>', 'maximum number of hosts processed at once', integerBetween(1, MAX_PARALLEL), 50),
   );
-  return addSshOptions(command);
+  return addSshOptions(command, commandTimeout);
 }
 
 function addRunOptions(command: Command): Command {
@@ -221,7 +226,7 @@ const PLAN_EXAMPLES = `  kubeletadm plan -f fleet.yaml
   kubeletadm plan -f fleet.yaml --group edge --out plan.json`;
 
 const APPLY_NOTES =
-  'Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is started.';
+  'Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.';
 
 const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
   kubeletadm apply plan.json`;

@@ -5,7 +5,15 @@ import { JOIN_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import type { JoinRequest } from './join.ts';
-import { addApiServerOptions, addHostOptions, addKubeconfigOptions, addNodeOptions, addPlanOptions, collect } from './options.ts';
+import {
+  addApiServerOptions,
+  addHostOptions,
+  addKubeconfigOptions,
+  addNodeOptions,
+  addPlanOptions,
+  addShowOrigin,
+  collect,
+} from './options.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
@@ -14,7 +22,8 @@ import { addConfirmOptions, writingRequest } from './writing-options.ts';
 export function defineJoin(join: Command, on: On): void {
   const load = async (): Promise<Run<JoinRequest>> => (await import('./join.ts')).runJoin;
   const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinRequest => joinRequest(given, { endpoint });
-  const options = (command: Command): Command => addConfirmOptions(addHostOptions(addNodeOptions(addJoinOptions(addPlanOptions(command)))));
+  const options = (command: Command): Command =>
+    addConfirmOptions(addHostOptions(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))));
   addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
     phases: JOIN_PHASES,
     examples: EXAMPLES,
@@ -41,7 +50,7 @@ function addJoinOptions(command: Command): Command {
   underHeading(command, HEADINGS.node, (node) =>
     node
       .option('--take-over', 'reuse the name of an existing Node that is not Ready')
-      .option('--wait-ready [duration]', 'wait until the Node is Ready (default without a value: 5m)'),
+      .option('--wait-ready [duration]', 'wait until the Node is Ready, at most for this time; 5m if no duration is given'),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster
@@ -93,7 +102,7 @@ function waitReadyMs({ waitReady }: CommandOptions): number | null {
   return Number(nanoseconds / 1_000_000n);
 }
 
-const EXAMPLES = `  # as printed by token create --print-join-command, for hosts over SSH
+const EXAMPLES = `  # the command printed by token create --print-join-command, with --host added
   kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef \\
     --discovery-token-ca-cert-hash sha256:<hex> --host root@10.0.0.12
   kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef --ca-cert ca.crt --host root@10.0.0.12

@@ -46,7 +46,7 @@ function defaultsCommand(config: Command, on: On): void {
     .description('Print the default configuration of a kubelet version')
     .option('--kubernetes-version <version>', 'kubelet version, 1.20 to 1.36 (default: 1.36)')
     .addOption(
-      new Option('--profile <profile>', 'defaults of the kubelet itself, or of the configuration that kubeadm writes')
+      new Option('--profile <profile>', 'kubelet: defaults of the kubelet itself; kubeadm: the configuration that kubeadm writes')
         .choices(['kubelet', 'kubeadm'])
         .default('kubelet'),
     );
@@ -63,7 +63,7 @@ function diffCommand(config: Command, on: On): void {
     .description('Compare two effective configurations, including defaults; durations and quantities are compared by value')
     .argument(
       '<a>',
-      "file ('-' for standard input), cluster, node/NAME, host/[user@]ADDRESS[:port] (host/localhost: the local host) or defaults/1.X; cluster: ConfigMap kube-system/kubelet-config",
+      "path of a file ('-': standard input), cluster (ConfigMap kube-system/kubelet-config), node/NAME, host/[user@]ADDRESS[:port] (host/localhost: the local host) or defaults/1.X",
     )
     .argument('<b>', 'second configuration, in the same form')
     .option(
@@ -89,8 +89,12 @@ export function addMigrateCommand(config: Command, on: On): void {
     .argument('[file]', "KubeletConfiguration to convert; '-' for standard input")
     .option('--from <version>', 'kubelet version the file was written for, 1.20 to 1.36')
     .option('--to <version>', 'kubelet version to convert the file for')
-    .option('--flags <file>', 'file with kubelet flags, e.g. kubeadm-flags.env or /etc/default/kubelet (repeatable)', collect)
-    .option('--kubelet-extra-args <name=value>', 'kubelet flag (repeatable)', collect)
+    .option(
+      '--flags <file>',
+      'file with kubelet flags to convert to fields, e.g. kubeadm-flags.env or /etc/default/kubelet (repeatable)',
+      collect,
+    )
+    .option('--kubelet-extra-args <name=value>', 'kubelet flag to convert to a field (repeatable)', collect)
     .option('--keep-defaults', 'write the old defaults that differ in the new version, to keep the behaviour')
     .option('--force', 'remove settings that have no equivalent in the new version')
     .option(
@@ -98,7 +102,7 @@ export function addMigrateCommand(config: Command, on: On): void {
       "kubeadm documents to convert to v1beta4; '-' for standard input; KubeletConfiguration documents are copied unchanged",
     )
     .option('--new-config <file>', 'file to write the result to (default: standard output)')
-    .option('--new-flags <file>', 'file to write the remaining flags to, in the format of kubeadm-flags.env');
+    .option('--new-flags <file>', 'file to write the flags to that have no field, in the format of kubeadm-flags.env');
   on(
     migrate.addOption(outputOption(['text', 'json', 'yaml'])),
     migrateRequest,
@@ -121,7 +125,7 @@ function fromNodeCommand(config: Command, on: On): void {
     .addOption(
       new Option(
         '--kind <kind>',
-        'kind of the file: overlay (merged into the fields of a node) or configuration (replaces all fields) (default: overlay; configuration for kubelets up to 1.23)',
+        'kind of the file; overlay: merged into the fields of a node; configuration: replaces all fields (default: overlay, or configuration for kubelets up to 1.23)',
       ).choices(['overlay', 'configuration']),
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');

@@ -35,7 +35,10 @@ export function outputOption(choices: readonly [string, ...string[]], descriptio
 /** `-v`, which every command has. */
 export function addVerbosity(command: Command): Command {
   return command.addOption(
-    new Option('-v, --v <level>', 'log verbosity from 0 to 10: 1 phases and detected host details, 2 operations on hosts, 5 stack traces')
+    new Option(
+      '-v, --v <level>',
+      'log verbosity from 0 to 10; 1: phases and detected host details; 2: operations on hosts; 5: stack traces',
+    )
       .argParser(integerBetween(0, MAX_VERBOSITY))
       .default(0)
       .helpGroup(HEADINGS.global),
@@ -52,12 +55,9 @@ export function addDryRunOptions(command: Command, description = 'print the plan
   );
 }
 
-/**
- * `--dry-run`, `-o`, `--exit-code`, `--show-origin`, and the selection of phases and checks: for commands
- * that plan phases.
- */
+/** `--dry-run`, `-o`, `--exit-code`, and the selection of phases and checks: for commands that plan phases. */
 export function addPlanOptions(command: Command): Command {
-  addShowOrigin(addDryRunOptions(command, 'print the plan and a diff; change nothing'));
+  addDryRunOptions(command, 'print the plan and a diff; change nothing');
   return underHeading(command, HEADINGS.phases, (phases) =>
     addIgnoredChecks(phases.option('--skip-phases <phases>', 'phases to skip, by name or parent/child (repeatable)', collectList)),
   );
@@ -81,12 +81,13 @@ export function addIgnoredChecks(command: Command): Command {
   );
 }
 
-/** Target hosts, or a root directory in place of a host. */
-export function addHostOptions(command: Command): Command {
+/**
+ * Target hosts, or a root directory in place of a host.
+ * @param rootfs the text of `--rootfs`, which depends on the effect of the command
+ */
+export function addHostOptions(command: Command, rootfs = 'directory to write all files to instead of /; no service is started'): Command {
   addTargetOption(command);
-  underHeading(command, HEADINGS.host, (host) =>
-    host.option('--rootfs <dir>', 'directory to write all files to instead of /; no service is started'),
-  );
+  underHeading(command, HEADINGS.host, (host) => host.option('--rootfs <dir>', rootfs));
   return addSshOptions(command);
 }
 
@@ -98,8 +99,17 @@ export function addTargetOption(
   return underHeading(command, HEADINGS.host, (host) => host.option('--host <[user@]address[:port]>', description, collect));
 }
 
-/** SSH connection to hosts, and privilege escalation of commands. */
-export function addSshOptions(command: Command): Command {
+/** The text of `--command-timeout` for commands without a fleet file. */
+const COMMAND_TIMEOUT = 'time limit for each command on a host (default: 1m0s)';
+/** The text of `--command-timeout` for commands that read the hosts from a fleet file. */
+export const FLEET_COMMAND_TIMEOUT =
+  'time limit for each command on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)';
+
+/**
+ * SSH connection to hosts, and privilege escalation of commands.
+ * @param commandTimeout the text of `--command-timeout`
+ */
+export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT): Command {
   return underHeading(command, HEADINGS.ssh, (ssh) =>
     ssh
       .option('--ssh-config <file>', 'OpenSSH client configuration (default: ~/.ssh/config and /etc/ssh/ssh_config)')
@@ -110,7 +120,10 @@ export function addSshOptions(command: Command): Command {
       )
       .option('--ssh-known-hosts <file>', 'known_hosts file to verify host keys with (default: from the SSH configuration)')
       .option('--ssh-accept-new', 'accept and record keys of unknown hosts; changed keys are always refused')
-      .option('--ssh-password-stdin', 'read the SSH password from the first line of standard input (or KUBELETADM_SSH_PASSWORD)')
+      .option(
+        '--ssh-password-stdin',
+        'read the SSH password from the first line of standard input (default: the environment variable KUBELETADM_SSH_PASSWORD)',
+      )
       .addOption(
         new Option('--ssh-transport <client>', "SSH client: built-in, or the system's ssh")
           .choices(['builtin', 'openssh'])
@@ -123,21 +136,16 @@ export function addSshOptions(command: Command): Command {
       )
       .option(
         '--sudo-password-stdin',
-        'read the sudo password from standard input (or KUBELETADM_SUDO_PASSWORD): from the first line, or from the second with --ssh-password-stdin',
+        'read the sudo password from the first line of standard input, or from the second line with --ssh-password-stdin (default: the environment variable KUBELETADM_SUDO_PASSWORD)',
       )
       .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
-      .option(
-        '--command-timeout <duration>',
-        'time limit for each command on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
-      ),
+      .option('--command-timeout <duration>', commandTimeout),
   );
 }
 
 /** The fleet file. */
-export function addFleetFileOption(command: Command): Command {
-  return underHeading(command, HEADINGS.fleet, (fleet) =>
-    fleet.option('-f, --file <file>', "fleet file; '-' for standard input (default: fleet.yaml)"),
-  );
+export function addFleetFileOption(command: Command, description = "fleet file; '-' for standard input (default: fleet.yaml)"): Command {
+  return underHeading(command, HEADINGS.fleet, (fleet) => fleet.option('-f, --file <file>', description));
 }
 
 /** Selection of hosts of a fleet. */
@@ -178,7 +186,7 @@ export function addNodeOptions(command: Command): Command {
       .option('--node-name <name>', 'name of the Node (default: the hostname)')
       .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
       .option('--patches <dir>', 'directory of patches named target[suffix][+patchtype].{yaml,json}')
-      .option('--overlay <file>', 'KubeletConfiguration fields of this node; they override those of the cluster')
+      .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; they override the fields of the cluster')
       .option('--set <field=value>', 'KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
       .option('--resolv-conf <file>', 'resolvConf of the kubelet (default: detected from systemd-resolved)')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet (default: detected from the container runtime)')
@@ -190,14 +198,13 @@ export function addNodeOptions(command: Command): Command {
   );
 }
 
-/** The cluster that init creates. */
+/** The cluster that init creates, without `--kubeconfig`. */
 export function addInitOptions(command: Command): Command {
-  addClusterOptions(command, 'default: none: bootstrap a new control plane; KUBECONFIG is ignored');
   underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option(
         '--kubernetes-version <version>',
-        'control plane version (default: that of the API server with --kubeconfig, otherwise that of --config or of the kubelet)',
+        'control plane version (default: from an existing API server, otherwise from --config, otherwise from the kubelet)',
       )
       .option('--service-cidr <cidr>', 'IP range of Services; its tenth address is the clusterDNS of all nodes (default: 10.96.0.0/12)')
       .option('--service-dns-domain <domain>', 'DNS domain of Services (default: cluster.local)')

@@ -11,7 +11,8 @@ import { addLockOption, writingRequest } from './writing-options.ts';
 /** `reset`, `reset phase`. */
 export function defineReset(reset: Command, on: On): void {
   const load = async (): Promise<Run<ResetRequest>> => (await import('./reset.ts')).runReset;
-  const options = (command: Command): Command => addLockOption(addHostOptions(addPlanOptions(addResetOptions(command))));
+  const options = (command: Command): Command =>
+    addLockOption(addHostOptions(addPlanOptions(addResetOptions(command)), 'directory to reset instead of /; no service is stopped'));
   addSections(on(options(reset), resetRequest, load), { phases: RESET_PHASES, examples: EXAMPLES });
   const phase = reset.command('phase').description('Run one phase of reset').argument('<name...>', 'name of a phase');
   addSections(on(options(phase), resetRequest, load), { phases: RESET_PHASES });

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { UPGRADE_NODE_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
-import { addKubeconfigOptions, addPlanOptions, addSshOptions, addTargetOption, collect } from './options.ts';
+import { addKubeconfigOptions, addPlanOptions, addShowOrigin, addSshOptions, addTargetOption, collect } from './options.ts';
 import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
 import type { UpgradeNodeRequest } from './upgrade-node.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
@@ -11,7 +11,7 @@ import { addConfirmOptions, writingRequest } from './writing-options.ts';
 export function defineUpgrade(upgrade: Command, on: On): void {
   const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
-    addConfirmOptions(addSshOptions(addTargetOption(addUpgradeOptions(addPlanOptions(command)))));
+    addConfirmOptions(addSshOptions(addTargetOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command))))));
   const node = upgrade.command('node').description("Upgrade a node to the cluster's kubelet configuration and restart the kubelet");
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
@@ -25,10 +25,17 @@ function addUpgradeOptions(command: Command): Command {
   underHeading(command, HEADINGS.node, (node) =>
     node
       .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
-      .option('--node-name <name>', 'with --kubeconfig: name of the Node, for a host without a client certificate that proves it')
-      .option('--patches <dir>', 'directory of patches, replacing the stored ones')
-      .option('--overlay <file>', 'KubeletConfiguration of this node, replacing the stored one')
-      .option('--set <field=value>', 'KubeletConfiguration field of this node, replacing the stored ones (repeatable)', collect)
+      .option(
+        '--node-name <name>',
+        'with --kubeconfig: name of the Node; needed if the host has no client certificate that contains its Node name',
+      )
+      .option('--patches <dir>', 'directory of patches; replaces all stored patches')
+      .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all stored overlays')
+      .option(
+        '--set <field=value>',
+        'KubeletConfiguration field of this node (repeatable); the given fields replace all fields stored from an earlier --set',
+        collect,
+      )
       .option('--resolv-conf <file>', 'resolvConf of the kubelet')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
       .option('--forget', 'ignore the settings stored by init, join and earlier upgrades'),

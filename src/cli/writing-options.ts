@@ -22,7 +22,7 @@ export function addConfirmOptions(command: Command): Command {
     rollback
       .option(
         '--confirm-timeout <duration>',
-        'time limit to confirm the change over a new connection, after which the host rolls back automatically (default: 5m for hosts over SSH)',
+        'time limit for kubeletadm to confirm the change over a new connection; otherwise the host rolls back automatically (default: 5m for hosts over SSH)',
       )
       .option('--no-confirm', 'apply the change without automatic rollback'),
   );

@@ -73,6 +73,22 @@ describe('help texts', () => {
     expect(texts.filter(({ description }) => !isTerm.test(description))).toEqual([]);
   });
 
+  it('mention the fleet file only for commands that read one', async () => {
+    const mentioning = (await allHelp()).filter(({ command }) =>
+      command.options.some(({ description }) => description.includes('ssh.commandTimeout of the fleet file')),
+    );
+    expect(mentioning.length).toBeGreaterThan(5);
+    expect(mentioning.filter(({ command }) => !command.options.some(({ long }) => long === '--file')).map(({ path }) => path)).toEqual([]);
+  });
+
+  it.each([
+    ['reset', ['--show-origin']],
+    ['config render', ['--upload-certs', '--certificate-key', '--force-upload', '--token', '--token-ttl', '--skip-token-print']],
+  ])('of %s list no option without an effect', async (path, flags) => {
+    const { text } = await helpOf(path, WIDE);
+    expect(flags.filter((flag) => new RegExp(`^ +${flag}\\b`, 'm').test(text))).toEqual([]);
+  });
+
   it('name no exit code as a bare number', async () => {
     const texts = (await allHelp(WIDE)).map(({ text }) => text).join('\n');
     expect(texts).not.toMatch(/exit with \d/);
