@@ -43,7 +43,7 @@ async function report(services: Services, migration: FilesMigration, request: Mi
     return 0;
   }
   for (const problem of problems) services.output.stderr(`${resultText(problem)}\n`);
-  if (hasFlags && newFlags === undefined) services.output.stderr(`remaining flags: ${flags.map(flagOf).join(' ') || 'none'}\n`);
+  if (hasFlags && newFlags === undefined) services.output.stderr(`flags without a field: ${flags.map(flagOf).join(' ') || 'none'}\n`);
   if (newConfig === undefined) services.output.document(text);
   return 0;
 }

@@ -58,7 +58,7 @@ export function watchFleet(
     hosts === null || interruption === undefined
       ? null
       : watchForcedExit(services, hosts, {
-          next: `Continue with the other options of this run: ${interruption.retryCommand}`,
+          next: `To continue, run ${interruption.retryCommand} with the other options of this run`,
           events: asEvents
             ? (message, lines) =>
                 reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data: { hosts: lines, retry: interruption.retryCommand } })

@@ -22,7 +22,7 @@ export function fleetFailure(
   if (failures.length + left.length === 0) return null;
   const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
   if (stopped !== null) {
-    const hint = 'Fix the cause and run the same command again; with --retry failed apply processes only the unfinished hosts';
+    const hint = 'Fix the cause and run the same command again; with --retry failed, apply processes only the unfinished hosts';
     problems.push({
       code: 'FLEET_STOPPED',
       message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not started: ${stopped}`,

@@ -86,7 +86,7 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
       code: 'CHANGES_REVERTED',
       host: host.name,
       phase: context.phase,
-      message: 'the files already changed were restored',
+      message: 'the files that had been changed were restored to their previous content',
     });
   } catch (cause) {
     const hint = 'Fix the cause and rerun the command; it resumes where it stopped';

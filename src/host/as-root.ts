@@ -202,7 +202,7 @@ const REFUSALS: readonly Refusal[] = [
       hostSudoPassword({
         host,
         why: 'sudo requires a password',
-        hint: 'Pass the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
+        hint: 'Pass the sudo password with --sudo-password-stdin or the environment variable KUBELETADM_SUDO_PASSWORD, connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
       }),
   },
   {

@@ -133,7 +133,7 @@ export const CONNECT_TIMEOUT_HINT = 'Check the load of the host and the network 
 export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; hint?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
-    hint: input.hint ?? 'Check the load and the journal of the host, or increase --command-timeout or ssh.commandTimeout',
+    hint: input.hint ?? 'Check the load and the journal of the host, or increase --command-timeout or, in a fleet file, ssh.commandTimeout',
   });
 }
 

@@ -101,9 +101,12 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
   'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
   'arm-revert': {
     done: () => 'armed the rollback',
-    failed: () => 'cannot arm the automatic rollback (--no-confirm skips it)',
+    failed: () => 'cannot arm the automatic rollback, which --no-confirm would skip',
   },
-  'check-commit': { done: () => 'checked that the change still waits for its confirmation', failed: () => 'cannot continue the change' },
+  'check-commit': {
+    done: () => 'checked that the change still waits for its confirmation',
+    failed: () => 'cannot continue the change of this run',
+  },
   'confirm-commit': { done: () => 'confirmed the change of an earlier run', failed: () => 'cannot confirm the change' },
   'revert-commit': { done: () => 'rolled back the change', failed: () => 'cannot roll back the change' },
 };

@@ -327,7 +327,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
     const problem = {
       host: host.name,
       code: 'ROLLBACK_FAILED',
-      message: `${phase}: the rollback failed, the kubelet does not run with the previous configuration either (${why})`,
+      message: `${phase}: the rollback failed: ${why}; the kubelet does not run with the previous configuration either`,
     };
     throw new AppError([...error.problems, problem], { cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
   }

@@ -156,6 +156,11 @@ async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof
 }
 
 function notProven(host: string, phase: string, why: string, waitedMs: number): AppError {
-  const message = `${phase}: not confirmed after ${Math.round(waitedMs / 1000)}s: ${why}`;
-  return new AppError({ host, code: 'COMMIT_NOT_PROVEN', message, hint: 'See journalctl -u kubelet on the host' });
+  const message = `${phase}: the change could not be confirmed within ${Math.round(waitedMs / 1000)}s: ${why}`;
+  return new AppError({
+    host,
+    code: 'COMMIT_NOT_PROVEN',
+    message,
+    hint: 'See journalctl -u kubelet on the host. The next error reports whether the host was rolled back',
+  });
 }

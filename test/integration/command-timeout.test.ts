@@ -27,7 +27,7 @@ describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('time
     return runCommand(['fleet', 'confirm', 'slow', '-f', file, '--ssh-config', 'none', ...options]);
   }
   const ANSWERED = { code: 0, stdout: 'slow: no pending change\n', stderr: '' };
-  const TOO_SLOW = /^slow: .* within 1s\. .*--command-timeout or ssh\.commandTimeout.*\[HOST_TIMEOUT\]\n$/;
+  const TOO_SLOW = /^slow: .* within 1s\. .*--command-timeout or, in a fleet file, ssh\.commandTimeout.*\[HOST_TIMEOUT\]\n$/;
 
   it('is one minute by default', async () => {
     expect(await query(null)).toEqual(ANSWERED);

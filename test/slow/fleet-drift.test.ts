@@ -331,7 +331,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         ),
         expect.stringMatching(/^ {2}unreachable: dead1 \(connection refused\)$/),
         `  not started: ${second}`,
-        `Continue with the other options of this run: kubeletadm apply -f ${file} --retry failed`,
+        `To continue, run kubeletadm apply -f ${file} --retry failed with the other options of this run`,
       ]);
       const status = await run('fleet', 'status', '-f', file);
       expect(status.stdout).toMatch(new RegExp(`^${first} .* unconfirmed, reverts at \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z`, 'm'));

@@ -77,7 +77,7 @@ export function fakeCommits(host: FakeCommitsHost): FakeCommits {
           arm(operation.revert);
           return true;
         case 'check-commit':
-          if (idOf('commit') !== operation.id) throw gone('cannot continue the change');
+          if (idOf('commit') !== operation.id) throw gone('cannot continue the change of this run');
           return true;
         case 'confirm-commit':
           if (idOf('commit') !== operation.id) throw gone('cannot confirm the change');

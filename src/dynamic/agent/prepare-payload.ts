@@ -297,8 +297,8 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
 
 function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
   const reported = changes.slice(0, 5).map(({ path, class: name, reason }) => `${path} (${name}: ${reason})`);
-  const hint = changes.every(({ class: name }) => name === 'drain') ? '; drain the node first, or raise the class' : '';
-  return `the agent of this node applies changes up to class ${allow} (--allow)${hint}: ${reported.join(', ')}`;
+  const hint = changes.every(({ class: name }) => name === 'drain') ? '. Drain the node first, or raise --allow' : '';
+  return `the agent of this node runs with --allow=${allow}, which excludes ${reported.join(', ')}${hint}`;
 }
 
 function describeChange({ path, before, after }: ClassifiedChange, shadow: string | null): string {

@@ -108,7 +108,7 @@ function staysEnabled(source: string): Warning {
 
 /** The agent's unit is a claim of the host, for which nothing of another Node is deleted. */
 function otherNode(installed: string, nodeName: string): Warning {
-  const message = `the agent was installed for Node ${printable(installed)}, and this host is ${nodeName}: the rights and the assignment of the other Node are kept`;
+  const message = `the agent was installed for Node ${printable(installed)}, but this host is now ${nodeName}; the RBAC rules and ConfigMap assignment of ${printable(installed)} are not removed`;
   return { code: 'AGENT_OF_ANOTHER_NODE', message };
 }
 

@@ -130,7 +130,7 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
   const isDownloaded = damagedCheckpoints(reading, report).includes('assigned');
   if (assigned.kind !== 'source' || report.starts !== 'assigned' || isDownloaded || !report.isLooping) return prepared([], []);
   if (cluster === null || nodeName === null) {
-    const message = `make sure that ${describeIdentity(assigned.identity)} is no longer assigned to the Node, otherwise the kubelet uses it again after ten seconds (checked with --kubeconfig)`;
+    const message = `make sure that ${describeIdentity(assigned.identity)} is no longer assigned to the Node, otherwise the kubelet uses this ConfigMap again after ten seconds. With --kubeconfig, kubeletadm checks the assignment`;
     return prepared([{ code: 'DYNAMIC_STILL_ASSIGNED', message }], []);
   }
   const [node] = await readNodes(cluster, [nodeName], 'native');

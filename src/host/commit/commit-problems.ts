@@ -27,7 +27,7 @@ export class CommitGoneError extends AppError {
 }
 
 const HINTS: Readonly<Partial<Record<CommitRecord['state'] | 'none', string>>> = {
-  armed: 'kubeletadm fleet confirm keeps the change, kubeletadm fleet revert rolls the host back now',
+  armed: 'To keep the pending change, run kubeletadm fleet confirm; to roll it back now, run kubeletadm fleet revert',
   reverting: 'Wait a moment, then rerun the command',
 };
 
@@ -37,7 +37,7 @@ export function describeCommit(record: CommitRecord | null): string {
   const change = describeChangeOf(record);
   switch (record.state) {
     case 'armed':
-      return `${change} is not confirmed: the host rolls back at ${utc(revertsAt(record))}`;
+      return `the change pending on the host was ${madeBy(record)}; the host rolls it back at ${utc(revertsAt(record))} unless it is confirmed`;
     case 'reverting':
       return `${change} is being rolled back`;
     case 'reverted':
@@ -46,8 +46,12 @@ export function describeCommit(record: CommitRecord | null): string {
 }
 
 /** The owner and the time of a change. */
-export function describeChangeOf({ owner, armedAt }: CommitRecord): string {
-  return `the change made by ${owner || 'an unknown owner'} at ${utc(armedAt)}`;
+export function describeChangeOf(record: CommitRecord): string {
+  return `the change ${madeBy(record)}`;
+}
+
+function madeBy({ owner, armedAt }: CommitRecord): string {
+  return `made by ${owner || 'an unknown owner'} at ${utc(armedAt)}`;
 }
 
 /** Unix seconds as an RFC 3339 time. */

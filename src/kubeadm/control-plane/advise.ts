@@ -32,7 +32,7 @@ function adviseAuthorization({ cluster }: ControlPlaneNode): readonly Warning[] 
   const lacking = ['Node', 'RBAC'].filter((mode) => !modes.includes(mode) && !modes.includes('AlwaysAllow'));
   const warnings: Warning[] = [];
   if (unknown.length > 0) {
-    const message = `kube-apiserver fails at startup: unknown authorization mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}`;
+    const message = `unknown authorization mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}: kube-apiserver will fail at startup`;
     warnings.push({ code: 'AUTHORIZATION_MODE_UNKNOWN', field, message });
   }
   if (lacking.length > 0) {

@@ -118,8 +118,8 @@ async function findKubeconfig({ input, env, homeDirectory }: OpenClusterPorts, g
 function requireVerified(file: string, { cluster }: KubeconfigTarget, host: Host): void {
   const { server, insecureSkipTlsVerify } = cluster;
   if (!insecureSkipTlsVerify && server.startsWith('https://')) return;
-  const why = insecureSkipTlsVerify ? 'insecure-skip-tls-verify' : 'no TLS';
-  const message = `${file}: ${server} is reachable only through ${host.name}, which could capture your credentials: ${why}`;
+  const why = insecureSkipTlsVerify ? 'has insecure-skip-tls-verify' : 'has a server address without TLS';
+  const message = `${file}: the kubeconfig ${why}, and ${server} is reachable only through ${host.name}, which could therefore capture your credentials`;
   const hint = 'Give a kubeconfig that contains the CA of the API server';
   throw new AppError({ code: 'CLUSTER_UNVERIFIED', message, hint }, { exitCode: 2 });
 }

@@ -134,6 +134,6 @@ function initIdentity(
   if (existingIdentity) return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [] };
   if (token !== undefined) return { files: bootstrapFiles(templates, { ...target, token }), warnings: [] };
   const message =
-    'the kubelet has no credentials: /etc/kubernetes/kubelet.conf is missing or unusable, and no token allows joining (--token)';
+    'the kubelet has no credentials: /etc/kubernetes/kubelet.conf is missing or unusable, and no token allows joining. Pass a token with --token';
   return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [{ code: 'KUBELET_NO_CREDENTIALS', message }] };
 }

@@ -53,7 +53,7 @@ async function settingsOf(
   } catch (error) {
     if (!isAppError(error)) throw error;
     const why = error.problems[0]?.message ?? '';
-    const message = `cannot read kubeadm-config, using kubeadm's defaults (override with --config): ${why}`;
+    const message = `cannot read kubeadm-config: ${why}. kubeadm's defaults are used; override them with --config`;
     return { model: {}, warnings: [{ code: 'CLUSTER_CONFIG_UNKNOWN', message }] };
   }
 }

@@ -249,7 +249,7 @@ function controlPlaneWarnings(found: FoundFiles, { kubernetesVersion }: ClusterB
   const manifest = found(API_SERVER_MANIFEST);
   const version = manifest === null ? null : manifestVersion(manifest, 'kube-apiserver');
   if (version === null || kubernetesVersion === null || version === versionTag(kubernetesVersion)) return [];
-  const message = `kube-apiserver is ${version}, but kubernetesVersion of the cluster is ${kubernetesVersion}: the kubelet is upgraded, static Pods are not (use kubeadm upgrade node)`;
+  const message = `kube-apiserver is ${version}, but kubernetesVersion of the cluster is ${kubernetesVersion}: the kubelet is upgraded, but the static Pods are not. Upgrade them with kubeadm upgrade node`;
   return [{ code: 'CONTROL_PLANE_NOT_UPGRADED', message }];
 }
 

@@ -20,7 +20,7 @@ export function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: M
   const whose =
     used === controlPlaneMinor
       ? 'the version of the cluster'
-      : `the known version nearest to that of the cluster (${formatMinor(controlPlaneMinor)})`;
+      : `the known version nearest to cluster version ${formatMinor(controlPlaneMinor)}`;
   return [
     { code: 'KUBELET_MISSING', message: `no kubelet is installed: files are generated for ${formatMinor(used)}, ${whose}` },
     ...(used < minor ? rules : []),

@@ -271,7 +271,7 @@ describe('verification of a change by the API server', () => {
     await expect(apply(it, it.context({ cluster }))).rejects.toMatchObject({
       code: 'COMMIT_NOT_PROVEN',
       exitCode: 5,
-      message: expect.stringMatching(/not confirmed after 28\ds: Node node1: Ready is Unknown/),
+      message: expect.stringMatching(/could not be confirmed within 28\ds: Node node1: Ready is Unknown/),
     });
     expect(it.host.text(CONFIG)).toBe(OLD);
   });
@@ -351,7 +351,9 @@ describe('an unconfirmed change of an interrupted run', () => {
       {
         kind: 'confirm-commit',
         id: 'dead',
-        reason: expect.stringMatching(/^the change made by bob@desk at .*Z is not confirmed: the host rolls back at .*Z$/),
+        reason: expect.stringMatching(
+          /^the change pending on the host was made by bob@desk at .*Z; the host rolls it back at .*Z unless it is confirmed$/,
+        ),
       },
     ]);
     const from = it.host.performed.length;

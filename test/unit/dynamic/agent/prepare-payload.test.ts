@@ -126,7 +126,7 @@ describe('a payload is refused before the node is touched', () => {
     const { refusal } = prepare(data, {}, policy);
     expect(refusal?.code).toBe('NOT_ALLOWED');
     expect(refusal?.cause).toMatch(
-      /^the agent of this node applies changes up to class new-pods-only \(--allow\); drain the node first, or raise the class: topologyManagerScope \(drain: /,
+      /^the agent of this node runs with --allow=new-pods-only, which excludes topologyManagerScope \(drain: .*\)\. Drain the node first, or raise --allow$/,
     );
     expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
     expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(

@@ -53,7 +53,7 @@ describe('records printed by a host', () => {
       issue: null,
     });
     expect(describeCommit(record)).toBe(
-      'the change made by al [31mice at 2030-01-01T00:00:00Z is not confirmed: the host rolls back at 2030-01-01T00:05:00Z',
+      'the change pending on the host was made by al [31mice at 2030-01-01T00:00:00Z; the host rolls it back at 2030-01-01T00:05:00Z unless it is confirmed',
     );
     const gone = parseRecord(
       `state reverted\n${RECORD}why the host was restarted\nat 1893456060\ntrouble systemctl could not bring kubelet back\n`,
@@ -78,7 +78,7 @@ describe('records printed by a host', () => {
   it.each(['armed 99999999999999999999\n', 'armed -1\n', 'armed x\n', 'armed 999999999999999\n'])(
     'do not crash on an invalid time: %j',
     (line) => {
-      expect(describeCommit(parseRecord(`state commit\nid 1\n${line}`))).toContain('not confirmed');
+      expect(describeCommit(parseRecord(`state commit\nid 1\n${line}`))).toContain('unless it is confirmed');
       expect(new CommitGoneError('node1', parseRecord(`state reverted\nid 1\n${line}`), 'x').message).toContain('node1: x: ');
     },
   );

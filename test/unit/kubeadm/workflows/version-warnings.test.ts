@@ -20,7 +20,7 @@ describe('the versions of a node', () => {
       { code: 'KUBELET_MISSING', message: 'no kubelet is installed: files are generated for 1.35, the version of the cluster' },
     ]);
     expect(codes(null, 38)).toEqual(['KUBELET_MISSING', 'KUBELET_RULES_OF_OTHER_MINOR']);
-    expect(versionWarnings(null, 38)[0]?.message).toContain('generated for 1.36, the known version nearest to that of the cluster (1.38)');
-    expect(versionWarnings(null, 17)[0]?.message).toContain('generated for 1.20, the known version nearest to that of the cluster (1.17)');
+    expect(versionWarnings(null, 38)[0]?.message).toContain('generated for 1.36, the known version nearest to cluster version 1.38');
+    expect(versionWarnings(null, 17)[0]?.message).toContain('generated for 1.20, the known version nearest to cluster version 1.17');
   });
 });
