@@ -345,7 +345,7 @@ export function invalidTokenGroup(text: string): Problem {
 export function signingAlone(): Problem {
   return error(
     'CONFIG_CONFLICT',
-    'the groups of a token (by default those of kubeadm) require the usage authentication',
+    'the groups of a token, by default the groups set by kubeadm, require the usage authentication',
     'Add authentication to usages',
   );
 }

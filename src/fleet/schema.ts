@@ -153,7 +153,9 @@ const packages = z.strictObject({
   extra: optional(texts.describe('Additional packages')),
   repository: optional(text.describe('Repository with deb/ and rpm/ (default: https://pkgs.k8s.io/core:/stable:/vMINOR)')),
   key: optional(text.describe('Public key of the repository: a path, or an https URL (default: the key file of the repository)')),
-  keyFingerprints: optional(z.array(fingerprint).describe('Full fingerprints of its keys (default: that of pkgs.k8s.io)')),
+  keyFingerprints: optional(
+    z.array(fingerprint).describe('Full fingerprints of its keys (default: the fingerprint of the key of pkgs.k8s.io)'),
+  ),
   repositories: optional(z.array(repository).describe('Additional repositories, e.g. of the container runtime')),
 });
 
@@ -186,7 +188,7 @@ const layer = {
     z.enum(['packages', 'binaries', 'none']).describe('Installation method of container runtime and kubelet (default: none)'),
   ),
   packages: optional(packages.describe('Packages of install: packages and their repositories; merged over lower layers')),
-  binaries: optional(binaries.describe('Files of install: binaries; replaces that of lower layers')),
+  binaries: optional(binaries.describe('Files of install: binaries; replaces the files declared in lower layers')),
   kernelModules: optional(texts.describe('Kernel modules to load, now and at each boot')),
   sysctls: optional(z.record(z.string(), sysctlValue).describe('Kernel parameters, now and at each boot; merged over lower layers')),
   swap: optional(swap.describe('off: disable swap, now and at each boot')),
@@ -194,10 +196,12 @@ const layer = {
   nodeIP: optional(text.describe('Node IP, or a subnet that contains exactly one address of the host; comma-separated for dual-stack')),
   criSocket: optional(text.describe('Socket of the container runtime (default: detected)')),
   resolvConf: optional(text.describe('resolvConf of the kubelet (default: detected)')),
-  cgroupDriver: optional(z.enum(['systemd', 'cgroupfs']).describe('cgroupDriver of the kubelet (default: that of the container runtime)')),
+  cgroupDriver: optional(
+    z.enum(['systemd', 'cgroupfs']).describe('cgroupDriver of the kubelet (default: the driver of the container runtime)'),
+  ),
   labels: optional(z.record(z.string(), text).describe('Labels of the Node')),
-  taints: optional(z.array(taint).describe('Taints of the Node; a list replaces that of lower layers')),
-  kubeletExtraArgs: optional(z.array(arg).describe('Flags of the kubelet; a flag replaces those of the same name in lower layers')),
+  taints: optional(z.array(taint).describe('Taints of the Node; this list replaces the lists of lower layers')),
+  kubeletExtraArgs: optional(z.array(arg).describe('Flags of the kubelet; a flag replaces flags of the same name in lower layers')),
   ignorePreflightErrors: optional(texts.describe('Preflight checks whose errors are shown as warnings')),
   kubeletConfiguration: optional(kubeletConfiguration.describe('Fields of KubeletConfiguration, merged over lower layers')),
 };

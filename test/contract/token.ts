@@ -156,7 +156,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       ],
       [
         ['--usages', 'signing'],
-        '--usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        '--usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
       [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
       [

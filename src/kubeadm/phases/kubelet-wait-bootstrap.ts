@@ -93,7 +93,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
 
 function noCertificate(host: string, waitedMs: number, why: string, reason: BootstrapReason): AppError {
   const code = reason.final ? 'BOOTSTRAP_DENIED' : 'BOOTSTRAP_TIMEOUT';
-  const message = `${NAME}: the kubelet has no client certificate after ${Math.round(waitedMs / 1000)}s (${why}): ${reason.why}`;
+  const message = `${NAME}: the kubelet has no client certificate after ${Math.round(waitedMs / 1000)}s: ${why}; ${reason.why}`;
   return new AppError({ host, code, message, hint: `${reason.hint}. Then rerun the command` });
 }
 

@@ -21,7 +21,7 @@ export function otherMinorWarning(minor: Minor): OtherMinorWarning | null {
 function usedRules(minor: Minor): string {
   const used = nearestKnownMinor(minor);
   if (used === minor)
-    return `fields, flags, gates and validation rules are those of ${formatMinor(minor)}, startup checks are those of ${formatMinor(OLDEST_MINOR)}`;
+    return `fields, flags, gates and validation follow the rules of ${formatMinor(minor)}, and startup checks follow the rules of ${formatMinor(OLDEST_MINOR)}`;
   const which = used < minor ? 'newest' : 'oldest';
   return `fields, flags, gates and values are checked by the rules of ${formatMinor(used)}, the ${which} known version`;
 }

@@ -71,7 +71,7 @@ describe('kubelet-wait-bootstrap', () => {
       problems: [
         {
           code: 'BOOTSTRAP_TIMEOUT',
-          message: expect.stringMatching(/after 60s \(\/var\/lib.*does not exist yet\): .* node-csr-1 of kubernetes-admin is pending\. /),
+          message: expect.stringMatching(/after 60s: \/var\/lib.*does not exist yet; .* node-csr-1 of kubernetes-admin is pending\. /),
           hint: expect.stringContaining('kubectl certificate approve node-csr-1. Then rerun the command'),
         },
       ],
@@ -124,7 +124,7 @@ describe('kubelet-wait-bootstrap', () => {
       subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:bootstrappers' }],
     });
     await expect(run(context)).rejects.toMatchObject({
-      problems: [{ message: expect.stringMatching(/: the bootstrap credentials are not allowed to create CSRs$/) }],
+      problems: [{ message: expect.stringMatching(/; the bootstrap credentials are not allowed to create CSRs$/) }],
     });
   });
 

@@ -544,9 +544,9 @@ describe('messages', () => {
       'init',
       'bootstrapTokens: [{usages: [signing]}, {usages: [signing], groups: []}, {usages: [signing], groups: ["system:bootstrappers:a"]}, {usages: []}]',
       [
-        'f.yaml:3:20 bootstrapTokens[0].usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:41 bootstrapTokens[1].usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:74 bootstrapTokens[2].usages: the groups of a token (by default those of kubeadm) require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:20 bootstrapTokens[0].usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:41 bootstrapTokens[1].usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:74 bootstrapTokens[2].usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
     ],
     [
