@@ -148,7 +148,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
       expect(stdout.split('\n').filter((line) => /^ {2}[-+~] /.test(line))).toEqual([
         '  + [kernel-modules] write-file /etc/modules-load.d/kubeletadm.conf (0644 root:root): does not exist',
         '  + [sysctls] write-file /etc/sysctl.d/90-kubeletadm.conf (0644 root:root): does not exist',
-        expect.stringMatching(/^ {2}~ \[sysctls\] set-sysctl vm\.max_map_count: it is [0-9]+$/),
+        expect.stringMatching(/^ {2}~ \[sysctls\] set-sysctl vm\.max_map_count: the current value is [0-9]+$/),
         '  + [install-packages] write-file /etc/apt/keyrings/kubernetes-apt-keyring.asc (0644 root:root): does not exist',
         '  + [install-packages] write-file /etc/apt/sources.list.d/kubernetes.list (0644 root:root): does not exist',
         '  ~ [install-packages] install-packages kubelet=1.36.* cri-tools lab-runtime: kubelet, cri-tools, lab-runtime are not installed',
@@ -156,7 +156,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
         '  ~ [install-packages] enable-unit lab-runtime: not enabled at boot',
         '  ~ [install-packages] start-unit lab-runtime: not running',
         ...['kubelet-start', 'kubelet-start/remember', 'kubelet-wait-bootstrap', 'kubelet-wait-bootstrap/node', 'mark-node'].map(
-          (phase) => `  ~ [${phase}] later: kernel-modules, sysctls, install-packages come first`,
+          (phase) => `  ~ [${phase}] later: waits for kernel-modules, sysctls, install-packages`,
         ),
       ]);
       expect(lab.run('node1', 'ls /etc/apt/keyrings; command -v kubelet || true')).toBe('');
