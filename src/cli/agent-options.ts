@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
-import type { LiveChange } from '../kubelet/catalogue.ts';
+import type { Address, AgentPolicy } from '../dynamic/agent/agent-policy.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
@@ -37,17 +37,6 @@ export function addAgentOptions(command: Command): Command {
   );
 }
 
-/** Behaviour of an agent, configured by the options of its command line. */
-export interface AgentPolicy {
-  readonly trialMs: number;
-  readonly allow: LiveChange;
-  /** Number of unused checkpoints that are kept. */
-  readonly spareCheckpoints: number;
-  readonly spreadMs: number;
-  /** Listen address; null: none. */
-  readonly listen: Address | null;
-}
-
 /**
  * The policy of an agent.
  * @throws AppError USAGE (exit code 2)
@@ -77,12 +66,6 @@ export function agentWords(options: CommandOptions): readonly string[] {
 /** Listen address; null: none. */
 export function agentAddress(options: CommandOptions): string | null {
   return addressOf(options) === null ? null : (flagText(options, 'listen') ?? LISTEN);
-}
-
-/** An address and a port to listen on. */
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 /** `--listen`. @throws AppError (exit code 2) */

@@ -4,22 +4,12 @@ import { printableJson } from '../base/text/printable.ts';
 import { inlineValue } from '../codec/inline-value.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type PayloadKind, payloadDocument } from '../dynamic/agent/overlay.ts';
-import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
-import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import { readNodeConfig } from '../kubeadm/workflows/read-node-config.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
-import { cleanConfigz } from '../kubelet/effective/clean-configz.ts';
-import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
+import { readSharedConfig, type SharedConfigRequest } from '../dynamic/use-cases/read-shared-config.ts';
 import type { Services } from './services.ts';
 
-export interface ConfigFromNodeRequest {
-  readonly node: string;
-  /** Undefined: the kind of file that the kubelet supports. */
-  readonly kind: PayloadKind | undefined;
-  readonly withoutDefaults: boolean;
+export interface ConfigFromNodeRequest extends SharedConfigRequest {
   /** The file that receives the node-specific fields; undefined: these fields are omitted. */
   readonly overlayOut: string | undefined;
-  readonly cluster: KubeconfigRequest;
   readonly format: 'yaml' | 'json';
 }
 
@@ -29,27 +19,19 @@ export interface ConfigFromNodeRequest {
  * KubeletConfiguration for kubelets up to 1.23, which read no overlay.
  */
 export async function runFromNode(services: Services, request: ConfigFromNodeRequest): Promise<ExitCode> {
-  const { withoutDefaults, overlayOut: target } = request;
-  const catalogue = await loadCatalogue();
-  const cluster = clusterOnUse(services, request.cluster);
-  try {
-    const { minor, config } = await readNodeConfig(await cluster.open(), request.node, catalogue);
-    const kind = request.kind ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
-    const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
-    const printLine = (line: string): void => services.output.stderr(`${line}\n`);
-    for (const path of masked) printLine(`warning: ${path} is omitted: the kubelet masks its value [CONFIGZ_MASKED]`);
-    for (const [path, value] of Object.entries(own)) {
-      const where = target === undefined ? 'omitted' : `in ${target}`;
-      printLine(
-        `${path}: ${inlineValue(value)} is ${where}: the field is specific to this node${kind === 'overlay' ? '' : consequence(path)}`,
-      );
-    }
-    if (target !== undefined) await services.writeLocalFile(target, print(own, 'configuration', 'yaml'));
-    services.output.document(print(shared, kind, request.format));
-    return 0;
-  } finally {
-    await cluster.close();
+  const { overlayOut: target } = request;
+  const { kind, shared, own, masked } = await readSharedConfig(services, request);
+  const printLine = (line: string): void => services.output.stderr(`${line}\n`);
+  for (const path of masked) printLine(`warning: ${path} is omitted: the kubelet masks its value [CONFIGZ_MASKED]`);
+  for (const [path, value] of Object.entries(own)) {
+    const where = target === undefined ? 'omitted' : `in ${target}`;
+    printLine(
+      `${path}: ${inlineValue(value)} is ${where}: the field is specific to this node${kind === 'overlay' ? '' : consequence(path)}`,
+    );
   }
+  if (target !== undefined) await services.writeLocalFile(target, print(own, 'configuration', 'yaml'));
+  services.output.document(print(shared, kind, request.format));
+  return 0;
 }
 
 function print(config: JsonObject, kind: PayloadKind, format: 'yaml' | 'json'): string {

@@ -1,15 +1,7 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import type { Backend } from '../dynamic/node-config.ts';
-import { type AssignmentRequest, assignedBy, carryOutAssignment, checkAssignment, planRollout } from '../dynamic/use-cases/assign.ts';
 import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-rollout.ts';
-import type { PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
-import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
-import type { RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
-import { findNodeNames, type NodeChoice } from '../fleet/use-cases/find-node-names.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { type KubeconfigRequest, openCluster } from '../kubeadm/use-cases/open-cluster.ts';
-import type { ConfigSource } from '../kubelet/config-source.ts';
+import { type AssignedRequest, type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
@@ -19,12 +11,7 @@ import { renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 
 /** What `dynamic assign` and `dynamic reset` share. */
-export interface DynamicResetRequest {
-  readonly choice: NodeChoice;
-  readonly rollout: RolloutOptions;
-  /** Undefined: detected from each Node. */
-  readonly backend: Backend | undefined;
-  readonly cluster: KubeconfigRequest;
+export interface DynamicResetRequest extends NodesRequest {
   readonly plan: PlanRequest;
 }
 
@@ -34,63 +21,38 @@ export interface DynamicAssignRequest extends DynamicResetRequest {
   readonly force: boolean;
 }
 
-/** The assigned source: a ConfigMap, or a file that is pushed first. */
-export type AssignedRequest =
-  | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
-  | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
-
 /**
  * `dynamic assign` for nodes by name, selector or group, batch by batch. Exit code 5 when the only node rejected
  * or rolled back the configuration, or all nodes have their previous assignment again; 4 when only some nodes
  * are updated.
  */
 export async function runDynamicAssign(services: Services, request: DynamicAssignRequest): Promise<ExitCode> {
-  const { assigned, force } = request;
-  if (assigned.kind === 'config-map') return assign(services, request, { assigned, force });
-  const text = await services.input.readText(assigned.pushed.file);
-  return assign(services, request, { assigned: { ...assigned, text }, force });
+  return assign(services, request);
 }
 
 /** `dynamic reset NODE...|--selector L|--group G`. */
 export async function runDynamicReset(services: Services, request: DynamicResetRequest): Promise<ExitCode> {
-  return assign(services, request, { assigned: null, force: true });
+  return assign(services, { ...request, assigned: null, force: true });
 }
 
-async function assign(
-  services: Services,
-  request: DynamicResetRequest,
-  { assigned, force }: Pick<AssignmentRequest, 'assigned' | 'force'>,
-): Promise<ExitCode> {
-  const { choice, rollout, backend, plan } = request;
+async function assign(services: Services, request: AssignToNodesRequest & { readonly plan: PlanRequest }): Promise<ExitCode> {
+  const { assigned, plan } = request;
   const { verbosity, format } = plan;
   const asEvents = !plan.dryRun && format === 'json';
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
-  const opened = await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
-  const cluster = opened.cluster as Cluster;
-  try {
-    const names = await findNodeNames(services, cluster, choice);
-    const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, reporter });
-    if (plan.dryRun) {
-      const phase = assigned === null ? 'dynamic-reset' : 'dynamic-assign';
-      return showClusterPlan(services, plan, { phase, plans: planRollout(checked, rollout, assignedBy(services)), cluster });
-    }
-    const { exitCode, problems } = await carryOutAssignment(services, cluster, checked, {
-      backend,
-      rollout,
-      selector: choice.selector,
-      reporter,
-      listenerFor: ({ total, prefix }) => rolloutListener(services, { reporter, total, verb: 'assigned', prefix }),
-      ended: (final) => {
-        services.output.status?.(null);
-        showResult(services, { format, reporter }, final);
-      },
-    });
-    if (exitCode === 0) return 0;
-    throw new AppError(problems, { exitCode });
-  } finally {
-    services.output.status?.(null);
-    await cluster.close();
-  }
+  const result = await assignToNodes(services, request, {
+    reporter,
+    listenerFor: ({ total, prefix }) => rolloutListener(services, { reporter, total, verb: 'assigned', prefix }),
+    ended: (final) => {
+      services.output.status?.(null);
+      showResult(services, { format, reporter }, final);
+    },
+  }).finally(() => services.output.status?.(null));
+  if (result.kind === 'planned')
+    return showClusterPlan(services, plan, { phase: assigned === null ? 'dynamic-reset' : 'dynamic-assign', ...result });
+  const { exitCode, problems } = result.end;
+  if (exitCode === 0) return 0;
+  throw new AppError(problems, { exitCode });
 }
 
 const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [

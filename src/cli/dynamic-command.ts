@@ -5,11 +5,12 @@ import type { BesideFile, PushedFileRequest } from '../dynamic/use-cases/push-fi
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
 import type { RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { hostsOf, parseAmount } from '../fleet/amount.ts';
+import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/config-source.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { AssignedRequest, DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
+import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import type { DynamicGcRequest } from './dynamic-gc.ts';
 import type { DynamicInspectRequest } from './dynamic-inspect.ts';

@@ -1,7 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { ClusterChange, PhasePlan, Warning } from '../host/plan/change.ts';
-import { planDocument, planIsEmpty } from '../host/plan/document.ts';
-import type { Cluster } from '../kube/cluster.ts';
+import { type ClusterName, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { Services } from './services.ts';
 import { type PlanRequest, renderPlan } from './show-plan.ts';
 
@@ -9,7 +8,7 @@ export interface ClusterPlan {
   readonly phase: string;
   readonly plans: readonly PhasePlan[];
   /** Null: unreachable. */
-  readonly cluster: Cluster | null;
+  readonly cluster: ClusterName | null;
   readonly warnings?: readonly Warning[];
 }
 

@@ -3,24 +3,22 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../dynamic/config-event.ts';
-import type { Backend } from '../dynamic/node-config.ts';
-import { type AssessedNode, assessNodes, readConfigHistory, readNodes } from '../dynamic/workflows/read-nodes.ts';
-import { watchNodes } from '../dynamic/workflows/watch-nodes.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { clusterOnUse } from '../kubeadm/use-cases/cluster-on-use.ts';
+import {
+  type NodeStatus,
+  type NodeStatusRequest,
+  readNodeHistory,
+  readNodeStatus,
+  watchNodeStatus,
+} from '../dynamic/use-cases/node-status.ts';
+import type { AssessedNode } from '../dynamic/workflows/read-nodes.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
-export interface DynamicStatusRequest {
-  /** Empty: all Nodes. */
-  readonly names: readonly string[];
-  /** Undefined: detected from each Node. */
-  readonly backend: Backend | undefined;
+export interface DynamicStatusRequest extends NodeStatusRequest {
   /** Print each change until interrupted. */
   readonly watches: boolean;
-  readonly cluster: KubeconfigRequest;
   readonly output: OutputRequest;
 }
 
@@ -32,60 +30,41 @@ export interface DynamicHistoryRequest {
 
 /** `dynamic status [NODE...] [--watch]`. */
 export async function runDynamicStatus(services: Services, request: DynamicStatusRequest): Promise<ExitCode> {
-  const { names, backend } = request;
   const { format, verbosity } = request.output;
-  return withCluster(services, request.cluster, async (cluster) => {
-    const { clock, signal, output } = services;
-    if (!request.watches) {
-      const now = clock.now();
-      output.stdout(render(await assessNodes(cluster, names, { now, backend }), format, now));
-      return 0;
-    }
-    // Rejects an invalid name before any request.
-    await readNodes(cluster, names);
-    const reporter = services.reporter({ verbosity, format: 'text' });
+  const { output } = services;
+  const print = ({ nodes, now }: NodeStatus): void => output.stdout(render(nodes, format, now));
+  if (request.watches) {
     let shown = '';
-    await watchNodes(names, {
-      cluster,
-      clock,
-      signal,
-      backend,
-      random: () => services.random(),
-      onNodes: (nodes) => {
+    return watchNodeStatus(services, request, {
+      reporter: services.reporter({ verbosity, format: 'text' }),
+      changed: (status) => {
         // The age of a report alone is not a change.
-        const state = JSON.stringify(nodes.map(nodeDocument));
-        if (state !== shown) output.stdout(render(nodes, format, clock.now()));
+        const state = JSON.stringify(status.nodes.map(nodeDocument));
+        if (state !== shown) print(status);
         shown = state;
       },
-      onIssue: (error) => {
-        const message = error instanceof Error ? error.message : String(error);
-        reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: retrying` });
-      },
     });
-    throw signal.reason;
-  });
+  }
+  print(await readNodeStatus(services, request));
+  return 0;
 }
 
 /** `dynamic history NODE`: oldest first. */
-export async function runDynamicHistory(services: Services, { node, cluster: named, format }: DynamicHistoryRequest): Promise<ExitCode> {
-  return withCluster(services, named, async (cluster) => {
-    await readNodes(cluster, [node]);
-    const events = await readConfigHistory(cluster, node);
-    const items = events.map(({ at, reason, identity, message }) => ({
-      at: at.toISOString(),
-      reason,
-      source: identity === null ? null : formatIdentity(identity),
-      message,
-    }));
-    const rows = events.map((event) => [event.at.toISOString().replace('.000', ''), happened(event)]);
-    const table =
-      rows.length === 0
-        ? ['No change found: API servers delete Events after an hour by default.']
-        : renderTable([['AT', 'CHANGE'], ...rows]);
-    const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigHistory', node, items };
-    services.output.stdout(format === 'text' ? joinLines(table) : renderDocument(document, format));
-    return 0;
-  });
+export async function runDynamicHistory(services: Services, request: DynamicHistoryRequest): Promise<ExitCode> {
+  const { node, format } = request;
+  const events = await readNodeHistory(services, request);
+  const items = events.map(({ at, reason, identity, message }) => ({
+    at: at.toISOString(),
+    reason,
+    source: identity === null ? null : formatIdentity(identity),
+    message,
+  }));
+  const rows = events.map((event) => [event.at.toISOString().replace('.000', ''), happened(event)]);
+  const table =
+    rows.length === 0 ? ['No change found: API servers delete Events after an hour by default.'] : renderTable([['AT', 'CHANGE'], ...rows]);
+  const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigHistory', node, items };
+  services.output.stdout(format === 'text' ? joinLines(table) : renderDocument(document, format));
+  return 0;
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -154,17 +133,4 @@ function rowOf({ config, verdict }: AssessedNode, now: Date): readonly string[] 
 function reportedAge({ report }: AssessedNode['config'], now: Date): string {
   const at = Date.parse(report?.at ?? '');
   return Number.isNaN(at) ? '-' : formatAge(now.getTime() - at);
-}
-
-async function withCluster(
-  services: Services,
-  request: KubeconfigRequest,
-  use: (cluster: Cluster) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const cluster = clusterOnUse(services, request);
-  try {
-    return await use(await cluster.open());
-  } finally {
-    await cluster.close();
-  }
 }

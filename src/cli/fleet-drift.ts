@@ -1,17 +1,11 @@
-import { type ExitCode, formatProblem } from '../base/errors.ts';
+import { type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type Drift, driftOf, hasDrift } from '../fleet/drift.ts';
-import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
-import { fleetFailure } from '../fleet/fleet-failure.ts';
-import { selectHosts } from '../fleet/select.ts';
-import { fleetMembers } from '../fleet/use-cases/fleet-members.ts';
+import type { HostOutcome } from '../fleet/fleet.ts';
+import { fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
-import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
-import { directoryOf, readFleet } from '../fleet/use-cases/load-fleet.ts';
-import { openFleetCluster } from '../fleet/use-cases/open-fleet-cluster.ts';
-import { clusterRoutes } from '../fleet/use-cases/open-fleet-run.ts';
 import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
@@ -27,47 +21,19 @@ export interface FleetDriftRequest {
 }
 
 /** `fleet drift`: reports hosts that differ from the fleet file. */
-export async function runFleetDrift(
-  services: Services,
-  { run: request, output, showsDiff, failsIfDrifted }: FleetDriftRequest,
-): Promise<ExitCode> {
+export async function runFleetDrift(services: Services, { run, output, showsDiff, failsIfDrifted }: FleetDriftRequest): Promise<ExitCode> {
   const watch = watchFleet(services, output, { reads: true });
-  const fleet = await readFleet(services, request);
-  for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
-  const hosts = selectHosts(fleet.hosts, request.selection);
-  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
-  const { reporter } = watch;
-  const { cluster, file, hosts: all } = fleet;
-  const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory: directoryOf(services, file) });
-  const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
-  try {
-    const tasks = hosts.map((host) => ({ host }));
-    const members = await fleetMembers(services, request, {
-      tasks,
-      cluster,
-      file,
-      directory: directoryOf(services, file),
-      access,
-      dryRun: true,
-      reporter,
-    });
-    const result = await runFleet(members, rules, watch.ports);
-    watch.close();
-    const drifts = result.outcomes.flatMap((outcome) => (hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome) }] : []));
-    const { format } = output;
-    if (format !== 'text') services.output.stdout(renderDocument(documentOf(result.outcomes), format));
-    else {
-      const diff = showsDiff ? planLines(result.outcomes, { origins: false }) : [];
-      const lines = drifts.length === 0 ? noDriftLines(result.outcomes) : [...tableOf(drifts), ...uncheckedLines(result.outcomes)];
-      services.output.stdout(joinLines([...lines, ...diff]));
-    }
-    const failure = fleetFailure(result, { signal: services.signal, reads: true });
-    if (failure !== null) throw failure;
-    return drifts.length > 0 && failsIfDrifted ? 6 : 0;
-  } finally {
-    watch.close();
-    await access.close();
+  const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
+  const { outcomes, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
+  const { format } = output;
+  if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes), format));
+  else {
+    const diff = showsDiff ? planLines(outcomes, { origins: false }) : [];
+    const lines = drifts.length === 0 ? noDriftLines(outcomes) : [...tableOf(drifts), ...uncheckedLines(outcomes)];
+    services.output.stdout(joinLines([...lines, ...diff]));
   }
+  if (failure !== null) throw failure;
+  return drifts.length > 0 && failsIfDrifted ? 6 : 0;
 }
 
 /** The summary claims nothing about unchecked hosts, and nothing at all when no host was checked. */
@@ -80,7 +46,7 @@ function noDriftLines(outcomes: readonly HostOutcome[]): readonly string[] {
 }
 
 /** Hosts with the same drift in one line. */
-function tableOf(drifts: readonly { readonly host: string; readonly drift: readonly Drift[] }[]): readonly string[] {
+function tableOf(drifts: readonly HostDrift[]): readonly string[] {
   const rows = new Map<string, { readonly hosts: string[]; readonly one: Drift }>();
   for (const { host, drift } of drifts)
     for (const one of drift) {

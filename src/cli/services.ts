@@ -2,6 +2,7 @@ import type { RunTime } from '../base/clock.ts';
 import type { LocalFiles } from '../base/local-files.ts';
 import type { Reporters } from '../base/reporter.ts';
 import type { Text } from '../base/text/styled.ts';
+import type { AgentMachine } from '../dynamic/ports.ts';
 import type { HostConnections, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
 import type { RunJournals } from '../fleet/run-journals.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
@@ -30,20 +31,6 @@ export interface RawOutput {
   readonly status?: (line: string | null) => void;
 }
 
-/** The response for a path. */
-export interface LocalAnswer {
-  readonly status: number;
-  /** The content type. */
-  readonly type: string;
-  readonly body: string;
-}
-
-/** A server on the local host. */
-export interface LocalServer {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 /** The user interface: results, progress and questions. */
 export interface Terminal extends Reporters {
   readonly output: Output;
@@ -69,13 +56,6 @@ export interface LocalMachine {
   removeTemporaryDirectory(path: string): Promise<void>;
   /** `mode path` of every file below these directories of a root. */
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
-  /**
-   * Calls a function when a file of the local host was changed, replaced, created or removed, until the
-   * signal is aborted.
-   */
-  watchFile(path: string, onChange: () => void, signal: AbortSignal): void;
-  /** Serves GETs on an address of the local host; null: 404. */
-  serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer>;
 }
 
 /** The SSH configuration and the known host keys of the user. */
@@ -92,6 +72,7 @@ export interface Services
   extends LocalFiles,
     LocalCommands,
     LocalMachine,
+    AgentMachine,
     Terminal,
     ForcedExit,
     RunTime,
@@ -101,8 +82,6 @@ export interface Services
     ClusterConnections,
     SecretSource,
     TemplateSource {
-  /** A random number from 0 up to 1, not for secrets. */
-  random(): number;
   /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
   /** Starts the embedded lab: an API server and hosts in this process. */

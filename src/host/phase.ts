@@ -94,6 +94,8 @@ export interface PhaseDefinition<Input, Facts> {
    * Other phases write to the cluster, or write files for later use.
    */
   readonly needsKubelet?: boolean;
+  /** The phase runs without the address at which the host advertises its API server. */
+  readonly needsNoAddress?: boolean;
   /**
    * Uses the API server with other credentials than the workflow's, or one that did not exist when the
    * workflow began; null: the workflow's. Called before each observation.
@@ -129,6 +131,7 @@ export interface Phase<Input> {
   readonly tidiesUp: boolean;
   readonly writesFilesOnly: boolean;
   readonly needsKubelet: boolean;
+  readonly needsNoAddress: boolean;
   /** The context of the phase, possibly with its own cluster. */
   contextFor(context: PhaseContext, input: Input): Promise<PhaseContext>;
   ready(context: PhaseContext, input: Input): Promise<void>;
@@ -154,6 +157,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
     tidiesUp: definition.tidiesUp ?? false,
     writesFilesOnly: definition.writesFilesOnly ?? false,
     needsKubelet: definition.needsKubelet ?? false,
+    needsNoAddress: definition.needsNoAddress ?? false,
     contextFor: async (context, whole) => {
       const cluster = (await definition.cluster?.(inputOf(whole), context)) ?? null;
       return cluster === null ? context : { ...context, cluster };

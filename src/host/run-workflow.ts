@@ -464,9 +464,17 @@ export function isSelectedBy(phase: string, name: string): boolean {
   return phase === name || phase.startsWith(`${name}/`);
 }
 
+/** All workflows have this phase. It only reads, while the workflow is prepared. */
+const PREFLIGHT = 'preflight';
+
+/** Whether the names of skipped phases include preflight. */
+export function skipsPreflight(skipPhases: readonly string[]): boolean {
+  return skipPhases.includes(PREFLIGHT);
+}
+
 /** Whether a workflow has a phase, or phases below it. All workflows have `preflight`. */
 export function hasPhase({ phases }: { readonly phases: readonly { readonly name: string }[] }, name: string): boolean {
-  return ['preflight', ...phases.map((phase) => phase.name)].some((phase) => isSelectedBy(phase, name));
+  return [PREFLIGHT, ...phases.map((phase) => phase.name)].some((phase) => isSelectedBy(phase, name));
 }
 
 function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
@@ -475,7 +483,7 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   const skipped = run.skipPhases.filter((name) => isKnown(name) || !(workflow.absentPhases ?? []).includes(name));
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;
-    const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
+    const names = [PREFLIGHT, ...workflow.phases.map((phase) => phase.name)];
     const likely = closestName(name, new Set(names.flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
     const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help` : `Did you mean ${likely}?`;
     throw usageError(`${workflow.name} has no phase ${name}`, hint);

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { LocalAnswer, LocalServer } from '../services.ts';
+import type { LocalAnswer, LocalServer } from '../../dynamic/ports.ts';
 
 /**
  * Serves GETs on an address of the local host.

@@ -1,7 +1,10 @@
 import { usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { ClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { configSourceFailure } from '../../kubelet/config-source.ts';
 import { applyPush, type PushPlan, planPush } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
@@ -35,6 +38,40 @@ interface PushFile {
   /** Null: a dry run without a cluster. */
   readonly cluster: Cluster | null;
   readonly reporter: Reporter;
+}
+
+export interface PushRequest {
+  readonly pushed: PushedFileRequest;
+  readonly cluster: KubeconfigRequest;
+  readonly plan: { readonly dryRun: boolean };
+}
+
+export interface PushedFile {
+  readonly push: PushPlan;
+  /** Null: a dry run without a cluster. */
+  readonly cluster: ClusterName | null;
+  /** Warnings about the cluster. */
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Stores a file as a ConfigMap; a dry run only plans it.
+ * @throws the errors of `openCluster`, `planPushedFile` and the cluster
+ */
+export async function pushFile(
+  services: OpenClusterPorts,
+  { pushed, cluster: named, plan: { dryRun } }: PushRequest,
+  reporter: Reporter,
+): Promise<PushedFile> {
+  const text = await services.input.readText(pushed.file);
+  const { cluster, warnings } = await openCluster(services, named, { dryRun, staged: false, writes: reporter });
+  try {
+    const push = await planPushedFile(services, { pushed, text, cluster, reporter });
+    if (!dryRun) await performPush(cluster as Cluster, push, reporter);
+    return { push, cluster, warnings };
+  } finally {
+    await cluster?.close();
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { planWorkflow } from '../../host/run-workflow.ts';
+import { planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../../kubeadm/config/flags.ts';
 import { connectOver } from '../../kubeadm/use-cases/control-plane-inputs.ts';
@@ -69,7 +69,7 @@ export async function openReset(
   const options: ResetOptions = {
     reset,
     ignorePreflightErrors: request.ignorePreflightErrors,
-    skipPreflight: skipPhases.includes('preflight'),
+    skipPreflight: skipsPreflight(skipPhases),
     dryRun,
     connect: connectOver(services),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),

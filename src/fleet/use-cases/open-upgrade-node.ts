@@ -1,6 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { planWorkflow } from '../../host/run-workflow.ts';
+import { planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
@@ -56,7 +56,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
     patches: directory === undefined ? null : (await readPatches(services, directory, reporter)).filter(isForKubelet),
     forget: request.forget,
     ignorePreflightErrors: node.ignorePreflightErrors ?? [],
-    skipPreflight: skipPhases.includes('preflight'),
+    skipPreflight: skipsPreflight(skipPhases),
     dryRun,
     staged: false,
     kubeletHealthCheckMs: durationMs(timeouts?.kubeletHealthCheck, 240_000),

@@ -66,6 +66,7 @@ function writeKubeletFiles(name: string, short: string) {
     name,
     short,
     needsKubelet: true,
+    needsNoAddress: true,
     observe: observeKubelet,
     plan: planKubeletStart,
     verify: async (context, input, facts) => {

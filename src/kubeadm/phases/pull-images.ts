@@ -25,6 +25,7 @@ export const pullImages = definePhase<PullImagesInput, Found>({
   name: 'preflight/pull-images',
   short: 'Pull the control plane images',
   needsKubelet: true,
+  needsNoAddress: true,
   observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
   plan: (found, { images, criSocket, policy, ignored }) => {
     if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };

@@ -21,6 +21,7 @@ function saveNodeSettings(parent: string) {
     name: `${parent}/remember`,
     short: 'Store on the host the settings given by options and files, for later upgrades',
     needsKubelet: true,
+    needsNoAddress: true,
     observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH) ?? null,
     plan: (found, { memory, mayChown }) => {
       const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(memory), mode: 0o600, owner: 'root:root' };

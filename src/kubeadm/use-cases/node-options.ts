@@ -4,6 +4,7 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { goDurationMs, parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
+import { skipsPreflight } from '../../host/run-workflow.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
@@ -70,7 +71,7 @@ export async function readNodeOptions(
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
     ignorePreflightErrors: node.ignorePreflightErrors,
-    skipPreflight: [...plan.skipPhases, ...(document?.skipPhases ?? [])].includes('preflight'),
+    skipPreflight: skipsPreflight([...plan.skipPhases, ...(document?.skipPhases ?? [])]),
     dryRun,
     staged,
     kubeletHealthCheckMs: durationMs(document?.timeouts?.kubeletHealthCheck, 240_000),

@@ -137,8 +137,6 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
   prepare: prepareInitControlPlane,
 };
 
-const PHASES = (): readonly string[] => initControlPlaneWorkflow.phases.map(({ name }) => name);
-
 async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
   const host = await observeInitHost(context, options);
   const settled = await settleInitCluster(host, options);
@@ -176,7 +174,8 @@ interface InitHost {
 async function observeInitHost(context: PhaseContext, options: InitControlPlaneOptions): Promise<InitHost> {
   const node = await observeNode(context, options);
   const { etcd } = applyClusterDefaults(options.cluster);
-  const observed = await observeControlPlane(context, advertised(options, node), { etcd, phases: PHASES() });
+  const { phases } = initControlPlaneWorkflow;
+  const observed = await observeControlPlane(context, advertised(options, node), { etcd, phases });
   const routes = await apiServerRoutes(context, options, observed.localAPIEndpoint);
   const { running, lockedOut } = await findRunning(context, options.given, routes);
   const found = running === null ? NO_SETTINGS : await readClusterConfiguration(running);

@@ -77,7 +77,6 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
   prepare: withCluster(prepareJoinControlPlane),
 };
 
-const PHASES = (): readonly string[] => joinControlPlaneWorkflow.phases.map(({ name }) => name);
 const EXTERNAL = 'etcd is external';
 
 async function prepareJoinControlPlane(
@@ -86,7 +85,8 @@ async function prepareJoinControlPlane(
 ): Promise<Prepared<JoinControlPlaneInput>> {
   const node = await observeNode(context, options);
   const { cluster, found } = await clusterToJoin(context);
-  const observed = await observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases: PHASES() });
+  const { phases } = joinControlPlaneWorkflow;
+  const observed = await observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases });
   const download = await downloadCerts(context, {
     clusterConfiguration: cluster,
     cluster: context.cluster,

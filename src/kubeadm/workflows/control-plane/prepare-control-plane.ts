@@ -4,7 +4,7 @@ import type { SensitiveText } from '../../../base/text/secret.ts';
 import type { SourceDocument } from '../../../codec/source.ts';
 import type { DefaultRoute } from '../../../host/facts/default-route.ts';
 import { observe } from '../../../host/observe.ts';
-import type { PhaseContext } from '../../../host/phase.ts';
+import type { Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import { KUBERNETES_DIR } from '../../../kube/well-known.ts';
 import type { PlannedPatch } from '../../../kubelet/patch-files.ts';
@@ -57,24 +57,21 @@ export interface ObservedControlPlane {
   readonly localAPIEndpoint: Required<ApiEndpoint>;
 }
 
-/** Phases that do not need the address of the API server. */
-const KUBELET_PHASES = /^(?:preflight|kubelet-start)(?:\/|$)/;
-
 /**
  * Observes a future control plane host.
- * @param phases names of the workflow's phases; without an address only the phases of the kubelet can run
+ * @param phases the workflow's phases; without an address only the phases that need none can run
  * @throws AppError CONFIG_NO_ADDRESS
  */
 export async function observeControlPlane(
   context: PhaseContext,
   options: ControlPlaneOptions,
-  { etcd, phases }: { readonly etcd: DefaultedCluster['etcd']; readonly phases: readonly string[] },
+  { etcd, phases }: { readonly etcd: DefaultedCluster['etcd']; readonly phases: readonly Pick<Phase<never>, 'name' | 'needsNoAddress'>[] },
 ): Promise<ObservedControlPlane> {
   const { external, local } = etcd;
   const files = [external?.caFile, external?.certFile, external?.keyFile].filter((path) => path !== undefined && path !== '');
   const facts = controlPlaneHost(external === undefined ? (local?.dataDir ?? null) : null, files as readonly string[]);
   const host = await observe(context.host, facts, context.signal);
-  const isNeeded = phases.some((phase) => options.selects(phase) && !KUBELET_PHASES.test(phase));
+  const isNeeded = phases.some(({ name, needsNoAddress }) => options.selects(name) && !needsNoAddress);
   const known = options.staged ? options.routeHere : host.route;
   const defaultRoute = isNeeded || known.ipv4 !== undefined ? known : { ...known, ipv4: '127.0.0.1' };
   const localAPIEndpoint = aboutHost(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));

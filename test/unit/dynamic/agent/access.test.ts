@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answer } from '../../../../src/cli/agent.ts';
+import { answer } from '../../../../src/dynamic/agent/http-endpoints.ts';
 import { checkpointStore } from '../../../../src/dynamic/checkpoint-store.ts';
 import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';

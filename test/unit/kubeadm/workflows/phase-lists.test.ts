@@ -108,3 +108,13 @@ describe('a single phase of init', () => {
     ]);
   });
 });
+
+describe('the phases of a control plane that need no address of its API server', () => {
+  it.each([
+    ['init', initControlPlaneWorkflow.phases],
+    ['join', joinControlPlaneWorkflow.phases],
+  ])('are the phases of preflight and of the kubelet files in %s', (_, phases) => {
+    const without = phases.filter(({ needsNoAddress }) => needsNoAddress);
+    expect(without.map(({ name }) => name)).toEqual(['preflight/pull-images', 'kubelet-start', 'kubelet-start/remember']);
+  });
+});

@@ -1,0 +1,18 @@
+import type { LiveChange } from '../../kubelet/catalogue.ts';
+
+/** Behaviour of an agent, configured by the options of its command line. */
+export interface AgentPolicy {
+  readonly trialMs: number;
+  readonly allow: LiveChange;
+  /** Number of unused checkpoints that are kept. */
+  readonly spareCheckpoints: number;
+  readonly spreadMs: number;
+  /** Listen address; null: none. */
+  readonly listen: Address | null;
+}
+
+/** An address and a port to listen on. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}

@@ -1,0 +1,97 @@
+import type { RunTime } from '../../base/clock.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { ConfigHistoryEntry } from '../config-event.ts';
+import type { Backend } from '../node-config.ts';
+import type { AgentMachine } from '../ports.ts';
+import { type AssessedNode, assessNodes, readConfigHistory, readNodes } from '../workflows/read-nodes.ts';
+import { watchNodes } from '../workflows/watch-nodes.ts';
+
+export interface NodeStatusRequest {
+  /** Empty: all Nodes. */
+  readonly names: readonly string[];
+  /** Undefined: detected from each Node. */
+  readonly backend: Backend | undefined;
+  readonly cluster: KubeconfigRequest;
+}
+
+/** The dynamic configuration of Nodes at a time. */
+export interface NodeStatus {
+  readonly nodes: readonly AssessedNode[];
+  readonly now: Date;
+}
+
+/** Ports of `dynamic status`. */
+export type NodeStatusPorts = OpenClusterPorts & RunTime & Pick<AgentMachine, 'random'>;
+
+/**
+ * Reads the dynamic configuration of Nodes.
+ * @throws AppError for an unknown Node; the errors of the cluster
+ */
+export async function readNodeStatus(
+  services: NodeStatusPorts,
+  { names, backend, cluster: named }: NodeStatusRequest,
+): Promise<NodeStatus> {
+  return withCluster(services, named, async (cluster) => {
+    const now = services.clock.now();
+    return { nodes: await assessNodes(cluster, names, { now, backend }), now };
+  });
+}
+
+/**
+ * Watches the dynamic configuration of Nodes until the run is interrupted. Failed requests are reported and repeated.
+ * @throws AppError for an unknown Node; the reason of the interruption
+ */
+export async function watchNodeStatus(
+  services: NodeStatusPorts,
+  { names, backend, cluster: named }: NodeStatusRequest,
+  { reporter, changed }: { readonly reporter: Reporter; readonly changed: (status: NodeStatus) => void },
+): Promise<never> {
+  const { clock, signal } = services;
+  return withCluster(services, named, async (cluster) => {
+    // Rejects an invalid name before any request.
+    await readNodes(cluster, names);
+    await watchNodes(names, {
+      cluster,
+      clock,
+      signal,
+      backend,
+      random: () => services.random(),
+      onNodes: (nodes) => changed({ nodes, now: clock.now() }),
+      onIssue: (error) => {
+        const message = error instanceof Error ? error.message : String(error);
+        reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: retrying` });
+      },
+    });
+    throw signal.reason;
+  });
+}
+
+/**
+ * The changes of a Node's dynamic configuration, oldest first.
+ * @throws AppError for an unknown Node; the errors of the cluster
+ */
+export async function readNodeHistory(
+  services: OpenClusterPorts,
+  { node, cluster: named }: { readonly node: string; readonly cluster: KubeconfigRequest },
+): Promise<readonly ConfigHistoryEntry[]> {
+  return withCluster(services, named, async (cluster) => {
+    await readNodes(cluster, [node]);
+    return readConfigHistory(cluster, node);
+  });
+}
+
+async function withCluster<Result>(
+  services: OpenClusterPorts,
+  request: KubeconfigRequest,
+  use: (cluster: Cluster) => Promise<Result>,
+): Promise<Result> {
+  const cluster = clusterOnUse(services, request);
+  try {
+    return await use(await cluster.open());
+  } finally {
+    await cluster.close();
+  }
+}

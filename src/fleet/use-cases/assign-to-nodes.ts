@@ -1,0 +1,74 @@
+import type { Reporter } from '../../base/reporter.ts';
+import type { Backend } from '../../dynamic/node-config.ts';
+import { type Assigned, assignedBy, carryOutAssignment, checkAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
+import type { DynamicRollout, RolloutEnd, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
+import type { PushedFileRequest } from '../../dynamic/use-cases/push-file.ts';
+import type { ValidationRequest } from '../../dynamic/use-cases/require-good-payload.ts';
+import type { RolloutOptions } from '../../dynamic/use-cases/rollout-options.ts';
+import type { PhasePlan } from '../../host/plan/change.ts';
+import type { ClusterName } from '../../host/plan/document.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { ConfigSource } from '../../kubelet/config-source.ts';
+import type { FleetFilePorts } from '../ports.ts';
+import { findNodeNames, type NodeChoice } from './find-node-names.ts';
+
+/** The nodes of `dynamic assign` and `dynamic reset`, and how they are processed. */
+export interface NodesRequest {
+  readonly choice: NodeChoice;
+  readonly rollout: RolloutOptions;
+  /** Undefined: detected from each Node. */
+  readonly backend: Backend | undefined;
+  readonly cluster: KubeconfigRequest;
+  readonly plan: { readonly dryRun: boolean };
+}
+
+/** The assigned source: a ConfigMap, or a file that is pushed first. */
+export type AssignedRequest =
+  | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly validation: ValidationRequest }
+  | { readonly kind: 'file'; readonly pushed: PushedFileRequest };
+
+export interface AssignToNodesRequest extends NodesRequest {
+  /** Null: the assignment is removed. */
+  readonly assigned: AssignedRequest | null;
+  /** Assign to nodes without a reported status as well. */
+  readonly force: boolean;
+}
+
+/** Ports of `dynamic assign`. */
+export type AssignPorts = FleetFilePorts & OpenClusterPorts & RolloutPorts;
+
+/** The plan of a dry run, or the result of the rollout. */
+export type AssignResult =
+  | { readonly kind: 'planned'; readonly plans: readonly PhasePlan[]; readonly cluster: ClusterName }
+  | { readonly kind: 'ended'; readonly end: RolloutEnd };
+
+/**
+ * Assigns a configuration to nodes, batch by batch; a dry run only plans it.
+ * @throws the errors of `openCluster`, `findNodeNames` and `checkAssignment`
+ */
+export async function assignToNodes(
+  services: AssignPorts,
+  request: AssignToNodesRequest,
+  view: { readonly reporter: Reporter } & Pick<DynamicRollout, 'listenerFor' | 'ended'>,
+): Promise<AssignResult> {
+  const { choice, rollout, backend, force } = request;
+  const { reporter } = view;
+  const assigned = await readAssigned(services, request.assigned);
+  const opened = await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
+  const cluster = opened.cluster as Cluster;
+  try {
+    const names = await findNodeNames(services, cluster, choice);
+    const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, reporter });
+    if (request.plan.dryRun) return { kind: 'planned', plans: planRollout(checked, rollout, assignedBy(services)), cluster };
+    const run = { ...view, backend, rollout, selector: choice.selector };
+    return { kind: 'ended', end: await carryOutAssignment(services, cluster, checked, run) };
+  } finally {
+    await cluster.close();
+  }
+}
+
+async function readAssigned({ input }: Pick<AssignPorts, 'input'>, assigned: AssignedRequest | null): Promise<Assigned | null> {
+  if (assigned?.kind !== 'file') return assigned;
+  return { ...assigned, text: await input.readText(assigned.pushed.file) };
+}

@@ -1,0 +1,74 @@
+import { AppError, type Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { type ExpirationInfo, expirationInfo } from '../../kubeadm/pki/expiration-info.ts';
+import { pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
+import { type OpenedPkiSettings, openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
+import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+
+export interface CheckExpirationRequest extends PkiRequest {
+  readonly hosts: HostsRequest;
+}
+
+/** The certificates of a host and when they expire. */
+export interface HostExpiration {
+  readonly name: string;
+  readonly info: ExpirationInfo;
+}
+
+export interface CheckedExpiration {
+  readonly reports: readonly HostExpiration[];
+  /** Problems of hosts that were not checked. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Reads when the control plane certificates of hosts expire. A failed host does not stop the others.
+ * @throws AppError: problems of the configuration; the errors of `openPkiSettings`
+ */
+export async function checkExpiration(
+  services: NodeCommandPorts,
+  request: CheckExpirationRequest,
+  reporter: Reporter,
+): Promise<CheckedExpiration> {
+  const opened = await openPkiSettings(services, request, reporter);
+  for (const { code, message } of opened.warnings) reporter.report({ level: 'warning', code, message });
+  const reports: HostExpiration[] = [];
+  const problems: Problem[] = [];
+  try {
+    for (const target of await readHostTargets(services, request.hosts)) {
+      try {
+        reports.push(await checkHost(services, target, opened));
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        problems.push(...error.problems);
+      }
+    }
+    return { reports, problems };
+  } finally {
+    await opened.cluster?.close();
+  }
+}
+
+async function checkHost(
+  services: NodeCommandPorts,
+  target: HostTarget,
+  { settings, cluster, clusterOf }: OpenedPkiSettings,
+): Promise<HostExpiration> {
+  const host = await services.connectHost(target);
+  try {
+    const own = cluster ?? (await clusterOf(host));
+    try {
+      const existing = await inspectCertificates({ host, cluster: own, signal: services.signal }, settings);
+      const damaged = [...existing.certificates, ...existing.cas].filter(({ certificate }) => certificate === 'unreadable');
+      if (damaged.length > 0) throw new AppError(damaged.map(({ crt }) => ({ ...pkiUnreadable(crt, 'certificate'), host: host.name })));
+      return { name: host.name, info: expirationInfo(existing, services.clock.now()) };
+    } finally {
+      if (cluster === null) await own?.close();
+    }
+  } finally {
+    await host.close();
+  }
+}

@@ -1,0 +1,64 @@
+import type { RunTime } from '../../base/clock.ts';
+import type { Problem } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Host } from '../../host/host.ts';
+import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type ReadSide, readSide } from '../../kubeadm/use-cases/read-side.ts';
+import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
+import { type ConfigDiff, type ConfigSide, diffConfigs } from '../../kubelet/diff/diff-configs.ts';
+import { readMinor } from '../../kubelet/minor-option.ts';
+import type { HostConnections } from '../ports.ts';
+import { type ConnectionRequest, readHostTarget } from './host-access.ts';
+
+export interface CompareRequest {
+  /** The compared configurations, as the user names them. */
+  readonly sides: readonly [string, string];
+  /** Undefined: the version of each side. */
+  readonly kubernetesVersion: string | undefined;
+  readonly cluster: KubeconfigRequest;
+  readonly connection: ConnectionRequest;
+}
+
+export interface ComparedConfigs {
+  readonly before: ConfigSide;
+  readonly after: ConfigSide;
+  readonly diff: ConfigDiff;
+}
+
+/** Ports of `config diff`. */
+export type ComparePorts = LocalFiles & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+
+/**
+ * Compares the effective configurations of two kubelets. A side without a version has the version of the other.
+ * @param warning receives the settings that the kubelet ignores, because they are not compared
+ * @throws AppError USAGE (exit code 2) for an unknown version; the errors of `readSide`
+ */
+export async function compareConfigs(
+  services: ComparePorts,
+  request: CompareRequest,
+  warning: (problem: Problem) => void,
+): Promise<ComparedConfigs> {
+  const { sides, kubernetesVersion: version, connection } = request;
+  const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
+  const catalogue = await loadCatalogue();
+  const cluster = clusterOnUse(services, request.cluster);
+  try {
+    const { input, signal } = services;
+    const connectTo = async (address: string): Promise<Host> => services.connectHost(await readHostTarget(services, address, connection));
+    const context = { input, signal, connectTo, catalogue, cluster: cluster.open };
+    const [a, b] = [await readSide(sides[0], context), await readSide(sides[1], context)];
+    const before = toSide(a, chosen ?? a.minor ?? b.minor, warning);
+    const after = toSide(b, chosen ?? b.minor ?? a.minor, warning);
+    return { before, after, diff: diffConfigs(before, after, catalogue) };
+  } finally {
+    await cluster.close();
+  }
+}
+
+function toSide({ name, configOf }: ReadSide, minor: Minor | null, warning: (problem: Problem) => void): ConfigSide {
+  const known = minor ?? NEWEST_MINOR;
+  const { config, warnings } = configOf(known);
+  for (const one of warnings) warning(one);
+  return { name, minor: known, config };
+}

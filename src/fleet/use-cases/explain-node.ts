@@ -1,0 +1,67 @@
+import type { RunTime } from '../../base/clock.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import { unknownName } from '../../kubeadm/explain/explain.ts';
+import { findField } from '../../kubeadm/explain/explain-field.ts';
+import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
+import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
+import { type Catalogue, loadCatalogue } from '../../kubelet/catalogue.ts';
+import { type NodeExplanation, selectFields } from '../../kubelet/effective/node-explanation.ts';
+import type { HostConnections } from '../ports.ts';
+import { type ConnectionRequest, readHostTarget } from './host-access.ts';
+
+export interface ExplainNodeRequest {
+  /** `node/NAME`, or a host. */
+  readonly target: string;
+  /** Undefined: all fields. */
+  readonly field: string | undefined;
+  readonly cluster: KubeconfigRequest;
+  readonly connection: ConnectionRequest;
+}
+
+/** Ports of `node explain`. */
+export type ExplainNodePorts = LocalFiles & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+
+/**
+ * The effective values of a kubelet, each with the layer it is from.
+ * @throws AppError for an unknown field; the errors of the host and the cluster
+ */
+export async function explainNode(services: ExplainNodePorts, request: ExplainNodeRequest): Promise<NodeExplanation> {
+  const catalogue = await loadCatalogue();
+  return select(await explainTarget(services, request, catalogue), request.field, catalogue);
+}
+
+async function explainTarget(services: ExplainNodePorts, request: ExplainNodeRequest, catalogue: Catalogue): Promise<NodeExplanation> {
+  const { target, connection } = request;
+  const cluster = clusterOnUse(services, request.cluster);
+  try {
+    const node = /^node\/(.+)$/.exec(target)?.[1];
+    if (node !== undefined) return await explainNodeKubelet(await cluster.open(), node, catalogue);
+    const host = await services.connectHost(await readHostTarget(services, target.replace(/^host\//, ''), connection));
+    try {
+      const asked = request.cluster.kubeconfig === undefined ? null : await cluster.open();
+      return await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });
+    } finally {
+      await host.close();
+    }
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** A known field without a value is a valid result. */
+function select(explanation: NodeExplanation, name: string | undefined, catalogue: Catalogue): NodeExplanation {
+  if (name === undefined) return explanation;
+  const entry = findField(name, catalogue);
+  if (entry === undefined) throw unknownName(name, catalogue);
+  const fields = selectFields(explanation.fields, name);
+  const unset = { path: name, layer: 'kubelet default' as const, source: 'nothing sets it', lost: [] };
+  return {
+    ...explanation,
+    fields: fields.length === 0 ? [unset] : fields,
+    flags: explanation.flags.filter(({ field }) => field === entry.path),
+    disagreements: explanation.disagreements.filter(
+      ({ field }) => field === undefined || selectFields([{ ...unset, path: field }], name).length > 0,
+    ),
+  };
+}

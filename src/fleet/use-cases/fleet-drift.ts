@@ -1,0 +1,63 @@
+import type { AppError, Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { type Drift, driftOf, hasDrift } from '../drift.ts';
+import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
+import { fleetFailure } from '../fleet-failure.ts';
+import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import { selectHosts } from '../select.ts';
+import { fleetMembers } from './fleet-members.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
+import { openFleetCluster } from './open-fleet-cluster.ts';
+import { clusterRoutes } from './open-fleet-run.ts';
+
+/** The differences of a host from the fleet file. */
+export interface HostDrift {
+  readonly host: string;
+  readonly drift: readonly Drift[];
+}
+
+export interface FleetDrift {
+  readonly outcomes: readonly HostOutcome[];
+  /** The hosts that differ from the fleet file. */
+  readonly drifts: readonly HostDrift[];
+  /** The problems of hosts that were not checked; null: all hosts were. */
+  readonly failure: AppError | null;
+}
+
+/** Observers of the hosts, and of warnings about the fleet file. */
+export interface FleetDriftView {
+  readonly reporter: Reporter;
+  readonly ports: FleetPorts;
+  warning(problem: Problem): void;
+}
+
+/**
+ * Compares the selected hosts with the fleet file.
+ * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
+ */
+export async function fleetDrift(
+  services: FleetRunPorts & FleetFilePorts,
+  request: FleetRunRequest,
+  { reporter, ports, warning }: FleetDriftView,
+): Promise<FleetDrift> {
+  const fleet = await readFleet(services, request);
+  for (const one of fleet.warnings) warning(one);
+  const hosts = selectHosts(fleet.hosts, request.selection);
+  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
+  const { cluster, file, hosts: all } = fleet;
+  const directory = directoryOf(services, file);
+  const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory });
+  const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
+  try {
+    const tasks = hosts.map((host) => ({ host }));
+    const members = await fleetMembers(services, request, { tasks, cluster, file, directory, access, dryRun: true, reporter });
+    const result = await runFleet(members, rules, ports);
+    const { outcomes } = result;
+    const drifts = outcomes.flatMap((outcome) => (hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome) }] : []));
+    return { outcomes, drifts, failure: fleetFailure(result, { signal: services.signal, reads: true }) };
+  } finally {
+    await access.close();
+  }
+}

@@ -1,0 +1,36 @@
+import type { LocalFiles } from '../../base/local-files.ts';
+import { collectWorkflow } from '../../dynamic/workflows/collect-checkpoints.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface CheckpointCollectionRequest {
+  readonly olderThan: { readonly seconds: number };
+  /** The checkpoint directory of a kubelet up to 1.23; null: from its command line. */
+  readonly checkpointDirectory: string | null;
+  readonly plan: { readonly dryRun: boolean };
+  readonly writing: WritingRequest;
+}
+
+/** Prepares `dynamic gc --host`: deletes the unused checkpoints on hosts. */
+export async function openCheckpointCollection(
+  services: LocalFiles,
+  { olderThan, checkpointDirectory, plan, writing }: CheckpointCollectionRequest,
+  hosts: HostsRequest,
+): Promise<OpenedCommand> {
+  const options = { catalogue: await loadCatalogue(), directory: checkpointDirectory, olderThanSeconds: olderThan.seconds };
+  return {
+    workflow: {
+      targets: await readHostTargets(services, hosts),
+      cluster: null,
+      planHost: (context, run) => planWorkflow(collectWorkflow, context, options, run),
+      writing,
+      dryRun: plan.dryRun,
+      skipPhases: [],
+    },
+    warnings: [],
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,141 @@
+import type { Reporter } from '../../base/reporter.ts';
+import type { Templates } from '../../codec/render-template.ts';
+import type { Backend } from '../../dynamic/node-config.ts';
+import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
+import { enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
+import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
+import { PROGRAM_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
+import { NATIVE_DIRECTORY } from '../../kubeadm/node-agent/native-flags.ts';
+import { type KubeconfigRequest, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
+import { type Catalogue, loadCatalogue } from '../../kubelet/catalogue.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { NodeCommandPorts, ProgramSource } from '../ports.ts';
+import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface DynamicDisableRequest {
+  readonly addresses: readonly string[];
+  /** Null: the one registered by the host. */
+  readonly nodeName: string | null;
+  /** Null: the default, or the value given to `dynamic enable`. */
+  readonly namespace: string | null;
+  /**
+   * The directory of the agent program on the host. Null: the default, or the value given to `dynamic
+   * enable`.
+   */
+  readonly programDirectory: string | null;
+  readonly cluster: KubeconfigRequest;
+  readonly connection: ConnectionRequest;
+  readonly plan: { readonly dryRun: boolean };
+  readonly writing: WritingRequest;
+}
+
+export interface DynamicEnableRequest extends DynamicDisableRequest {
+  /** Null: by the version of the kubelet. */
+  readonly backend: Backend | null;
+  /** The agent program to install; undefined: the running program. */
+  readonly program: string | undefined;
+  /** The path of Node.js on the host; null: found in its PATH. */
+  readonly node: string | null;
+  /** Options of the agent, as arguments for its command line. */
+  readonly agentOptions: readonly string[];
+  /** Listen address; null: none. */
+  readonly agentAddress: string | null;
+  /** Directory for kubelets up to 1.23; null: the default. */
+  readonly nativeDirectory: string | null;
+}
+
+/**
+ * Prepares `dynamic enable HOST...`.
+ * @throws AppError INPUT_UNREADABLE (exit code 2) for the program; the errors of `openCluster`
+ */
+export async function openDynamicEnable(
+  services: NodeCommandPorts & ProgramSource,
+  request: DynamicEnableRequest,
+  reporter: Reporter,
+): Promise<OpenedCommand> {
+  const { backend, agentOptions, agentAddress, nativeDirectory, node } = request;
+  return openOn(services, request, {
+    reporter,
+    plannerOf: async (common) => {
+      const options = {
+        ...common,
+        namespace: request.namespace ?? AGENT_NAMESPACE,
+        backend,
+        program: {
+          file: await services.readProgram(request.program),
+          directory: request.programDirectory ?? PROGRAM_DIRECTORY,
+          node,
+        },
+        agentOptions,
+        agentAddress,
+        nativeDirectory: nativeDirectory ?? NATIVE_DIRECTORY,
+      };
+      return (context, run) => planWorkflow(enableWorkflow, context, options, run);
+    },
+  });
+}
+
+/**
+ * Prepares `dynamic disable HOST...`.
+ * @throws the errors of `openCluster`
+ */
+export async function openDynamicDisable(
+  services: NodeCommandPorts,
+  request: DynamicDisableRequest,
+  reporter: Reporter,
+): Promise<OpenedCommand> {
+  const { namespace, programDirectory } = request;
+  return openOn(services, request, {
+    reporter,
+    plannerOf: async (common) => {
+      const options = { ...common, namespace, programDirectory };
+      return (context, run) => planWorkflow(disableWorkflow, context, options, run);
+    },
+  });
+}
+
+/** Options of both commands. */
+interface CommonOptions {
+  readonly templates: Templates;
+  readonly catalogue: Catalogue;
+  readonly nodeName: string | null;
+  readonly trust: NodeTrust;
+}
+
+/** A workflow on the named hosts, with the cluster of these nodes. */
+async function openOn(
+  services: NodeCommandPorts,
+  { addresses, nodeName, cluster: named, connection, plan, writing }: DynamicDisableRequest,
+  { reporter, plannerOf }: { readonly reporter: Reporter; readonly plannerOf: (common: CommonOptions) => Promise<PlanOnHost> },
+): Promise<OpenedCommand> {
+  const targets = await readTargets(services, addresses, connection);
+  const catalogue = await loadCatalogue();
+  const opened = await openCluster(services, named, { dryRun: false, staged: false, writes: reporter });
+  const { cluster, warnings } = opened;
+  const close = async (): Promise<void> => cluster?.close();
+  try {
+    const planHost = await plannerOf({ templates: await services.templates(), catalogue, nodeName, trust: trustOf(services, opened) });
+    return {
+      workflow: { targets, cluster, planHost, writing, dryRun: plan.dryRun, skipPhases: [], oneHostPerNode: true },
+      warnings,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function readTargets(
+  services: NodeCommandPorts,
+  addresses: readonly string[],
+  connection: ConnectionRequest,
+): Promise<readonly HostTarget[]> {
+  const ssh = addresses.every((address) => address === 'localhost') ? null : await readSshOptions(services, connection);
+  const limit = commandLimit(connection);
+  return addresses.map((address) => (address === 'localhost' || ssh === null ? limit : { address, ssh, ...limit }));
+}

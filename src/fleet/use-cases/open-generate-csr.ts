@@ -1,0 +1,51 @@
+import type { LocalFiles } from '../../base/local-files.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import { KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import type { SecretSource } from '../../kubeadm/ports.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { generateCsrWorkflow } from '../../kubeadm/workflows/generate-csr.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface GenerateCsrRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Undefined: as configured. */
+  readonly certificatesDir: string | undefined;
+  /** Undefined: `/etc/kubernetes`. */
+  readonly kubeconfigDir: string | undefined;
+  readonly hosts: HostsRequest;
+  readonly plan: { readonly dryRun: boolean };
+}
+
+/**
+ * Prepares `certs generate-csr`.
+ * @throws AppError: problems of the configuration, all at once (exit code 2)
+ */
+export async function openGenerateCsr(
+  services: LocalFiles & Pick<SecretSource, 'certificateIssuer'>,
+  request: GenerateCsrRequest,
+): Promise<OpenedCommand> {
+  const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
+  const warnings = requireValid(config);
+  const { certificatesDir, plan } = request;
+  const options = {
+    issuer: await services.certificateIssuer(),
+    init: config.init ?? {},
+    cluster: { ...config.cluster, ...(certificatesDir === undefined ? {} : { certificatesDir }) },
+    kubernetesDir: request.kubeconfigDir ?? KUBERNETES_DIR,
+  };
+  return {
+    workflow: {
+      targets: await readHostTargets(services, request.hosts),
+      cluster: null,
+      planHost: (context, run) => planWorkflow(generateCsrWorkflow, context, options, run),
+      writing: null,
+      dryRun: plan.dryRun,
+      skipPhases: [],
+    },
+    warnings,
+    close: async () => undefined,
+  };
+}

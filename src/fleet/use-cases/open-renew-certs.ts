@@ -1,0 +1,58 @@
+import { usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
+import { openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
+import { renewCertsWorkflow } from '../../kubeadm/workflows/renew-certs.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface RenewCertsRequest extends PkiRequest {
+  /** Names as the user wrote them. */
+  readonly names: readonly string[] | 'all';
+  /** Only certificates that expire within this time; null: all of them. */
+  readonly withinMs: number | null;
+  readonly hosts: HostsRequest;
+  readonly plan: { readonly dryRun: boolean };
+  readonly writing: WritingRequest;
+}
+
+/**
+ * Prepares `certs renew NAME... | all`.
+ * @throws AppError USAGE (exit code 2) for an unknown name; the errors of `openPkiSettings`
+ */
+export async function openRenewCerts(services: NodeCommandPorts, request: RenewCertsRequest, reporter: Reporter): Promise<OpenedCommand> {
+  const { withinMs, plan } = request;
+  const names = renewableNames(request.names);
+  const { settings, warnings, cluster, clusterOf } = await openPkiSettings(services, request, reporter);
+  const close = async (): Promise<void> => cluster?.close();
+  try {
+    const options = { ...settings, withinMs, issuer: await services.certificateIssuer() };
+    return {
+      workflow: {
+        targets: await readHostTargets(services, request.hosts),
+        cluster,
+        clusterOf,
+        planHost: (context, run) => planWorkflow(renewCertsWorkflow(names), context, options, run),
+        writing: request.writing,
+        dryRun: plan.dryRun,
+        skipPhases: [],
+      },
+      warnings,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** @throws AppError USAGE (exit code 2) for an unknown name */
+function renewableNames(names: RenewCertsRequest['names']): readonly string[] {
+  if (names === 'all') return RENEWABLE_NAMES;
+  const unknown = names.find((name) => !RENEWABLE_NAMES.includes(name));
+  if (unknown === undefined) return names;
+  throw usageError(`unknown certificate ${unknown}`, `Name all, or some of ${RENEWABLE_NAMES.join(', ')}`);
+}

@@ -1,0 +1,122 @@
+import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
+import { fleetFailure, problemsOf } from '../fleet-failure.ts';
+import type { ResolvedFleet } from '../model.ts';
+import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../saved-plan.ts';
+import { selectHosts } from '../select.ts';
+import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetRules } from './fleet-rules.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
+import type { FleetAccess } from './open-fleet-cluster.ts';
+import { openFleetRun } from './open-fleet-run.ts';
+
+export interface PlanFleetRequest {
+  readonly run: FleetRunRequest;
+  /** The file that the plan is saved to; undefined: none. */
+  readonly out: string | undefined;
+  /** Create the document of the plan even if it is not saved. */
+  readonly asDocument: boolean;
+}
+
+/** Ports of `fleet plan`. */
+export type PlanFleetPorts = FleetRunPorts & FleetFilePorts;
+
+export interface PlannedFleet {
+  readonly fleet: ResolvedFleet;
+  readonly outcomes: readonly HostOutcome[];
+  /** Null: the first control plane still has to bootstrap the cluster. */
+  readonly access: FleetAccess | null;
+  /** Null: the request needs no document. */
+  readonly document: SavedPlan | null;
+}
+
+/** An observer of a plan. */
+export interface PlanFleetView {
+  readonly reporter: Reporter;
+  readonly ports: FleetPorts;
+  /** Warnings about the fleet file, before the hosts are inspected. */
+  warning(problem: Problem): void;
+  /** All hosts are planned; nothing is saved yet. */
+  planned(planned: PlannedFleet): void;
+  /** The plan is saved. */
+  saved(file: string, plan: SavedPlan, fleet: ResolvedFleet): void;
+}
+
+export interface PlanFleetResult {
+  /** A host has changes. */
+  readonly isPending: boolean;
+  /** The problems of the hosts; null: all hosts are planned. */
+  readonly failure: AppError | null;
+}
+
+/**
+ * Plans the selected hosts of a fleet, and saves the plan to a file.
+ * @throws AppError with exit code 2 for an invalid file or selection, and for a plan that cannot be saved; errors of
+ * opening the cluster
+ */
+export async function planFleet(
+  services: PlanFleetPorts,
+  { run: request, out, asDocument }: PlanFleetRequest,
+  view: PlanFleetView,
+): Promise<PlanFleetResult> {
+  const fleet = await readFleet(services, request);
+  for (const warning of fleet.warnings) view.warning(warning);
+  const hosts = selectHosts(fleet.hosts, request.selection);
+  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
+  const { file, cluster } = fleet;
+  const { reporter } = view;
+  const tasks = hosts.map((host) => ({ host }));
+  const input = { tasks, hosts: fleet.hosts, cluster, file, directory: directoryOf(services, file), dryRun: true, reporter };
+  const run = await openFleetRun(services, request, input);
+  const { access } = run;
+  try {
+    if (access === null && out !== undefined) throw notToBeSaved();
+    const result = await runFleet(run.members, rules, { ...view.ports, claims: run.claims });
+    const { outcomes } = result;
+    const planned = hosts.map((host, i) => [host, outcomeOf(outcomes[i] as HostOutcome)] as const);
+    const document = !asDocument && out === undefined ? null : savePlan(contextOf(services, request, { fleet, access }), planned);
+    view.planned({ fleet, outcomes, access, document });
+    if (document !== null && out !== undefined) {
+      await services.writeLocalFile(out, `${JSON.stringify(document)}\n`);
+      view.saved(out, document, fleet);
+    }
+    return { isPending: outcomes.some(({ status }) => status === 'pending'), failure: fleetFailure(result, services) };
+  } finally {
+    await run.close();
+  }
+}
+
+function notToBeSaved(): AppError {
+  const message = 'the cluster does not exist yet: the changes of the hosts that join it are unknown and cannot be saved';
+  return new AppError({ code: 'USAGE', message, hint: 'Apply the fleet file directly, or run plan without --out' }, { exitCode: 2 });
+}
+
+function contextOf(
+  services: PlanFleetPorts,
+  { takeOver, ignorePreflightErrors }: FleetRunRequest,
+  { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
+): PlanContext {
+  return {
+    fleet: { file: fleet.file, directory: directoryOf(services, fleet.file), name: fleet.name },
+    cluster: fleet.cluster,
+    server: access?.apiServer.server ?? '',
+    takeOver,
+    ignorePreflightErrors,
+  };
+}
+
+function outcomeOf(outcome: HostOutcome): PlanOutcome {
+  const { status, plan } = outcome;
+  const problems = problemsOf([outcome]).map(formatProblem);
+  switch (status) {
+    case 'pending':
+    case 'unchanged':
+    case 'unreachable':
+    case 'interrupted':
+      return { status, plan: plan?.host ?? null, problems };
+    default:
+      return { status: 'refused', plan: plan?.host ?? null, problems };
+  }
+}

@@ -1,0 +1,91 @@
+import { AppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import type { Flags } from '../../kubeadm/config/flag-values.ts';
+import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
+import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { initWorkflow } from '../../kubeadm/workflows/init.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+
+export interface RenderRequest {
+  /** The files to render; empty: all of them. */
+  readonly paths: readonly string[];
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that override the documents of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+  readonly node: NodeRequest;
+  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+}
+
+/** The files of a node. */
+export interface RenderedFiles {
+  readonly host: string;
+  readonly files: readonly DesiredFile[];
+  /** The source of each field, by path of the file. */
+  readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/**
+ * Renders the files that init would write on each host. Nothing is compared or written.
+ * @param view.rendered receives the files of each host when they are rendered
+ * @throws AppError USAGE (exit code 2) for a path that init does not write; problems of the configuration; errors of
+ * the host and the cluster
+ */
+export async function renderNodeFiles(
+  services: NodeCommandPorts,
+  request: RenderRequest,
+  { reporter, rendered }: { readonly reporter: Reporter; readonly rendered: (files: RenderedFiles) => void },
+): Promise<void> {
+  const { paths, plan } = request;
+  const config = mergeInitFlags(
+    await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration']),
+    request.flags,
+  );
+  const warnings = requireValid(config);
+  const staged = request.hosts.rootDir !== undefined;
+  const declared = await readNodeOptions(services, { config, kind: 'init', node: request.node, plan, staged, reporter });
+  const node = { ...declared, dryRun: true };
+  const opened = await openCluster(services, request.cluster, { dryRun: true, staged: node.staged, writes: null });
+  try {
+    for (const target of await readHostTargets(services, request.hosts)) {
+      const host = await services.connectHost(target);
+      const context = { host, cluster: opened.cluster, clock: services.clock, reporter, signal: services.signal };
+      const prepared = await initWorkflow
+        .prepare(context, {
+          ...node,
+          cluster: config.cluster ?? {},
+          kubelet: config.kubelet ?? null,
+          bootstrapTokens: [],
+          freshTokens: [await services.newToken()],
+          makesTokens: false,
+          withholdToken: true,
+          showJoinCommand: () => undefined,
+          apiServer: null,
+          forceUpload: false,
+          tlsBootstrapMs: 0,
+        })
+        .finally(() => host.close());
+      for (const { code, message } of [...warnings, ...opened.warnings, ...prepared.warnings])
+        reporter.report({ level: 'warning', code, message });
+      const { files, unitFiles } = prepared.input.kubeletStart;
+      const chosen = [...unitFiles, ...files].filter(({ path }) => paths.length === 0 || paths.includes(path));
+      const unknown = paths.find((path) => !chosen.some((file) => file.path === path));
+      if (unknown !== undefined) throw noSuchFile(unknown, host.name, [...unitFiles, ...files]);
+      rendered({ host: host.name, files: chosen, origins: prepared.origins ?? {} });
+    }
+  } finally {
+    await opened.cluster?.close();
+  }
+}
+
+function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): AppError {
+  const message = `config render ${path}: init writes no such file on ${host}`;
+  const hint = `The files are ${files.map((file) => file.path).join(', ')}. To pass a configuration file, use --config`;
+  return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
+}
