@@ -10,7 +10,8 @@ import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/ku
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { requirement } from '../support/requirement.ts';
-import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { runCommand } from '../support/run-bundle.ts';
+import type { CliResult } from '../support/run-cli.ts';
 
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';

@@ -11,7 +11,8 @@ import { bundle } from '../support/bundle.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
-import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { runCommand } from '../support/run-bundle.ts';
+import type { CliResult } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';

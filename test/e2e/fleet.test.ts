@@ -12,7 +12,8 @@ import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-host
 import { type PackageRepository, startRepository, type TestPackage, whyNoRepository } from '../support/package-repository.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
-import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { runCommand } from '../support/run-bundle.ts';
+import type { CliResult } from '../support/run-cli.ts';
 
 const HOSTS = ['node1', 'node2', 'node3', 'node4', 'node5', 'node6'];
 const CONFIG = '/var/lib/kubelet/config.yaml';

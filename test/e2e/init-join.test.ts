@@ -10,7 +10,8 @@ import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
-import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { runCommand } from '../support/run-bundle.ts';
+import type { CliResult } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
