@@ -22,7 +22,7 @@ export function addAgentOptions(command: Command): Command {
       .addOption(
         new Option(
           '--allow <class>',
-          'most disruptive class of change that the agent applies; safe: no effect on running Pods; new-pods-only: running Pods keep the old value or can be evicted; drain: needs a drained node, and is applied to cordoned nodes even with a lower class; unsafe: can disconnect or stop the node',
+          'most disruptive class of change that the agent applies; safe: no effect on running Pods; new-pods-only: running Pods keep the old value or can be evicted; drain: the node must be drained first, and a cordoned node receives such changes with any --allow; unsafe: can disconnect or stop the node',
         )
           .choices(['safe', 'new-pods-only', 'drain', 'unsafe'])
           .default(DEFAULTS.allow),

@@ -74,9 +74,9 @@ function defineValidate(config: Command, on: On): void {
       'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
     )
     .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
-    .option('--kubelet <path>', 'also check the files with this kubelet binary; it exits before it starts to run as a kubelet')
+    .option('--kubelet <path>', 'also check the files with this kubelet binary; no kubelet is started')
     .addOption(outputOption(['text', 'json', 'sarif']));
-  addTargetOption(validate, 'also validate with the kubelet of this host and its flags (repeatable)');
+  addTargetOption(validate, 'also validate with the kubelet binary and the kubelet flags of this host (repeatable)');
   on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);
 }
 

@@ -66,7 +66,7 @@ function definePush(dynamic: Command, on: On): void {
     .option('--key <key>', 'key of the KubeletConfiguration in the ConfigMap', 'kubelet')
     .option(
       '--beside <key=file>',
-      'additional file that the KubeletConfiguration names by a relative path, stored under that key, e.g. resolv.conf=./resolv.conf (repeatable)',
+      'additional file to store in the ConfigMap under KEY; the KubeletConfiguration refers to it by the relative path KEY, e.g. resolv.conf=./resolv.conf (repeatable)',
       collect,
     )
     .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)

@@ -119,7 +119,7 @@ export function defineApply(apply: Command, on: On): void {
       .option('--serial <hosts>', 'maximum number or percentage of hosts changed at once (default: the value of --parallel)')
       .option(
         '--max-fail <hosts>',
-        'number or percentage of failed hosts tolerated; with more, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, at least 1 and at most 10)',
+        'number or percentage of failed hosts tolerated; with more, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, but never fewer than 1 or more than 10 hosts)',
       )
       .option(
         '--replan',
@@ -128,7 +128,7 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <hosts>',
-          'process only these hosts of the last run; failed: all hosts that failed, rolled back, were refused, were unreachable or were not started',
+          'with failed: process only the hosts that in the last run failed, rolled back, were refused, were unreachable or were not started',
         ).choices(['failed']),
       ),
   );

@@ -63,7 +63,7 @@ function diffCommand(config: Command, on: On): void {
     .description('Compare two effective configurations, including defaults; durations and quantities are compared by value')
     .argument(
       '<a>',
-      "path of a file ('-': standard input), cluster (ConfigMap kube-system/kubelet-config), node/NAME, host/[user@]ADDRESS[:port] (host/localhost: the local host) or defaults/1.X",
+      "one of: a file, '-' (standard input), 'cluster' (ConfigMap kube-system/kubelet-config), node/NAME, host/[user@]ADDRESS[:port], host/localhost, defaults/1.X",
     )
     .argument('<b>', 'second configuration, in the same form')
     .option(
@@ -102,7 +102,7 @@ export function addMigrateCommand(config: Command, on: On): void {
       "kubeadm documents to convert to v1beta4; '-' for standard input; KubeletConfiguration documents are copied unchanged",
     )
     .option('--new-config <file>', 'file to write the result to (default: standard output)')
-    .option('--new-flags <file>', 'file to write the flags to that have no field, in the format of kubeadm-flags.env');
+    .option('--new-flags <file>', 'output file for flags without a corresponding field, in the format of kubeadm-flags.env');
   on(
     migrate.addOption(outputOption(['text', 'json', 'yaml'])),
     migrateRequest,

@@ -83,7 +83,7 @@ export function rolloutNotRecorded(why: string): Problem {
   return {
     code: 'ROLLOUT_NOT_RECORDED',
     message: `the previous assignments cannot be recorded in the cluster: ${why}`,
-    hint: 'A later run with --on-failure revert restores only nodes that the same run changed. Allow writing ConfigMaps in kubeletadm-system',
+    hint: 'Allow writing ConfigMaps in kubeletadm-system; otherwise a later run with --on-failure revert cannot restore the nodes that this run changed',
   };
 }
 

@@ -115,7 +115,7 @@ const fingerprint = custom<string>(
   () => ({
     code: 'CONFIG_INVALID_VALUE',
     message: 'not a key fingerprint',
-    hint: 'Quote all 40 hexadecimal digits printed by gpg --show-keys FILE',
+    hint: 'Write all 40 or 64 hexadecimal digits, in quotation marks, as gpg --show-keys FILE prints them',
   }),
 );
 

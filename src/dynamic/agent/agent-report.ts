@@ -99,7 +99,7 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
     if (hash !== pointer && !wholes.has(hash))
       find(
         'CHECKPOINT_DAMAGED',
-        `${roleOf(state, hash)}, ${short(hash)}, is missing, truncated or modified`,
+        `the checkpoint ${short(hash)} (${roleOf(state, hash)}) is missing, truncated or modified`,
         'No action needed: the agent continues without this checkpoint',
         'warning',
       );

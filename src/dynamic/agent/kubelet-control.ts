@@ -99,7 +99,7 @@ export class CheckpointDamagedError extends AppError {}
  */
 export async function switchKubelet(host: Host, store: CheckpointStore, to: string | null): Promise<Switched> {
   if (to !== null && (await store.readCheckpoint(to)) === null) {
-    const message = `${to.slice(0, 12)}/${PAYLOAD_FILE} is missing, truncated or modified`;
+    const message = `the checkpoint file ${to.slice(0, 12)}/${PAYLOAD_FILE} is missing, truncated or modified`;
     throw new CheckpointDamagedError({ host: host.name, code: 'CHECKPOINT_DAMAGED', message });
   }
   const [pointer, prepared] = [await store.readPointer(), await store.readRollbackPointer()];

@@ -90,10 +90,11 @@ export function commitNotArmed(host: string, phase: string): AppError {
  * @param isAsked the confirmation was sent, but the host did not respond
  */
 export function commitUnknown(host: string, secondsLeft: number, isAsked: boolean): AppError {
-  const when = secondsLeft > 0 ? `in ${secondsLeft} s` : 'by now';
+  const rollback =
+    secondsLeft > 0 ? `the host rolls back automatically in ${secondsLeft} s` : 'the host should already have rolled back automatically';
   const message = isAsked
-    ? `the host did not answer the confirmation and is unreachable: the change may have been confirmed; otherwise the host rolls back automatically ${when}`
-    : `change not confirmed and host unreachable: the host rolls back automatically ${when}`;
+    ? `the host did not answer the confirmation and is unreachable: the change may have been confirmed; otherwise ${rollback}`
+    : `change not confirmed and host unreachable: ${rollback}`;
   return new AppError({
     host,
     code: 'COMMIT_UNCONFIRMED',

@@ -200,7 +200,7 @@ hosts: [{name: n1, variables: {dir: "/a\\nb"}}, {name: n2, variables: {dir: /c}}
     [
       'a short key id',
       packages('keyFingerprints: [9A296436]'),
-      'packages.keyFingerprints[0]: not a key fingerprint. Quote all 40 hexadecimal digits printed by gpg --show-keys FILE',
+      'packages.keyFingerprints[0]: not a key fingerprint. Write all 40 or 64 hexadecimal digits, in quotation marks, as gpg --show-keys FILE prints them',
     ],
     ['an option for a package', packages('runtime: "--reinstall"'), 'packages.runtime: "--reinstall" is not a valid package name'],
     [
