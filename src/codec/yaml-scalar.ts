@@ -20,8 +20,6 @@ const SPECIAL_FLOAT: ReadonlyMap<string, number> = new Map([
   ...['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'].map((word) => [word, Number.POSITIVE_INFINITY] as const),
   ...['-.inf', '-.Inf', '-.INF'].map((word) => [word, Number.NEGATIVE_INFINITY] as const),
 ]);
-/** `false`. */
-const LONGEST_WORD = 5;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const DOT_FLOAT = /^\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+)?$/;
 const TIMESTAMP =
@@ -34,22 +32,19 @@ const TIMESTAMP =
  * @see go.yaml.in/yaml/v2 resolve.go, which sigs.k8s.io/yaml and therefore kubelet and kubeadm use
  */
 export function resolvePlainScalar(text: string): YamlScalar {
-  const first = text.charCodeAt(0);
-  const isNumeric = isDigit(first) || first === 0x2b || first === 0x2d;
-  // Most scalars are names: no lookup is needed for a text longer than all words.
-  if (!isNumeric && first !== 0x2e && text.length > LONGEST_WORD) return { type: 'string', value: text };
   if (NULL.has(text)) return { type: 'null', value: null };
   const bool = BOOL.get(text);
   if (bool !== undefined) return { type: 'bool', value: bool };
   const special = SPECIAL_FLOAT.get(text);
   if (special !== undefined) return { type: 'float', value: special };
+  const first = text.charCodeAt(0);
   if (first === 0x2e)
     return DOT_FLOAT.test(text) ? { type: 'float', value: Number(text.replaceAll('_', '')) } : { type: 'string', value: text };
-  return isNumeric ? resolveNumber(text) : { type: 'string', value: text };
+  if (!isDigit(first) && first !== 0x2b && first !== 0x2d) return { type: 'string', value: text };
+  return resolveNumber(text);
 }
 
 function resolveNumber(text: string): YamlScalar {
-  if (SHORT_DECIMAL.test(text)) return { type: 'int', value: Number(text) };
   if (TIMESTAMP.test(text)) return { type: 'timestamp', value: text };
   const plain = text.replaceAll('_', '');
   const int = parseGoInteger(plain.replace(SIGNED_BINARY, '$10b$2'));
@@ -61,8 +56,6 @@ function resolveNumber(text: string): YamlScalar {
   return { type: 'string', value: text };
 }
 
-/** Decimal integers that are exact as a number. */
-const SHORT_DECIMAL = /^(?:0|-?[1-9][0-9]{0,14})$/;
 const INTEGER = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
 /** Go's YAML parser also accepts a sign after the prefix. */
 const SIGNED_BINARY = /^0b([-+])([01]+)$/;

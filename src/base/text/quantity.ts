@@ -86,7 +86,7 @@ export function parseQuantity(text: string): Quantity | null {
   const written = zeros.replace(/^0+/, '');
   const suffix = parseSuffix(suffixText);
   if (suffix === null) return null;
-  const digits = { whole: written || '0', fraction: point.slice(1), present: zeros !== '' || point.length > 1 };
+  const digits = { whole: written || '0', fraction: point.slice(1), present: /[0-9]/.test(text.slice(0, text.length - suffixText.length)) };
   const short = isShort(digits, suffix);
   if (!short && !digits.present) return null;
   const size = short ? amountOf(digits, suffix) : bounded(amountOf(digits, suffix), suffix.format);
