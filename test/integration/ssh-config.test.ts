@@ -296,7 +296,7 @@ describe('the command of Match exec', () => {
   });
 
   const noNameCheck = noSsh || !/contains invalid/.test(spawnSync('ssh', ['-G', '-F', 'none', 'a;b'], { encoding: 'utf8' }).stderr);
-  it.skipIf(noNameCheck)('accepts the same characters in names as ssh', () => {
+  it.skipIf(noNameCheck)('refuses the same characters in names as ssh', () => {
     const refusedBySsh = (...args: readonly string[]): boolean =>
       /contains invalid characters/.test(spawnSync('ssh', ['-G', '-F', 'none', ...args], { encoding: 'utf8' }).stderr);
     const characters = Array.from({ length: 127 }, (_, i) => String.fromCharCode(i + 1));
@@ -306,9 +306,14 @@ describe('the command of Match exec', () => {
       'a -b',
       'é',
     ];
+    // OpenSSH before 10.1, without the fixes for CVE-2025-61984, refuses fewer characters.
+    const isStrict = refusedBySsh('-l', 'a\u0001b', 'n1');
+    const compare = (name: string, refusedHere: boolean, refused: boolean): void => {
+      if (isStrict || refused) expect([name, refusedHere]).toEqual([name, refused]);
+    };
     for (const name of names) {
-      if (!/[@/:]/.test(name) && !name.startsWith('-')) expect([name, !isSafeHostName(name)]).toEqual([name, refusedBySsh('--', name)]);
-      expect([name, !isSafeUserName(name)]).toEqual([name, refusedBySsh('-l', name, 'n1')]);
+      if (!/[@/:]/.test(name) && !name.startsWith('-')) compare(name, !isSafeHostName(name), refusedBySsh('--', name));
+      compare(name, !isSafeUserName(name), refusedBySsh('-l', name, 'n1'));
     }
   });
 
@@ -370,18 +375,16 @@ describe('the patterns of Include, compared with ssh -G', () => {
     ]) {
       const [ours, theirs] = await included(`"${join(directory, 'glob.d')}/${fixed}"`);
       expect([fixed, ours]).toEqual([fixed, theirs]);
+      if (fixed === '*') expect(ours).toHaveLength(NAMES.filter((name) => !name.startsWith('.')).length);
     }
-    let found = 0;
     await fc.assert(
       fc.asyncProperty(pattern, fc.constantFrom('glob.d', 'glo[a-c].d', 'glob?[d]'), async (text, folder) => {
         const [ours, theirs] = await included(`"${join(directory, folder)}/${text}.conf"`);
         fc.pre(theirs !== null);
-        found += ours.length;
         expect(ours).toEqual(theirs);
       }),
       { numRuns: numberOfRuns(300) },
     );
-    expect(found).toBeGreaterThan(10);
   });
 
   it.skipIf(noSsh)('use the same port as ssh', async () => {
