@@ -13,8 +13,6 @@ const NODE_RULES: readonly JsonObject[] = [
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews', 'localsubjectaccessreviews'], verbs: ['create'] },
   { apiGroups: [''], resources: ['services'], verbs: READ },
   { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'update', 'patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['create', 'delete', ...READ] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['update', 'patch'] },
   { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', ...READ] },
   { apiGroups: ['storage.k8s.io'], resources: ['csidrivers'], verbs: READ },
   { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'create', 'update', 'patch', 'delete'] },
@@ -28,7 +26,7 @@ export function nodeNameOf(user: UserInfo): string | null {
 
 /**
  * The permissions of a kubelet as a node, in addition to RBAC. Access to a ConfigMap depends only on the
- * Node's dynamic configuration, not on pods.
+ * Node's dynamic configuration, not on pods. Pods are selected as with the feature AuthorizeNodeWithSelectors.
  * @returns null when the user is not a node
  * @see kubernetes/kubernetes plugin/pkg/auth/authorizer/node (1.36)
  */
@@ -40,6 +38,8 @@ export function nodeAllows(store: Store, user: UserInfo, request: RequestInfo): 
   switch (request.group === '' ? request.resource : `${request.resource}.${request.group}`) {
     case 'nodes':
       return onNodes(node, request);
+    case 'pods':
+      return onPods(store, node, request);
     case 'leases.coordination.k8s.io':
       return onLeases(node, request);
     case 'configmaps':
@@ -62,6 +62,25 @@ function onNodes(node: string, { verb, name, subresource }: ResourceRequest): Ve
       ? `node '${node}' cannot read all nodes, only its own Node object`
       : `node '${node}' cannot read '${name}', only its own Node object`,
   );
+}
+
+function onPods(store: Store, node: string, { verb, name, namespace, subresource, query }: ResourceRequest): Verdict {
+  // NodeRestriction limits these writes to pods of the node.
+  const writes = subresource === 'status' ? ['update', 'patch'] : subresource === '' ? ['create', 'delete'] : [];
+  if (writes.includes(verb)) return { allowed: true };
+  if (subresource !== '' || !READ.includes(verb)) return refuse('');
+  if (verb !== 'get' && selectsNode(query.get('fieldSelector') ?? '', node)) return { allowed: true };
+  if (name === '') {
+    return refuse(verb === 'get' ? 'No Object name found' : 'can only list/watch pods with spec.nodeName field selector');
+  }
+  const pods = resourceOf('v1', 'Pod');
+  const pod = pods && store.get(pods, namespace, name);
+  const isBound = textOf(memberOf(pod ?? undefined, 'spec'), 'nodeName') === node;
+  return isBound ? { allowed: true } : refuse(`no relationship found between node '${node}' and this object`);
+}
+
+function selectsNode(fieldSelector: string, node: string): boolean {
+  return /(?:^|,)spec\.nodeName==?([^,=\\]+)(?:,|$)/.exec(fieldSelector)?.[1] === node;
 }
 
 function onLeases(node: string, { verb, name, namespace }: ResourceRequest): Verdict {

@@ -1,10 +1,11 @@
-import { jsonEqual } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import type { ResourceType } from '../../kube/resources.ts';
+import { type ResourceType, resourceOf } from '../../kube/resources.ts';
 import type { UserInfo } from './authenticate.ts';
-import { memberOf } from './members.ts';
+import { itemsOf, memberOf, textOf } from './members.ts';
 import { nodeNameOf } from './node-authorizer.ts';
-import { forbidden, goQuote } from './status.ts';
+import { forbidden, goQuote, notFound } from './status.ts';
+import type { Store } from './store.ts';
 
 /** Labels of the kubernetes.io namespaces that a kubelet may set on its own Node. */
 const KUBELET_LABELS = [
@@ -28,19 +29,78 @@ export interface Write {
   readonly name: string;
   readonly object: KubeObject | null;
   readonly old: KubeObject | null;
+  /** Empty for the object itself. */
+  readonly subresource: string;
 }
 
 /**
  * Admission plugin NodeRestriction: a node may change only its own Node and Lease, but no fields that affect
- * pod scheduling.
- * @throws StatusError 403
+ * pod scheduling. It may create mirror pods, delete pods and report their status, only for pods bound to itself.
+ * @throws StatusError 403; 404 if the Node of a new mirror pod does not exist
  * @see kubernetes/kubernetes plugin/pkg/admission/noderestriction (1.36)
  */
-export function restrictNode(user: UserInfo, write: Write): void {
+export function restrictNode(store: Store, user: UserInfo, write: Write): void {
   const node = nodeNameOf(user);
   if (node === null) return;
-  const why = write.type.plural === 'nodes' ? nodeProblem(node, write) : write.type.plural === 'leases' ? leaseProblem(node, write) : null;
+  const why = PROBLEMS[write.type.plural]?.(node, write, store) ?? null;
   if (why !== null) throw forbidden(write.type, write.name, why);
+}
+
+const PROBLEMS: Readonly<Record<string, (node: string, write: Write, store: Store) => string | null>> = {
+  leases: leaseProblem,
+  nodes: nodeProblem,
+  pods: podProblem,
+};
+
+function podProblem(node: string, { object, old, subresource }: Write, store: Store): string | null {
+  const subject = `node ${goQuote(node)}`;
+  const isOwn = (pod: KubeObject): boolean => textOf(memberOf(pod, 'spec'), 'nodeName') === node;
+  if (old === null) return object === null ? null : mirrorPodProblem(node, object, store);
+  if (object === null) return isOwn(old) ? null : `${subject} can only delete pods with spec.nodeName set to itself`;
+  if (subresource !== 'status') return `unexpected operation "UPDATE", ${subject} can only create and delete mirror pods`;
+  if (!isOwn(old)) return `${subject} can only update pod status for pods with spec.nodeName set to itself`;
+  return jsonEqual(object.metadata.labels ?? {}, old.metadata.labels ?? {}) ? null : `${subject} cannot update labels through pod status`;
+}
+
+const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
+const NODES = resourceOf('v1', 'Node') as ResourceType;
+
+function mirrorPodProblem(node: string, pod: KubeObject, store: Store): string | null {
+  const subject = `node ${goQuote(node)}`;
+  const spec = memberOf(pod, 'spec');
+  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] === undefined)
+    return `pod does not have ${goQuote(MIRROR_ANNOTATION)} annotation, ${subject} can only create mirror pods`;
+  if (textOf(spec, 'nodeName') !== node) return `${subject} can only create pods with spec.nodeName set to itself`;
+  const [owner, ...more] = itemsOf(pod.metadata, 'ownerReferences');
+  if (more.length > 0) return `${subject} can only create pods with a single owner reference set to itself`;
+  if (owner?.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node)
+    return `${subject} can only create pods with an owner reference set to itself`;
+  if (owner.controller !== true) return `${subject} can only create pods with a controller owner reference set to itself`;
+  if (owner.blockOwnerDeletion === true) return `${subject} must not set blockOwnerDeletion on an owner reference`;
+  const found = store.get(NODES, '', node);
+  if (found === null) throw notFound(NODES, node);
+  const uid = found.metadata.uid ?? '';
+  if (owner.uid !== uid) return `node ${node} UID mismatch: expected ${textOf(owner, 'uid')} got ${uid}`;
+  const referenced = REFERENCES.find(([, isIn]) => isIn(spec));
+  return referenced === undefined ? null : `${subject} can not create pods that reference ${referenced[0]}`;
+}
+
+/** Objects that a mirror pod may not use: its node would get access to them. */
+const REFERENCES: readonly (readonly [string, (spec: JsonObject) => boolean])[] = [
+  ['a service account', (spec) => textOf(spec, 'serviceAccountName') !== ''],
+  ['secrets', (spec) => itemsOf(spec, 'imagePullSecrets').length > 0 || usesMember(spec, ['secret', 'secretRef', 'secretKeyRef'])],
+  ['configmaps', (spec) => usesMember(spec, ['configMap', 'configMapRef', 'configMapKeyRef'])],
+  ['clustertrustbundles', (spec) => usesMember(spec, ['clusterTrustBundle'])],
+  ['persistentvolumeclaims', (spec) => usesMember(spec, ['persistentVolumeClaim'])],
+];
+
+function usesMember(spec: JsonObject, names: readonly string[]): boolean {
+  const isIn = (value: unknown): boolean =>
+    Array.isArray(value)
+      ? value.some(isIn)
+      : isJsonObject(value) &&
+        Object.entries(value).some(([name, member]) => (names.includes(name) && isJsonObject(member)) || isIn(member));
+  return ['volumes', 'containers', 'initContainers', 'ephemeralContainers'].some((name) => isIn(spec[name]));
 }
 
 function leaseProblem(node: string, { name, object, old }: Write): string | null {

@@ -104,7 +104,8 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     // kubeadm sends "0", which means unset.
     if (Number(named.metadata.resourceVersion ?? 0) !== 0)
       throw new StatusError(500, 'resourceVersion should not be set on objects to be created');
-    restrictNode(options.user, { type, name: named.metadata.name, object: named, old: null });
+    const subresource = options.subresource ?? '';
+    restrictNode(store, options.user, { type, name: named.metadata.name, object: named, old: null, subresource });
     const context = contextOf(options);
     const { prepareCreate, validate, generation } = rulesOf(type);
     const fresh = withMetadata(named, {
@@ -129,7 +130,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     const context = contextOf(options);
     const { prepareUpdate, validate, generation } = rulesOf(type);
     const kept = keepSystemMetadata(desired, old);
-    restrictNode(options.user, { type, name: old.metadata.name, object: kept, old });
+    restrictNode(store, options.user, { type, name: old.metadata.name, object: kept, old, subresource: context.subresource });
     const prepared = prepareUpdate?.(kept, old, context) ?? keepOtherHalf(kept, old, context.subresource);
     const object =
       generation && specChanged(prepared, old)
@@ -160,7 +161,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
       const why = `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
       throw conflict(type, at.name, why, kind);
     }
-    restrictNode(options.user, { type, name: at.name, object: null, old });
+    restrictNode(store, options.user, { type, name: at.name, object: null, old, subresource: '' });
     if (type === NAMESPACES) return removeNamespace(old, options);
     if (hasFinalizers(old)) {
       const waiting = withMetadata(old, {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import type { JsonObject } from '../../base/json.ts';
@@ -11,7 +12,7 @@ export interface ApiAnswer {
 }
 
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: JsonObject;
 }
@@ -23,6 +24,33 @@ export interface ApiRequest {
  * @throws Error without a response, or for an unusable kubeconfig
  */
 export async function queryApiServer(rootDir: string, file: string, asked: ApiRequest): Promise<ApiAnswer> {
+  const response = await send(rootDir, file, asked);
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonObject };
+}
+
+/**
+ * Reads the events of a watch until the API server ends it or the signal is aborted.
+ * @param path with its query
+ * @param onEvent called after the start of the watch and after each event or several
+ * @throws Error without a response, for a refused watch, or for an unusable kubeconfig
+ */
+export async function watchApiServer(
+  rootDir: string,
+  file: string,
+  { path, signal, onEvent }: { readonly path: string; readonly signal: AbortSignal; readonly onEvent: () => void },
+): Promise<void> {
+  const response = await send(rootDir, file, { method: 'GET', path }, signal);
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new Error(`the API server refused the watch: ${response.statusCode}`);
+  }
+  onEvent();
+  for await (const _events of response) onEvent();
+}
+
+async function send(rootDir: string, file: string, asked: ApiRequest, signal?: AbortSignal): Promise<IncomingMessage> {
   const read = (path: string): string => readFileSync(join(rootDir, path), 'utf8');
   const { cluster, user } = resolveContext(parseKubeconfig(read(file), file));
   const decode = (data: string): string => Buffer.from(data, 'base64').toString('utf8');
@@ -36,22 +64,17 @@ export async function queryApiServer(rootDir: string, file: string, asked: ApiRe
   const payload = asked.body === undefined ? null : JSON.stringify(asked.body);
   const headers = {
     accept: 'application/json',
-    ...(payload === null ? {} : { 'content-type': asked.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }),
+    ...(payload === null
+      ? {}
+      : {
+          'content-type': asked.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+          'content-length': Buffer.byteLength(payload),
+        }),
     ...(user?.token === undefined ? {} : { authorization: `Bearer ${user.token.reveal()}` }),
   };
   return new Promise((resolve, reject) => {
-    const call = request(`${cluster.server}${asked.path}`, { method: asked.method, headers, ...credentials, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        try {
-          resolve({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonObject });
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
+    const target = { method: asked.method, headers, ...credentials, agent: false as const, ...(signal === undefined ? {} : { signal }) };
+    const call = request(`${cluster.server}${asked.path}`, target, resolve);
     call.on('error', reject);
     call.end(payload ?? undefined);
   });

@@ -20,6 +20,7 @@ export interface RootTreeOptions {
 export async function createRootTree(directory: string, options: RootTreeOptions): Promise<Server> {
   const files = {
     ...FILES,
+    ...(options.resolved ? { '/run/systemd/resolve/resolv.conf': RESOLV_CONF } : {}),
     '/etc/hostname': `${options.hostname}\n`,
     '/etc/machine-id': `${machineId(options.hostname)}\n`,
     '/proc/net/fib_trie': fibTrie(options.address),
@@ -36,6 +37,8 @@ export async function createRootTree(directory: string, options: RootTreeOptions
 function machineId(hostname: string): string {
   return createHash('sha256').update(hostname).digest('hex').slice(0, 32);
 }
+
+const RESOLV_CONF = 'nameserver 192.168.99.1\n';
 
 /**
  * The kubelet package as Debian's pkgs.k8s.io ships it, without kubeadm's drop-in, which kubeletadm itself
@@ -60,13 +63,21 @@ RestartSec=10
 WantedBy=multi-user.target
 `,
   [KUBELET_PROGRAM]: 'a stand-in\n',
+  '/etc/resolv.conf': RESOLV_CONF,
   '/proc/swaps': 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n',
   '/proc/sys/net/ipv4/ip_forward': '1\n',
   '/proc/sys/net/ipv6/conf/default/forwarding': '1\n',
   '/proc/net/tcp': '  sl  local_address rem_address   st\n',
 };
 
-const DIRECTORIES = ['run/systemd/system', 'var/lib/kubelet', 'etc/kubernetes', 'var/run/containerd', 'etc/systemd/system'];
+const DIRECTORIES = [
+  'etc/kubernetes/manifests',
+  'run/systemd/system',
+  'var/lib/kubelet',
+  'etc/kubernetes',
+  'var/run/containerd',
+  'etc/systemd/system',
+];
 
 function fibTrie(address: string): string {
   return `Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- ${address}\n        /32 host LOCAL\n     |-- 127.0.0.1\n        /32 host LOCAL\n`;

@@ -11,6 +11,7 @@ import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
 import { configPathOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
 import { loadPayload } from './load-payload.ts';
+import { MEMORY_BYTES } from './stand-in-admission.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
 
@@ -46,8 +47,7 @@ const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, p
 /** Higher than every process id of the local host. */
 const FIRST_PID = 5_000_000;
 const MOST_LINES = 100;
-/** The memory of a lab host: 8 GiB. */
-const MEMORY = 8n * 2n ** 30n;
+const MEMORY = BigInt(MEMORY_BYTES);
 /** Verbs of systemctl that change a unit. */
 const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enable', 'disable']);
 
@@ -238,7 +238,7 @@ export class StandInHost {
     if (failure === null) {
       this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path, command };
       this.#showProcess();
-      this.#client.start(this.#kubelet.config);
+      this.#client.start(this.configz ?? readYaml(join(this.#options.rootDir, path)));
       this.#log('I', 'server.go:72] "Kubelet version" kubeletVersion="%s"'.replace('%s', this.#options.kubeletVersion));
       return;
     }

@@ -16,6 +16,8 @@ import {
 import { itemsOf, memberOf, textOf } from '../api-server/members.ts';
 import { createCertificateRequest } from '../api-server/pki.ts';
 import { type ApiAnswer, type ApiRequest, queryApiServer } from './api-client.ts';
+import { runKubeletPods } from './kubelet-pods.ts';
+import { nodeResources, pressuresOf } from './stand-in-admission.ts';
 
 export interface StandInKubeletOptions {
   readonly rootDir: string;
@@ -31,8 +33,8 @@ const RETRY_MS = 100;
 const HEARTBEAT_MS = 10_000;
 
 /**
- * The part of a lab host's kubelet that uses the API server: TLS bootstrap, its Node, and its serving
- * certificate.
+ * The part of a lab host's kubelet that uses the API server: TLS bootstrap, its Node, its serving certificate,
+ * and the pods of its node.
  */
 export class StandInKubelet {
   readonly #options: StandInKubeletOptions;
@@ -44,8 +46,11 @@ export class StandInKubelet {
     this.#options = options;
   }
 
-  /** Starts like a new kubelet process, and retries until it is stopped. */
-  start(config: Readonly<Record<string, unknown>>): void {
+  /**
+   * Starts like a new kubelet process, and retries until it is stopped.
+   * @param config with the kubelet's defaults and with absolute paths
+   */
+  start(config: JsonObject): void {
     this.stop();
     const running = new AbortController();
     this.#running = running;
@@ -73,10 +78,12 @@ export class StandInKubelet {
     }
   }
 
-  async #run(signal: AbortSignal, config: Readonly<Record<string, unknown>>): Promise<void> {
+  async #run(signal: AbortSignal, config: JsonObject): Promise<void> {
     await this.#untilDone(signal, async () => this.hasIdentity() || (await this.#bootstrap(signal)));
-    await this.#untilDone(signal, () => this.#register());
-    void this.#keepReporting(signal).catch(() => {});
+    await this.#untilDone(signal, () => this.#register(config));
+    void this.#keepReporting(signal, config).catch(() => {});
+    const { rootDir, address } = this.#options;
+    void runKubeletPods({ rootDir, nodeName: this.#nodeName(), address, config, signal }).catch(() => {});
     if (config.serverTLSBootstrap === true && !existsSync(this.#at(KUBELET_SERVER_PEM)))
       await this.#untilDone(signal, () => this.#askServingCertificate(signal));
   }
@@ -170,43 +177,60 @@ export class StandInKubelet {
   }
 
   /** Registers its Node, or updates the existing one to Ready. */
-  async #register(): Promise<boolean> {
+  async #register(config: JsonObject): Promise<boolean> {
     const name = this.#nodeName();
-    const { status } = await queryApiServer(this.#options.rootDir, KUBELET_CONF, { method: 'GET', path: `/api/v1/nodes/${name}` });
+    const report = { method: 'PATCH', path: `/api/v1/nodes/${name}/status`, body: { status: this.#status(config) } } as const;
+    const { status, body } = await queryApiServer(this.#options.rootDir, KUBELET_CONF, report);
     if (status === 404) {
       const labels = { 'kubernetes.io/hostname': this.#options.hostname, 'kubernetes.io/os': 'linux', ...this.#labels() };
-      const body = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } };
-      await this.#ask(KUBELET_CONF, { method: 'POST', path: '/api/v1/nodes', body });
-    }
-    await this.#ask(KUBELET_CONF, { method: 'PATCH', path: `/api/v1/nodes/${name}/status`, body: { status: this.#status() } });
+      const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } };
+      await this.#ask(KUBELET_CONF, { method: 'POST', path: '/api/v1/nodes', body: node });
+      await this.#ask(KUBELET_CONF, report);
+    } else if (status >= 400) throw new Error(String(body.message ?? status));
     return true;
   }
 
   /** Sends heartbeats. */
-  async #keepReporting(signal: AbortSignal): Promise<void> {
+  async #keepReporting(signal: AbortSignal, config: JsonObject): Promise<void> {
     for (;;) {
       await sleep(HEARTBEAT_MS, undefined, { signal, ref: false });
-      await this.#register().catch(() => false);
+      await this.#register(config).catch(() => false);
     }
   }
 
-  #status(): JsonObject {
+  #status(config: JsonObject): JsonObject {
     const { address, hostname, version } = this.#options;
     const machineID = this.#machineId;
-    const ready = {
-      type: 'Ready',
-      status: 'True',
-      reason: 'KubeletReady',
-      message: 'kubelet is posting ready status',
-      lastHeartbeatTime: new Date().toISOString().replace(/\.\d+/, ''),
-      lastTransitionTime: null,
-    };
+    const times = { lastHeartbeatTime: new Date().toISOString().replace(/\.\d+/, ''), lastTransitionTime: null };
+    const pressures = pressuresOf(config).map(({ type }) => type);
+    const { capacity, allocatable } = nodeResources(config);
     return {
+      capacity,
+      allocatable,
       addresses: [
         { type: 'InternalIP', address },
         { type: 'Hostname', address: hostname },
       ],
-      conditions: [ready],
+      conditions: [
+        pressures.includes('MemoryPressure')
+          ? {
+              type: 'MemoryPressure',
+              status: 'True',
+              reason: 'KubeletHasInsufficientMemory',
+              message: 'kubelet has insufficient memory available',
+            }
+          : {
+              type: 'MemoryPressure',
+              status: 'False',
+              reason: 'KubeletHasSufficientMemory',
+              message: 'kubelet has sufficient memory available',
+            },
+        pressures.includes('DiskPressure')
+          ? { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' }
+          : { type: 'DiskPressure', status: 'False', reason: 'KubeletHasNoDiskPressure', message: 'kubelet has no disk pressure' },
+        { type: 'PIDPressure', status: 'False', reason: 'KubeletHasSufficientPID', message: 'kubelet has sufficient PID available' },
+        { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
+      ].map((condition) => ({ ...condition, ...times })),
       nodeInfo: {
         machineID,
         systemUUID: machineID,
