@@ -39,6 +39,7 @@ const shared = {
   patches: [],
   ignorePreflightErrors: [],
   skipPreflight: false,
+  podLoss: 'refuse' as const,
   dryRun: true,
   staged: false,
   kubeletHealthCheckMs: 240_000,

@@ -1,5 +1,5 @@
 import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { startLabAgents } from '../../src/lab/lab-agents.ts';
 import { startBenchLab } from '../bench-lab.ts';
 import { median, until, validate } from './assess.ts';
@@ -35,7 +35,7 @@ export async function benchSpeed(): Promise<void> {
     const source = JSON.stringify({ configMap: { kubeletConfigKey: 'kubelet', name, namespace: AGENT_NAMESPACE } });
     const [at, starts] = [performance.now(), host.kubeletStarts()];
     await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'node2' }, 'merge', {
-      metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: source } },
+      metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: source, [ALLOW_POD_LOSS_ANNOTATION]: `${AGENT_NAMESPACE}/${name}/kubelet` } },
     });
     return { at, starts };
   };
