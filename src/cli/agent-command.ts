@@ -4,7 +4,7 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import type { AgentRequest } from './agent.ts';
-import { addAgentOptions, agentPolicy } from './agent-options.ts';
+import { ALLOW_NOTES, addAgentOptions, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { flagText, verbosityOf } from './request-parts.ts';
@@ -48,7 +48,9 @@ const NOTES = `The annotation kubeletadm.dev/config-source of the Node holds the
 The agent reports the result in the annotation kubeletadm.dev/config-status, in the format of status.config, and in the condition KubeletConfigOk of the Node.
 
 The kubelet unit must read the environment file of the agent after all other environment files:
-  EnvironmentFile=-${AGENT_DIRECTORY}/active.env`;
+  EnvironmentFile=-${AGENT_DIRECTORY}/active.env
+
+${ALLOW_NOTES}`;
 
 const EXAMPLES = `  kubeletadm agent --trial 2m --allow safe
   kubeletadm agent --kubeconfig /var/lib/kubelet/kubeconfig --node-name node1`;

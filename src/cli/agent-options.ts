@@ -10,6 +10,9 @@ import { flagChoice, flagText } from './request-parts.ts';
 const LISTEN = '127.0.0.1:10246';
 const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s', listen: LISTEN } as const;
 
+/** The classes of `--allow`, for the help of the commands with that option. */
+export const ALLOW_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running Pods. "new-pods-only": running Pods keep the old value or can be evicted. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node. The agent applies a "drain" change to a cordoned node with any --allow, and to every node with --allow drain or --allow unsafe.`;
+
 /** Options of `agent`, and of `dynamic enable` for the agent that it installs. */
 export function addAgentOptions(command: Command): Command {
   return underHeading(command, HEADINGS.agent, (agent) =>
@@ -20,10 +23,7 @@ export function addAgentOptions(command: Command): Command {
         DEFAULTS.trial,
       )
       .addOption(
-        new Option(
-          '--allow <class>',
-          'most disruptive class of change that the agent applies; safe: no effect on running Pods; new-pods-only: running Pods keep the old value or can be evicted; drain: the node must be drained first, and a cordoned node receives such changes with any --allow; unsafe: can disconnect or stop the node',
-        )
+        new Option('--allow <class>', 'most disruptive class of change that the agent applies; the classes are explained below')
           .choices(['safe', 'new-pods-only', 'drain', 'unsafe'])
           .default(DEFAULTS.allow),
       )

@@ -98,7 +98,10 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .command('renew-kubelet')
     .description('Replace an expired or lost client certificate of a kubelet by TLS bootstrap with a token')
     .option('--token <token>', 'bootstrap token (default: a temporary token, created with the kubeconfig of an administrator)')
-    .option('--node-name <name>', 'name of the Node; needed if the host has no client certificate that contains its Node name')
+    .option(
+      '--node-name <name>',
+      'name of the Node (default: from the client certificate of the kubelet; required if that certificate was lost)',
+    )
     .option('--timeout <duration>', 'time limit to receive the new certificate (default: 5m)')
     .option('--force', 'also renew a certificate that is still valid');
   addHosts(addClusterOptions(addDryRunOptions(renew)));

@@ -19,10 +19,10 @@ export function defineCsr(csr: Command, on: On): void {
     .command('approve')
     .description('Approve CSRs for serving certificates that pass every check')
     .argument('[name...]', 'names of CSRs')
-    .option('--all', 'approve all pending CSRs that pass every check; list the others with the reason')
+    .option('--all', 'approve all pending CSRs that pass every check, and list the others with the reason')
     .option(
       '--trust-node-status',
-      'approve, without asking, names that only the status of the Node confirms; the kubelet writes that status itself',
+      'approve, without a prompt, names that only the status of the Node contains (the kubelet itself writes this status)',
     )
     .option('--dry-run', 'print the CSRs that would be approved');
   on(addSources(approve), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
@@ -30,9 +30,9 @@ export function defineCsr(csr: Command, on: On): void {
 }
 
 function addSources(command: Command): Command {
-  addTargetOption(addClusterOptions(command), 'host to read names and addresses from, over SSH, for comparison with the CSR (repeatable)');
+  addTargetOption(addClusterOptions(command), 'host, reached over SSH, whose names and addresses are compared with the CSR (repeatable)');
   underHeading(command, HEADINGS.host, (host) =>
-    host.option('-f, --file <file>', "fleet file whose names and addresses are compared with the CSR; '-' for standard input"),
+    host.option('-f, --file <file>', "fleet file, or '-' for standard input, whose names and addresses are compared with the CSR"),
   );
   return addSshOptions(command);
 }
@@ -55,7 +55,7 @@ function sourcesRequest(options: CommandOptions): CsrSourcesRequest {
 
 const NOTES = `A kubelet with serverTLSBootstrap: true requests its serving certificate with a CSR, which no Kubernetes controller approves. The command checks the requester, the subject, the usages and each name and address (SAN). Names and addresses of the API server, of Services, of pods and of other Nodes are always refused.
 
-A name that only the status of the Node confirms needs a confirmation, because the kubelet writes that status itself: pass a fleet file or --host as another source, answer the question on a terminal, or add --trust-node-status. The exit code is 1 if a CSR was refused.`;
+The kubelet writes the status of its own Node, so a name that only that status contains is not approved automatically. Pass a fleet file or --host as a second source of names, answer the prompt on a terminal, or add --trust-node-status. The exit code is 1 if a CSR was refused.`;
 
 const EXAMPLES = `  kubeletadm csr list
   # CSRs of two nodes, names and addresses compared with those of the hosts

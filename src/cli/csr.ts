@@ -41,10 +41,10 @@ export async function runCsrApprove(services: Services, request: CsrApproveReque
 
 /** Asks about CSRs whose SANs only the status of the Node confirms; null in a dry run, or without a terminal. */
 async function confirm({ output, confirm }: Services, csrs: readonly ValidatedCsr[], dryRun: boolean): Promise<boolean | null> {
-  const review = `Only the status of the Node, which its kubelet writes, confirms some names of:\n\n${csrs.map(renderReview).join('\n')}\n`;
+  const review = `Only the status of the Node, which its kubelet writes, contains some names of:\n\n${csrs.map(renderReview).join('\n')}\n`;
   if (dryRun) {
     output.stdout(review);
-    for (const { csr } of csrs) output.stdout(`${resourceName(csr.name)} needs confirmation (dry run)\n`);
+    for (const { csr } of csrs) output.stdout(`${resourceName(csr.name)} needs a decision (dry run)\n`);
     return null;
   }
   output.stderr(review);
@@ -89,7 +89,7 @@ function checkOf(one: ValidatedCsr): string {
   const refusals = one.verdict.refusals.map(({ code, message }) => `${message} [${code}]`);
   if (refusals.length > 0) return refusals.join('; ');
   const unconfirmed = unconfirmedSans(one);
-  return unconfirmed.length === 0 ? 'ok' : `needs confirmation: only the status of the Node confirms ${unconfirmed.join(', ')}`;
+  return unconfirmed.length === 0 ? 'ok' : `needs a decision: only the status of the Node contains ${unconfirmed.join(', ')}`;
 }
 
 /** The condition as kubectl get csr prints it. */

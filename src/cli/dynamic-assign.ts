@@ -19,6 +19,8 @@ export interface DynamicAssignRequest extends DynamicResetRequest {
   readonly assigned: AssignedRequest;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
+  /** Assign a configuration that would end pods. */
+  readonly allowPodLoss: boolean;
 }
 
 /**
@@ -32,7 +34,7 @@ export async function runDynamicAssign(services: Services, request: DynamicAssig
 
 /** `dynamic reset NODE...|--selector L|--group G`. */
 export async function runDynamicReset(services: Services, request: DynamicResetRequest): Promise<ExitCode> {
-  return assign(services, { ...request, assigned: null, force: true });
+  return assign(services, { ...request, assigned: null, force: true, allowPodLoss: false });
 }
 
 async function assign(services: Services, request: AssignToNodesRequest & { readonly plan: PlanRequest }): Promise<ExitCode> {

@@ -66,7 +66,7 @@ function definePush(dynamic: Command, on: On): void {
     .option('--key <key>', 'key of the KubeletConfiguration in the ConfigMap', 'kubelet')
     .option(
       '--beside <key=file>',
-      'additional file to store in the ConfigMap under KEY; the KubeletConfiguration refers to it by the relative path KEY, e.g. resolv.conf=./resolv.conf (repeatable)',
+      'additional file to store in the ConfigMap, e.g. resolv.conf=./resolv.conf; KEY is the relative path of the file in the KubeletConfiguration (repeatable)',
       collect,
     )
     .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)
@@ -87,9 +87,7 @@ function definePush(dynamic: Command, on: On): void {
 function defineAssign(dynamic: Command, on: On): void {
   const assign = dynamic
     .command('assign')
-    .description(
-      'Assign a ConfigMap to nodes in batches and wait for the result; exit code 4 if only some nodes are updated, 5 if nodes rolled back',
-    )
+    .description('Assign a ConfigMap to nodes in batches and wait for the result')
     .argument('[node...]', 'names of Nodes')
     .option('--configmap <namespace/name[/key]>', 'ConfigMap to assign, as printed by dynamic push')
     .option('--file <file>', 'KubeletConfiguration to store as ConfigMap node-config-HASH and assign')
@@ -98,8 +96,13 @@ function defineAssign(dynamic: Command, on: On): void {
       `with --file: namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
       AGENT_NAMESPACE,
     )
-    .option('--force', 'also assign to nodes that report no configuration status');
-  addWait(addRollout(addBackend(addValidation(assign))), ['trial', 'good', 'none'], ASSIGN_STATES);
+    .option('--force', 'also assign to nodes on which dynamic configuration is not enabled or has not reported yet')
+    .option('--allow-pod-loss', 'also assign a configuration that would end running pods or keep new pods from starting');
+  addWait(
+    addRollout(addBackend(addValidation(assign)), '; not the KubeletConfiguration, see --file'),
+    ['trial', 'good', 'none'],
+    ASSIGN_STATES,
+  );
   addClusterOptions(addDryRunOptions(assign));
   addSections(
     on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
@@ -112,7 +115,7 @@ function defineReset(dynamic: Command, on: On): void {
     .command('reset')
     .description('Remove assignments in batches: the nodes return to their local configuration')
     .argument('[node...]', 'names of Nodes');
-  addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local: the kubelet runs its local configuration');
+  addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local (the kubelet runs its local configuration)');
   on(addClusterOptions(addDryRunOptions(reset)), resetRequest, async () => (await import('./dynamic-assign.ts')).runDynamicReset);
 }
 
@@ -135,12 +138,12 @@ function defineReads(dynamic: Command, on: On): void {
 function defineGc(dynamic: Command, on: On): void {
   const gc = dynamic
     .command('gc')
-    .description('Delete unused ConfigMaps created by dynamic push or, with --host, unused checkpoints on hosts')
+    .description('Delete unused ConfigMaps created by dynamic push. With --host, delete unused checkpoints on hosts instead')
     .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', AGENT_NAMESPACE)
     .option('--older-than <duration>', 'minimum age of the ConfigMaps or checkpoints to delete', '1h');
   addTargetOption(
     addClusterOptions(addDryRunOptions(gc)),
-    'host to delete checkpoints from, over SSH, instead of deleting ConfigMaps (repeatable)',
+    'host, reached over SSH, to delete checkpoints from; ConfigMaps are kept (repeatable)',
   );
   underHeading(gc, HEADINGS.host, (host) =>
     host.option(
@@ -149,25 +152,25 @@ function defineGc(dynamic: Command, on: On): void {
     ),
   );
   on(addLockOption(addSshOptions(gc)), gcRequest, async () => (await import('./dynamic-gc.ts')).runDynamicGc);
+  addSections(gc, { notes: CHECKPOINT_NOTES });
 }
 
 function defineInspect(dynamic: Command, on: On): void {
   const inspect = dynamic
     .command('inspect')
-    .description(
-      'Show the checkpoints that an agent, or a kubelet up to 1.23, stores on a host: source, content, whether in use, whether corrupt',
-    )
+    .description('Show the checkpoints on a host (local copies of assigned ConfigMaps): source, content, whether in use, whether corrupt')
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
     .option(
       '--repair',
-      'start a failing kubelet with its local configuration or, up to 1.23, with its last known good configuration if the checkpoint is intact',
+      'start a failing kubelet with its local configuration; a kubelet up to 1.23 with its last known good configuration, if that checkpoint is intact',
     )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
     addDryRunOptions(inspect),
-    'kubeconfig to compare checkpoints with their ConfigMaps and, with --repair, to check that the failing configuration is no longer assigned (default: none)',
+    'kubeconfig to compare checkpoints with their ConfigMaps (default: none); with --repair also to check that the failing configuration is no longer assigned',
   );
   on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
+  addSections(inspect, { notes: CHECKPOINT_NOTES });
 }
 
 function addValidation(command: Command): Command {
@@ -180,31 +183,34 @@ function addBackend(command: Command): Command {
   return command.addOption(
     new Option(
       '--backend <backend>',
-      'component that applies configurations; native: the kubelet up to 1.23; agent: the kubeletadm agent (default: detected from each Node)',
+      'component that applies configurations: native (the kubelet, up to 1.23) or agent (the kubeletadm agent) (default: detected from each Node)',
     ).choices(['native', 'agent']),
   );
 }
 
-/** Selection of nodes, and the number of nodes changed at once. */
-function addRollout(command: Command): Command {
+/**
+ * Selection of nodes, and the number of nodes changed at once.
+ * @param fleetNote end of the text of `--fleet`
+ */
+function addRollout(command: Command, fleetNote = ''): Command {
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
       .option('-l, --selector <labels>', 'label selector of Nodes, instead of node names')
       .option('--group <groups>', 'groups of a fleet file, instead of node names (repeatable)', collectList)
-      .option('-f, --fleet <file>', "with --group: fleet file; '-' for standard input (default: fleet.yaml)")
+      .option('-f, --fleet <file>', `with --group: fleet file, or '-' for standard input (default: fleet.yaml)${fleetNote}`)
       .option('--canary <nodes>', 'number or percentage of nodes that must be updated before any other node is changed (default: 1)')
       .option(
         '--max-unavailable <nodes>',
-        'maximum number or percentage of nodes being updated or unavailable at once (default: 10%, at least 1)',
+        'maximum number or percentage of nodes that are being updated or unavailable at once (default: 10%, at least 1)',
       )
       .option(
         '--min-ready <duration>',
-        'time a node must stay healthy to count as updated (default: 30s for several nodes, 0s for one node or with --wait good)',
+        'time a node must stay healthy to count as updated (default: 30s; 0s for a single node or with --wait good)',
       )
       .addOption(
         new Option(
           '--on-failure <action>',
-          'action when a node fails; stop: change no other node; revert: also restore the previous assignment of all changed nodes (default: stop)',
+          'action when a node fails: stop (change no other node) or revert (also restore the previous assignment of all changed nodes) (default: stop)',
         ).choices(['stop', 'revert']),
       ),
   );
@@ -214,7 +220,7 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
-        new Option('--wait <state>', `state to wait for on each node; ${meanings}; none: change all nodes at once without waiting`)
+        new Option('--wait <state>', `state to wait for on each node: ${meanings} or none (change all nodes at once without waiting)`)
           .choices(choices)
           .default(choices[0]),
       )
@@ -222,10 +228,14 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
   );
 }
 
-const ASSIGN_STATES = 'trial: the kubelet runs the new configuration; good: the configuration passed its trial';
+const ASSIGN_STATES = 'trial (the kubelet runs the new configuration), good (the configuration passed its trial)';
 
-const ASSIGN_NOTES =
-  'Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped, so an interrupted command can be rerun to resume it. With -o json, each step is one JSON object per line.';
+const ASSIGN_NOTES = `The exit code is 4 if only some nodes are updated, and 5 if nodes rolled back.
+
+Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is one JSON object per line.`;
+
+const CHECKPOINT_NOTES =
+  'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';
 
 const ASSIGN_EXAMPLES = `  kubeletadm dynamic assign --selector pool=edge --file kubelet.yaml \\
     --canary 2 --max-unavailable 5% --wait good --on-failure revert
@@ -271,7 +281,12 @@ function validationRequest(options: CommandOptions): ValidationRequest {
 }
 
 function assignRequest(args: readonly string[], options: CommandOptions): DynamicAssignRequest {
-  return { ...resetRequest(args, options), assigned: assignedRequest(options), force: options.force === true };
+  return {
+    ...resetRequest(args, options),
+    assigned: assignedRequest(options),
+    force: options.force === true,
+    allowPodLoss: options.allowPodLoss === true,
+  };
 }
 
 function assignedRequest(options: CommandOptions): AssignedRequest {

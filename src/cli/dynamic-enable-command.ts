@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
-import { addAgentOptions, agentAddress, agentWords } from './agent-options.ts';
+import { ALLOW_NOTES, addAgentOptions, agentAddress, agentWords } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
@@ -15,12 +15,12 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
   const enable = dynamic
     .command('enable')
     .description(
-      'Prepare nodes for dynamic configuration: install the kubeletadm agent or, up to 1.23, enable DynamicKubeletConfig on the kubelet',
+      'Prepare nodes for dynamic configuration: install the kubeletadm agent, or enable DynamicKubeletConfig on kubelets up to 1.23',
     )
     .addOption(
       new Option(
         '--backend <backend>',
-        'component that applies configurations; native: the kubelet up to 1.23; agent: the kubeletadm agent (default: native for kubelets up to 1.23, otherwise agent)',
+        'component that applies configurations: native (the kubelet, up to 1.23) or agent (the kubeletadm agent) (default: native up to 1.23, otherwise agent)',
       ).choices(['native', 'agent']),
     )
     .option(
@@ -56,15 +56,16 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
     .option('--node-name <name>', 'name of the Node (default: the name under which the host is registered)')
     .option(
       '-n, --namespace <namespace>',
-      `namespace of the node configurations; the agent may read every ConfigMap in it (default: ${defaults.namespace})`,
+      `namespace of the node configurations (default: ${defaults.namespace}); the agent may read every ConfigMap in this namespace`,
     )
     .option('--program-dir <dir>', `directory of the agent program on the host (default: ${defaults.programDir})`);
   addDryRunOptions(addOwn(command), 'print the plan and a diff; change nothing');
   return addConfirmOptions(addSshOptions(addClusterOptions(command)));
 }
 
-const NOTES =
-  'Installing the agent does not restart the kubelet. The kubelet unit gets a drop-in that reads the environment file of the agent. Files of kubeadm are not modified.';
+const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in is added to the kubelet unit. From its next start, the kubelet reads the environment file in which the agent selects the kubelet configuration.
+
+${ALLOW_NOTES}`;
 
 const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   kubeletadm dynamic enable node1 node2 --trial 5m

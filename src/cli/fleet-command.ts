@@ -37,10 +37,10 @@ function initCommand(fleet: Command, on: On): void {
     "fleet file to create; '-' for standard output (default: fleet.yaml)",
   )
     .option('--from-ansible <path>', 'Ansible inventory to import hosts from')
-    .option('--from-ssh-config [file]', 'ssh_config to import hosts from; ~/.ssh/config if no file is given')
+    .option('--from-ssh-config [file]', 'ssh_config to import hosts from; ~/.ssh/config without a value')
     .option(
       '--from-vagrant [file]',
-      "saved output of vagrant ssh-config to import hosts from; '-' for standard input; vagrant ssh-config is run if no file is given",
+      "saved output of vagrant ssh-config to import hosts from, or '-' for standard input; without a value, vagrant ssh-config is run",
     )
     .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several addresses');
   on(init, initRequest, async () => (await import('./fleet-init.ts')).runFleetInit);
@@ -55,7 +55,7 @@ function inventoryCommand(fleet: Command, on: On): void {
   const inventory = addFleetSelectionOptions(
     addFleetFileOption(fleet.command('inventory').description('Print the resolved inventory of a fleet file')),
   )
-    .option('--host <name>', 'print only this host, with the source (file:line) of each setting')
+    .option('--host <name>', 'print only the host with this name in the fleet file, and the source (file:line) of each setting')
     .addOption(outputOption(['table', 'json', 'yaml']));
   on(
     inventory,
@@ -101,7 +101,7 @@ function validateCommand(fleet: Command, on: On): void {
 function settleCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
     addSshOptions(
-      addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'hosts of the fleet file, or [user@]address[:port]'))),
+      addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'names in the fleet file, or [user@]address[:port]'))),
       FLEET_COMMAND_TIMEOUT,
     );
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
@@ -158,8 +158,8 @@ function commitRequest(hosts: readonly string[], options: CommandOptions): Fleet
   const { file, selection } = fleetRequest(options);
   const isSelection = selection.limit.length + selection.groups.length > 0;
   if (hosts.length > 0 && isSelection)
-    throw usageError('host names cannot be combined with --group or --limit', 'Name hosts, or select them with --group and --limit');
+    throw usageError('host names cannot be combined with --group or --limit', 'Give host names, or select hosts with --group and --limit');
   if (hosts.length === 0 && !isSelection)
-    throw usageError('no host was given', 'Name hosts of the fleet file, or addresses, or give --group or --limit');
+    throw usageError('no host was given', 'Give names in the fleet file or addresses, or select hosts with --group or --limit');
   return { file, selection, hosts, connection: connectionRequest(options), verbosity: verbosityOf(options) };
 }

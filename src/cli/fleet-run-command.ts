@@ -11,6 +11,7 @@ import type { FleetPlanRequest } from './fleet-plan.ts';
 import type { FleetStatusRequest } from './fleet-status.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
+  ALLOW_POD_LOSS,
   addClusterOptions,
   addFleetFileOption,
   addFleetSelectionOptions,
@@ -21,6 +22,7 @@ import {
   integerBetween,
   outputOption,
   SECONDS_OF_A_DAY,
+  TAKE_OVER,
 } from './options.ts';
 import {
   connectionRequest,
@@ -32,6 +34,7 @@ import {
   kubeconfigRequest,
   outputRequest,
   planRequest,
+  podLossOf,
   verbosityOf,
 } from './request-parts.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
@@ -81,10 +84,16 @@ function defineDrift(drift: Command, on: On): void {
 function defineExec(exec: Command, on: On): void {
   addFleetHostOptions(
     exec
-      .argument('<command...>', 'command and arguments, after --; a single argument is a command line for the shell')
+      .argument(
+        '<command...>',
+        "command and its arguments, after --; a single argument is run by a shell on the host, e.g. 'journalctl -u kubelet | tail -1'",
+      )
       .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
       .addOption(outputOption(['text', 'json'], 'output format; json: one object per host')),
-    'time limit for each command that kubeletadm itself runs on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
+    {
+      commandTimeout:
+        'time limit for each command that kubeletadm itself runs on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
+    },
   );
   on(exec, execRequest, async () => (await import('./fleet-exec.ts')).runFleetExec);
   addSections(exec, { examples: EXEC_EXAMPLES });
@@ -99,7 +108,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--exit-code', 'exit with code 6 if changes are pending'),
   );
   on(
-    addRunOptions(addShowOrigin(plan)),
+    addRunOptions(addShowOrigin(plan), { allowPodLoss: PLANNED_POD_LOSS }),
     (_, options): FleetPlanRequest => ({ run: runRequest(options), output: planRequest(options), out: flagText(options, 'out') }),
     async () => (await import('./fleet-plan.ts')).runFleetPlan,
   );
@@ -108,33 +117,36 @@ export function definePlan(plan: Command, on: On): void {
 
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
-  apply.argument('[plan]', 'saved plan, applied exactly as saved; hosts that changed since then are refused');
+  apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
   underHeading(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
         '--canary <hosts>',
-        'number or percentage of hosts that must be changed and healthy before any other host is changed; 0: none',
+        'number or percentage of hosts that are changed first; other hosts are changed only if these hosts are healthy (0: no canary)',
         '1',
       )
-      .option('--serial <hosts>', 'maximum number or percentage of hosts changed at once (default: the value of --parallel)')
+      .option(
+        '--serial <hosts>',
+        'maximum number or percentage of hosts changed at once; kubeletadm inspects other hosts meanwhile (default: the value of --parallel)',
+      )
       .option(
         '--max-fail <hosts>',
-        'number or percentage of failed hosts tolerated; with more, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, but never fewer than 1 or more than 10 hosts)',
+        'number or percentage of hosts that may fail (default: 10% of the hosts changed so far, at least 1 and at most 10; 100%: no limit); if more hosts fail, the remaining hosts are skipped',
       )
       .option(
         '--replan',
-        'plan again for hosts that changed since the plan was saved, show the difference and apply the new plan (default: refuse such hosts)',
+        'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
       )
       .addOption(
         new Option(
           '--retry <hosts>',
-          'with failed: process only the hosts that in the last run failed, rolled back, were refused, were unreachable or were not started',
+          'failed: only hosts that did not succeed in the last run (failed, rolled back, refused, unreachable or not started)',
         ).choices(['failed']),
       ),
   );
   apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'));
   on(
-    addConfirmOptions(addRunOptions(apply)),
+    addConfirmOptions(addRunOptions(apply, APPLY_TEXTS)),
     ([planFile], options): FleetApplyRequest => ({
       planFile,
       run: runRequest(options),
@@ -146,29 +158,52 @@ export function defineApply(apply: Command, on: On): void {
   addSections(apply, { notes: APPLY_NOTES, examples: APPLY_EXAMPLES });
 }
 
-/**
- * Selection of hosts, and the connection to the hosts and the cluster.
- * @param commandTimeout the text of `--command-timeout`
- */
-export function addFleetHostOptions(command: Command, commandTimeout = FLEET_COMMAND_TIMEOUT): Command {
+const APPLY_TEXTS: RunTexts = {
+  takeOver: TAKE_OVER,
+  allowPodLoss: ALLOW_POD_LOSS,
+  parallel: 'maximum number of hosts inspected or changed at once',
+};
+
+interface FleetTexts {
+  /** The text of `--parallel`. */
+  readonly parallel?: string;
+  /** The text of `--command-timeout`. */
+  readonly commandTimeout?: string;
+}
+
+/** Selection of hosts, and the connection to the hosts. */
+export function addFleetHostOptions(
+  command: Command,
+  { parallel = 'maximum number of hosts processed at once', commandTimeout = FLEET_COMMAND_TIMEOUT }: FleetTexts = {},
+): Command {
   addFleetSelectionOptions(addFleetFileOption(command));
-  underHeading(command, HEADINGS.fleet, (fleet) =>
-    fleet.option('--parallel <hosts>', 'maximum number of hosts processed at once', integerBetween(1, MAX_PARALLEL), 50),
-  );
+  underHeading(command, HEADINGS.fleet, (fleet) => fleet.option('--parallel <hosts>', parallel, integerBetween(1, MAX_PARALLEL), 50));
   return addSshOptions(command, commandTimeout);
 }
 
-function addRunOptions(command: Command): Command {
-  addIgnoredChecks(command);
-  addClusterOptions(addFleetHostOptions(command));
-  return underHeading(command, HEADINGS.fleet, (fleet) =>
-    fleet.option('--take-over', 'reuse the name of an existing Node that is not Ready'),
-  );
+interface RunTexts extends FleetTexts {
+  /** The text of `--take-over`. */
+  readonly takeOver?: string;
+  /** The text of `--allow-pod-loss`. Absent: the command does not have the option. */
+  readonly allowPodLoss?: string;
 }
+
+function addRunOptions(command: Command, { takeOver = PLANNED_TAKE_OVER, allowPodLoss, ...texts }: RunTexts = {}): Command {
+  addIgnoredChecks(command);
+  addClusterOptions(addFleetHostOptions(command, texts));
+  return underHeading(command, HEADINGS.fleet, (fleet) => {
+    fleet.option('--take-over', takeOver);
+    return allowPodLoss === undefined ? fleet : fleet.option('--allow-pod-loss', allowPodLoss);
+  });
+}
+
+const PLANNED_POD_LOSS = 'plan as apply --allow-pod-loss does: a change may end running pods or keep new pods from starting';
+
+const PLANNED_TAKE_OVER = 'plan as apply --take-over does: a host may join under the name of an existing Node that is not Ready';
 
 function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
   const [only = ''] = args;
-  if (args.length === 0) throw usageError('no command was given', 'Write it after --: fleet exec -- systemctl is-active kubelet');
+  if (args.length === 0) throw usageError('no command was given', 'Write the command after --: fleet exec -- systemctl is-active kubelet');
   return {
     ...fleetRequest(options),
     argv: args.length === 1 ? ['sh', '-c', only] : args,
@@ -192,6 +227,7 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     rules: rulesRequest(options),
     writing: writingRequest(options),
     ignorePreflightErrors: ignoredChecks(options),
+    podLoss: podLossOf(options),
     takeOver: options.takeOver === true,
     replan: options.replan === true,
     verbosity: verbosityOf(options),

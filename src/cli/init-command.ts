@@ -3,7 +3,15 @@ import { INIT_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
 import type { InitRequest } from './init.ts';
-import { addHostOptions, addInitOptions, addKubeconfigOptions, addNodeOptions, addPlanOptions, addShowOrigin } from './options.ts';
+import {
+  addHostOptions,
+  addInitOptions,
+  addKubeconfigOptions,
+  addNodeOptions,
+  addPlanOptions,
+  addPodLossOption,
+  addShowOrigin,
+} from './options.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
@@ -13,7 +21,11 @@ export function defineInit(init: Command, on: On): void {
   const load = async (): Promise<Run<InitRequest>> => (await import('./init.ts')).runInit;
   const options = (command: Command): Command =>
     addConfirmOptions(
-      addHostOptions(addInitOptions(addKubeconfigOptions(addNodeOptions(addShowOrigin(addPlanOptions(command))), KUBECONFIG))),
+      addHostOptions(
+        addInitOptions(addKubeconfigOptions(addPodLossOption(addNodeOptions(addShowOrigin(addPlanOptions(command)))), KUBECONFIG)),
+        undefined,
+        HOST,
+      ),
     );
   addSections(on(options(init), initRequest, load), { phases: INIT_PHASES, examples: EXAMPLES });
   const phase = init
@@ -41,7 +53,9 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator of an existing API server; without it, a new control plane is bootstrapped. KUBECONFIG is ignored';
+  'kubeconfig of an administrator of an existing API server; without this option, a new control plane is bootstrapped (the variable KUBECONFIG is ignored)';
+
+const HOST = 'target host, reached over SSH (repeatable only with --kubeconfig; default: the local host)';
 
 const EXAMPLES = `  # a control plane on a new host, prepared for additional control planes
   kubeletadm init --host root@10.0.0.10 --control-plane-endpoint api.example:6443 --upload-certs

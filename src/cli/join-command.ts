@@ -11,8 +11,10 @@ import {
   addKubeconfigOptions,
   addNodeOptions,
   addPlanOptions,
+  addPodLossOption,
   addShowOrigin,
   collect,
+  TAKE_OVER,
 } from './options.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
@@ -23,7 +25,7 @@ export function defineJoin(join: Command, on: On): void {
   const load = async (): Promise<Run<JoinRequest>> => (await import('./join.ts')).runJoin;
   const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinRequest => joinRequest(given, { endpoint });
   const options = (command: Command): Command =>
-    addConfirmOptions(addHostOptions(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))));
+    addConfirmOptions(addHostOptions(addPodLossOption(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command)))))));
   addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
     phases: JOIN_PHASES,
     examples: EXAMPLES,
@@ -49,8 +51,11 @@ function addJoinOptions(command: Command): Command {
   addKubeconfigOptions(command, 'kubeconfig of an administrator, for labels and taints that a node cannot set itself (default: none)');
   underHeading(command, HEADINGS.node, (node) =>
     node
-      .option('--take-over', 'reuse the name of an existing Node that is not Ready')
-      .option('--wait-ready [duration]', 'wait until the Node is Ready, at most for this time; 5m if no duration is given'),
+      .option('--take-over', TAKE_OVER)
+      .option(
+        '--wait-ready [duration]',
+        'wait until the Node is Ready and starts a probe pod; maximum time until Ready, 5m if no duration is given',
+      ),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster

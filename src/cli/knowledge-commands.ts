@@ -46,7 +46,7 @@ function defaultsCommand(config: Command, on: On): void {
     .description('Print the default configuration of a kubelet version')
     .option('--kubernetes-version <version>', 'kubelet version, 1.20 to 1.36 (default: 1.36)')
     .addOption(
-      new Option('--profile <profile>', 'kubelet: defaults of the kubelet itself; kubeadm: the configuration that kubeadm writes')
+      new Option('--profile <profile>', 'kubelet: defaults of the kubelet; kubeadm: the configuration that kubeadm writes')
         .choices(['kubelet', 'kubeadm'])
         .default('kubelet'),
     );
@@ -60,10 +60,10 @@ function defaultsCommand(config: Command, on: On): void {
 function diffCommand(config: Command, on: On): void {
   const diff = config
     .command('diff')
-    .description('Compare two effective configurations, including defaults; durations and quantities are compared by value')
+    .description('Compare two effective configurations, including default values')
     .argument(
       '<a>',
-      "one of: a file, '-' (standard input), 'cluster' (ConfigMap kube-system/kubelet-config), node/NAME, host/[user@]ADDRESS[:port], host/localhost, defaults/1.X",
+      "a file, '-' (standard input), cluster (ConfigMap kube-system/kubelet-config), node/NAME (over the API server), host/[user@]ADDRESS[:port] (over SSH), host/localhost (the local host) or defaults/1.X (defaults of a version)",
     )
     .argument('<b>', 'second configuration, in the same form')
     .option(
@@ -86,9 +86,9 @@ export function addMigrateCommand(config: Command, on: On): void {
   const migrate = config
     .command('migrate')
     .description('Convert a KubeletConfiguration for another kubelet version, or older kubeadm documents to v1beta4')
-    .argument('[file]', "KubeletConfiguration to convert; '-' for standard input")
-    .option('--from <version>', 'kubelet version the file was written for, 1.20 to 1.36')
-    .option('--to <version>', 'kubelet version to convert the file for')
+    .argument('[file]', "KubeletConfiguration to convert; '-' for standard input (required without --old-config)")
+    .option('--from <version>', 'kubelet version the file was written for, 1.20 to 1.36 (required without --old-config)')
+    .option('--to <version>', 'kubelet version to convert the file for (required without --old-config)')
     .option(
       '--flags <file>',
       'file with kubelet flags to convert to fields, e.g. kubeadm-flags.env or /etc/default/kubelet (repeatable)',
@@ -99,7 +99,7 @@ export function addMigrateCommand(config: Command, on: On): void {
     .option('--force', 'remove settings that have no equivalent in the new version')
     .option(
       '--old-config <file>',
-      "kubeadm documents to convert to v1beta4; '-' for standard input; KubeletConfiguration documents are copied unchanged",
+      "kubeadm documents to convert to v1beta4, or '-' for standard input; KubeletConfiguration documents are copied unchanged",
     )
     .option('--new-config <file>', 'file to write the result to (default: standard output)')
     .option('--new-flags <file>', 'output file for flags without a corresponding field, in the format of kubeadm-flags.env');
@@ -125,7 +125,7 @@ function fromNodeCommand(config: Command, on: On): void {
     .addOption(
       new Option(
         '--kind <kind>',
-        'kind of the file; overlay: merged into the fields of a node; configuration: replaces all fields (default: overlay, or configuration for kubelets up to 1.23)',
+        'kind of the file: overlay (merged into the fields of a node) or configuration (replaces all fields) (default: overlay; configuration for kubelets up to 1.23)',
       ).choices(['overlay', 'configuration']),
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');

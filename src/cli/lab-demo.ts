@@ -105,13 +105,15 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, pr
     const good = await run([...assign, await file('more-pods.yaml', 'maxPods: 120\n'), '--wait', 'good']);
     await run(['dynamic', 'status', ...names, ...cluster]);
     print(
-      '\n# 7. A configuration that passes every check but crashes the kubelet: the canary rolls back automatically, and no other node is changed.',
+      '\n# 7. A configuration with which the kubelet would exit is refused. With --allow-pod-loss the canary rolls back automatically, and no other node is changed.',
     );
-    const bad = await run([...assign, await file('reserved.yaml', 'systemReserved:\n  memory: 64Gi\n')]);
+    const reserved = await file('reserved.yaml', 'systemReserved:\n  memory: 64Gi\n');
+    const refused = await run([...assign, reserved]);
+    const bad = await run([...assign, reserved, '--allow-pod-loss']);
     await run(['dynamic', 'status', ...names, ...cluster]);
     print('\n# 8. Return to the configuration from the join.');
     const reset = await run(['dynamic', 'reset', ...names, ...cluster, '--min-ready', '0s', '--max-unavailable', '100%']);
-    return good === 0 && bad === 4 && reset === 0;
+    return good === 0 && refused === 3 && bad === 4 && reset === 0;
   } finally {
     await agents.close();
   }

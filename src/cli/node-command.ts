@@ -14,13 +14,14 @@ export function defineNode(node: Command, on: On): void {
 function nodeExplainCommand(node: Command, on: On): void {
   const explain = node
     .command('explain')
-    .description('Show the effective value of each kubelet field, its source (default, file, drop-in or flag) and the values it overrides')
-    .argument('<host|node>', '[host/][user@]ADDRESS[:port] over SSH (localhost: the local host), or node/NAME through the API server')
+    .description('Show the effective value of each kubelet field, its source (default, file, drop-in or flag) and the overridden values')
+    .argument('<host|node>', 'a host as [user@]ADDRESS[:port], reached over SSH, or a Node as node/NAME, read through the API server')
     .argument('[field]', 'field to show, with its nested fields (default: all fields)')
     .addOption(outputOption(['text', 'wide', 'json', 'yaml']));
   on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
   addSections(explain, {
-    notes: 'With --kubeconfig, the configuration of a host is also compared with the one its kubelet reports through the API server.',
+    notes:
+      'localhost is the local host. The prefix host/ before an address is optional. With --kubeconfig, the configuration on a host is also compared with the configuration that its kubelet reports through the API server.',
     examples: EXAMPLES,
   });
 }

@@ -37,7 +37,7 @@ export function addVerbosity(command: Command): Command {
   return command.addOption(
     new Option(
       '-v, --v <level>',
-      'log verbosity from 0 to 10; 1: phases and detected host details; 2: operations on hosts; 5: stack traces',
+      'log verbosity from 0 to 10: 1 adds phases and detected host details, 2 operations on hosts, 5 stack traces',
     )
       .argParser(integerBetween(0, MAX_VERBOSITY))
       .default(0)
@@ -66,7 +66,7 @@ export function addPlanOptions(command: Command): Command {
 /** `--show-origin`. */
 export function addShowOrigin(command: Command): Command {
   return underHeading(command, HEADINGS.output, (output) =>
-    output.option('--show-origin', 'show the source (layer, file:line) of each field'),
+    output.option('--show-origin', 'show where each field is set: its layer (such as cluster, node, patch or flag) and file:line'),
   );
 }
 
@@ -84,9 +84,14 @@ export function addIgnoredChecks(command: Command): Command {
 /**
  * Target hosts, or a root directory in place of a host.
  * @param rootfs the text of `--rootfs`, which depends on the effect of the command
+ * @param target the text of `--host`
  */
-export function addHostOptions(command: Command, rootfs = 'directory to write all files to instead of /; no service is started'): Command {
-  addTargetOption(command);
+export function addHostOptions(
+  command: Command,
+  rootfs = 'directory to write all files to instead of /; no service is started',
+  target?: string,
+): Command {
+  addTargetOption(command, target);
   underHeading(command, HEADINGS.host, (host) => host.option('--rootfs <dir>', rootfs));
   return addSshOptions(command);
 }
@@ -130,13 +135,13 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
           .default('builtin'),
       )
       .addOption(
-        new Option('--become <method>', 'privilege escalation on the host; auto: sudo unless the user is root')
+        new Option('--become <method>', 'privilege escalation on the host; auto: sudo, unless the SSH user is root')
           .choices(['auto', 'sudo', 'none'])
           .default('auto'),
       )
       .option(
         '--sudo-password-stdin',
-        'read the sudo password from the first line of standard input, or from the second line with --ssh-password-stdin (default: the environment variable KUBELETADM_SUDO_PASSWORD)',
+        'read the sudo password from standard input: from the first line, or from the second with --ssh-password-stdin (default: the environment variable KUBELETADM_SUDO_PASSWORD)',
       )
       .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
       .option('--command-timeout <duration>', commandTimeout),
@@ -154,7 +159,7 @@ export function addFleetSelectionOptions(command: Command): Command {
     fleet
       .option(
         '--limit <hosts>',
-        'hosts to include: names with * and ?, ranges such as edge-[001:020], or groups; ! excludes (repeatable)',
+        'hosts to include: names in the fleet file (with * and ?), ranges such as edge-[001:020], or groups; a leading ! excludes (repeatable)',
         collectList,
       )
       .option('--group <groups>', 'groups of hosts to include (repeatable)', collectList),
@@ -178,6 +183,17 @@ export function addKubeconfigOptions(command: Command, description: string): Com
   );
 }
 
+/** The text of `--allow-pod-loss`. */
+export const ALLOW_POD_LOSS = 'also change a node whose running pods the change would end or whose new pods could not start';
+
+/** `--allow-pod-loss` of a command that changes a node. */
+export function addPodLossOption(command: Command): Command {
+  return underHeading(command, HEADINGS.node, (node) => node.option('--allow-pod-loss', ALLOW_POD_LOSS));
+}
+
+/** The text of `--take-over`. */
+export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';
+
 /** Settings declared for one node, in place of detected ones. */
 export function addNodeOptions(command: Command): Command {
   return underHeading(command, HEADINGS.node, (node) =>
@@ -186,11 +202,14 @@ export function addNodeOptions(command: Command): Command {
       .option('--node-name <name>', 'name of the Node (default: the hostname)')
       .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
       .option('--patches <dir>', 'directory of patches named target[suffix][+patchtype].{yaml,json}')
-      .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; they override the fields of the cluster')
+      .option('--overlay <file>', 'file with KubeletConfiguration fields of this node, which override the fields of the cluster')
       .option('--set <field=value>', 'KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
       .option('--resolv-conf <file>', 'resolvConf of the kubelet (default: detected from systemd-resolved)')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet (default: detected from the container runtime)')
-      .option('--node-ip <address>', 'node IP, or a subnet that contains exactly one address of the host; comma-separated for dual-stack')
+      .option(
+        '--node-ip <address>',
+        'node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)',
+      )
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
       .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider; path on the host')
@@ -206,7 +225,10 @@ export function addInitOptions(command: Command): Command {
         '--kubernetes-version <version>',
         'control plane version (default: from an existing API server, otherwise from --config, otherwise from the kubelet)',
       )
-      .option('--service-cidr <cidr>', 'IP range of Services; its tenth address is the clusterDNS of all nodes (default: 10.96.0.0/12)')
+      .option(
+        '--service-cidr <cidr>',
+        'IP range of Services (default: 10.96.0.0/12); the tenth address of the range is the clusterDNS of all nodes',
+      )
       .option('--service-dns-domain <domain>', 'DNS domain of Services (default: cluster.local)')
       .option('--pod-network-cidr <cidr>', 'IP range of pods')
       .option('--control-plane-endpoint <host:port>', 'stable address shared by all control planes')

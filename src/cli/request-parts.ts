@@ -8,6 +8,7 @@ import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
 import type { FieldsRequest, NodeRequest } from '../kubeadm/use-cases/node-options.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
+import type { PodLoss } from '../kubeadm/workflows/node-options.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { CommandOptions } from './command.ts';
 import type { OutputRequest } from './show-document.ts';
@@ -170,7 +171,13 @@ export function nodeRequest(options: CommandOptions): NodeRequest {
     ...fieldsRequest(options),
     extraArgs: extraArgsOf(options),
     ignorePreflightErrors: ignoredChecks(options),
+    podLoss: podLossOf(options),
   };
+}
+
+/** `--allow-pod-loss`. */
+export function podLossOf(options: CommandOptions): PodLoss {
+  return options.allowPodLoss === true ? 'warn' : 'refuse';
 }
 
 /** `--overlay`, `--set` and the node-specific fields that have a separate option. */

@@ -20,14 +20,14 @@ export function defineReset(reset: Command, on: On): void {
 
 function addResetOptions(command: Command): Command {
   command
-    .option('-f, --force', 'reset without confirmation')
+    .option('-f, --force', 'do not ask before resetting')
     .option('--config <file>', "ResetConfiguration document; '-' for standard input")
     .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
     .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
     .option('--cleanup-tmp-dir', 'also empty /etc/kubernetes/tmp');
   underHeading(command, HEADINGS.cluster, (cluster) =>
     cluster
-      .option('--delete-node', 'stop the kubelet and delete the Node without draining it; needs the kubeconfig of an administrator')
+      .option('--delete-node', 'stop the kubelet and delete the Node, without draining the Node; needs the kubeconfig of an administrator')
       .option('--node-name <name>', 'with --delete-node: name of the Node (default: the name under which the host is registered)'),
   );
   return addKubeconfigOptions(

@@ -2,8 +2,16 @@ import type { Command } from 'commander';
 import { UPGRADE_NODE_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
-import { addKubeconfigOptions, addPlanOptions, addShowOrigin, addSshOptions, addTargetOption, collect } from './options.ts';
-import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import {
+  addKubeconfigOptions,
+  addPlanOptions,
+  addPodLossOption,
+  addShowOrigin,
+  addSshOptions,
+  addTargetOption,
+  collect,
+} from './options.ts';
+import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest, podLossOf } from './request-parts.ts';
 import type { UpgradeNodeRequest } from './upgrade-node.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
@@ -11,7 +19,7 @@ import { addConfirmOptions, writingRequest } from './writing-options.ts';
 export function defineUpgrade(upgrade: Command, on: On): void {
   const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
-    addConfirmOptions(addSshOptions(addTargetOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command))))));
+    addConfirmOptions(addSshOptions(addTargetOption(addPodLossOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))));
   const node = upgrade.command('node').description("Upgrade a node to the cluster's kubelet configuration and restart the kubelet");
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
@@ -27,18 +35,21 @@ function addUpgradeOptions(command: Command): Command {
       .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
       .option(
         '--node-name <name>',
-        'with --kubeconfig: name of the Node; needed if the host has no client certificate that contains its Node name',
+        'with --kubeconfig: name of the Node (default: from the client certificate of the kubelet; required if that certificate is missing)',
       )
       .option('--patches <dir>', 'directory of patches; replaces all stored patches')
       .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all stored overlays')
       .option(
         '--set <field=value>',
-        'KubeletConfiguration field of this node (repeatable); the given fields replace all fields stored from an earlier --set',
+        'KubeletConfiguration field of this node; replaces all fields stored from an earlier --set (repeatable)',
         collect,
       )
       .option('--resolv-conf <file>', 'resolvConf of the kubelet')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
-      .option('--forget', 'ignore the settings stored by init, join and earlier upgrades'),
+      .option(
+        '--forget',
+        'discard the settings stored on the host by init, join and earlier upgrades; use and store only those of this command',
+      ),
   );
   return addKubeconfigOptions(
     command,
@@ -58,6 +69,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
     writing: writingRequest(options),
     nodeName: flagText(options, 'nodeName') ?? null,
     forget: options.forget === true,
+    podLoss: podLossOf(options),
   };
 }
 

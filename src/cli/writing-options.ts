@@ -12,7 +12,7 @@ const MOST_CONFIRM_MS = 86_400_000;
 /** `--break-lock`, which every command that changes hosts has. */
 export function addLockOption(command: Command): Command {
   return underHeading(command, HEADINGS.rollback, (rollback) =>
-    rollback.option('--break-lock', 'remove the lock that another run holds on the host'),
+    rollback.option('--break-lock', 'remove the lock of the host, even if another run of kubeletadm holds it'),
   );
 }
 
@@ -22,9 +22,9 @@ export function addConfirmOptions(command: Command): Command {
     rollback
       .option(
         '--confirm-timeout <duration>',
-        'time limit for kubeletadm to confirm the change over a new connection; otherwise the host rolls back automatically (default: 5m for hosts over SSH)',
+        'time after which the host rolls back a change that kubeletadm has not confirmed over a new connection (default: 5m for hosts over SSH; no automatic rollback on the local host)',
       )
-      .option('--no-confirm', 'apply the change without automatic rollback'),
+      .option('--no-confirm', 'do not arm the automatic rollback (this option is not about prompts)'),
   );
   return addLockOption(command);
 }

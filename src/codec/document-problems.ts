@@ -34,12 +34,15 @@ export function noDocument(file: string, accepted: readonly string[]): Problem {
 
 /** A document that is a list or a single value. */
 export function documentNotMapping(position: Position): Problem {
-  return { ...error('CONFIG_WRONG_TYPE', 'a configuration document must be an object', 'Start it with apiVersion and kind'), position };
+  return {
+    ...error('CONFIG_WRONG_TYPE', 'a configuration document must be an object', 'Start the document with apiVersion and kind'),
+    position,
+  };
 }
 
 /** A document without apiVersion or kind. */
 export function missingHeader(member: 'apiVersion' | 'kind', position: Position): Problem {
-  const hint = `Start it with ${member === 'apiVersion' ? 'apiVersion: kubeadm.k8s.io/v1beta4' : 'kind, such as kind: InitConfiguration'}`;
+  const hint = `Start the document with ${member === 'apiVersion' ? 'apiVersion: kubeadm.k8s.io/v1beta4' : 'kind, such as kind: InitConfiguration'}`;
   return { ...error('CONFIG_MISSING_HEADER', `the document has no ${member}`, hint), position, path: member };
 }
 
@@ -113,7 +116,7 @@ export function expectedType(expected: string, found: string, hint?: string): Pr
 
 /** A dash without a value. */
 export function nullItem(): Problem {
-  return error('CONFIG_NULL_ITEM', 'the list item is empty', 'Remove it, or add a value after the dash');
+  return error('CONFIG_NULL_ITEM', 'the list item is empty', 'Remove the item, or add a value after the dash');
 }
 
 /** A required field is missing. */
@@ -359,14 +362,14 @@ export function invalidPin(text: string): Problem {
 /** A JoinConfiguration without discovery. */
 export function discoveryMissing(): Problem {
   const hint =
-    'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
+    'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
   return error('CONFIG_MISSING_VALUE', 'no discovery method configured', hint);
 }
 
 /** Token discovery without a CA pin. */
 export function pinMissing(): Problem {
   const hint =
-    'Pass --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA certificate with --ca-cert, or accept any CA: --discovery-token-unsafe-skip-ca-verification';
+    'Pass --discovery-token-ca-cert-hash (printed by token create --print-join-command), or the CA certificate with --ca-cert. To accept any CA: --discovery-token-unsafe-skip-ca-verification';
   return error('CONFIG_MISSING_VALUE', 'token discovery requires caCertHashes to verify the cluster CA', hint);
 }
 

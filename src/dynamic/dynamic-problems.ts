@@ -20,7 +20,7 @@ export function notEnabled(node: string, backend: Backend, kubeletVersion: strin
       ? [`no agent has reported for this node`, 'Install the agent: kubeletadm dynamic enable HOST']
       : [
           `${kubelet} has never reported a configuration: it runs without --dynamic-config-dir, or the API server drops the field`,
-          'Run kubeletadm dynamic enable HOST, which sets --dynamic-config-dir and, from 1.22, the feature gate; --force assigns without this check',
+          'Run kubeletadm dynamic enable HOST, which sets --dynamic-config-dir and, from 1.22, the feature gate. To assign without this check, add --force',
         ];
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, hint };
 }
@@ -45,7 +45,7 @@ export function noSuchPayload(source: ConfigSource, keys: readonly string[] | nu
     keys === null
       ? `ConfigMap ${source.namespace}/${source.name} does not exist`
       : `ConfigMap ${source.namespace}/${source.name} has no key ${source.kubeletConfigKey}, only ${keys.join(', ') || 'none'}`;
-  const hint = keys === null ? 'Create it from a file: dynamic push FILE' : 'Name an existing key after the second slash';
+  const hint = keys === null ? 'Create the ConfigMap from a file: dynamic push FILE' : 'Name an existing key after the second slash';
   return new AppError(
     { code: 'DYNAMIC_NO_PAYLOAD', message: `${message}: ${describeSource(source)} cannot be assigned`, hint },
     { exitCode: 2 },
@@ -74,7 +74,7 @@ export function assignmentReplaced({ name, source, assigner }: NodeConfig, desir
     host: name,
     code: 'ASSIGNMENT_REPLACED',
     message: `${now} was assigned ${by}${at} instead of ${expected}; the assignment is kept`,
-    hint: 'Agree on one assignment with that operator, then rerun the command',
+    hint: 'Agree with the other operator on one ConfigMap. To assign yours, rerun the command',
   };
 }
 
@@ -83,7 +83,7 @@ export function rolloutNotRecorded(why: string): Problem {
   return {
     code: 'ROLLOUT_NOT_RECORDED',
     message: `the previous assignments cannot be recorded in the cluster: ${why}`,
-    hint: 'Allow writing ConfigMaps in kubeletadm-system; otherwise a later run with --on-failure revert cannot restore the nodes that this run changed',
+    hint: 'Allow writing ConfigMaps in kubeletadm-system. Without the record, a later run with --on-failure revert cannot restore the nodes that this run changed',
   };
 }
 
@@ -103,6 +103,16 @@ export function rolloutBlocked(left: number, down: readonly string[]): Problem {
     code: 'ROLLOUT_BLOCKED',
     message: `rollout stopped: ${names} ${down.length === 1 ? 'is' : 'are'} down, ${notStarted(left)}: --max-unavailable allows no more`,
     hint: 'Repair the nodes that are down, run the command for these nodes first, or raise --max-unavailable',
+  };
+}
+
+/** An assignment would end pods of a node. @param risks clauses */
+export function podsAtRisk(node: string, risks: readonly string[], severity: 'loss' | 'warning'): Problem {
+  return {
+    host: node,
+    code: 'PODS_AT_RISK',
+    message: risks.join('; '),
+    ...(severity === 'loss' ? { hint: 'Change the configuration, move the pods, or assign with --allow-pod-loss' } : {}),
   };
 }
 

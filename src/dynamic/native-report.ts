@@ -205,6 +205,8 @@ function failuresOf({ unit, recentFailures }: Pick<StoreReading, 'unit' | 'recen
   return unit === null ? recentFailures : Math.min(recentFailures, unit.restarts + 1);
 }
 
+const VALID = 'Assign a ConfigMap with a valid configuration: dynamic assign NODE --file FILE';
+
 type Validated = Omit<StoreReport, 'findings'>;
 
 function metaFindings(reading: StoreReading, report: Validated): readonly Problem[] {
@@ -227,7 +229,10 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
         {
           code: 'DYNAMIC_CHECKPOINT_MISSING',
           message: `${what} is not in the store`,
-          hint: 'The kubelet downloads it again and uses it after another restart: dynamic inspect --repair HOST restarts the kubelet',
+          hint:
+            name === 'assigned'
+              ? 'Run dynamic inspect --repair HOST: the kubelet restarts without this configuration, downloads the ConfigMap again, and then restarts to use the ConfigMap'
+              : 'Run dynamic inspect --repair HOST, which removes the reference to this configuration and restarts the kubelet',
         },
       ];
     const compared = reading.comparisons[name];
@@ -236,7 +241,7 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
         {
           code: 'DYNAMIC_CHECKPOINT_TORN',
           message: `${compared.path} ${compared.why}, and the kubelet never downloads an existing checkpoint again`,
-          hint: 'dynamic inspect --repair HOST --kubeconfig FILE removes the checkpoint, and the kubelet downloads it again',
+          hint: 'Run dynamic inspect --repair HOST --kubeconfig FILE, which removes the checkpoint; the kubelet then downloads the ConfigMap again',
         },
       ];
     const [first, ...more] = payload;
@@ -250,8 +255,8 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
         }`,
         hint:
           compared.kind === 'equal'
-            ? 'Assign another ConfigMap'
-            : 'Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If both are equal, assign another ConfigMap',
+            ? VALID
+            : `Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If both are equal: ${VALID}. If the checkpoint differs, add --repair: the kubelet downloads the ConfigMap again`,
       },
     ];
   });

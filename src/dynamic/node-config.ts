@@ -3,6 +3,7 @@ import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/no
 import type { KubeObject } from '../kube/object.ts';
 import { type Minor, parseMinor } from '../kubelet/catalogue.ts';
 import {
+  ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
@@ -15,6 +16,7 @@ import {
 } from '../kubelet/config-source.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import { type ConfigReport, describes, parseReport } from './agent/config-report.ts';
+import { GROUP_LABEL } from './agent/prepare-payload.ts';
 import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from './agent/status.ts';
 import { type Assigner, readAssigner } from './assigned-by.ts';
 
@@ -32,6 +34,10 @@ export interface NodeConfig {
   readonly agentNamespace: string | null;
   /** Assigned by an administrator. */
   readonly source: ParsedSource;
+  /** The label with the group whose layer the node receives; null: none. */
+  readonly group: string | null;
+  /** The assignment that may end pods, as `describeSource` writes it; null: none. */
+  readonly allowsPodLossOf: string | null;
   /** Author and time of the assignment; null if unknown. */
   readonly assigner: Assigner | null;
   readonly resourceVersion: string;
@@ -76,6 +82,8 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     backend,
     agentNamespace: backend === 'agent' ? (annotations[NAMESPACE_ANNOTATION] ?? null) : null,
     source,
+    group: node.metadata.labels?.[GROUP_LABEL] ?? null,
+    allowsPodLossOf: annotations[ALLOW_POD_LOSS_ANNOTATION] ?? null,
     assigner: readAssigner(node, source.source),
     resourceVersion: node.metadata.resourceVersion ?? '',
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),

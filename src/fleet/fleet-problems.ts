@@ -30,7 +30,8 @@ export function duplicateAddress(address: string, { name, first, where }: { name
 
 /** Two hosts that would register with the same node name or IP. */
 export function duplicateNode(what: 'nodeName' | 'nodeIP', value: string, { name, first }: { name: string; first: string }): Problem {
-  const hint = what === 'nodeName' ? 'Use a template such as {{ name }}, or set it for each host' : 'Set a different node IP for each host';
+  const hint =
+    what === 'nodeName' ? 'Use a template such as {{ name }}, or set a nodeName for each host' : 'Set a different node IP for each host';
   return error('FLEET_DUPLICATE_NODE', `${name} and ${first} have the same ${what} ${quoteValue(value)}`, hint);
 }
 

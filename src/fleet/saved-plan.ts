@@ -36,6 +36,8 @@ export interface PlanContext {
   readonly server: string;
   /** Command-line flags that affect the operations. */
   readonly takeOver: boolean;
+  /** Absent: a host whose change would end pods is refused. */
+  readonly allowPodLoss?: boolean;
   readonly ignorePreflightErrors: readonly string[];
 }
 
@@ -177,6 +179,7 @@ const SCHEMA = z.strictObject({
   }),
   server: text,
   takeOver: z.boolean(),
+  allowPodLoss: optional(z.boolean()),
   ignorePreflightErrors: texts,
   changes: z.record(text, z.strictObject({ changes: z.array(object), deferred: z.array(object) })),
   overlays: z.record(text, z.strictObject({ source: text, content: object })),
@@ -247,7 +250,11 @@ const FLEET_FILE = new RegExp(`(?:^|[{,])[ \\t]{0,8}"?kind"?:[ \\t]{0,8}["']?${F
 
 function notSaved(file: string): AppError {
   return new AppError(
-    { code: 'PLAN_INVALID', message: `${file} is a fleet file, not a saved plan`, hint: `Apply it with kubeletadm apply -f ${file}` },
+    {
+      code: 'PLAN_INVALID',
+      message: `${file} is a fleet file, not a saved plan`,
+      hint: `Apply the fleet file with kubeletadm apply -f ${file}`,
+    },
     { exitCode: 2 },
   );
 }

@@ -96,7 +96,7 @@ const ssh = z.strictObject({
   identityFiles: optional(texts.describe('Private keys to try, in order; relative paths are resolved against the directory of this file')),
   bastion: optional(
     text.describe(
-      'Bastion (jump host): the name of a host in this file or [user@]address[:port]; comma-separated for several; none: direct connection',
+      'Bastion (jump host): the name of a host in this file, or [user@]address[:port] (several: comma-separated); none: direct connection',
     ),
   ),
   become: optional(z.enum(['auto', 'sudo', 'none']).describe('Privilege escalation on the host')),
@@ -193,7 +193,9 @@ const layer = {
   sysctls: optional(z.record(z.string(), sysctlValue).describe('Kernel parameters, now and at each boot; merged over lower layers')),
   swap: optional(swap.describe('off: disable swap, now and at each boot')),
   nodeName: optional(text.describe('Name of the Node (default: the host name)')),
-  nodeIP: optional(text.describe('Node IP, or a subnet that contains exactly one address of the host; comma-separated for dual-stack')),
+  nodeIP: optional(
+    text.describe('Node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)'),
+  ),
   criSocket: optional(text.describe('Socket of the container runtime (default: detected)')),
   resolvConf: optional(text.describe('resolvConf of the kubelet (default: detected)')),
   cgroupDriver: optional(

@@ -176,7 +176,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
           level: 'warning',
           code: 'COMMIT_NOT_IN_FORCE',
           ...about,
-          message: `the new files are kept, but the kubelet does not use them yet: ${unproven}`,
+          message: `the new files are kept, but ${unproven}`,
         });
     },
     rollBack: async (error) => {

@@ -7,17 +7,17 @@ import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey }
  */
 export interface HeldFacts {
   /**
-   * Starts the inspection of a phase. After `release`, facts older than two seconds are dropped.
+   * Starts the inspection of a phase. After `releaseFacts`, facts older than two seconds are dropped.
    * @param phase its queries are recorded, and sent together in one round trip the next time
    * @param group phases inspected one after the other, including `phase`: the recorded queries of all of them
    * are sent together
    */
-  hold(phase: string, group?: readonly string[]): void;
+  holdFacts(phase: string, group?: readonly string[]): void;
   /**
    * From now on each query goes to the host and drops all facts, because a wait needs current values. Ends
-   * with the next `hold`.
+   * with the next `holdFacts`.
    */
-  release(): void;
+  releaseFacts(): void;
 }
 
 export interface FactCache extends HeldFacts {
@@ -61,14 +61,14 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
     return batch;
   };
   return {
-    hold: (phase, group = [phase]) => {
+    holdFacts: (phase, group = [phase]) => {
       if (!holding && clock.now().getTime() - askedAt > FRESH_MS) answers = NONE;
       holding = true;
       const queries = recorded.get(phase) ?? new Map<string, FactQuery>();
       recorded.set(phase, queries);
       current = { queries, group };
     },
-    release: () => {
+    releaseFacts: () => {
       holding = false;
       current = null;
     },

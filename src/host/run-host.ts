@@ -163,8 +163,8 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
   return {
     name: first.name,
     writing: writing ?? null,
-    hold: facts.hold,
-    release: facts.release,
+    holdFacts: facts.holdFacts,
+    releaseFacts: facts.releaseFacts,
     arm: (revert) => {
       armed = revert;
       if (revert === null) open = null;

@@ -32,7 +32,7 @@ export async function planPhases<Input>(
   const plans: NamedPhasePlan[] = [];
   for (const phase of phases) {
     const own = await phase.contextFor(context, input);
-    context.run?.hold(phase.name);
+    context.run?.holdFacts(phase.name);
     const { plan } = await phase.inspect(own, input);
     plans.push({ phase: phase.name, plan });
   }
@@ -207,11 +207,11 @@ async function observeCached<Input>(
   context: PhaseContext,
   { input, group }: { readonly input: Input; readonly group: readonly string[] },
 ): Promise<ObservedPhase> {
-  context.run?.hold(phase.name, group);
+  context.run?.holdFacts(phase.name, group);
   try {
     return await phase.inspect(context, input);
   } finally {
-    context.run?.release();
+    context.run?.releaseFacts();
   }
 }
 
@@ -327,7 +327,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
     const problem = {
       host: host.name,
       code: 'ROLLBACK_FAILED',
-      message: `${phase}: the rollback failed: ${why}; the kubelet does not run with the previous configuration either`,
+      message: `${phase}: the rollback to the previous configuration failed: ${why}`,
     };
     throw new AppError([...error.problems, problem], { cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
   }
@@ -437,7 +437,7 @@ export async function planWorkflow<Options, Input>(
   const refusals = [...prepared.refusals, ...(context.claim?.problems() ?? [])];
   if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
   const planned = await planPhases(phases, held, input);
-  host.release();
+  host.releaseFacts();
   if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);
   const named = (done: readonly NamedPhasePlan[]): HostPlan => ({
     name: context.host.name,
@@ -474,7 +474,16 @@ export function skipsPreflight(skipPhases: readonly string[]): boolean {
 
 /** Whether a workflow has a phase, or phases below it. All workflows have `preflight`. */
 export function hasPhase({ phases }: { readonly phases: readonly { readonly name: string }[] }, name: string): boolean {
-  return [PREFLIGHT, ...phases.map((phase) => phase.name)].some((phase) => isSelectedBy(phase, name));
+  return namesOf(phases).some((phase) => isSelectedBy(phase, name));
+}
+
+function namesOf(phases: readonly { readonly name: string }[]): readonly string[] {
+  return [PREFLIGHT, ...phases.map(({ name }) => name)];
+}
+
+/** Whether a phase runs: not skipped, and selected if a single phase was requested. A parent includes its children. */
+export function phaseSelection(skipped: readonly string[], onlyPhase: string | undefined): (phase: string) => boolean {
+  return (phase) => !skipped.some((name) => isSelectedBy(phase, name)) && (onlyPhase === undefined || isSelectedBy(phase, onlyPhase));
 }
 
 function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
@@ -483,13 +492,10 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   const skipped = run.skipPhases.filter((name) => isKnown(name) || !(workflow.absentPhases ?? []).includes(name));
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;
-    const names = [PREFLIGHT, ...workflow.phases.map((phase) => phase.name)];
-    const likely = closestName(name, new Set(names.flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
+    const likely = closestName(name, new Set(namesOf(workflow.phases).flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
     const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help` : `Did you mean ${likely}?`;
     throw usageError(`${workflow.name} has no phase ${name}`, hint);
   }
-  const only = run.onlyPhase;
-  return workflow.phases.filter(
-    ({ name }) => !skipped.some((skip) => isSelectedBy(name, skip)) && (only === undefined || isSelectedBy(name, only)),
-  );
+  const runs = phaseSelection(skipped, run.onlyPhase);
+  return workflow.phases.filter(({ name }) => runs(name));
 }

@@ -21,7 +21,7 @@ export function agentNamespaceProblem(namespace: string): Problem | null {
   if (!SHARED_NAMESPACES.includes(namespace)) return null;
   return {
     code: 'AGENT_NAMESPACE_SHARED',
-    message: `the agent cannot use namespace ${namespace}: nodes would be allowed to read all ConfigMaps of other components in it`,
+    message: `the agent cannot use namespace ${namespace}: nodes would be allowed to read all ConfigMaps of other components in this namespace`,
     hint: `Omit --namespace (default: ${AGENT_NAMESPACE}) or use a namespace that holds only node configurations`,
   };
 }

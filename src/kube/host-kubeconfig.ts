@@ -154,7 +154,7 @@ const NO_IMPERSONATION = 'a host may use only its own identity';
 const REFUSED_FIELDS: Readonly<Record<'cluster' | 'user', Readonly<Record<string, string>>>> = {
   cluster: {
     'insecure-skip-tls-verify': 'the API server would not be verified',
-    'proxy-url': 'the host would choose the proxy of the local host',
+    'proxy-url': 'the local host would connect through a proxy that the file names',
   },
   user: {
     exec: RUNS_A_PROGRAM,

@@ -170,9 +170,13 @@ export function credentialKinds(user: KubeconfigUser | null): readonly Credentia
 function clusterProblem(cluster: KubeconfigCluster): Problem | null {
   const at = (message: string, hint?: string) => kubeconfigInvalid(message, cluster.position, hint);
   const subject = `cluster ${JSON.stringify(cluster.name)}`;
-  if (cluster.server === '') return at(`${subject} has no server`, 'Set it to the address of the API server, e.g. https://10.0.0.1:6443');
+  if (cluster.server === '')
+    return at(`${subject} has no server`, 'Set server to the address of the API server, e.g. https://10.0.0.1:6443');
   if (!URL.canParse(cluster.server) || !/^https?:\/\//.test(cluster.server)) {
-    return at(`${subject}: ${JSON.stringify(cluster.server)} is not the address of an API server`, 'Write it as https://HOST:PORT');
+    return at(
+      `${subject}: ${JSON.stringify(cluster.server)} is not the address of an API server`,
+      'Write the address as https://HOST:PORT',
+    );
   }
   if (cluster.insecureSkipTlsVerify && (cluster.caData !== undefined || cluster.caFile !== undefined)) {
     return at(`${subject} has both insecure-skip-tls-verify and a CA certificate`, 'Remove insecure-skip-tls-verify');

@@ -19,7 +19,10 @@ export interface FollowCollectionOptions {
   readonly signal: AbortSignal;
   /** Maximum delay between attempts; default: 30 s. */
   readonly longestDelayMs?: number;
-  /** Receives the current objects by name, initially and after each change. */
+  /**
+   * Receives the current objects by name, initially and after each change. Objects of several namespaces are
+   * listed by `NAMESPACE/NAME`.
+   */
   readonly onObjects: (objects: ReadonlyMap<string, KubeObject>) => void;
   /** Receives each error of a list or watch; a retry follows. */
   readonly onIssue: (error: unknown) => void;
@@ -64,7 +67,9 @@ async function followOnce(
   };
   const { items, resourceVersion } = await cluster.list(kind, selected);
   onAnswer();
-  const objects = new Map(items.map((object) => [object.metadata.name, object]));
+  const keyOf = ({ metadata: { namespace, name } }: KubeObject): string =>
+    kind.namespace === undefined && namespace !== undefined ? `${namespace}/${name}` : name;
+  const objects = new Map(items.map((object) => [keyOf(object), object]));
   onObjects(objects);
   if (isFinal(objects)) return true;
   for (let version = resourceVersion; !signal.aborted; ) {
@@ -73,8 +78,8 @@ async function followOnce(
       events++;
       version = object.metadata.resourceVersion ?? version;
       if (type === 'BOOKMARK') continue;
-      if (type === 'DELETED') objects.delete(object.metadata.name);
-      else objects.set(object.metadata.name, object);
+      if (type === 'DELETED') objects.delete(keyOf(object));
+      else objects.set(keyOf(object), object);
       onObjects(objects);
       if (isFinal(objects)) return true;
     }

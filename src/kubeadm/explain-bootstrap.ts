@@ -54,7 +54,7 @@ export function explainBootstrap(
       };
     case 'pending': {
       const issue = kubeletRequestFailure(csr);
-      const hint = `Approve it: kubectl certificate approve ${csr.name}`;
+      const hint = `Approve the CSR: kubectl certificate approve ${csr.name}`;
       if (issue !== null) return { why: `${which} is pending and cannot be approved automatically: ${issue}`, hint, final: false };
       const why = `${which} of ${csr.username} is pending. kube-controller-manager (csrapproving controller) approves CSRs of the groups bound by a ClusterRoleBinding such as kubeadm:node-autoapprove-bootstrap; the groups of this CSR are ${csr.groups.join(', ')}`;
       return { why, hint, final: false };

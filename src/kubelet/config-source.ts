@@ -39,6 +39,11 @@ export const CONFIG_STATUS_ANNOTATION = 'kubeletadm.dev/config-status';
 export const CONFIG_REPORT_ANNOTATION = 'kubeletadm.dev/config-report';
 /** Node annotation whose new value requests a retry of a rejected payload. */
 export const RETRY_ANNOTATION = 'kubeletadm.dev/config-retry';
+/**
+ * Node annotation with which an operator allows one assignment (`NAMESPACE/NAME/KEY`) to end pods. Written by
+ * `dynamic assign --allow-pod-loss` together with that assignment.
+ */
+export const ALLOW_POD_LOSS_ANNOTATION = 'kubeletadm.dev/config-allow-pod-loss';
 
 /** A parsed source, or a clause with the error and its place. */
 export type ParsedSource =

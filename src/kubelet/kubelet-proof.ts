@@ -1,6 +1,7 @@
+import type { Clock } from '../base/clock.ts';
 import { AppError, isAppError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
-import { API_PAUSE, type Probed, waitUntil } from '../base/wait-until.ts';
+import { API_PAUSE, waitUntil } from '../base/wait-until.ts';
 import type { PhaseContext, ProveCommit } from '../host/phase.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
@@ -9,12 +10,17 @@ import { type ConfigSource, describeSource } from './config-source.ts';
 import { readConfigz } from './effective/configz.ts';
 import { fieldsNotInForce, fieldsToShow, type KubeletReader } from './fields-in-force.ts';
 import { sourceInForce } from './source-in-force.ts';
+import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './workload/workload-proof.ts';
 
 /** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
 export interface KubeletProof extends KubeletReader {
   readonly nodeName: string;
   /** Command-line words, `--name=value`, which override the file. */
   readonly flags: readonly string[];
+  /** Image of the probe pod on a node without a pause image. Absent: such a node starts no probe pod. */
+  readonly probeImage?: string;
+  /** The operator permits the change to end pods (`--allow-pod-loss`). */
+  readonly mayLosePods?: boolean;
 }
 
 export interface ProvenChange {
@@ -31,42 +37,106 @@ const CHECK_MS = 5_000;
 const POLL_MS = 2_000;
 
 /**
- * Inspects the Node before a change of its kubelet.
+ * Inspects the Node and its pods before a change of its kubelet.
  * @returns a function that waits until the API server shows the change: the Node is Ready again if it was
- *   before, by a newer heartbeat, and its configz has the new values. Facts that were not visible before, or
- *   not permitted, are not required
+ *   before, by a newer heartbeat, its configz has the new values, its pods still run, and a probe pod starts.
+ *   Facts that were not visible before, or not permitted, are not required
  */
 export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
-  const { cluster, signal, clock, host, reporter } = context;
-  const before = cluster === null ? null : await inspect(cluster, proof.nodeName, context);
-  if (cluster === null || before === null || !isNodeReady(before)) return async () => undefined;
+  const { cluster, clock } = context;
+  const found = cluster === null ? null : await inspect(cluster, proof.nodeName, context);
+  if (cluster === null || found === null || !isNodeReady(found)) {
+    reportUnchecked(context, change.phase, whyUnchecked(proof.nodeName, cluster, found));
+    return async () => undefined;
+  }
   const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
-  return async (deadline, checkOpen) => {
-    let nextCheckMs = 0;
-    const probe = async (elapsedMs: () => number): Promise<Probed<string | undefined, string>> => {
-      const { why, unproven } = await whyNotProven(cluster, { proof, change, before, fields });
-      if (why === null) return { done: unproven };
-      // A change that the host has reverted is never confirmed.
-      if (elapsedMs() >= nextCheckMs) {
-        nextCheckMs += CHECK_MS;
-        await checkOpen();
-      }
-      return { pending: why };
-    };
-    return waitUntil(
-      { clock, signal, host, reporter, phase: change.phase },
-      {
-        probe,
-        timeoutMs: deadline - clock.now().getTime(),
-        pauseMs: API_PAUSE,
-        progressMs: 5_000,
-        describe: (why, waitedMs) => `waiting to confirm, ${Math.round(waitedMs / 1000)} s: ${why}`,
-        timedOut: (why, waitedMs) => {
-          throw notProven(host.name, change.phase, why, waitedMs);
-        },
-      },
-    );
+  const target = {
+    cluster,
+    node: found,
+    phase: change.phase,
+    probeImage: proof.probeImage,
+    mayEvict: fields.some(mayEvict),
+    mayLosePods: proof.mayLosePods === true,
   };
+  const workload = change.restarts ? await recordWorkload(context, target) : UNCHECKED;
+  // A probe takes time, in which the previous kubelet may have sent another heartbeat.
+  const before = workload.hasProbed ? ((await inspect(cluster, proof.nodeName, context)) ?? found) : found;
+  return async (deadline, checkOpen) => {
+    const leftMs = (): number => deadline - clock.now().getTime();
+    const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
+    const wait = (): Promise<string | undefined> =>
+      waitUntilProven(context, { cluster, proof, change, before, fields, workload, timeoutMs: leftMs(), checkOpen: checkRegularly });
+    const unproven = await wait();
+    if (workload.probe === null) return unproven;
+    await workload.probe(leftMs(), async () => {
+      await workload.checkPods();
+      await checkRegularly();
+    });
+    // The kubelet has admitted its pods before it started the probe pod.
+    return wait();
+  };
+}
+
+interface Expected {
+  readonly cluster: Cluster;
+  readonly proof: KubeletProof;
+  readonly change: ProvenChange;
+  readonly before: KubeObject;
+  readonly fields: readonly string[];
+}
+
+interface ProvenWait extends Expected {
+  readonly workload: WorkloadProof;
+  readonly timeoutMs: number;
+  readonly checkOpen: () => Promise<void>;
+}
+
+/** Waits until the Node, its configz and its pods show the change; returns the part that cannot be verified. */
+function waitUntilProven(context: PhaseContext, { timeoutMs, workload, checkOpen, ...expected }: ProvenWait): Promise<string | undefined> {
+  const { clock, signal, host, reporter } = context;
+  const { phase } = expected.change;
+  return waitUntil<string | undefined, string>(
+    { clock, signal, host, reporter, phase },
+    {
+      probe: async () => {
+        const { why, unproven } = await whyNotProven(expected);
+        const pods = await workload.checkPods();
+        const pending = why ?? pods;
+        if (pending === null) return { done: unproven };
+        // A change that the host has reverted is never confirmed.
+        await checkOpen();
+        return { pending };
+      },
+      timeoutMs,
+      pauseMs: API_PAUSE,
+      progressMs: 5_000,
+      describe: (why, waitedMs) => `waiting to confirm, ${Math.round(waitedMs / 1000)} s: ${why}`,
+      timedOut: (why, waitedMs) => {
+        throw notProven(host.name, phase, why, waitedMs);
+      },
+    },
+  );
+}
+
+/** Calls an action at most once per interval; the first time immediately. */
+function everyMs(clock: Clock, intervalMs: number, action: () => Promise<void>): () => Promise<void> {
+  let next = 0;
+  return async () => {
+    const now = clock.now().getTime();
+    if (now < next) return;
+    next = now + intervalMs;
+    await action();
+  };
+}
+
+function whyUnchecked(nodeName: string, cluster: Cluster | null, node: KubeObject | null): string {
+  if (cluster === null) return 'the run has no connection to an API server';
+  return node === null ? `Node ${nodeName} cannot be read` : `Node ${nodeName} was not Ready before the change`;
+}
+
+/** Fields that decide when the kubelet evicts pods. */
+function mayEvict(path: string): boolean {
+  return /^(?:eviction|(?:kube|system)Reserved|mergeDefaultEvictionSettings|localStorageCapacityIsolation)/.test(path);
 }
 
 /** Null if the Node cannot be read: it does not exist, access is denied, or the API server does not respond within two seconds. */
@@ -89,20 +159,13 @@ async function inspect(cluster: Cluster, nodeName: string, { clock, signal }: Ph
   );
 }
 
-interface Expected {
-  readonly proof: KubeletProof;
-  readonly change: ProvenChange;
-  readonly before: KubeObject;
-  readonly fields: readonly string[];
-}
-
 interface Proof {
   /** The reason against the change; null: confirmed. */
   readonly why: string | null;
   readonly unproven?: string | undefined;
 }
 
-async function whyNotProven(cluster: Cluster, { proof, change, before, fields }: Expected): Promise<Proof> {
+async function whyNotProven({ cluster, proof, change, before, fields }: Expected): Promise<Proof> {
   const { nodeName } = proof;
   let override: ConfigSource | null;
   try {

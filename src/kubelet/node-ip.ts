@@ -3,7 +3,7 @@ import { cidrContains, parseCidr, parseIp } from '../base/text/ip.ts';
 
 /** Valid forms of a node IP, for problems. */
 export const NODE_IP_FORM =
-  'Write an IP address, or a subnet that contains exactly one address of the host; comma-separated for dual-stack (IPv4 and IPv6)';
+  'Write an IP address, or a subnet that contains exactly one address of the host. For dual-stack (IPv4 and IPv6), write two values, comma-separated';
 
 /** Whether the text is a subnet, such as `10.0.0.0/24`, that selects an address of the host. */
 function isNodeSubnet(part: string): boolean {

@@ -260,7 +260,7 @@ function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput)
 }
 
 function jumpLoop(hosts: readonly string[], line: SshConfigLine | undefined): Error {
-  const hint = 'Set "ProxyJump none" for the jump host itself, above the ProxyJump that matches it';
+  const hint = 'Set "ProxyJump none" for the jump host itself, above the ProxyJump that matches the jump host';
   return invalid(line, `ProxyJump is a loop: ${hosts.join(' -> ')}`, hint);
 }
 

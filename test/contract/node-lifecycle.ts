@@ -32,6 +32,22 @@ async function csr(name: string, node: string, signerName: string, names: readon
   return { ...CSRS, metadata: { name }, spec: { request: Buffer.from(requestPem).toString('base64'), signerName, usages } };
 }
 
+function mirrorPod(nodeName: string, nodeUid: string) {
+  const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeUid, controller: true };
+  const annotations = { 'kubernetes.io/config.mirror': 'hash', 'kubernetes.io/config.source': 'file' };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `static-${nodeName}`, namespace: 'kube-system', annotations, ownerReferences: [owner] },
+    spec: {
+      nodeName,
+      terminationGracePeriodSeconds: 0,
+      tolerations: [{ operator: 'Exists' }],
+      containers: [{ name: 'pause', image: 'registry.k8s.io/pause:3.10' }],
+    },
+  };
+}
+
 /** The requirements of join, upgrade, reset and certificates on an API server. */
 export function nodeLifecycleContract(name: string, start: () => Promise<LifecycleWorld>): void {
   describe(name, () => {
@@ -132,6 +148,57 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       if (again === undefined) throw new Error('no request');
       await approveCsr(world.admin, again);
       await expect.poll(async () => (await stateOf(world.admin, 'csr-good'))?.state, poll).toEqual({ kind: 'issued' });
+    });
+
+    it('a node creates mirror pods of its own, and uses only pods bound to it', async () => {
+      const other = await world.asNode('w2');
+      try {
+        await other.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w2' } });
+        const uid = (await world.admin.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.uid ?? '';
+        const codeOf = (call: Promise<unknown>): Promise<string> =>
+          call.then(
+            () => 'done',
+            (error: { readonly code?: string }) => error.code ?? String(error),
+          );
+        const mirror = mirrorPod('w1', uid);
+        const { annotations: _none, ...unmarked } = mirror.metadata;
+        // The API server sees the Node in a cache of its own.
+        await expect.poll(() => codeOf(node.create(mirror)), poll).toMatch(/^(?:done|CLUSTER_ALREADY_EXISTS)$/);
+        const renamed = { ...mirror.metadata, name: 'another-w1' };
+        for (const refused of [
+          { ...mirror, metadata: { ...unmarked, name: 'another-w1' } },
+          { ...mirror, metadata: { ...renamed, ownerReferences: [] } },
+          { ...mirror, metadata: { ...renamed, ownerReferences: [{ ...mirror.metadata.ownerReferences[0], uid: 'other' }] } },
+          { ...mirror, metadata: renamed, spec: { ...mirror.spec, nodeName: 'w2' } },
+          { ...mirror, metadata: renamed, spec: { ...mirror.spec, serviceAccountName: 'default' } },
+          { ...mirror, metadata: renamed, spec: { ...mirror.spec, volumes: [{ name: 'v', secret: { secretName: 's' } }] } },
+        ])
+          expect(await codeOf(node.create(refused))).toBe('CLUSTER_FORBIDDEN');
+
+        const ref = { apiVersion: 'v1', kind: 'Pod', namespace: 'kube-system', name: mirror.metadata.name } as const;
+        const pods = { apiVersion: 'v1', kind: 'Pod' };
+        const namesFor = async (client: Cluster, nodeName: string) =>
+          (await client.list(pods, { fieldSelector: `spec.nodeName=${nodeName}` })).items.map(({ metadata }) => metadata.name);
+        expect(await namesFor(node, 'w1')).toEqual([mirror.metadata.name]);
+        expect(await namesFor(other, 'w2')).toEqual([]);
+        expect(await codeOf(node.list(pods))).toBe('CLUSTER_FORBIDDEN');
+        expect(await codeOf(node.list({ ...pods, namespace: 'kube-system' }))).toBe('CLUSTER_FORBIDDEN');
+        expect(await codeOf(other.list(pods, { fieldSelector: 'spec.nodeName=w1' }))).toBe('CLUSTER_FORBIDDEN');
+        await expect.poll(() => codeOf(node.get(ref)), poll).toBe('done');
+        expect(await codeOf(other.get(ref))).toBe('CLUSTER_FORBIDDEN');
+        // Not 404: a node learns nothing about pods that are not bound to it.
+        expect(await codeOf(node.get({ ...ref, name: 'absent' }))).toBe('CLUSTER_FORBIDDEN');
+
+        const running = { status: { phase: 'Running' } };
+        expect(await codeOf(node.patch(ref, 'merge', running, { subresource: 'status' }))).toBe('done');
+        expect(await codeOf(other.patch(ref, 'merge', running, { subresource: 'status' }))).toBe('CLUSTER_FORBIDDEN');
+        expect(await codeOf(node.patch(ref, 'merge', { metadata: { labels: { a: 'b' } } }))).toBe('CLUSTER_FORBIDDEN');
+        expect(await codeOf(other.delete(ref))).toBe('CLUSTER_FORBIDDEN');
+        expect(await codeOf(node.delete(ref))).toBe('done');
+        expect(await world.admin.get(ref)).toBeNull();
+      } finally {
+        await other.close();
+      }
     });
 
     it('an administrator deletes a Node, the node itself is not permitted to', async () => {

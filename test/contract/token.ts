@@ -96,7 +96,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const { code, stderr } = await token('create', '--config', file('tokens.yaml', TOKENS));
       expect([code, messagesIn(stderr)]).toEqual([
         1,
-        'a token with id "bbbbbb" already exists. Delete it with token delete bbbbbb, or omit the token to generate a new one. [TOKEN_EXISTS]\n',
+        'a token with id "bbbbbb" already exists. Delete the existing token with token delete bbbbbb, or omit the token to generate a new one. [TOKEN_EXISTS]\n',
       ]);
       expect(await dataOf('aaaaaa')).toEqual({});
     });

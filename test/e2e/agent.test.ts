@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { requirement } from '../support/requirement.ts';
@@ -114,7 +114,9 @@ RestartSec=2
   };
   const assign = (name: string | null) => {
     const text = name === null ? null : JSON.stringify({ configMap: { namespace: NAMESPACE, name, kubeletConfigKey: 'kubelet' } });
-    return cluster.patch(NODE, 'merge', { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } } });
+    const allowed = name === null ? null : `${NAMESPACE}/${name}/kubelet`;
+    const annotations = { [CONFIG_SOURCE_ANNOTATION]: text, [ALLOW_POD_LOSS_ANNOTATION]: allowed };
+    return cluster.patch(NODE, 'merge', { metadata: { annotations } });
   };
   const condition = async (): Promise<JsonObject> => {
     const { conditions = [] } = ((await cluster.get(NODE))?.status ?? {}) as { readonly conditions?: readonly JsonObject[] };

@@ -145,13 +145,13 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     expect(
       lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
     ).toBe('maxPods: 46\n');
-    const bad = await runCommand(asAdmin(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n')));
+    const bad = await runCommand(asAdmin(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n', '--allow-pod-loss')));
     expect(bad.code, bad.stderr).toBe(5);
     expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; curl -s http://127.0.0.1:10248/healthz')).toBe('maxPods: 46\nok');
   });
 
   it('is reverted when the kubelet crashes with it', async () => {
-    const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n'));
+    const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n', '--allow-pod-loss'));
     expect(code, stderr).toBe(5);
     expect(stderr).toMatch(
       /^node1: kubelet-start: kubelet not healthy after \d+s: \/nowhere\.crt does not exist\. .*\[KUBELET_UNHEALTHY\]$/m,
@@ -183,7 +183,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
   });
 
   it('is reverted at boot, before the kubelet starts', async () => {
-    const run = await startChange(52, 'tlsCertFile: /run/absent.crt\ntlsPrivateKeyFile: /run/absent.key\n');
+    const missing = 'tlsCertFile: /run/absent.crt\ntlsPrivateKeyFile: /run/absent.key\n';
+    const run = await startChange(52, missing, { options: ['--allow-pod-loss'] });
     run.kill();
     await run.ended;
     lab.powerCycle('node1');

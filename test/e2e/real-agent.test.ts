@@ -134,7 +134,16 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
       const name = title.replace(/\W+/g, '-').toLowerCase().slice(0, 60).replace(/-$/, '');
       await push(name, `${OVERLAY}${text}\n`);
       const began = Date.now();
-      const bad = await dynamic('assign', '--configmap', `kubeletadm-system/${name}/kubelet`, '--wait', 'good', '--timeout', '90s');
+      const bad = await dynamic(
+        'assign',
+        '--configmap',
+        `kubeletadm-system/${name}/kubelet`,
+        '--allow-pod-loss',
+        '--wait',
+        'good',
+        '--timeout',
+        '90s',
+      );
       const { stdout } = await dynamic('status');
       process.stderr.write(`${title}: ${Math.round((Date.now() - began) / 100) / 10} s: ${(await condition()).message}\n`);
       expect(bad.code, bad.stderr).toBe(5);
@@ -150,7 +159,8 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
   const assign = async (name: string, text: string, ...words: readonly string[]): Promise<CliResult> => {
     await push(name, `${OVERLAY}${text}\n`);
     const wait = words.length === 0 ? ['--wait', 'none'] : words;
-    return dynamic('assign', '--configmap', `kubeletadm-system/${name}/kubelet`, ...wait);
+    // The agent shall try these configurations.
+    return dynamic('assign', '--configmap', `kubeletadm-system/${name}/kubelet`, '--allow-pod-loss', ...wait);
   };
   const inspect = (): Promise<CliResult> => runCommand(['dynamic', 'inspect', 'node1', '--ssh-config', lab.sshConfig]);
   const readyz = (): Promise<string> => lab.query('node1', "curl -s -w '%{http_code}' http://127.0.0.1:10246/readyz || true");
@@ -230,7 +240,7 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
         }
       })().catch(() => undefined);
       const began = Date.now();
-      expect((await assign('disk-crash', 'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key')).code).toBe(0);
+      expect((await assign('disk-crash', 'tlsCertFile: /no/cert-2\ntlsPrivateKeyFile: /no/key-2')).code).toBe(0);
       const isHeld = (): Promise<boolean> =>
         lab.query('node1', 'ls /run/held').then(
           () => true,
@@ -311,10 +321,10 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
       await until('the Node reports it', async () => (await condition()).reason === 'Unavailable');
       const { stdout } = await dynamic('status');
       expect(stdout).toMatch(/^node1 +agent +not-synced /m);
-      expect(stdout).toMatch(/kubeletadm-system\/rights-b.* can't be read: .*system:node:node1/);
+      expect(stdout).toMatch(/kubeletadm-system\/rights-b.* cannot be read: .*system:node:node1/);
       const inspected = await inspect();
       expect(inspected.code).toBe(1);
-      expect(inspected.stdout).toMatch(/read ConfigMap since .*\[AGENT_REFUSED\]/);
+      expect(inspected.stdout).toMatch(/does not allow the agent to read ConfigMap: .*\[AGENT_REFUSED\]/);
       expect(inspected.stdout).toContain('Run dynamic enable again');
       expect(starts() - had).toBe(0);
       const { uid, resourceVersion, creationTimestamp, managedFields, ...metadata } = binding.metadata as JsonObject;

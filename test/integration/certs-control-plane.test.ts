@@ -82,7 +82,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(stderr).toMatch(
       /apiserver certificate in \/etc\/kubernetes\/pki\/apiserver\.crt: the private key does not match the certificate/,
     );
-    expect(stderr).toMatch(/Renew it: kubeletadm certs renew apiserver --host node1/);
+    expect(stderr).toMatch(/Renew the certificate: kubeletadm certs renew apiserver --host node1/);
   });
 
   it('are rejected under unknown names', async () => {

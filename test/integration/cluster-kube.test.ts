@@ -335,13 +335,13 @@ describe('credentials', () => {
       'is not installed',
       'no-such-plugin',
       [],
-      'the credential plugin "no-such-plugin": program not found. Install it, or check users[].user.exec.command in the kubeconfig.',
+      'the credential plugin "no-such-plugin": program not found. Install the credential plugin, or check users[].user.exec.command in the kubeconfig.',
     ],
     [
       'is not executable',
       '/etc/passwd',
       [],
-      'the credential plugin "/etc/passwd": program not found or not executable by this user. Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig.',
+      'the credential plugin "/etc/passwd": program not found or not executable by this user. Install the credential plugin, or check its mode, PATH and users[].user.exec.command in the kubeconfig.',
     ],
     [
       'fails',
@@ -408,7 +408,7 @@ describe('route to the API server', () => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
     const text = kubeconfig({ 'proxy-url': `http://127.0.0.1:${await listen(proxy)}` }, { token: TOKEN });
     expect(await failure(clusterOf(text).version())).toContain(
-      ' refused the connection with status 407. Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig: it requires a user and a password',
+      ' refused the connection with status 407. Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig: the proxy requires a user and a password',
     );
   });
 

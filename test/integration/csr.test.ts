@@ -73,9 +73,9 @@ describe('csr', { timeout: 120_000 }, () => {
     const [header = '', row = '', ...more] = stdout.trimEnd().split('\n');
     expect(header.split(/ {2,}/)).toEqual(['NAME', 'AGE', 'SIGNERNAME', 'REQUESTOR', 'REQUESTEDDURATION', 'CONDITION', 'NAMES', 'CHECK']);
     expect(row).toMatch(
-      /^csr-\S+ +\d+s +kubernetes.io\/kubelet-serving +system:node:node2 +<none> +Pending +node2,192\.168\.99\.12 +needs confirm/,
+      /^csr-\S+ +\d+s +kubernetes.io\/kubelet-serving +system:node:node2 +<none> +Pending +node2,192\.168\.99\.12 +needs a decision/,
     );
-    expect(row).toMatch(/needs confirmation: only the status of the Node confirms IP:192\.168\.99\.12$/);
+    expect(row).toMatch(/needs a decision: only the status of the Node contains IP:192\.168\.99\.12$/);
     expect(more).toEqual([]);
     expect((await csr('list', ...onNode2())).stdout).toMatch(/node2,192\.168\.99\.12 +ok\n$/);
     expect((await csr('list', '--all')).stdout).toContain('kubernetes.io/kube-apiserver-client-kubelet');
@@ -126,20 +126,20 @@ describe('csr', { timeout: 120_000 }, () => {
     const refused = await csr('approve', ...named);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toMatch(
-      /csr-\S+ is not approved: only the status of the Node, which its kubelet writes, confirms IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
+      /csr-\S+ is not approved: only the status of the Node, which its kubelet writes, contains IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
     );
     const queries: string[] = [];
     const no = await answering(false, queries, 'approve', ...named);
     expect([no.code, no.stdout]).toEqual([1, '']);
-    expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: not confirmed\. .*\[CSR_NOT_CONFIRMED\]/);
+    expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: declined\. .*\[CSR_NOT_CONFIRMED\]/);
     expect(no.stderr).toContain(
       `${own} for Node node2, requested by system:node:node2\n  DNS:node2         name of Node node2, status of Node node2\n  IP:192.168.99.12  status of Node node2\n`,
     );
     expect(queries).toEqual(['Approve this CSR? [y/N] ']);
     const dryRun = await csr('approve', ...named, '--dry-run');
-    expect([dryRun.code, dryRun.stdout]).toEqual([0, expect.stringMatching(/csr-\S+ needs confirmation \(dry run\)\n$/)]);
+    expect([dryRun.code, dryRun.stdout]).toEqual([0, expect.stringMatching(/csr-\S+ needs a decision \(dry run\)\n$/)]);
     expect((await csr('approve', ...named, '--dry-run', '--trust-node-status')).stdout).toMatch(/^\S+\/csr-\S+ approved \(dry run\)\n$/);
-    expect((await answering(true, [], 'approve', ...named, '--dry-run')).stdout).toContain('needs confirmation');
+    expect((await answering(true, [], 'approve', ...named, '--dry-run')).stdout).toContain('needs a decision');
     expect(await stateOf(own)).toEqual({});
   });
 
@@ -156,7 +156,7 @@ describe('csr', { timeout: 120_000 }, () => {
       stdout: expect.stringMatching(/^\S+ approved \(dry run\)\n$/),
       stderr: expect.stringMatching(/^cluster: context "kubernetes-admin@kubernetes", https:\S+ \(.*admin\.conf\)\n$/),
     });
-    expect((await approve(fleet('192.168.99.13'))).stdout).toContain('needs confirmation (dry run)');
+    expect((await approve(fleet('192.168.99.13'))).stdout).toContain('needs a decision (dry run)');
     const listed = await runCommand(['csr', 'list', '-o', 'json', '-f', fleet('192.168.99.12')]);
     expect(JSON.parse(listed.stdout).items[0].sans[1].sources).toEqual([`${join(directory, 'fleet.yaml')}:7`, 'status of Node node2']);
   });

@@ -382,7 +382,7 @@ describe('route to the API server', () => {
     const endpoint = new URL(elsewhere.url).host;
     const joined = await joinWith(byToken({ apiServerEndpoint: endpoint, caCertHashes: caPinsOf(elsewhere.caPem) }));
     expect(lastLine(joined)).toBe(
-      `discovery: ${endpoint}: kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use this address: make it reachable, or change the server in cluster-info to ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
+      `discovery: ${endpoint}: kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use this address: make the address reachable, or change the server in cluster-info to ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
     );
   });
 

@@ -373,7 +373,7 @@ describe('an inventory that only Ansible reads', () => {
     process.env.PATH = root;
     const message = 'only Ansible can read this inventory, and ansible-inventory is not installed on the local host';
     const hint =
-      'Install Ansible (package ansible-core), or import its output from another host: ansible-inventory -i FILE --list > inventory.json';
+      'Install Ansible (package ansible-core), or save the inventory on a host with Ansible and import that file: ansible-inventory -i FILE --list > inventory.json';
     expect(await inventoryOf(root)).toEqual({
       code: 2,
       stdout: '',

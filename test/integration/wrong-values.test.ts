@@ -25,7 +25,7 @@ describe('unusable values', () => {
     [
       'join without a cluster',
       ['join', '--rootfs', directory, '--node-name', 'n1'],
-      'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+      'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
     ],
     [
       'a retry without a previous run',
@@ -35,7 +35,7 @@ describe('unusable values', () => {
     [
       'a fleet file as a saved plan',
       ['apply', fleet],
-      `${fleet} is a fleet file, not a saved plan. Apply it with kubeletadm apply -f ${fleet}. [PLAN_INVALID]`,
+      `${fleet} is a fleet file, not a saved plan. Apply the fleet file with kubeletadm apply -f ${fleet}. [PLAN_INVALID]`,
     ],
     [
       'a file that is not a plan',
@@ -150,7 +150,7 @@ describe('a saved plan', () => {
       const { code, stderr } = await run('apply', file);
       expect([code, stderr]).toEqual([
         2,
-        `${file} is a fleet file, not a saved plan. Apply it with kubeletadm apply -f ${file}. [PLAN_INVALID]\n`,
+        `${file} is a fleet file, not a saved plan. Apply the fleet file with kubeletadm apply -f ${file}. [PLAN_INVALID]\n`,
       ]);
     },
   );

@@ -33,20 +33,24 @@ function pageWith(page: string, parts: readonly string[]): string {
  * the host, and states that may be too short to appear.
  */
 function lasting(text: string): readonly string[] {
-  return text
-    .trimEnd()
-    .split('\n')
-    .filter((line) => !/^node\d (?:waiting|reporting)/.test(line))
-    .map((line) =>
-      line
-        .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-        .replace(/my-node-config-\w{10}\b/g, 'my-node-config-HASH')
-        .replace(/@\d+/g, '@VERSION')
-        .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
-        .replace(/\b\d+s\b/g, 'AGE')
-        .replace(/\s+/g, ' ')
-        .trimEnd(),
-    );
+  return (
+    text
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !/^node\d (?:waiting|reporting)/.test(line))
+      .map((line) =>
+        line
+          .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+          .replace(/my-node-config-\w{10}\b/g, 'my-node-config-HASH')
+          .replace(/@\d+/g, '@VERSION')
+          .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
+          .replace(/\b\d+s\b/g, 'AGE')
+          .replace(/\s+/g, ' ')
+          .trimEnd(),
+      )
+      // A state is printed again after a short state between.
+      .filter((line, index, lines) => line !== lines[index - 1])
+  );
 }
 
 /** The first commands, with the status only after both agents have reported: a reader types more slowly. */

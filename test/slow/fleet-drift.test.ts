@@ -178,7 +178,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       const file = marked('', '');
       const { stdout, stderr } = await run('plan', '-f', file);
       expect(stdout).not.toMatch(/no longer declared: .*(?:quarantine|team)/);
-      expect(`${stdout}${stderr}`).toMatch(/NODE_MARKS_NOT_REMOVED|keeps labels or taints that are no longer declared/);
+      expect(`${stdout}${stderr}`).toMatch(/NODE_MARKS_NOT_REMOVED|still has labels or taints that are no longer declared/);
       await apply(file);
       const found = await marksOf('node3');
       expect([found.labels.team, found.labels.pool, found.taints]).toEqual(['x', undefined, ['quarantine=yes:NoExecute']]);

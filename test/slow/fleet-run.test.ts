@@ -362,7 +362,9 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   it('apply stops when the canary rolls back', async () => {
     const before = [2, 3, 4].map(config);
     fleet('baseline: {kubeletConfiguration: {authentication: {x509: {clientCAFile: /nowhere/ca.crt}}}}\n');
-    const { code, stdout, stderr } = await applyAsItIs();
+    const refused = await applyAsItIs();
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('/nowhere/ca.crt does not exist on the host')]);
+    const { code, stdout, stderr } = await applyAsItIs('--allow-pod-loss');
     expect(code).toBe(4);
     expect(stdout).toBe('3 hosts: 1 rolled back to the previous configuration, 2 not started.\n');
     expect(stderr).toMatch(

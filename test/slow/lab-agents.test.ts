@@ -69,7 +69,7 @@ describe('lab --agents', () => {
 
   it('rolls back a configuration that the kubelet exits with', async () => {
     const bad = file('bad.yaml', `${OVERLAY}systemReserved:\n  memory: 64Gi\n`);
-    const { code, stderr } = await run('dynamic', 'assign', 'node2', '--file', bad, '--wait', 'good');
+    const { code, stderr } = await run('dynamic', 'assign', 'node2', '--file', bad, '--wait', 'good', '--allow-pod-loss');
     expect([code, stderr]).toEqual([
       5,
       expect.stringContaining('the kubelet exited: kubeReserved and systemReserved reserve more memory than the host has'),

@@ -129,7 +129,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(stderr).toContain('ConfigMap kubeletadm-system/node-config-x/kubelet overrides /var/lib/kubelet/config.yaml on Node node2');
     expect(stderr).toContain('[CONFIG_OVERRIDDEN]');
     expect(stderr).toMatch(
-      /the new files are kept, but the kubelet does not use them yet: ConfigMap kubeletadm-system\/node-config-x\/kubelet overrides config\.yaml .* maxPods/,
+      /the new files are kept, but ConfigMap kubeletadm-system\/node-config-x\/kubelet overrides config\.yaml .* maxPods/,
     );
     expect(stderr).not.toContain('confirmed over a new connection');
     const without = await upgrade('--set', 'maxPods=70');
@@ -140,7 +140,9 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const before = config();
     const healthy = (await admin.get(KUBELET_CONFIG))?.data as Record<string, string>;
     await editCluster((yaml) => yaml.replace('/etc/kubernetes/pki/ca.crt', '/nowhere/ca.crt'));
-    const { code, stderr } = await upgrade();
+    const refused = await upgrade();
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('[PODS_AT_RISK]')]);
+    const { code, stderr } = await upgrade('--allow-pod-loss');
     expect(code, stderr).toBe(5);
     expect(stderr).toMatch(/\[KUBELET_UNHEALTHY\][\s\S]*\[ROLLED_BACK\]/);
     expect(config()).toBe(before);

@@ -11,12 +11,14 @@ import type { RunResult, Transport } from '../../src/host/transport.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../src/kubeadm/node-agent/agent-units.ts';
 import type { Catalogue } from '../../src/kubelet/catalogue.ts';
+import { podFiles } from '../../src/lab/hosts/kubelet-pods.ts';
 import { createRootTree } from '../../src/lab/hosts/root-tree.ts';
 import { writeStandInCommands } from '../../src/lab/hosts/stand-in-commands.ts';
 import { StandInHost } from '../../src/lab/hosts/stand-in-host.ts';
 import { loadTemplates } from '../../src/template-files.ts';
 import { fakeClock } from './fake-clock.ts';
 import type { FakeCluster } from './fake-cluster.ts';
+import { fakePods } from './fake-pods.ts';
 import { fakeWeb } from './fake-web.ts';
 import { findProgram } from './shells.ts';
 
@@ -69,6 +71,8 @@ export interface AgentHostOptions {
   readonly catalogue: Catalogue;
   /** A host directory to copy at the start. */
   readonly from?: string;
+  /** The kubelet runs the pods of its node, and those of staticPodPath; default false. */
+  readonly pods?: boolean;
 }
 
 export const NODE = 'node-1';
@@ -76,7 +80,14 @@ export const NODE = 'node-1';
 const HEARTBEAT_MS = 1_000;
 
 /** Creates such a host. */
-export async function agentHost({ directory, tools, cluster, catalogue, from }: AgentHostOptions): Promise<AgentHost> {
+export async function agentHost({
+  directory,
+  tools,
+  cluster,
+  catalogue,
+  from,
+  pods: hasPods = false,
+}: AgentHostOptions): Promise<AgentHost> {
   const root = join(directory, 'root');
   const fault = join(directory, 'fault');
   mkdirSync(fault, { recursive: true });
@@ -116,13 +127,17 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
   cluster.proxyNode(NODE, (path) =>
     standIn.configz === null || path !== '/configz' ? 'down' : { status: 200, body: { kubeletconfig: standIn.configz } },
   );
+  const pods = fakePods({ cluster, nodeName: NODE, files: podFiles(root), now: () => clock.now() });
   const answer = (line: string) => {
+    const { starts } = standIn;
     const found = standIn.answer(line);
+    if (hasPods && standIn.configz === null) pods.stop();
+    else if (hasPods && standIn.configz !== null && standIn.starts !== starts) pods.start(standIn.configz);
     const isDue = line.startsWith('systemctl restart') || clock.elapsedMs - beatenAt >= HEARTBEAT_MS;
     if (isDue && standIn.configz !== null) void beat();
     return found;
   };
-  standIn.answer('systemctl restart kubelet');
+  answer('systemctl restart kubelet');
   await beat();
   let running: { readonly stop: AbortController; readonly done: Promise<void>; isDead: boolean } | null = null;
   let wake: () => void = () => undefined;
@@ -139,7 +154,10 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
     child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
     return new Promise((resolve, reject) => {
       child.on('error', reject);
-      child.on('close', (exitCode, signal) => resolve({ exitCode, signal, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr) }));
+      child.on('close', (exitCode, signal) => {
+        pods.filesChanged();
+        resolve({ exitCode, signal, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr) });
+      });
     });
   };
   const agent: AgentHost = {
@@ -219,7 +237,10 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
     reboot: () => {
       answer('systemctl restart kubelet');
     },
-    close: () => standIn.close(),
+    close: () => {
+      pods.stop();
+      standIn.close();
+    },
   };
   return agent;
 }

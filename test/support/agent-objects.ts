@@ -1,4 +1,4 @@
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 const NAMESPACE = 'kubeletadm-system';
@@ -21,9 +21,12 @@ export async function clusterWithPayloads(node: string, payloads: Readonly<Recor
   return cluster;
 }
 
-/** Assigns one of these ConfigMaps to the Node; null removes the assignment. */
+/**
+ * Assigns one of these ConfigMaps to the Node, with the permission to end pods; null removes the assignment.
+ */
 export async function assignPayload(cluster: FakeCluster, node: string, name: string | null): Promise<void> {
   const text = name === null ? null : JSON.stringify({ configMap: { namespace: NAMESPACE, name, kubeletConfigKey: 'kubelet' } });
-  const metadata = { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } };
+  const allowed = name === null ? null : `${NAMESPACE}/${name}/kubelet`;
+  const metadata = { annotations: { [CONFIG_SOURCE_ANNOTATION]: text, [ALLOW_POD_LOSS_ANNOTATION]: allowed } };
   await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: node }, 'merge', { metadata });
 }

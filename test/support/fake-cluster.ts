@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../src/base/json.ts';
-import type { Cluster, WatchEvent, WatchOptions } from '../../src/kube/cluster.ts';
+import type { Cluster, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/cluster.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../src/kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object-ref.ts';
@@ -94,15 +94,11 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
     },
     get: (ref) => attempt(`get ${describeRef(ref)}`, { ...ref, verb: 'get' }, (type) => store.get(type, placeIn(type, ref), ref.name)),
     list: (kind, listOptions = {}) =>
-      attempt(
-        `list ${describeCollection(kind)}`,
-        { ...kind, name: nameSelected(listOptions.fieldSelector ?? ''), verb: 'list' },
-        (type) => {
-          const selector = registry.selector(type, listOptions);
-          const items = store.list(type, type.namespaced ? kind.namespace : undefined).filter(selector);
-          return { items, resourceVersion: String(store.revision()) };
-        },
-      ),
+      attempt(`list ${describeCollection(kind)}`, { ...kind, ...selection(listOptions), verb: 'list' }, (type) => {
+        const selector = registry.selector(type, listOptions);
+        const items = store.list(type, type.namespaced ? kind.namespace : undefined).filter(selector);
+        return { items, resourceVersion: String(store.revision()) };
+      }),
     create: (object) =>
       attempt(`create ${describeRef(refOf(object))}`, { ...refOf(object), name: '', verb: 'create' }, (type) =>
         REVIEWS.includes(type)
@@ -148,6 +144,11 @@ interface Asked {
   readonly name: string;
   readonly verb: string;
   readonly subresource?: string;
+  readonly fieldSelector?: string;
+}
+
+function selection({ fieldSelector = '' }: ListOptions): Pick<Asked, 'name' | 'fieldSelector'> {
+  return { name: nameSelected(fieldSelector), fieldSelector };
 }
 
 function createAsAdmin(registry: Registry, object: KubeObject): void {
@@ -155,9 +156,10 @@ function createAsAdmin(registry: Registry, object: KubeObject): void {
   registry.create(type, placeIn(type, object.metadata), object, { user: ADMIN });
 }
 
-function allow(store: Store, user: UserInfo, type: ResourceType, { verb, subresource = '', name, namespace = '' }: Asked): void {
+function allow(store: Store, user: UserInfo, type: ResourceType, asked: Asked): void {
+  const { verb, subresource = '', name, namespace = '', fieldSelector = '' } = asked;
   const { group, version, plural: resource } = type;
-  const query = new URLSearchParams();
+  const query = new URLSearchParams({ fieldSelector });
   const request = {
     kind: 'resource',
     path: '',
@@ -239,7 +241,7 @@ async function* watchFake(
     wake();
   };
   const watch = translated(what, () => {
-    allow(store, user, type, { ...kind, name: nameSelected(options.fieldSelector ?? ''), verb: 'watch' });
+    allow(store, user, type, { ...kind, ...selection(options), verb: 'watch' });
     const selector = registry.selector(type, options);
     const send = (event: string, object: JsonObject) => {
       queue.push({ type: event, object });

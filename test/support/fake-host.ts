@@ -39,6 +39,8 @@ export interface FakeHostOptions {
   readonly mounts?: readonly string[];
   /** Called for each program of queries, before it is answered. */
   readonly onAsk?: () => void;
+  /** Called after each program of operations. */
+  readonly onPerformed?: () => void;
 }
 
 /** A host in memory: it performs operations and answers queries from its state. */
@@ -158,6 +160,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
         if (fault !== undefined) throw fault.error;
         performOptions.onDone?.(index);
       }
+      options.onPerformed?.();
     },
     close: async () => {
       state.isClosed = true;

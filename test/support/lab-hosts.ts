@@ -68,7 +68,12 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
   const hostsSh = (...args: string[]): string =>
     execFileSync(HOSTS_SH, args, {
       encoding: 'utf8',
-      env: { ...(kubelet === null ? {} : { LAB_EXTRA_PACKAGES: 'containerd' }), ...own, ...process.env, LAB_DIR: directory },
+      env: {
+        ...(kubelet === null ? {} : { LAB_EXTRA_PACKAGES: 'containerd,containernetworking-plugins' }),
+        ...own,
+        ...process.env,
+        LAB_DIR: directory,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 900_000,
     });

@@ -4,7 +4,12 @@ import { type AgentEvent, next } from '../../src/dynamic/agent/next.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
 import { type AgentState, desiredPayload, newAgentState } from '../../src/dynamic/agent/state.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { CONFIG_SOURCE_ANNOTATION, parseSourceAnnotation } from '../../src/kubelet/config-source.ts';
+import {
+  ALLOW_POD_LOSS_ANNOTATION,
+  CONFIG_SOURCE_ANNOTATION,
+  describeSource,
+  parseSourceAnnotation,
+} from '../../src/kubelet/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 /** The kubelet's observations for payloads that contain a word, by seconds since the payload was applied. */
@@ -18,6 +23,8 @@ export interface AgentFleet {
   readonly elapsedSeconds: number;
   /** By a word of the payload. */
   readonly behaviours: Map<string, Behaviour>;
+  /** Words of payloads that agents reject unless the assignment may end pods. */
+  readonly riskyWords: Set<string>;
   /** Actions by second of the clock. */
   readonly plan: Map<number, () => void | Promise<void>>;
   /** The number of restarts of each kubelet. */
@@ -33,6 +40,9 @@ export interface AgentFleet {
 interface Agent {
   readonly name: string;
   state: AgentState;
+  isRefused: boolean;
+  /** Seconds since a rejected configuration was permitted. */
+  delay: number;
   runs: string | null;
   since: number;
   isReady: boolean;
@@ -51,8 +61,17 @@ export async function agentFleet(
   const now = (): Date => new Date(time);
   const timing = { ...DEFAULT_TIMING, trialMs: trialSeconds * 1000 };
   const cluster = fakeCluster({ now });
-  const agents: readonly Agent[] = names.map((name) => ({ name, state: newAgentState(time), runs: null, since: -1e9, isReady: true }));
+  const agents: readonly Agent[] = names.map((name) => ({
+    name,
+    state: newAgentState(time),
+    isRefused: false,
+    delay: 0,
+    runs: null,
+    since: -1e9,
+    isReady: true,
+  }));
   const behaviours = new Map<string, Behaviour>();
+  const riskyWords = new Set<string>();
   const plan = new Map<number, () => void | Promise<void>>();
   const restarts = new Map(names.map((name) => [name, 0]));
 
@@ -99,8 +118,17 @@ export async function agentFleet(
     else {
       // The name is unique per content, so it replaces the hash.
       const identity = { ...source, uid: `uid-${source.name}`, resourceVersion: '1' };
-      const isKnown = agent.state.phase !== 'local' && agent.state.assigned.hash === source.name;
-      if (!isKnown) send(agent, { kind: 'assigned', candidate: { identity, hash: source.name, changes: [] }, refusal: null, retry: null });
+      const isAllowed = node.metadata.annotations?.[ALLOW_POD_LOSS_ANNOTATION] === describeSource(source);
+      const payload = isAllowed ? '' : await textOf(source.name);
+      const refusal = [...riskyWords].some((word) => payload.includes(word))
+        ? ({ code: 'NOT_ALLOWED', cause: 'pods would end' } as const)
+        : null;
+      const isKnown = agent.state.phase !== 'local' && agent.state.assigned.hash === source.name && agent.isRefused === (refusal !== null);
+      // An agent validates a permitted configuration for some seconds.
+      agent.delay = isKnown || !agent.isRefused ? 0 : agent.delay + 1;
+      if (!isKnown && agent.delay < 4 && agent.isRefused) return;
+      agent.isRefused = refusal !== null;
+      if (!isKnown) send(agent, { kind: 'assigned', candidate: { identity, hash: source.name, changes: [] }, refusal, retry: null });
     }
     if (desiredPayload(agent.state) !== null) send(agent, { kind: 'observed', seen: await observation(agent) });
     let reported: KubeObject = node;
@@ -136,6 +164,7 @@ export async function agentFleet(
       return (time - START) / 1000;
     },
     behaviours,
+    riskyWords,
     plan,
     restarts,
     mostUnavailable: () => most,

@@ -48,12 +48,12 @@ async function switchTo(
 ): Promise<AgentEvent> {
   const { watch, report, signal } = options;
   try {
-    const before = await watch.leave(state);
+    const { last: before, workload } = await watch.leave(state);
     await reserveRollback(to, state, options);
     const { restarts, wasRestarted, runs } = await switchWithSpace(to, state, options);
     const what = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
     if (wasRestarted) report('info', 'KUBELET_RESTARTED', `the kubelet was restarted with ${what}`);
-    return { kind: 'switched', id, before, restarts, runs };
+    return { kind: 'switched', id, before, workload, restarts, runs };
   } catch (error) {
     if (signal.aborted) throw error;
     report('warning', 'KUBELET_NOT_SWITCHED', messageOf(error));

@@ -1,5 +1,18 @@
+import type { PodLoss } from '../../kubelet/workload/pod-losses.ts';
+import type { ProbeResult } from '../../kubelet/workload/probe-pod.ts';
+
 /** A sign that a kubelet fails with its configuration. */
-export type Sign = 'crash' | 'wrong-payload' | 'start' | 'healthz' | 'configz' | 'locked-out' | 'not-ready' | 'pressure';
+export type Sign =
+  | 'crash'
+  | 'wrong-payload'
+  | 'start'
+  | 'healthz'
+  | 'configz'
+  | 'locked-out'
+  | 'not-ready'
+  | 'pressure'
+  | PodLoss['kind']
+  | 'probe-pod';
 
 /** A kubelet as observed now; null members are unknown. */
 export interface Observation {
@@ -37,6 +50,10 @@ export interface Observation {
    * otherwise.
    */
   readonly lockedOut?: string | null;
+  /** Pods that ran before the switch and are lost. Absent or null: not known. */
+  readonly losses?: readonly PodLoss[] | null;
+  /** Absent or null: no probe pod is used. */
+  readonly probe?: ProbeResult | null;
   /** Expected facts that could not be observed, with reasons, as clauses. */
   readonly unknown?: readonly string[];
 }
@@ -106,6 +123,12 @@ export const DEFAULT_TIMING: Timing = {
     'locked-out': 30_000,
     'not-ready': 30_000,
     pressure: 20_000,
+    'pod-rejected': 0,
+    'pod-evicted': 0,
+    'static-pod-gone': 10_000,
+    'pod-not-started': 10_000,
+    // A kubelet tries a failed sandbox again after about ten seconds.
+    'probe-pod': 15_000,
   },
   pollMs: 1_000,
   superviseMs: 30_000,
@@ -127,8 +150,8 @@ export interface Assessment {
 
 /**
  * Assesses a kubelet in a trial. A kubelet is healthy if its unit is active and has not failed, its process
- * was started with the payload, healthz succeeds, configz (if readable) matches, and the Node is Ready.
- * Unknown facts, for example while the API server is unreachable, are neither healthy nor a sign of failure.
+ * was started with the payload, healthz succeeds, configz (if readable) matches, the Node is Ready, no pod was
+ * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a sign of failure.
  */
 export function assessTrial(watch: Watch, hash: string, seen: Observation, now: number, timing: Timing): Assessment {
   const stepMs = stepOf(watch, now, timing.pollMs);
@@ -138,7 +161,7 @@ export function assessTrial(watch: Watch, hash: string, seen: Observation, now: 
   for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
   const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.patienceMs[sign]) ?? null;
   const isWell = found.length === 0 && isUp(seen);
-  const isProven = isWell && seen.isProven && seen.ready !== null;
+  const isProven = isWell && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
   const unprovenMs = isWell && !isProven ? watch.unprovenMs + stepMs : 0;
   return {
     watch: {
@@ -217,7 +240,36 @@ function signsOf(watch: Watch, hash: string, seen: Observation, isStarting: bool
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
   const added = pressures.filter((name) => watch.before?.pressures.includes(name) !== true);
   if (added.length > 0) signs.push({ sign: 'pressure', cause: `the Node has ${added.join(', ')}` });
+  signs.push(...podSigns(seen));
   return signs;
+}
+
+const MOST_PODS = 5;
+
+/** The signs from the pods of the node: one for each kind of loss, with the pods' names. */
+function podSigns({ losses, probe }: Observation): readonly Failure[] {
+  const kinds = [...new Set((losses ?? []).map(({ kind }) => kind))];
+  const lost = kinds.map((sign): Failure => {
+    const found = (losses ?? []).filter(({ kind }) => kind === sign);
+    const named = found.slice(0, MOST_PODS).map(({ pod, seen }) => `${pod} (${seen})`);
+    const rest = found.length - named.length;
+    return { sign, cause: `${describeLoss(sign, found.length)}: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}` };
+  });
+  return probe?.state === 'failed' ? [...lost, { sign: 'probe-pod', cause: `a probe pod cannot be started: ${probe.why}` }] : lost;
+}
+
+function describeLoss(kind: PodLoss['kind'], count: number): string {
+  const pods = count === 1 ? '1 pod' : `${count} pods`;
+  switch (kind) {
+    case 'pod-rejected':
+      return `the kubelet rejected ${pods} that ran before`;
+    case 'pod-evicted':
+      return `the kubelet evicted ${pods} that ran before`;
+    case 'static-pod-gone':
+      return `the kubelet stopped ${count === 1 ? '1 static pod' : `${count} static pods`} that ran before`;
+    case 'pod-not-started':
+      return `the kubelet cannot restart containers of ${pods} that ran before`;
+  }
 }
 
 function hasCrashed({ restarts }: Watch, unit: Observation['unit']): boolean {

@@ -1,7 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import type { Host } from '../../host/host.ts';
+import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { DEFAULT_PAUSE_IMAGE } from '../../kubeadm/control-plane/images.ts';
 import { PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
 import { healthzUrl } from '../../kubeadm/render/node-design.ts';
 import { observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
@@ -9,6 +13,7 @@ import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { type ReadHostText, readHostText } from '../../kubelet/effective/running-config.ts';
+import { pauseImageOn } from '../../kubelet/workload/run-probe.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import { assessProcess } from './assess-process.ts';
 import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
@@ -19,6 +24,7 @@ import { onceResolved } from './once-resolved.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
 import { type AgentState, desiredPayload } from './state.ts';
+import type { ProbedKubelet, WorkloadBefore, WorkloadWatch } from './workload-watch.ts';
 
 /** Observes a kubelet: on its host, by its configz and through its Node. */
 export interface KubeletWatch {
@@ -26,10 +32,20 @@ export interface KubeletWatch {
   nodeIs(node: KubeObject | null): void;
   inspect(state: AgentState): Promise<Observation>;
   /**
-   * Observes the kubelet a last time before a switch; null: the observation failed. Later observations are
-   * about the new process.
+   * Observes the kubelet a last time before a switch, with the pods of the node if the switch starts a trial.
+   * Later observations are about the new process.
    */
-  leave(state: AgentState): Promise<Observation | null>;
+  leave(state: AgentState): Promise<LeftKubelet>;
+  /** Removes the probe pod of an agent that was killed. */
+  removeLeftProbe(): Promise<void>;
+}
+
+/** A kubelet before a switch. */
+export interface LeftKubelet {
+  /** Null: the observation failed. */
+  readonly last: Observation | null;
+  /** Null: the switch starts no trial. */
+  readonly workload: WorkloadBefore | null;
 }
 
 export interface KubeletWatchOptions {
@@ -39,12 +55,16 @@ export interface KubeletWatchOptions {
   readonly catalogue: Catalogue;
   readonly clock: Clock;
   readonly configz: ConfigzSource;
+  readonly workload: WorkloadWatch;
   /** Called with the reason why configz could not be read. */
   readonly onIssue: (message: string) => void;
   readonly signal: AbortSignal;
 }
 
-export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onIssue, signal }: KubeletWatchOptions): KubeletWatch {
+const DEFAULT_MAX_PODS = 110;
+
+export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
+  const { host, nodeName, store, catalogue, clock, configz, workload, onIssue, signal } = options;
   let node: KubeObject | null = null;
   let switchedAt = clock.now().getTime();
   /**
@@ -114,7 +134,20 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     const lockedOut = isAsked ? lockOut(differing) : null;
     // Reports since the start of this process are about it, even if the agent was started later.
     const word = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
-    return { ...seen, ageMs, isProven, differing, ...word, lockedOut, unknown: unknownOf(word) };
+    const observation = { ...seen, ageMs, isProven, differing, ...word, lockedOut, unknown: unknownOf(word) };
+    if (state.phase !== 'trial' || state.workload === null) return observation;
+    const isUp = isProven && seen.healthz?.ok !== false && word.ready?.is === true;
+    const kubelet = probedKubelet(configOf(payload, catalogue, minorOfNode(node)), node);
+    const { losses, probe } = await workload.inspect(state.workload, kubelet, isUp ? pid : null);
+    return { ...observation, losses: state.mayLosePods ? [] : losses, probe };
+  };
+
+  /** The pods before a trial; null: the switch starts none, or continues one. */
+  const recordWorkload = async (state: AgentState, last: Observation | null): Promise<WorkloadBefore | null> => {
+    if (state.phase !== 'trial' || state.workload !== null || state.switching?.to !== state.assigned.hash) return null;
+    const { running } = await observeKubelet(host, catalogue, signal);
+    const isHealthy = last?.unit?.activeState === 'active' && last.healthz?.ok !== false && node !== null && isNodeReady(node);
+    return workload.before(probedKubelet(running.layered.config, node), isHealthy);
   };
 
   /** True also if the credential is authenticated but may not read configz. */
@@ -131,15 +164,40 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
       node = next;
     },
     inspect,
+    removeLeftProbe: async () => {
+      try {
+        const { running } = await observeKubelet(host, catalogue, signal);
+        await workload.removeLeft(probedKubelet(running.layered.config, node));
+      } catch (error) {
+        signal.throwIfAborted();
+        onIssue(`a probe pod of an earlier agent may exist: ${messageOf(error)}`);
+      }
+    },
     leave: async (state) => {
       const last = await inspect(state).catch(() => null);
+      if (state.phase !== 'trial') await workload.end();
+      const before = await recordWorkload(state, last).catch((error: unknown) => {
+        signal.throwIfAborted();
+        onIssue(`the pods before the change are not known: ${messageOf(error)}`);
+        return null;
+      });
       // Needed in a trial only: a rollback must not wait for a hung kubelet.
       wasAccepted = state.phase === 'trial' && node !== null && (await isAccepted());
       switchedAt = clock.now().getTime();
       compared.forget();
       proven.forget();
-      return last;
+      return { last, workload: before };
     },
+  };
+}
+
+/** The members of a configuration that a probe pod depends on. @param node null: not known */
+function probedKubelet({ staticPodPath, maxPods }: JsonObject, node: KubeObject | null): ProbedKubelet {
+  const isDirectory = typeof staticPodPath === 'string' && staticPodPath.startsWith('/');
+  return {
+    staticPodPath: isDirectory ? trimTrailing(staticPodPath, '/') : null,
+    maxPods: typeof maxPods === 'number' ? maxPods : DEFAULT_MAX_PODS,
+    image: (node === null ? null : pauseImageOn(node)) ?? DEFAULT_PAUSE_IMAGE,
   };
 }
 

@@ -1,6 +1,9 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
+import { DEFAULT_TIMING, type Sign } from './health.ts';
 import { type AgentState, isObserved } from './state.ts';
 import { statusOf } from './status.ts';
+
+const SIGNS = Object.keys(DEFAULT_TIMING.patienceMs) as readonly Sign[];
 
 /**
  * Renders the metrics of the kubelet's former dynamic configuration in the Prometheus text format: one series
@@ -20,8 +23,21 @@ export function renderAgentMetrics(state: AgentState): string {
     '# HELP kubelet_node_config_error Whether the assignment of the node has an error (1) or not (0).',
     '# TYPE kubelet_node_config_error gauge',
     `kubelet_node_config_error ${error === null ? 0 : 1}`,
+    ...signals('kubeletadm_trial_signal', 'Whether a sign of failure is present in the trial (1) or not (0).', (sign) =>
+      state.phase === 'trial' ? state.watch.signs[sign] !== undefined : false,
+    ),
+    ...signals(
+      'kubeletadm_rollback_signal',
+      'Whether a sign of failure caused the rollback of the assigned configuration (1) or not (0).',
+      (sign) => (state.phase === 'fallen-back' ? state.fault.sign === sign : false),
+    ),
     '',
   ].join('\n');
+}
+
+function signals(name: string, help: string, isPresent: (sign: Sign) => boolean): readonly string[] {
+  const values = SIGNS.map((sign) => `${name}{signal="${sign}"} ${isPresent(sign) ? 1 : 0}`);
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, ...values];
 }
 
 function series(name: string, help: string, identity: ConfigIdentity | null): readonly string[] {

@@ -14,6 +14,7 @@ import {
   type SyncFailure,
 } from './state.ts';
 import { lostText } from './status.ts';
+import type { WorkloadBefore } from './workload-watch.ts';
 
 /** Event of an agent's state machine. */
 export type AgentEvent =
@@ -29,6 +30,8 @@ export type AgentEvent =
       readonly candidate: Candidate;
       readonly refusal: Fault | null;
       readonly retry: string | null;
+      /** The assignment permits that pods end. Absent: no. */
+      readonly mayLosePods?: boolean;
       readonly nodeUid?: string | null;
     }
   /**
@@ -46,6 +49,8 @@ export type AgentEvent =
       readonly kind: 'switched';
       readonly id: number;
       readonly before: Observation | null;
+      /** The pods before the switch, if it starts a trial. */
+      readonly workload?: WorkloadBefore | null;
       readonly restarts: number | null;
       readonly runs: string | null;
     }
@@ -167,7 +172,7 @@ function withRetry(state: AgentState, { candidate, retry }: Extract<AgentEvent, 
 
 function assign(
   before: AgentState,
-  { candidate, refusal, nodeUid }: Extract<AgentEvent, { readonly kind: 'assigned' }>,
+  { candidate, refusal, nodeUid, mayLosePods = false }: Extract<AgentEvent, { readonly kind: 'assigned' }>,
   now: number,
 ): Step {
   const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
@@ -186,7 +191,8 @@ function assign(
     return changed(moveTo(before, { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since }, why));
   }
   const isSame = state.phase === 'trial' && state.assigned.hash === hash;
-  return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, since: isSame ? state.since : now }, why));
+  const trial = isSame ? { since: state.since, workload: state.workload, mayLosePods } : { since: now, mayLosePods };
+  return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, ...trial }, why));
 }
 
 function reject(state: AgentState, candidate: Candidate, fault: Fault, now: number): Step {
@@ -238,7 +244,7 @@ function unavailable(state: AgentState, issue: SyncFailure): Step {
 function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
   // The result of a superseded switch: the current one will be answered too.
   if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
-  const { before, restarts, runs } = event;
+  const { before, restarts, runs, workload = null } = event;
   const active = desiredPayload(state);
   const issues = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
   return {
@@ -249,6 +255,8 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
       seen: runs === (active?.hash ?? 'local') ? active : state.seen,
       unseen: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
       watch: { ...NEW_WATCH, lastAt: now, restarts, before: issues },
+      // An agent that was restarted during a trial keeps the pods recorded before it.
+      workload: state.phase === 'trial' ? (state.workload ?? workload) : null,
     },
     effects: [],
   };
@@ -310,7 +318,7 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
   const { watch, failure } = assessTrial(state.watch, desired.hash, seen, now, timing);
   const inspected: AgentState = { ...state, watch };
   if (failure !== null) return rollBack(inspected, desired, faultOf(failure), now, { save: true });
-  return watch.healthyMs >= timing.trialMs ? graduate(inspected, desired, now) : { state: inspected, effects: [] };
+  return watch.healthyMs >= timing.trialMs ? graduate(inspected, desired, seen, now) : { state: inspected, effects: [] };
 }
 
 /** The reason why the configuration that was set has not been observed. */
@@ -323,10 +331,20 @@ function faultOf({ sign, cause }: Failure): Fault {
   return { code: 'RUN_FAILED', cause, sign };
 }
 
-function graduate(state: AgentState, payload: Payload, now: number): Step {
+function graduate(state: AgentState, payload: Payload, seen: Observation, now: number): Step {
   const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since: now };
-  const message = `${describeIdentity(payload.identity)} is the last known good configuration`;
+  const message = `${describeIdentity(payload.identity)} is the last known good configuration: ${describeWorkload(state.workload, seen)}`;
   return reported({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
+}
+
+/** The checks of the pods in a trial that has ended well, as a clause. */
+function describeWorkload(before: WorkloadBefore | null, { losses, probe }: Observation): string {
+  const pods = Array.isArray(losses)
+    ? `no pod that ran before was lost (${before?.pods?.length ?? 0})`
+    : 'the pods of the node were not checked';
+  if (probe?.state === 'started') return `${pods}, a probe pod started`;
+  const why = probe?.state === 'unusable' ? probe.why : (before?.noProbe ?? 'the pods before the trial are not known');
+  return `${pods}, no probe pod (${why})`;
 }
 
 /**
@@ -382,7 +400,7 @@ function reported(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason
   return { ...step, effects: [...step.effects, { kind: 'announce', type, reason, message }] };
 }
 
-/** The members common to all phases. */
+/** The members common to all phases; those of a trial are reset. */
 function always({
   active,
   seen,
@@ -399,7 +417,24 @@ function always({
   kubelet,
   since,
 }: AgentState) {
-  return { active, seen, unseen, lastKnownGood, rejected, sync, switching, switches, watch, retried, nodeUid, lost, kubelet, since };
+  return {
+    active,
+    seen,
+    unseen,
+    lastKnownGood,
+    rejected,
+    sync,
+    switching,
+    switches,
+    watch,
+    workload: null,
+    mayLosePods: false,
+    retried,
+    nodeUid,
+    lost,
+    kubelet,
+    since,
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import {
+  ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   type ConfigSource,
   describeSource,
@@ -37,6 +38,8 @@ export interface NodeTerms {
   readonly isCordoned: boolean;
   /** Value of the annotation that requests a retry of a rejected payload. */
   readonly retry: string | null;
+  /** The assignment that may end pods, as `describeSource` writes it. */
+  readonly allowsPodLossOf: string | null;
 }
 
 export function readNodeTerms({ metadata, spec }: KubeObject): NodeTerms {
@@ -44,10 +47,12 @@ export function readNodeTerms({ metadata, spec }: KubeObject): NodeTerms {
     group: metadata.labels?.[GROUP_LABEL] ?? null,
     isCordoned: isJsonObject(spec) && spec.unschedulable === true,
     retry: metadata.annotations?.[RETRY_ANNOTATION] ?? null,
+    allowsPodLossOf: metadata.annotations?.[ALLOW_POD_LOSS_ANNOTATION] ?? null,
   };
 }
 
 /** A key that is equal for equal results: a version of a ConfigMap, read for a Node with the same terms. */
 export function preparationKey(source: ConfigSource, { metadata: { uid, resourceVersion } }: KubeObject, terms: NodeTerms): string {
-  return JSON.stringify([describeSource(source), uid, resourceVersion, terms.group, terms.isCordoned, terms.retry]);
+  const { group, isCordoned, retry, allowsPodLossOf } = terms;
+  return JSON.stringify([describeSource(source), uid, resourceVersion, group, isCordoned, retry, allowsPodLossOf]);
 }

@@ -1,19 +1,26 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
+import { checkpointDirectory, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
 import { queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue.ts';
-import type { ConfigSource } from '../../kubelet/config-source.ts';
+import { type ConfigSource, describeSource } from '../../kubelet/config-source.ts';
 import type { HostText, ReadHostText } from '../../kubelet/effective/running-config.ts';
 import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
+import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
+import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
+import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import type { NodeTerms } from './node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
+import type { Fault } from './state.ts';
 
 export interface PrepareOptions {
   readonly host: Host;
+  /** Client with the kubelet's credential, to read the pods of the node. */
+  readonly cluster: Cluster;
   readonly nodeName: string;
   readonly catalogue: Catalogue;
   /** The configuration of the kubelet while nothing is assigned. */
@@ -31,17 +38,25 @@ export interface AssignedObject {
   readonly terms: NodeTerms;
 }
 
+/** A payload with the effects of the change on the pods of the node. */
+export interface PreparedAssignment extends PreparedPayload {
+  /** Findings that do not reject the payload, as sentences. */
+  readonly podWarnings: readonly string[];
+}
+
 /**
  * Prepares the payload of an assignment and validates it for the current state of the node, also with the
- * kubelet binary. Nothing is changed.
+ * kubelet binary. A payload that would end pods is rejected unless the operator allowed it for this
+ * assignment. Nothing is changed.
  * @param proven hashes of payloads that already ran on this node: the kubelet does not validate them again
  * @throws the errors of observing the kubelet
  */
 export async function prepareAssigned(
   { source, object, terms }: AssignedObject,
   proven: readonly string[],
-  { host, nodeName, catalogue, localConfig, allow, directory, signal }: PrepareOptions,
-): Promise<PreparedPayload> {
+  options: PrepareOptions,
+): Promise<PreparedAssignment> {
+  const { host, nodeName, catalogue, localConfig, allow, directory, signal } = options;
   const kubelet = await observeKubelet(host, catalogue, signal);
   const { version, minor, flags } = kubelet;
   const { uid = '', resourceVersion = '' } = object.metadata;
@@ -67,13 +82,45 @@ export async function prepareAssigned(
     { allow, isCordoned: terms.isCordoned },
   );
   const { hash } = prepared.candidate;
-  if (prepared.files === null || (hash !== null && proven.includes(hash))) return prepared;
-  const refuse = (cause: string): PreparedPayload => ({ ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause } });
+  const accept = (podWarnings: readonly string[]): PreparedAssignment => ({ ...prepared, podWarnings });
+  if (prepared.files === null || (hash !== null && proven.includes(hash))) return accept([]);
+  const refuse = (cause: string, code: Fault['code'] = 'VALIDATION_FAILED'): PreparedAssignment => ({
+    ...accept([]),
+    files: null,
+    refusal: { code, cause },
+  });
   const wrongDriver = await driverIssue(host, prepared.config ?? {}, kubelet, signal);
   if (wrongDriver !== null) return refuse(wrongDriver);
   const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
   const word = await queryKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
-  return word.verdict !== 'refused' || word.isHost ? prepared : refuse(`the kubelet refuses the configuration: ${word.cause}`);
+  if (word.verdict === 'refused' && !word.isHost) return refuse(`the kubelet refuses the configuration: ${word.cause}`);
+  const risks = await podRisks(prepared, kubelet, options);
+  const losses = risks.filter(({ severity }) => severity === 'loss');
+  if (losses.length > 0 && terms.allowsPodLossOf !== describeSource(source)) return refuse(podLossCause(losses), 'NOT_ALLOWED');
+  return accept(risks.map(describeRisk));
+}
+
+/** Number of findings that a refusal reports. */
+const REPORTED_RISKS = 3;
+
+function podLossCause(losses: readonly PodRisk[]): string {
+  const more = losses.length > REPORTED_RISKS ? ` and ${losses.length - REPORTED_RISKS} more findings` : '';
+  return `${losses.slice(0, REPORTED_RISKS).map(describeRisk).join('; ')}${more}. Assign again with --allow-pod-loss to apply it anyway`;
+}
+
+/** Directories that the sandbox of the agent's unit hides or replaces. */
+const HIDDEN_FROM_AGENT = ['/home/', '/root/', '/run/user/', '/tmp/', '/var/tmp/'];
+
+/** What the change would end on this node. */
+async function podRisks(
+  { candidate: { hash }, files, config }: PreparedPayload,
+  { running, flags, minor }: ObservedKubelet,
+  { host, cluster, nodeName, directory, signal }: PrepareOptions,
+): Promise<readonly PodRisk[]> {
+  const checkpoint = checkpointDirectory(directory, hash ?? '');
+  const given = Object.fromEntries(Object.entries(files ?? {}).map(([name, text]) => [`${checkpoint}/${name}`, text]));
+  const change = { before: running.layered.config, after: config ?? {}, given, hidden: HIDDEN_FROM_AGENT };
+  return findRisksOnHost({ ...change, host, cluster, nodeName, minor, flags, signal });
 }
 
 /**

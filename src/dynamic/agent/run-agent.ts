@@ -6,6 +6,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Web } from '../../kube/web.ts';
 import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
+import { describeSource } from '../../kubelet/config-source.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { type AgentMachine, agentMachine } from './agent-machine.ts';
@@ -22,6 +23,7 @@ import { prepareAssigned } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { type AgentState, neededHashes } from './state.ts';
 import { watchObject } from './watch-object.ts';
+import { workloadWatch } from './workload-watch.ts';
 
 export interface AgentOptions {
   readonly nodeName: string;
@@ -97,8 +99,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const { web, kubeconfig } = options;
   const configz = configzSource({ host, web, kubeconfig, signal });
   const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
-  const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onIssue, signal });
+  const workload = workloadWatch({ host, nodeName, cluster: options.cluster, clock, random, onIssue, signal });
+  const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, workload, onIssue, signal });
   const onState = (state: AgentState): void => {
+    if (state.phase !== 'trial') void workload.end();
     status.stateIs(state);
     options.onState?.(state);
   };
@@ -133,8 +137,9 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     prepare: async (assigned) => {
       const { active, lastKnownGood } = machine.state;
       const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
-      const { candidate, files, refusal, warning } = await prepareAssigned(assigned, proven, options);
+      const { candidate, files, refusal, warning, podWarnings } = await prepareAssigned(assigned, proven, options);
       if (warning !== null) report('warning', warning.code, warning.message);
+      for (const message of podWarnings) report('warning', 'PODS_AT_RISK', message);
       const { hash } = candidate;
       if (files !== null && hash !== null)
         await store.saveCheckpoint(hash, files, candidate.identity).catch(async (error: unknown) => {
@@ -142,7 +147,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
           if (removed.length === 0) throw error;
           await store.saveCheckpoint(hash, files, candidate.identity);
         });
-      return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry };
+      const mayLosePods = assigned.terms.allowsPodLossOf === describeSource(assigned.source);
+      return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry, mayLosePods };
     },
   });
   const handle = async (message: Message): Promise<AgentEvent | null> => {
@@ -173,6 +179,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     status.run(signal),
   ]);
   try {
+    await watch.removeLeftProbe();
     const intact = loaded.checkpoints.flatMap(({ hash, files }) => (files === null ? [] : [hash]));
     await machine.dispatch({ kind: 'booted', intact, kubelet: await kubeletVersion(host) });
     onState(machine.state);
@@ -180,6 +187,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
+    await workload.end();
     await background;
   }
 }

@@ -1,6 +1,7 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import type { ConfigErrorCode } from '../error-texts.ts';
 import { NEW_WATCH, type Sign, type Watch } from './health.ts';
+import type { WorkloadBefore } from './workload-watch.ts';
 
 /**
  * A configuration for a node: its source, and the hash of the resulting files. Payloads with the same hash
@@ -82,6 +83,10 @@ interface Always {
   readonly switches: number;
   /** Observations of the running kubelet. Reset by each switch and each start of the agent. */
   readonly watch: Watch;
+  /** The pods before the current trial; null: no trial, or not recorded yet. */
+  readonly workload: WorkloadBefore | null;
+  /** The operator permits the current trial to end pods; a probe pod must start nevertheless. */
+  readonly mayLosePods: boolean;
   /** Value of the annotation that last requested a retry of a rejected payload. */
   readonly retried: string | null;
   /** The uid of the Node with the current or last assignment; null: unknown. */
@@ -143,6 +148,8 @@ export function newAgentState(now: number): AgentState {
     switching: null,
     switches: 0,
     watch: NEW_WATCH,
+    workload: null,
+    mayLosePods: false,
     retried: null,
     nodeUid: null,
     lost: null,

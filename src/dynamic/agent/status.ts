@@ -75,7 +75,7 @@ export function conditionOf(state: AgentState): ConfigCondition {
       return {
         status: 'True',
         reason: TRIAL_REASON,
-        message: `${trialText(state.watch.unproven)}: ${changesText(state.assigned.changes)}`,
+        message: `${trialText(state.watch.unproven, state.workload?.noProbe ?? null)}: ${changesText(state.assigned.changes)}`,
       };
     case 'good':
       return isSeen(state)
@@ -106,9 +106,10 @@ function notSeenText(state: AgentState, what: string): string {
   return `${failed}; the running configuration is unknown (${unseen ?? 'not observed'})`;
 }
 
-/** A trial without a sign of failure, possibly paused. */
-function trialText(unproven: string | null): string {
-  return unproven === null ? 'in trial' : `in trial, ${TRIAL_PAUSED} (${unproven})`;
+/** A trial without a sign of failure, possibly paused. @param noProbe reason why no probe pod is used */
+function trialText(unproven: string | null, noProbe: string | null): string {
+  const checked = noProbe === null ? 'in trial' : `in trial without a probe pod (${noProbe})`;
+  return unproven === null ? checked : `${checked}, ${TRIAL_PAUSED} (${unproven})`;
 }
 
 function failureOf({ sync, switching }: AgentState): SyncFailure | null {

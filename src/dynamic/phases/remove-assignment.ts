@@ -4,6 +4,7 @@ import type { ClusterChange } from '../../host/plan/change.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import {
+  ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
@@ -14,6 +15,7 @@ import { ASSIGNED_BY_ANNOTATION } from '../assigned-by.ts';
 
 const ANNOTATIONS = [
   CONFIG_SOURCE_ANNOTATION,
+  ALLOW_POD_LOSS_ANNOTATION,
   ASSIGNED_BY_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,

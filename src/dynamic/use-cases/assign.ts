@@ -4,13 +4,14 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { type ConfigSource, describeSource } from '../../kubelet/config-source.ts';
+import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
 import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic-problems.ts';
 import type { Backend, NodeConfig } from '../node-config.ts';
 import { planBatches } from '../rollout.ts';
 import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
+import { type CheckedPayload, checkPodRisks } from './check-pod-risks.ts';
 import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
 import { type PushedFileRequest, performPush, planPushedFile } from './push-file.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
@@ -30,6 +31,8 @@ export interface AssignmentRequest {
   readonly assigned: Assigned | null;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
+  /** Assign a configuration that would end pods; the findings are reported as warnings. */
+  readonly allowPodLoss: boolean;
   readonly reporter: Reporter;
 }
 
@@ -44,12 +47,13 @@ export interface Assignment {
 
 /**
  * Reads the nodes and checks that they accept the assignment. Warnings are reported.
- * @throws AppError with exit code 2 for an invalid payload, 3 for nodes without dynamic configuration
+ * @throws AppError with exit code 2 for an invalid payload, 3 for nodes without dynamic configuration, and for nodes
+ *   whose pods the payload would end (PODS_AT_RISK)
  */
 export async function checkAssignment(
   files: Pick<LocalFiles, 'input'>,
   cluster: Cluster,
-  { names, backend, assigned, force, reporter }: AssignmentRequest,
+  { names, backend, assigned, force, allowPodLoss, reporter }: AssignmentRequest,
 ): Promise<Assignment> {
   const nodes = await readNodes(cluster, names, backend);
   if (assigned === null) return { nodes, desired: null, push: null };
@@ -58,11 +62,14 @@ export async function checkAssignment(
     assigned.kind === 'file' ? await planPushedFile(files, { pushed: assigned.pushed, text: assigned.text, cluster, reporter }) : null;
   const desired = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
   requireReadable(nodes, desired);
+  let data: Readonly<Record<string, string>>;
   if (assigned.kind === 'config-map') {
     const payload = await findPayload(cluster, desired);
+    data = payload.data;
     await requireGoodPayload(payload.text, describeSource(desired), { nodes, validation: assigned.validation, reporter });
     if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
-  }
+  } else data = { [desired.kubeletConfigKey]: assigned.text };
+  await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, reporter });
   for (const node of nodes) warnOfNode(node, reporter);
   return { nodes, desired, push };
 }
@@ -103,36 +110,57 @@ export async function carryOutAssignment(
   run: Omit<DynamicRollout, 'names' | 'desired'>,
 ): Promise<RolloutEnd> {
   const { nodes, desired, push } = assignment;
-  const { reporter, rollout } = run;
+  const { reporter, rollout, allowsPodLoss } = run;
   if (push !== null) await performPush(cluster, push, reporter);
   // A node that never reported will not report the removal of its assignment either.
   const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
-  await assignAll(ports, cluster, { nodes: silent, desired, reporter });
+  await assignAll(ports, cluster, { nodes: silent, desired, reporter, allowsPodLoss });
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
   if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, names: others.map(({ name }) => name), desired });
-  await assignAll(ports, cluster, { nodes: others, desired, reporter });
+  await assignAll(ports, cluster, { nodes: others, desired, reporter, allowsPodLoss });
   return { exitCode: 0, problems: [] };
 }
 
-/** The author and time of an assignment. */
-export function assignedBy({ self, clock }: Pick<RolloutPorts, 'self'> & Pick<RunTime, 'clock'>): AssignedBy {
-  return { by: self.name, at: clock.now() };
+/** The author, time and permission of an assignment. */
+export function assignedBy(
+  { self, clock }: Pick<RolloutPorts, 'self'> & Pick<RunTime, 'clock'>,
+  { allowsPodLoss }: Pick<AssignedBy, 'allowsPodLoss'>,
+): AssignedBy {
+  return { by: self.name, at: clock.now(), allowsPodLoss };
 }
 
 /** Assigns to all nodes at once, without waiting for the results. */
 async function assignAll(
   ports: RolloutPorts,
   cluster: Cluster,
-  { nodes, desired, reporter }: Omit<Assignment, 'push'> & { readonly reporter: Reporter },
+  {
+    nodes,
+    desired,
+    reporter,
+    allowsPodLoss,
+  }: Omit<Assignment, 'push'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss'>,
 ): Promise<void> {
   for (const node of nodes) {
-    const change = planAssignment(node, desired, assignedBy(ports));
+    const change = planAssignment(node, desired, assignedBy(ports, { allowsPodLoss }));
     if (change !== null) await applyAssignment(cluster, node, change, desired);
     const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
     const message = change === null ? `unchanged: already ${what}` : what;
     reporter.report({ level: 'info', code: 'DYNAMIC_ASSIGNED', host: node.name, message });
   }
+}
+
+/** Refuses nodes whose pods the payload would end. Nodes that already run the payload are not checked. */
+async function requirePodsKept(
+  cluster: Cluster,
+  { nodes, source, data }: CheckedPayload,
+  { allowPodLoss, reporter }: Pick<AssignmentRequest, 'allowPodLoss' | 'reporter'>,
+): Promise<void> {
+  const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
+  const { losses, warnings } = await checkPodRisks(cluster, { nodes: changed, source, data });
+  if (losses.length > 0 && !allowPodLoss) throw new AppError(losses, { exitCode: 3 });
+  for (const { host, code, message } of [...losses, ...warnings])
+    reporter.report({ level: 'warning', code, message, ...(host === undefined ? {} : { host }) });
 }
 
 function requireEnabled(nodes: readonly NodeConfig[]): void {

@@ -20,6 +20,8 @@ export interface DynamicRollout {
   readonly desired: ConfigSource | null;
   readonly backend: Backend | undefined;
   readonly rollout: RolloutOptions;
+  /** The operator accepts that the assignment ends pods. */
+  readonly allowsPodLoss: boolean;
   /** The label selector that selected the nodes. */
   readonly selector: string | undefined;
   readonly reporter: Reporter;
@@ -69,6 +71,7 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
       names.map((name) => ({ name, desired })),
       {
         ...ports,
+        allowsPodLoss: run.allowsPodLoss,
         listener: {
           ...ports.listener,
           progress: (nodes) => {

@@ -4,6 +4,7 @@ import type { ClusterChange } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import {
+  ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   type ConfigIdentity,
   type ConfigSource,
@@ -21,6 +22,8 @@ import type { AssessedNode } from './read-nodes.ts';
 export interface FoundPayload {
   readonly identity: ConfigIdentity;
   readonly text: string;
+  /** All keys. */
+  readonly data: Readonly<Record<string, string>>;
   readonly isImmutable: boolean;
 }
 
@@ -32,36 +35,54 @@ export async function findPayload(cluster: Cluster, source: ConfigSource): Promi
   const { namespace, name, kubeletConfigKey } = source;
   const object = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });
   if (object === null) throw noSuchPayload(source, null);
-  const data = (object.data ?? {}) as Readonly<Record<string, string>>;
+  const data = (object.data ?? {}) as FoundPayload['data'];
   const text = data[kubeletConfigKey];
   if (text === undefined) throw noSuchPayload(source, Object.keys(data));
   const { uid = '', resourceVersion = '' } = object.metadata;
-  return { identity: { ...source, uid, resourceVersion }, text, isImmutable: object.immutable === true };
+  return { identity: { ...source, uid, resourceVersion }, text, data, isImmutable: object.immutable === true };
 }
 
-/** Author and time of an assignment, recorded on the Node. */
+/** Author, time and permission of an assignment, recorded on the Node. */
 export interface AssignedBy {
   readonly by: string;
   readonly at: Date;
+  /** The operator accepts that the assignment ends pods. */
+  readonly allowsPodLoss: boolean;
 }
 
 /**
  * Returns the patch that assigns a source to a node, or with null removes its assignment; null: unchanged.
  */
-export function planAssignment(
-  { name, backend, source }: NodeConfig,
-  desired: ConfigSource | null,
-  assigned: AssignedBy,
-): Assignment | null {
-  if (source.issue === null && sameSource(source.source, desired)) return null;
+export function planAssignment(node: NodeConfig, desired: ConfigSource | null, assigned: AssignedBy): Assignment | null {
+  const { name, backend, source } = node;
+  const permission = permissionPatch(node, desired, assigned);
+  const isSame = source.issue === null && sameSource(source.source, desired);
+  if (isSame && (permission === null || sameSource(node.status?.active ?? null, desired))) return null;
   const ref = { apiVersion: 'v1', kind: 'Node', name };
   const mark = { [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(desired, assigned) };
   const patch: JsonObject =
     backend === 'native'
       ? { metadata: { annotations: mark }, spec: { configSource: desired === null ? null : formatConfigSource(desired) } }
-      : { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: desired === null ? null : formatSourceAnnotation(desired), ...mark } } };
+      : {
+          metadata: {
+            annotations: { [CONFIG_SOURCE_ANNOTATION]: desired === null ? null : formatSourceAnnotation(desired), ...mark, ...permission },
+          },
+        };
   const before = source.source === null ? 'the local configuration' : describeSource(source.source);
   return { kind: 'patch-object', ref, patch, reason: `${before} was assigned` };
+}
+
+/**
+ * The annotation with the permission to end pods, which is valid for one assignment; null: unchanged. Only
+ * agents read it.
+ */
+function permissionPatch(
+  { backend, allowsPodLossOf }: NodeConfig,
+  desired: ConfigSource | null,
+  { allowsPodLoss }: AssignedBy,
+): JsonObject | null {
+  const wanted = backend === 'agent' && allowsPodLoss && desired !== null ? describeSource(desired) : null;
+  return wanted === allowsPodLossOf ? null : { [ALLOW_POD_LOSS_ANNOTATION]: wanted };
 }
 
 export type Assignment = Extract<ClusterChange, { kind: 'patch-object' }>;

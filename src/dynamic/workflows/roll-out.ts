@@ -37,6 +37,8 @@ export interface RolloutOptions {
   readonly signal: AbortSignal;
   /** Author of the assignment, recorded on the Nodes. */
   readonly by: string;
+  /** The operator accepts that the assignment ends pods; default: no. */
+  readonly allowsPodLoss?: boolean | undefined;
   readonly backend?: Backend | undefined;
   /** Labels common to the nodes, which limit the watch. */
   readonly labelSelector?: string | undefined;
@@ -235,14 +237,16 @@ class Rollout {
     member.isTouched = change !== null;
     member.stage = 'in-progress';
     member.wasDown = !config.isReady;
-    member.wasShown = change !== null && config.backend === 'native' && sameSource(config.status?.assigned ?? null, desired);
+    // A native status may be from an earlier assignment; that of an agent, if only the permission to end pods changed.
+    const mayBeOld = config.backend === 'native' || sameSource(config.source.source, desired);
+    member.wasShown = change !== null && mayBeOld && sameSource(config.status?.assigned ?? null, desired);
     member.beganAt = this.#now();
     listener?.assigned?.(name, desired, change !== null);
   }
 
   #plan(config: AssessedNode['config'], desired: ConfigSource | null) {
-    const { by, clock } = this.#options;
-    return planAssignment(config, desired, { by, at: clock.now() });
+    const { by, clock, allowsPodLoss = false } = this.#options;
+    return planAssignment(config, desired, { by, at: clock.now(), allowsPodLoss });
   }
 
   #end(member: Member, stage: 'updated' | 'failed' | 'unreachable' | 'replaced'): void {
@@ -370,7 +374,7 @@ function isJustAssigned({ config, verdict }: AssessedNode, desired: ConfigSource
 
 /** Ignores a verdict that is based on a status older than the assignment. */
 function unproven(node: AssessedNode): AssessedNode {
-  if (!['trial', 'good', 'local'].includes(node.verdict.state)) return node;
+  if (!['trial', 'good', 'local', 'rejected'].includes(node.verdict.state)) return node;
   const why = 'the reported status is older than this assignment: the kubelet may be restarting to use the previous assignment';
   return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
 }

@@ -33,6 +33,8 @@ export interface AssignToNodesRequest extends NodesRequest {
   readonly assigned: AssignedRequest | null;
   /** Assign to nodes without a reported status as well. */
   readonly force: boolean;
+  /** Assign a configuration that would end pods. */
+  readonly allowPodLoss: boolean;
 }
 
 /** Ports of `dynamic assign`. */
@@ -52,16 +54,17 @@ export async function assignToNodes(
   request: AssignToNodesRequest,
   view: { readonly reporter: Reporter } & Pick<DynamicRollout, 'listenerFor' | 'ended'>,
 ): Promise<AssignResult> {
-  const { choice, rollout, backend, force } = request;
+  const { choice, rollout, backend, force, allowPodLoss } = request;
   const { reporter } = view;
   const assigned = await readAssigned(services, request.assigned);
   const opened = await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
   const cluster = opened.cluster as Cluster;
   try {
     const names = await findNodeNames(services, cluster, choice);
-    const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, reporter });
-    if (request.plan.dryRun) return { kind: 'planned', plans: planRollout(checked, rollout, assignedBy(services)), cluster };
-    const run = { ...view, backend, rollout, selector: choice.selector };
+    const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reporter });
+    if (request.plan.dryRun)
+      return { kind: 'planned', plans: planRollout(checked, rollout, assignedBy(services, { allowsPodLoss: allowPodLoss })), cluster };
+    const run = { ...view, backend, rollout, allowsPodLoss: allowPodLoss, selector: choice.selector };
     return { kind: 'ended', end: await carryOutAssignment(services, cluster, checked, run) };
   } finally {
     await cluster.close();

@@ -83,6 +83,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   const config = await readConfiguration(services, input);
   const workflowOptions = await fleetInitOptions(services, {
     ignorePreflightErrors: request.ignorePreflightErrors,
+    podLoss: request.podLoss,
     first,
     file,
     dryRun,

@@ -84,6 +84,6 @@ function problemsOf({ name, certificates, issue }: HostCertificates): readonly P
 }
 
 function hintOf(role: string, host: string): string | undefined {
-  if (role === 'client') return `Renew it: kubeletadm certs renew-kubelet --host ${host}`;
-  return RENEWABLE_NAMES.includes(role) ? `Renew it: kubeletadm certs renew ${role} --host ${host}` : undefined;
+  if (role === 'client') return `Renew the certificate: kubeletadm certs renew-kubelet --host ${host}`;
+  return RENEWABLE_NAMES.includes(role) ? `Renew the certificate: kubeletadm certs renew ${role} --host ${host}` : undefined;
 }

@@ -1,8 +1,8 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import type { CommandFact } from '../../host/facts/query.ts';
 import type { HostTarget } from '../host-target.ts';
-import { inParallel } from '../in-parallel.ts';
 import type { ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { selectHosts } from '../select.ts';

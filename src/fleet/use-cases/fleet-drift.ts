@@ -52,7 +52,11 @@ export async function fleetDrift(
   const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
-    const members = await fleetMembers(services, request, { tasks, cluster, file, directory, access, dryRun: true, reporter });
+    const members = await fleetMembers(
+      services,
+      { ...request, podLoss: 'ignore' },
+      { tasks, cluster, file, directory, access, dryRun: true, reporter },
+    );
     const result = await runFleet(members, rules, ports);
     const { outcomes } = result;
     const drifts = outcomes.flatMap((outcome) => (hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome) }] : []));

@@ -69,7 +69,7 @@ export async function fleetMembers(
   const { access, dryRun, tasks } = input;
   const targetOf = await fleetTargets(services, request.connection, input.directory);
   const catalogue = await loadCatalogue();
-  const { ignorePreflightErrors, takeOver, replan } = request;
+  const { ignorePreflightErrors, podLoss, takeOver, replan } = request;
   const shared = {
     templates: await services.templates(),
     catalogue,
@@ -79,6 +79,7 @@ export async function fleetMembers(
     patches: [],
     ignorePreflightErrors,
     skipPreflight: false,
+    podLoss,
     dryRun,
     staged: false,
     kubeletHealthCheckMs: 240_000,

@@ -1,4 +1,5 @@
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
@@ -16,6 +17,7 @@ export interface FleetRunRequest extends FleetHostsRequest {
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   readonly ignorePreflightErrors: readonly string[];
+  readonly podLoss: PodLoss;
   /** Reuse the name of a Node that is not Ready. */
   readonly takeOver: boolean;
   /** Create and apply a new plan for hosts that changed since a plan was saved. */

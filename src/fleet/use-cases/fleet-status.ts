@@ -77,7 +77,8 @@ export async function fleetStatus(
   try {
     const inspected = new Map<string, Inspected>();
     const parseText = parseEqualTextsOnce();
-    const members = await fleetMembers(services, request, {
+    const unapplied: FleetRunRequest = { ...request, podLoss: 'ignore' };
+    const members = await fleetMembers(services, unapplied, {
       tasks: hosts.map((host) => ({ host })),
       cluster: fleet.cluster,
       file: fleet.file,

@@ -26,7 +26,7 @@ export interface FleetTasks {
   readonly unchanged: number;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
-  /** Flags of the plan, which replace those of the command line. */
+  /** Flags of the plan, which replace those of the command line; the loss of pods can be permitted by either. */
   readonly request: FleetRunRequest;
 }
 
@@ -39,11 +39,9 @@ export async function readTasks(services: FleetFilePorts, planFile: string | und
   if (planFile !== undefined) {
     if (request.file !== undefined)
       throw usageError('a saved plan needs no fleet file', 'Give one of them: apply plan.json, or apply -f fleet.yaml');
-    const { fleet, cluster, server, takeOver, ignorePreflightErrors, ...plan } = readPlan(
-      await services.input.readText(planFile),
-      planFile,
-    );
-    const tasks = hostsToApply({ fleet, cluster, server, takeOver, ignorePreflightErrors, ...plan });
+    const plan = readPlan(await services.input.readText(planFile), planFile);
+    const { fleet, cluster, server, takeOver, allowPodLoss, ignorePreflightErrors } = plan;
+    const tasks = hostsToApply(plan);
     const selected = plan.hosts.length === 0 ? [] : selectHosts(plan.hosts, selection);
     const names = new Set(selected.map(({ name }) => name));
     return {
@@ -57,7 +55,7 @@ export async function readTasks(services: FleetFilePorts, planFile: string | und
       directory: fleet.directory,
       subject: plan.id,
       server,
-      request: { ...request, takeOver, ignorePreflightErrors },
+      request: { ...request, takeOver, ignorePreflightErrors, ...(allowPodLoss === true ? { podLoss: 'warn' } : {}) },
     };
   }
   if (request.replan) throw usageError('--replan requires a saved plan', 'Omit --replan: apply -f plans the hosts when it runs');

@@ -1,14 +1,16 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
+import { phaseSelection } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { connectOver, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { freshTokens, isLeftOut, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
+import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { PlannedHost } from '../saved-plan.ts';
@@ -20,6 +22,7 @@ export interface FleetInitInput {
   readonly first: PlannedHost;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
+  readonly podLoss: PodLoss;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
   readonly config: LoadedConfig;
@@ -53,6 +56,7 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
     ignorePreflightErrors: input.ignorePreflightErrors,
     skipPreflight: false,
+    podLoss: input.podLoss,
     dryRun,
     staged: false,
     kubeletHealthCheckMs: durationMs(init.timeouts?.kubeletHealthCheck, 240_000),

@@ -76,7 +76,7 @@ function unknownCsr(name: string): Problem {
   return {
     code: 'CSR_UNKNOWN',
     message: `the CSR ${name} of a kubelet does not exist`,
-    hint: 'List them with: kubeletadm csr list --all',
+    hint: 'List the CSRs with: kubeletadm csr list --all',
   };
 }
 
@@ -84,8 +84,8 @@ function notConfirmed(one: ValidatedCsr, answer: false | null): Problem {
   const hint =
     answer === false
       ? 'The CSR stays pending. To reject it: kubectl certificate deny'
-      : 'Compare the names with your records, then add --trust-node-status; or give --host or -f fleet.yaml as a source other than the Node';
+      : 'Compare the names with your records, then add --trust-node-status. Or give --host or -f fleet.yaml as a second source of the names';
   const sans = unconfirmedSans(one).join(', ');
-  const why = answer === false ? 'not confirmed' : `only the status of the Node, which its kubelet writes, confirms ${sans}`;
+  const why = answer === false ? 'declined' : `only the status of the Node, which its kubelet writes, contains ${sans}`;
   return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, hint };
 }

@@ -130,7 +130,7 @@ const INVENTORY_COMMAND = [
 function withoutAnsible(error: unknown): never {
   if (!isAppError(error, 'HOST_COMMAND_NOT_FOUND')) throw error;
   const hint =
-    'Install Ansible (package ansible-core), or import its output from another host: ansible-inventory -i FILE --list > inventory.json';
+    'Install Ansible (package ansible-core), or save the inventory on a host with Ansible and import that file: ansible-inventory -i FILE --list > inventory.json';
   throw new AppError(
     importInvalid('only Ansible can read this inventory, and ansible-inventory is not installed on the local host', hint),
     {

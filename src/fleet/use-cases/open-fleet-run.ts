@@ -105,7 +105,11 @@ async function openBringUp(
   }
   if (first.operations !== undefined)
     throw new AppError(
-      { code: 'PLAN_STALE', message: `the plan was created for an existing cluster, but ${kubeconfig} does not exist`, hint: 'Plan again' },
+      {
+        code: 'PLAN_STALE',
+        message: `the plan was created for an existing cluster, but its kubeconfig ${kubeconfig} does not exist`,
+        hint: 'Plan again',
+      },
       { exitCode: 2 },
     );
   const { bringUpCluster } = await import('./bring-up.ts');

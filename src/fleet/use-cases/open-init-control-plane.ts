@@ -1,8 +1,9 @@
 import { AppError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
+import { phaseSelection } from '../../host/run-workflow.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { caDirectoriesHere, connectOver, proxyEnvironment, releaseOf, routeHere } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { isLeftOut, phaseSelection } from '../../kubeadm/use-cases/init-phases.ts';
+import { isLeftOut } from '../../kubeadm/use-cases/init-phases.ts';
 import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { type OpenedCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';

@@ -1,11 +1,11 @@
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
-import { hasPhase, planWorkflow } from '../../host/run-workflow.ts';
+import { hasPhase, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
-import { freshTokens, needsKubelet, phaseSelection, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { freshTokens, needsKubelet, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
@@ -61,7 +61,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     config,
     kind: 'init',
     node: request.node,
-    plan,
+    plan: { ...plan, onlyPhase },
     staged: request.hosts.rootDir !== undefined,
     reporter,
   });

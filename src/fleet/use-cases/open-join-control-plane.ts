@@ -1,8 +1,7 @@
 import { usageError } from '../../base/errors.ts';
-import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
+import { type PlanOnHost, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import type { JoinConfiguration } from '../../kubeadm/config/model.ts';
 import { caDirectoriesHere, connectOver, proxyEnvironment, routeHere } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { phaseSelection } from '../../kubeadm/use-cases/init-phases.ts';
 import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
@@ -36,7 +35,7 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
   if (targets.length > 1)
     throw usageError(
       `${targets.length} control planes cannot join at the same time`,
-      'Join them one after the other: etcd takes one new member at a time',
+      'Join the control planes one after the other: etcd takes one new member at a time',
     );
   const { controlPlane = {}, timeouts = {} } = document;
   const accesses: ApiAccess[] = [];

@@ -71,7 +71,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     config,
     kind: 'join',
     node: request.node,
-    plan,
+    plan: { ...plan, onlyPhase },
     staged: hosts.rootDir !== undefined,
     reporter,
   });

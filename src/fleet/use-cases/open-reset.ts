@@ -42,7 +42,7 @@ export interface NodeDeletionRequest {
 export type ConfirmReset = (hosts: readonly string[]) => Promise<boolean | null>;
 
 /**
- * Prepares `reset` and `reset phase NAME...`. Asks for a confirmation before a cluster is contacted, unless it is forced
+ * Prepares `reset` and `reset phase NAME...`. Asks the operator before a cluster is contacted, unless it is forced
  * or a dry run.
  * @throws AppError: problems of the configuration, all at once, or no confirmation (exit code 2)
  */
@@ -106,12 +106,12 @@ async function openForDeletion(
 ): Promise<OpenedCluster | null> {
   if (deletion === null) return null;
   if (deletion.nodeName !== undefined && targets.length > 1)
-    throw usageError('--node-name applies to one host, but several were given', 'Reset them one by one');
+    throw usageError('--node-name applies to one host, but several were given', 'Reset the hosts one by one');
   return openCluster(services, deletion.cluster, { dryRun: false, staged: false, writes: reporter });
 }
 
 async function requireConfirmation(confirm: ConfirmReset, hosts: readonly string[]): Promise<void> {
   const answer = await confirm(hosts);
-  if (answer === null) throw usageError('reset needs a confirmation, but standard input is not a terminal', 'Add --force');
-  if (!answer) throw usageError('reset was not confirmed', 'Nothing was changed');
+  if (answer === null) throw usageError('reset asks before it changes anything, but standard input is not a terminal', 'Add --force');
+  if (!answer) throw usageError('reset was declined', 'Nothing was changed');
 }

@@ -1,13 +1,15 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
+import { phaseSelection, planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
+import { upgradeKubeletConfig } from '../../kubeadm/phases/kubelet-start.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { nodeCluster } from '../../kubeadm/use-cases/node-cluster.ts';
 import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import type { NodeCommandPorts } from '../ports.ts';
@@ -29,6 +31,7 @@ export interface UpgradeNodeRequest {
   readonly writing: WritingRequest;
   /** Null: the Node name in the client certificate of the host. */
   readonly nodeName: string | null;
+  readonly podLoss: PodLoss;
   /** Ignore the settings stored on the host. */
   readonly forget: boolean;
 }
@@ -57,13 +60,14 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
     forget: request.forget,
     ignorePreflightErrors: node.ignorePreflightErrors ?? [],
     skipPreflight: skipsPreflight(skipPhases),
+    podLoss: phaseSelection(skipPhases, onlyPhase)(upgradeKubeletConfig.name) ? request.podLoss : 'ignore',
     dryRun,
     staged: false,
     kubeletHealthCheckMs: durationMs(timeouts?.kubeletHealthCheck, 240_000),
   };
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
-    throw usageError('--node-name applies to one host, but several were given', 'Upgrade them one by one');
+    throw usageError('--node-name applies to one host, but several were given', 'Upgrade the hosts one by one');
   const admin = isKubeconfigGiven(request.cluster)
     ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })
     : null;

@@ -95,7 +95,7 @@ function notToBeSaved(): AppError {
 
 function contextOf(
   services: PlanFleetPorts,
-  { takeOver, ignorePreflightErrors }: FleetRunRequest,
+  { takeOver, podLoss, ignorePreflightErrors }: FleetRunRequest,
   { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
 ): PlanContext {
   return {
@@ -103,6 +103,7 @@ function contextOf(
     cluster: fleet.cluster,
     server: access?.apiServer.server ?? '',
     takeOver,
+    ...(podLoss === 'warn' ? { allowPodLoss: true } : {}),
     ignorePreflightErrors,
   };
 }

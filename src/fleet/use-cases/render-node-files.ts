@@ -50,7 +50,7 @@ export async function renderNodeFiles(
   const warnings = requireValid(config);
   const staged = request.hosts.rootDir !== undefined;
   const declared = await readNodeOptions(services, { config, kind: 'init', node: request.node, plan, staged, reporter });
-  const node = { ...declared, dryRun: true };
+  const node = { ...declared, dryRun: true, podLoss: 'ignore' as const };
   const opened = await openCluster(services, request.cluster, { dryRun: true, staged: node.staged, writes: null });
   try {
     for (const target of await readHostTargets(services, request.hosts)) {

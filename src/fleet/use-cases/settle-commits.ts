@@ -1,5 +1,6 @@
 import type { RunTime } from '../../base/clock.ts';
 import { type AppError, type ExitCode, isAppError, type Problem, usageError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { CommitGoneError, commitReverted, describeChangeOf } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
@@ -8,7 +9,6 @@ import { observe } from '../../host/observe.ts';
 import { observeHealthzUrl } from '../../kubeadm/phases/kubelet-start.ts';
 import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import type { HostTarget } from '../host-target.ts';
-import { inParallel } from '../in-parallel.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { selectHosts } from '../select.ts';
 import { fleetTargets } from './fleet-members.ts';

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { isAppError, type Problem } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../../host/host-problems.ts';
 import type { HostKeys, ShownHostKey } from '../../ssh/host-keys.ts';
 import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../../ssh/known-hosts.ts';
 import type { SshTarget } from '../../ssh/target.ts';
-import { inParallel } from '../in-parallel.ts';
 import type { ResolvedFleet } from '../model.ts';
 import { type Selection, selectHosts } from '../select.ts';
 import { fleetSshTarget } from '../ssh-target.ts';

@@ -39,6 +39,7 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
     ignorePreflightErrors: input.ignorePreflightErrors,
     first: controlPlane,
     file,
+    podLoss: 'ignore',
     dryRun: false,
     reporter,
     config: emptyConfig(),

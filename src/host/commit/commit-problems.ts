@@ -93,12 +93,12 @@ export function commitUnknown(host: string, secondsLeft: number, isAsked: boolea
   const rollback =
     secondsLeft > 0 ? `the host rolls back automatically in ${secondsLeft} s` : 'the host should already have rolled back automatically';
   const message = isAsked
-    ? `the host did not answer the confirmation and is unreachable: the change may have been confirmed; otherwise ${rollback}`
+    ? `the host became unreachable before it answered the confirmation. If the confirmation did not reach the host, ${rollback}`
     : `change not confirmed and host unreachable: ${rollback}`;
   return new AppError({
     host,
     code: 'COMMIT_UNCONFIRMED',
     message,
-    hint: 'When the host is reachable again, check it with kubeletadm fleet drift',
+    hint: 'When the host is reachable again, check its configuration: kubeletadm fleet drift',
   });
 }

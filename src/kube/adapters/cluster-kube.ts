@@ -145,7 +145,7 @@ function environmentProxy(server: string, env: ProxyEnvironment): string | undef
   try {
     return proxyFor(new URL(server), env)?.href;
   } catch (cause) {
-    throw usageError((cause as Error).message, 'Set it to a URL such as http://proxy.example.com:3128');
+    throw usageError((cause as Error).message, 'Set the proxy variable to a URL such as http://proxy.example.com:3128');
   }
 }
 

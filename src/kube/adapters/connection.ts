@@ -185,13 +185,13 @@ async function withinTime(
     // execvp(3) also returns EACCES when the program does not exist and one directory of PATH is not
     // searchable.
     if (code === 'EACCES') {
-      const hint = 'Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
+      const hint = 'Install the credential plugin, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
       throw clusterCredentials(target.cluster.server, `${source}: program not found or not executable by this user`, hint, {
         cause: error,
       });
     }
     if (code === 'ENOENT') {
-      const hint = 'Install it, or check users[].user.exec.command in the kubeconfig';
+      const hint = 'Install the credential plugin, or check users[].user.exec.command in the kubeconfig';
       throw clusterCredentials(target.cluster.server, `${source}: program not found`, hint, { cause: error });
     }
     const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'execution failed';

@@ -68,7 +68,7 @@ const CHECK_PROXY = 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubecon
 function explainProxyError({ proxy, refusal, cause, message }: ProxyError): NetworkFailure {
   if (refusal === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, hint: CHECK_PROXY, neverSent: true };
   const hint =
-    refusal.kind === 'login' ? `${CHECK_PROXY}: it requires a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
+    refusal.kind === 'login' ? `${CHECK_PROXY}: the proxy requires a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
   return { why: message, hint, neverSent: true };
 }
 

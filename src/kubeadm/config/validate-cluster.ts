@@ -64,7 +64,10 @@ function* featureGateFindings({ featureGates = {} }: ClusterConfiguration): Iter
     if (name === 'NodeLocalCRISocket' && !on)
       yield {
         path: at,
-        problem: deprecatedFeatureGate(name, 'Remove it: the CRI socket is then set in instance-config.yaml instead of a kubelet flag'),
+        problem: deprecatedFeatureGate(
+          name,
+          'Remove the gate: the CRI socket is then set in instance-config.yaml instead of a kubelet flag',
+        ),
       };
   }
 }

@@ -11,6 +11,9 @@ const PAUSE_TAG = '3.10.2';
 /** kubeadm's default repository, where CoreDNS has its own folder. */
 const DEFAULT_REPOSITORY = 'registry.k8s.io';
 
+/** The pause image of a cluster with kubeadm's default registry. */
+export const DEFAULT_PAUSE_IMAGE = `${DEFAULT_REPOSITORY}/pause:${PAUSE_TAG}`;
+
 /** Repository of builds that are not releases (`ci/v1.36.2-10+abcdef`); a configured repository wins. */
 const CI_REPOSITORY = 'gcr.io/k8s-staging-ci-images';
 
@@ -43,6 +46,11 @@ export function corednsImage({ dns, imageRepository }: DefaultedCluster): string
   });
 }
 
+/** The image of pod sandboxes; its program only waits. */
+export function pauseImage({ imageRepository }: Pick<DefaultedCluster, 'imageRepository'>): string {
+  return `${imageRepository}/pause:${PAUSE_TAG}`;
+}
+
 /**
  * All images of a control plane, in the order in which kubeadm lists and pulls them.
  * @see kubeadm 1.36 images/images.go; `config images list`
@@ -54,7 +62,7 @@ export function controlPlaneImages(cluster: DefaultedCluster): readonly string[]
     kubernetesImage('kube-scheduler', cluster),
     ...(cluster.proxy.disabled ? [] : [kubernetesImage('kube-proxy', cluster)]),
     ...(cluster.dns.disabled ? [] : [corednsImage(cluster)]),
-    `${cluster.imageRepository}/pause:${PAUSE_TAG}`,
+    pauseImage(cluster),
     ...(hasLocalEtcd(cluster) ? [etcdImage(cluster)] : []),
   ];
 }

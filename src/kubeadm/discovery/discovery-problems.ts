@@ -51,8 +51,7 @@ export function tlsFailed(endpoint: string, why: string): Problem {
 /** The server certificate is from another CA. `expectedCa` names the expected one. */
 export function untrustedServer(endpoint: string, expectedCa: string, peer: PeerCertificate | null): Problem {
   const shown = peer === null ? 'the server certificate' : `the server certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
-  const hint =
-    'The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster';
+  const hint = 'Check the address: another cluster, another server or a TLS-terminating proxy answers at this address';
   return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${expectedCa}`, hint);
 }
 
@@ -75,7 +74,7 @@ export function serverCertificateTime(
     return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, hint);
   }
   if (when === 'early' || clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
-  return problem(endpoint, 'CERTIFICATE_EXPIRED', message, 'Renew it on the control plane: kubeadm certs renew apiserver');
+  return problem(endpoint, 'CERTIFICATE_EXPIRED', message, 'Renew the certificate on the control plane: kubeadm certs renew apiserver');
 }
 
 const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
@@ -123,7 +122,7 @@ export function clusterInfoForbidden(endpoint: string, reported: string): Proble
 
 /** 404: cluster-info does not exist. */
 export function noClusterInfo(endpoint: string): Problem {
-  const hint = 'Create it (kubeletadm init phase bootstrap-token, or kubeadm init phase bootstrap-token), or use --discovery-file';
+  const hint = 'Create the ConfigMap with kubeletadm (or kubeadm) init phase bootstrap-token, or use --discovery-file';
   return problem(endpoint, 'NO_CLUSTER_INFO', 'ConfigMap kube-public/cluster-info does not exist', hint);
 }
 
@@ -138,7 +137,7 @@ export function clusterInfoInvalid(endpoint: string, why: string): Problem {
   return problem(endpoint, 'CLUSTER_INFO', `the kubeconfig in kube-public/cluster-info is not usable: ${why}`, UPLOAD_AGAIN);
 }
 
-const UPLOAD_AGAIN = 'Recreate it on a control plane: kubeletadm init phase bootstrap-token';
+const UPLOAD_AGAIN = 'Recreate the ConfigMap on a control plane: kubeletadm init phase bootstrap-token';
 
 /** cluster-info contains several clusters, and none is selected. */
 export function severalClusters(endpoint: string, names: readonly string[]): Problem {
@@ -191,7 +190,7 @@ export function signatureGone(endpoint: string, tokenId: string): Problem {
 
 /** The API server, verified by its pin, does not accept the token. */
 export function tokenUnknown(endpoint: string, tokenId: string): Problem {
-  const message = `the API server does not know the token ${tokenId}, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster`;
+  const message = `the API server does not know the token ${tokenId}, and kube-public/cluster-info has no signature with this token: the token has expired, was deleted, or belongs to another cluster`;
   return problem(endpoint, 'TOKEN_UNKNOWN', message, NEW_TOKEN);
 }
 
@@ -308,7 +307,7 @@ export function namedServerUnreachable(endpoint: string, server: string, why: st
     endpoint,
     'SERVER_UNREACHABLE',
     message,
-    `Nodes use this address: make it reachable, or change the server in cluster-info to ${endpoint}`,
+    `Nodes use this address: make the address reachable, or change the server in cluster-info to ${endpoint}`,
   );
 }
 

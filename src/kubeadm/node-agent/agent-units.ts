@@ -1,4 +1,5 @@
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
+import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { pointerFile } from './layout.ts';
 
 export const AGENT_SERVICE = 'kubeletadm-agent';
@@ -33,7 +34,7 @@ const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
 export interface AgentUnitInput {
   /** The program and its arguments as systemd words. */
   readonly command: readonly string[];
-  /** The only writable directory. */
+  /** The only writable directory, next to that of static pods. */
   readonly directory: string;
   /** Whether the directory of the drop-ins existed before. */
   readonly keepsDropInDirectory: boolean;
@@ -48,6 +49,7 @@ export function renderAgentUnit(templates: Templates, { command, directory, keep
   const context = {
     command,
     directory,
+    staticPods: MANIFESTS_DIR,
     comment: keepsDropInDirectory ? KEEPS_DROP_IN_DIRECTORY : null,
     isAtHome: command.some((word) => HOMES.test(word)),
   };

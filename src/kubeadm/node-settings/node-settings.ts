@@ -108,7 +108,7 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 }
 
 function invalid(file: string, reasons: readonly string[]): AppError {
-  const hint = 'Delete the file and pass the overlays, patches and settings of this node again';
+  const hint = 'Delete the file, then rerun the command with --overlay, --patches and --set of this node';
   const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${file}: ${why}`, hint }));
   return new AppError(problems, { exitCode: 3 });
 }

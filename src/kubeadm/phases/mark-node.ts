@@ -147,7 +147,7 @@ function reasonOf(diff: NodeMarksDiff | null): string {
 
 function notRemoved(nodeName: string, kept: string): Warning {
   const why = `${NODE_SETTINGS_PATH} on the host lists these labels and taints, but no record in namespace ${MARKS_NAMESPACE} shows that kubeletadm set them`;
-  const message = `Node ${nodeName} keeps labels or taints that are no longer declared: ${kept}. ${why}. Check each one before removing it with kubectl`;
+  const message = `Node ${nodeName} still has labels or taints that are no longer declared: ${kept}. ${why}. Check each label or taint, then remove it with kubectl`;
   return { code: 'NODE_MARKS_NOT_REMOVED', message };
 }
 

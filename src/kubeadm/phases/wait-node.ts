@@ -8,6 +8,7 @@ import { mayPass } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { kubeletMessage } from '../../kubelet/kubelet-message.ts';
+import { probeNewNode } from '../../kubelet/workload/workload-proof.ts';
 
 export interface WaitNodeInput {
   readonly nodeName: string;
@@ -15,6 +16,8 @@ export interface WaitNodeInput {
   readonly timeoutMs: number;
   /** Timeout for the Node to become Ready; null: do not wait for it. */
   readonly readyMs: number | null;
+  /** Image of the probe pod that shows whether a Ready node starts pods, if the node has no pause image. */
+  readonly probeImage?: string | undefined;
   /** The administrator's cluster, if configured. */
   readonly admin: Cluster | null;
 }
@@ -26,7 +29,7 @@ type Observed = { readonly init: 'systemd' | 'openrc' | null; readonly node: Kub
 
 /**
  * Waits until the kubelet has registered its Node and, with `readyMs`, until the Node is Ready. kubeadm waits
- * for neither.
+ * for neither. With `readyMs`, the node must also start a probe pod.
  */
 export const waitNode = definePhase<WaitNodeInput, Observed>({
   name: NAME,
@@ -73,18 +76,19 @@ async function probeNode(context: PhaseContext, input: WaitNodeInput): Promise<P
 
 /**
  * Waits until a Node is registered and, with `readyMs`, Ready; returns immediately where systemd does not
- * run, or without permission to read the Node.
+ * run, or without permission to read the Node. With `readyMs` also waits until the node starts a probe pod.
  * @param phase shown in messages
- * @throws AppError NODE_NOT_REGISTERED, NODE_NOT_READY, with the kubelet's error; errors of `Cluster` at
- *   the timeout
+ * @throws AppError NODE_NOT_REGISTERED, NODE_NOT_READY, with the kubelet's error; PROBE_POD_FAILED; errors of
+ *   `Cluster` at the timeout
  */
 export async function waitForNode(context: PhaseContext, input: WaitNodeInput, phase = NAME): Promise<void> {
-  const { host, signal } = context;
-  const { readyMs } = input;
+  const { host, signal, cluster } = context;
+  const { readyMs, probeImage } = input;
   if ((await observe(host, initSystem, signal)) !== 'systemd') return;
   const node = await waitUntilRegistered(context, input, phase);
-  if (readyMs === null || (node !== 'unseen' && isNodeReady(node))) return;
-  await waitUntilReady(context, { ...input, readyMs }, phase);
+  if (readyMs === null) return;
+  const ready = node !== 'unseen' && isNodeReady(node) ? node : await waitUntilReady(context, { ...input, readyMs }, phase);
+  if (cluster !== null) await probeNewNode(context, { cluster, node: ready, probeImage, phase });
 }
 
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
@@ -109,10 +113,14 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
   );
 }
 
-async function waitUntilReady(context: PhaseContext, input: WaitNodeInput & { readonly readyMs: number }, phase: string): Promise<void> {
+async function waitUntilReady(
+  context: PhaseContext,
+  input: WaitNodeInput & { readonly readyMs: number },
+  phase: string,
+): Promise<KubeObject> {
   const { host } = context;
   const { nodeName, readyMs } = input;
-  await waitUntil<void, AppError | string>(
+  return waitUntil<KubeObject, AppError | string>(
     { ...context, phase },
     {
       probe: async () => {
@@ -120,7 +128,7 @@ async function waitUntilReady(context: PhaseContext, input: WaitNodeInput & { re
         if ('pending' in probed) return { pending: probed.pending ?? `Node ${nodeName} does not exist` };
         const node = probed.done;
         if (node === 'unseen') throw mayNotRead(host.name, phase, nodeName);
-        return isNodeReady(node) ? { done: undefined } : { pending: nodeIssues(node).join('; ') };
+        return isNodeReady(node) ? { done: node } : { pending: nodeIssues(node).join('; ') };
       },
       timeoutMs: readyMs,
       pauseMs: API_PAUSE,

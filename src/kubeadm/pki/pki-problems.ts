@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 
-const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${key}; both are then generated again`;
+const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${key} and rerun the command, which generates both again`;
 
 /** A file with unexpected content. */
 export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
@@ -14,7 +14,7 @@ export function pkiNotCa(path: string, subject: string): Problem {
   return {
     code: 'PKI_NOT_AUTHORITY',
     message: `${path}: the certificate of ${subject} is not a CA certificate: its basic constraints contain CA:FALSE`,
-    hint: 'Replace it with the CA certificate',
+    hint: 'Replace the file with the CA certificate',
   };
 }
 
@@ -55,7 +55,7 @@ export function pkiKeyMissing(crt: string, key: string): Problem {
   return {
     code: 'PKI_KEY_MISSING',
     message: `${crt} exists, but its private key ${key} does not`,
-    hint: `Restore the key, or remove ${crt}; both are then generated again`,
+    hint: `Restore the key, or remove ${crt} and rerun the command, which generates both again`,
   };
 }
 
@@ -170,5 +170,9 @@ export function pkiWrongCertificateKey(entry: string): Problem {
  * @param why a clause
  */
 export function pkiKubeconfigUnusable(path: string, why: string): Problem {
-  return { code: 'PKI_KUBECONFIG_UNUSABLE', message: `${path}: ${why}`, hint: 'Remove the file; it is then generated again' };
+  return {
+    code: 'PKI_KUBECONFIG_UNUSABLE',
+    message: `${path}: ${why}`,
+    hint: 'Remove the file and rerun the command, which generates a new file',
+  };
 }

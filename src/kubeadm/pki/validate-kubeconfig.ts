@@ -84,11 +84,11 @@ function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig
     return pkiKubeconfigUnusable(path, `its client certificate is not signed by the CA in ${existing.caPath}`);
   }
   if (now > client.notAfter) {
-    const renew = definition.name === 'kubelet' ? '' : `Renew it with kubeletadm certs renew ${definition.file}, or `;
+    const renew = definition.name === 'kubelet' ? '' : `Renew the certificate with kubeletadm certs renew ${definition.file}, or `;
     return pkiExpired(
       `the client certificate in ${path}`,
       client.notAfter,
-      `${renew}${renew === '' ? 'Remove' : 'remove'} the file; it is then generated again`,
+      `${renew}${renew === '' ? 'Remove' : 'remove'} the file and rerun the command, which generates a new file`,
     );
   }
   const name = client.subject.find(({ type }) => type === 'CN')?.value;

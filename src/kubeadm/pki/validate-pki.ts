@@ -220,8 +220,8 @@ function validateExisting(one: OneCertificate, existing: Existing): void {
   const isAuthority = definition.ca === null;
   if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotCa(crt, formatName(certificate.subject)));
   const renew = isAuthority
-    ? 'Replace the CA; all certificates it signed must then be generated again'
-    : `Renew it with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key}; both are then generated again`;
+    ? 'Replace the CA, then generate all certificates of this CA again'
+    : `Renew the certificate with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key} and rerun the command, which generates both again`;
   if (desired.now > certificate.notAfter) notes.problems.push(pkiExpired(crt, certificate.notAfter, renew));
   if (desired.now < certificate.notBefore) notes.problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
   if (keyText !== null) validateKey({ crt, key, certificate, keyText, isAuthority }, notes);
@@ -261,7 +261,7 @@ function validateKey({ crt, key, certificate, keyText, isAuthority }: ExistingKe
   const read = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
   else if (!certificate.x509.checkPrivateKey(read)) {
-    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Replace it with the key of this CA') : pkiKeyMismatch(crt, key));
+    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Replace the key with that of this CA') : pkiKeyMismatch(crt, key));
   }
 }
 
@@ -307,7 +307,8 @@ function validateServiceAccount(
   const read: KeyObject | null = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
   if (pubText === null) return makes ? 'publish' : 'leave';
-  if (read !== null && !publicKeyFits(pubText, read)) problems.push(pkiKeyMismatch(pub, key, `Remove ${pub}; it is then generated again`));
+  if (read !== null && !publicKeyFits(pubText, read))
+    problems.push(pkiKeyMismatch(pub, key, `Remove ${pub} and rerun the command, which generates a new file`));
   return 'keep';
 }
 

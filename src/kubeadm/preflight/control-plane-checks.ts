@@ -93,7 +93,7 @@ const ports: Check = (input) =>
       : error(
           `Port-${port}`,
           `port ${port}, which ${name} needs, is in use`,
-          `Stop the process that listens on it (ss -ltnp 'sport = :${port}'), or run kubeletadm reset first`,
+          `Stop the process that listens on this port (ss -ltnp 'sport = :${port}'), or run kubeletadm reset first`,
         ),
   );
 
@@ -114,7 +114,7 @@ const etcdData: Check = (input) => {
     error(
       `DirAvailable-${etcdDataDir.replaceAll('/', '-')}`,
       `${etcdDataDir} is not empty: it contains the data of another etcd member`,
-      `Run kubeletadm reset first, or remove its content (rm -r ${etcdDataDir}/*)`,
+      `Run kubeletadm reset first, or remove the content of the directory (rm -r ${etcdDataDir}/*)`,
     ),
   ];
 };

@@ -1,3 +1,5 @@
+import type { JsonObject } from '../../base/json.ts';
+import { layerRunningConfig, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import { designGroup, type GroupDesign, type GroupInput } from './group-design.ts';
 
 /**
@@ -6,6 +8,7 @@ import { designGroup, type GroupDesign, type GroupInput } from './group-design.t
  */
 export class NodeGroups {
   readonly #designs = new Map<string, GroupDesign>();
+  readonly #effective = new Map<string, JsonObject>();
   readonly #numbers = new Map<object, number>();
   readonly #most: number;
 
@@ -19,11 +22,24 @@ export class NodeGroups {
    * @throws AppError as `designGroup`, for each host of the group
    */
   designOf(input: GroupInput): GroupDesign {
-    if (this.#designs.size >= this.#most) this.#forget();
+    this.#limit();
     const key = this.#keyOf(input);
     const design = this.#designs.get(key) ?? designGroup(input);
     this.#designs.set(key, design);
     return design;
+  }
+
+  /**
+   * The effective configuration of kubelets with this input, computed for the first of them.
+   * @throws AppError as `layerRunningConfig`, for each of them
+   */
+  effectiveOf(input: RunningConfigInput): JsonObject {
+    this.#limit();
+    const { catalogue, ...values } = input;
+    const key = JSON.stringify([this.#numberOf(catalogue), values]);
+    const config = this.#effective.get(key) ?? layerRunningConfig(input).layered.config;
+    this.#effective.set(key, config);
+    return config;
   }
 
   /**
@@ -41,8 +57,10 @@ export class NodeGroups {
     return number;
   }
 
-  #forget(): void {
+  #limit(): void {
+    if (this.#designs.size < this.#most && this.#effective.size < this.#most) return;
     this.#designs.clear();
+    this.#effective.clear();
     this.#numbers.clear();
   }
 }

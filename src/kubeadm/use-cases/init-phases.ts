@@ -1,12 +1,7 @@
 import { Secret } from '../../base/text/secret.ts';
 import type { Phase } from '../../host/phase.ts';
-import { isSelectedBy } from '../../host/run-workflow.ts';
+import { isSelectedBy, phaseSelection } from '../../host/run-workflow.ts';
 import type { SecretSource } from '../ports.ts';
-
-/** Whether a phase of init runs: not skipped, and selected if a single phase was requested. A parent includes its children. */
-export function phaseSelection(skipped: readonly string[], onlyPhase: string | undefined): (phase: string) => boolean {
-  return (phase) => !skipped.some((name) => isSelectedBy(phase, name)) && (onlyPhase === undefined || isSelectedBy(phase, onlyPhase));
-}
 
 /** Whether a phase of init is skipped by its own name or its parent's. */
 export function isLeftOut(skipped: readonly string[]): (phase: string) => boolean {

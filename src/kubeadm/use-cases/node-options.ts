@@ -4,14 +4,15 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { goDurationMs, parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
-import { skipsPreflight } from '../../host/run-workflow.ts';
+import { phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { LoadedConfig } from '../config/load.ts';
+import { kubeletStart } from '../phases/kubelet-start.ts';
 import type { TemplateSource } from '../ports.ts';
 import { NodeGroups } from '../render/node-groups.ts';
-import type { NodeOptions } from '../workflows/node-options.ts';
+import type { NodeOptions, PodLoss } from '../workflows/node-options.ts';
 
 /** KubeletConfiguration fields set by options for a node. */
 export interface FieldsRequest {
@@ -28,13 +29,14 @@ export interface NodeRequest extends FieldsRequest {
   /** Flags of the kubelet. */
   readonly extraArgs: readonly Arg[];
   readonly ignorePreflightErrors: readonly string[];
+  readonly podLoss: PodLoss;
 }
 
 export interface NodeOptionsInput {
   readonly config: LoadedConfig;
   readonly kind: 'init' | 'join';
   readonly node: NodeRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[]; readonly onlyPhase?: string | undefined };
   /** Files are written to a directory; no service is started. */
   readonly staged: boolean;
   readonly reporter: Reporter;
@@ -59,6 +61,7 @@ export async function readNodeOptions(
   ];
   const directory = document?.patches?.directory;
   const patches = directory === undefined ? [] : await readPatches(services, directory, reporter);
+  const skipped = [...plan.skipPhases, ...(document?.skipPhases ?? [])];
   const dryRun = plan.dryRun || document?.dryRun === true;
   return {
     templates: await services.templates(),
@@ -71,7 +74,8 @@ export async function readNodeOptions(
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
     ignorePreflightErrors: node.ignorePreflightErrors,
-    skipPreflight: skipsPreflight([...plan.skipPhases, ...(document?.skipPhases ?? [])]),
+    skipPreflight: skipsPreflight(skipped),
+    podLoss: phaseSelection(skipped, plan.onlyPhase)(kubeletStart.name) ? node.podLoss : 'ignore',
     dryRun,
     staged,
     kubeletHealthCheckMs: durationMs(document?.timeouts?.kubeletHealthCheck, 240_000),

@@ -126,7 +126,7 @@ function requireVerified(file: string, { cluster }: KubeconfigTarget, host: Host
 
 function noSuchKubeconfig(named: readonly string[]): AppError {
   const message = `no file named in KUBECONFIG exists: ${named.join(', ')}`;
-  return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Give another with --kubeconfig' }, { exitCode: 2 });
+  return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Give an existing kubeconfig with --kubeconfig' }, { exitCode: 2 });
 }
 
 /** Resolves a path in a kubeconfig relative to the folder of that kubeconfig. */

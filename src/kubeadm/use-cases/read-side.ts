@@ -70,7 +70,7 @@ async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSid
     throw new AppError({
       code: 'CLUSTER_NOT_FOUND',
       message: `${api.server} has no ConfigMap kube-system/kubelet-config`,
-      hint: 'Upload one with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
+      hint: 'Upload the ConfigMap with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
     });
   const document = readConfigMapDocument(configMap, 'kubelet');
   const minor = parseMinor(await api.version());

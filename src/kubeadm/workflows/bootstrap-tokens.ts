@@ -68,7 +68,7 @@ export async function deleteTokens(
 }
 
 function tokenExists(id: string): Problem {
-  const hint = `Delete it with token delete ${id}, or omit the token to generate a new one`;
+  const hint = `Delete the existing token with token delete ${id}, or omit the token to generate a new one`;
   return { code: 'TOKEN_EXISTS', message: `a token with id "${id}" already exists`, hint };
 }
 

@@ -23,6 +23,7 @@ export interface ClusterBaseline {
   readonly layered: LayeredConfig;
   readonly serviceSubnets: string | null;
   readonly clusterName: string;
+  readonly imageRepository: string;
   /** kubernetesVersion of kubeadm-config; null when it is not set. */
   readonly kubernetesVersion: string | null;
   /** Feature gates of kubeadm, not of the kubelet. */
@@ -50,6 +51,7 @@ export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue
     layered,
     serviceSubnets: settings.networking.serviceSubnet,
     clusterName: settings.clusterName,
+    imageRepository: settings.imageRepository,
     kubernetesVersion: found.model?.kubernetesVersion ?? null,
     featureGates: settings.featureGates ?? {},
     warnings: [...found.warnings, ...warnings, ...adviseClusterConfig(layered, defaults)],
@@ -111,7 +113,7 @@ async function readKubeletConfig(
     throw new AppError({
       code: 'CLUSTER_NO_KUBELET_CONFIG',
       message,
-      hint: 'Upload one with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
+      hint: 'Upload the ConfigMap with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
     });
   }
   const document = readConfigMapDocument(found, KUBELET_CONFIG_KEY);

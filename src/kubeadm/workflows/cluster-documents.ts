@@ -20,5 +20,9 @@ export function readConfigMapDocument(configMap: KubeObject, key: string): Sourc
 }
 
 function invalid(message: string): AppError {
-  return new AppError({ code: 'CLUSTER_CONFIG_INVALID', message, hint: 'Upload it again with init phase upload-config kubelet' });
+  return new AppError({
+    code: 'CLUSTER_CONFIG_INVALID',
+    message,
+    hint: 'Upload the ConfigMap again with init phase upload-config kubelet',
+  });
 }

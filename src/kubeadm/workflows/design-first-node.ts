@@ -64,7 +64,10 @@ export async function designFirstNode(
     registerWithTaints: [],
     serviceSubnets: cluster.networking.serviceSubnet,
     featureGates: cluster.featureGates ?? {},
+    imageRepository: cluster.imageRepository,
     findings,
+    podsOf: running,
+    written: [`${cluster.certificatesDir}/ca.crt`],
   });
   return {
     design,

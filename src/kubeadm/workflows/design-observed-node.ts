@@ -2,15 +2,18 @@ import { aboutHost, type Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
+import { pauseImage } from '../control-plane/images.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
 import { unitFactOf } from '../render/unit-files.ts';
+import { checkPodsOfNode } from './check-pods-of-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
 import type { ObservedNode } from './observe-node.ts';
@@ -22,8 +25,14 @@ export interface DesignOptions extends PreflightInput {
   /** The user declared the cluster's KubeletConfiguration in this run. */
   readonly clusterIsDeclared: boolean;
   readonly registerWithTaints: readonly Taint[];
+  /** kubeadm's image repository of the cluster. */
+  readonly imageRepository: string;
   /** kubeadm's feature gates of the cluster. */
   readonly featureGates: Readonly<Record<string, boolean>>;
+  /** Lists the pods of the node; null: unknown. */
+  readonly podsOf: Cluster | null;
+  /** Paths that the run writes before the kubelet starts, in addition to the files of the design. */
+  readonly written?: readonly string[];
   /** The existing instance-config.yaml, when it stays unchanged. */
   readonly instancePatch?: JsonObject;
 }
@@ -90,16 +99,29 @@ export async function designObservedNode(
     }),
   );
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
+  const { podsOf, written = [] } = cluster;
+  const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
-    start: startInput(design, options),
-    warnings: [...versions, ...flagWarnings, ...group.fieldWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
-    refusals: verdict.errors,
+    start: startInput(design, options, cluster),
+    warnings: [
+      ...versions,
+      ...flagWarnings,
+      ...group.fieldWarnings,
+      ...verdict.warnings.map(toWarning),
+      ...design.warnings,
+      ...pods.warnings,
+    ],
+    refusals: [...verdict.errors, ...pods.refusals],
   };
 }
 
-function startInput(design: NodeDesign, { catalogue, kubeletHealthCheckMs, staged }: NodeOptions): KubeletStartInput {
+function startInput(
+  design: NodeDesign,
+  { catalogue, kubeletHealthCheckMs, podLoss, staged }: NodeOptions,
+  cluster: Pick<DesignOptions, 'imageRepository'>,
+): KubeletStartInput {
   const { instanceConfig, configYaml, flagsEnv } = design.files;
   return {
     files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, flagsEnv],
@@ -112,6 +134,8 @@ function startInput(design: NodeDesign, { catalogue, kubeletHealthCheckMs, stage
       minor: design.minor,
       catalogue,
       flags: [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...design.unit.extraArgs],
+      probeImage: pauseImage(cluster),
+      mayLosePods: podLoss === 'warn',
     },
   };
 }

@@ -169,12 +169,12 @@ async function clusterToJoin({ cluster, host }: ClusterContext) {
     throw refuse(
       'CLUSTER_NO_KUBEADM_CONFIG',
       'cannot read ConfigMap kube-system/kubeadm-config, which configures the control planes of the cluster',
-      'Upload it with: kubeletadm init phase upload-config kubeadm',
+      'Upload the ConfigMap with: kubeletadm init phase upload-config kubeadm',
     );
   if (found.model.controlPlaneEndpoint === undefined)
     throw refuse(
       'CONTROL_PLANE_ENDPOINT_MISSING',
-      'the cluster has no controlPlaneEndpoint: its nodes use the address of the first control plane and cannot reach another one',
+      'the cluster has no controlPlaneEndpoint: its nodes use the address of the first control plane and cannot use other control planes',
       'Set controlPlaneEndpoint in ConfigMap kube-system/kubeadm-config to an address that reaches all control planes, and add the address to the SANs of the API server certificate',
     );
   return { cluster: applyClusterDefaults(found.model), found };

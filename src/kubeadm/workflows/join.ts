@@ -111,6 +111,9 @@ export async function prepareJoin(
     registerWithTaints: options.controlPlane ? [] : (node.registration.taints ?? []),
     serviceSubnets: baseline.serviceSubnets,
     featureGates: baseline.featureGates,
+    imageRepository: baseline.imageRepository,
+    podsOf: options.admin ?? cluster,
+    written: [options.caCertPath],
     findings: [
       ...findings,
       ...joinFindings(node, {
@@ -137,7 +140,13 @@ export async function prepareJoin(
       kubeletStart: { ...start, credentials: bootstrapFiles(options.templates, target) },
       save: { memory: nodeSettingsOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
-      waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },
+      waitNode: {
+        nodeName,
+        timeoutMs: options.tlsBootstrapMs,
+        readyMs: options.waitReadyMs,
+        probeImage: start.proof?.probeImage,
+        admin: options.admin,
+      },
       markNode: { nodeName, ...marks, saved: removal?.saved ?? null, admin: options.admin, check: marked.check },
     },
     warnings: [...baseline.warnings, ...warnings],

@@ -6,6 +6,12 @@ import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
 import type { NodeGroups } from '../render/node-groups.ts';
 
+/**
+ * A change that would end pods of the node: it is refused, permitted with a warning, or not checked because the plan is
+ * never applied.
+ */
+export type PodLoss = 'refuse' | 'warn' | 'ignore';
+
 /** Settings of a node from files and flags, and the strictness of the checks. */
 export interface NodeOptions {
   readonly templates: Templates;
@@ -22,6 +28,7 @@ export interface NodeOptions {
   readonly patches: readonly KubeletPatch[];
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
+  readonly podLoss: PodLoss;
   /** A missing kubelet, runtime or API server is a warning. */
   readonly dryRun: boolean;
   /** Files are written to a directory; nothing runs in it. */

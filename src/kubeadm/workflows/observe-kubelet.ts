@@ -160,6 +160,12 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
   };
 }
 
+/** Reads the fragments of `--config-dir` in merge order, except those that cannot be read. */
+export async function readDropIns(host: Host, directory: string, signal?: AbortSignal): Promise<readonly HostText[]> {
+  const fragments = await readFragments(host, directory, signal);
+  return [...fragments].flatMap(([path, file]) => (file?.content === undefined ? [] : [{ path, text: file.content }]));
+}
+
 /** The fragments of `--config-dir` in merge order: names in byte order, a directory at the position of its name. */
 async function readFragments(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
   const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);

@@ -100,7 +100,7 @@ function planRenewal(one: FoundRenewable, found: (path: string) => string | null
   const key = readPrivateKey(keyText);
   if (ca === null || !ca.isAuthority) return { problem: pkiUnreadable(caPath, 'certificate') };
   if (key === null) return { problem: pkiUnreadable(keyPath, 'private key') };
-  if (!ca.x509.checkPrivateKey(key)) return { problem: pkiKeyMismatch(caPath, keyPath, 'Replace it with the key of this CA') };
+  if (!ca.x509.checkPrivateKey(key)) return { problem: pkiKeyMismatch(caPath, keyPath, 'Replace the key with that of this CA') };
   const strange = certificate.extKeyUsage.filter((usage) => USAGES[usage] === undefined);
   if (strange.length > 0 || certificate.extKeyUsage.length === 0) return { problem: pkiUsagesUnknown(crt, strange) };
   return { certificate, signer: { certificatePem: ca.pem, keyPem: keyText } };

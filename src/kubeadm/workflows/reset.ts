@@ -204,7 +204,7 @@ async function containerFindings(
   const why = pods === null ? `neither crictl nor ctr can list pods at ${criSocket}` : `${criSocket} lists no pods`;
   const message = `${count} pod processes are running on the host, but ${why}`;
   const hint =
-    'Start the container runtime that runs them and install crictl, name it with --cri-socket, or disable the kubelet (systemctl disable kubelet) and restart the host';
+    'Start the container runtime of these pods and install crictl; name its socket with --cri-socket if needed. Or disable the kubelet (systemctl disable kubelet) and restart the host';
   return [{ id: CONTAINERS_RUNNING, severity: 'error', message, hint }];
 }
 
@@ -239,7 +239,7 @@ async function etcdOfHost(
   if (refusal === null) return { ...found, findings };
   const message = `cannot remove this host's member from the etcd cluster: ${why}`;
   const isTls = refusal.code === 'ETCD_TLS_FAILED';
-  const first = isTls ? (refusal.hint ?? 'Fix its certificates') : 'Fix etcd';
+  const first = isTls ? (refusal.hint ?? 'Fix the certificates of etcd') : 'Fix etcd';
   const hint = `${first} before the reset, or remove the member on another control plane with etcdctl member remove`;
   return {
     ...found,

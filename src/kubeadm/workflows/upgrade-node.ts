@@ -91,6 +91,8 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
     registerWithTaints: [],
     serviceSubnets: baseline.serviceSubnets,
     featureGates: baseline.featureGates,
+    imageRepository: baseline.imageRepository,
+    podsOf: context.cluster,
     ...(instancePatch === null ? {} : { instancePatch }),
   });
   const override = await findOverride(context, node.registration.name);
@@ -126,7 +128,7 @@ async function findOverride({ cluster }: PhaseContext, nodeName: string): Promis
   const node = cluster === null ? null : await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
   const source = node == null ? null : sourceInForce(node);
   if (source === null) return [];
-  const message = `ConfigMap ${describeSource(source)} overrides ${CONFIG_YAML} on Node ${nodeName}: fields set by the ConfigMap are ignored in the file (see dynamic status ${nodeName})`;
+  const message = `ConfigMap ${describeSource(source)} overrides ${CONFIG_YAML} on Node ${nodeName}: the kubelet uses the fields of the ConfigMap instead of those in the file (see dynamic status ${nodeName})`;
   return [{ code: 'CONFIG_OVERRIDDEN', message }];
 }
 
@@ -162,7 +164,7 @@ function readNodeSettings(found: FoundFiles, forget: boolean): { readonly memory
   const text = found(NODE_SETTINGS_PATH);
   if (forget) return { memory: NO_SETTINGS, warnings: [] };
   if (text !== null) return { memory: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
-  const message = `${NODE_SETTINGS_PATH} does not exist: pass again the patches and settings that kubeadm or an earlier version applied to this node`;
+  const message = `${NODE_SETTINGS_PATH} does not exist, so the overlays, patches and settings of earlier runs are unknown. Pass those of this node with --overlay, --patches and --set`;
   return { memory: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
 }
 

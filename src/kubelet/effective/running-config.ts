@@ -155,7 +155,7 @@ function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningCo
       code: 'KUBELET_FLAG_INVALID',
       severity: 'warning',
       path,
-      message: `--${flag.name}: ${why}: the kubelet does not start with it`,
+      message: `--${flag.name}: ${why}: the kubelet does not start with this flag`,
     });
   return settings.reduce((under, { path, value, own, last }) => {
     const source = flags.findLast((flag) => flag.name === last.name)?.source ?? 'command line';
@@ -182,7 +182,7 @@ function readFile(
   const document = source.documents[0];
   if (source.problems.length > 0) throw new AppError(source.problems);
   if (document === undefined)
-    throw new AppError({ code: 'CONFIG_NO_DOCUMENT', message: `${file.path} is empty: the kubelet does not start with it` });
+    throw new AppError({ code: 'CONFIG_NO_DOCUMENT', message: `${file.path} is empty: the kubelet does not start with an empty file` });
   const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax });
   const errors = decoded.problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors);

@@ -248,8 +248,8 @@ export function refuseLoss(steps: readonly MigrationStep[]): AppError | null {
       message,
       hint:
         did === 'removed'
-          ? 'Remove it from the old configuration, or accept the loss with --force'
-          : 'Change it in the old configuration first',
+          ? 'Remove the setting from the old configuration, or accept the loss with --force'
+          : 'Change the setting in the old configuration first',
     })),
     { exitCode: 2 },
   );

@@ -20,7 +20,7 @@ export const SHUTDOWN_RULES: readonly Rule[] = [
       });
       const [total = 0n, critical = 0n] = [durationAt(config, TOTAL), durationAt(config, CRITICAL)];
       if (critical <= total) return findings;
-      const message = `must be at most ${TOTAL}, which includes it: ${formatGoDuration(critical)} is more than ${formatGoDuration(total)}`;
+      const message = `must be at most ${TOTAL}, which includes this period: ${formatGoDuration(critical)} is more than ${formatGoDuration(total)}`;
       return [...findings, { path: CRITICAL, near: [TOTAL], message }];
     },
   },

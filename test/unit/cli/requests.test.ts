@@ -48,6 +48,11 @@ describe('the request of a command line', () => {
     ],
     ['join phase preflight 10.0.0.1:6443 --wait-ready', { onlyPhase: 'preflight', endpoint: '10.0.0.1:6443', waitReadyMs: 300_000 }],
     ['reset --delete-node --node-name n1 --force', { force: true, deleteNode: { nodeName: 'n1', cluster: {} } }],
+    ['upgrade node --allow-pod-loss', { podLoss: 'warn' }],
+    ['join 10.0.0.1:6443 --allow-pod-loss', { node: { podLoss: 'warn' } }],
+    ['init', { node: { podLoss: 'refuse' } }],
+    ['plan --allow-pod-loss', { run: { podLoss: 'warn' } }],
+    ['apply', { run: { podLoss: 'refuse' } }],
     ['upgrade node --no-confirm --break-lock', { writing: { breakLock: true, confirmMs: null } }],
     [
       'apply plan.json --canary 10% --serial 5 --confirm-timeout 2m --retry failed -o json',

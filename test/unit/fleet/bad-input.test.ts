@@ -132,7 +132,7 @@ describe('an invalid fleet file', () => {
       'two nodes with one name',
       'baseline: {nodeName: Node}\nhosts: [{name: n1}, {name: n2}]\n',
       [
-        'fleet.yaml:3:22 baseline.nodeName: n2 and n1 have the same nodeName "node". Use a template such as {{ name }}, or set it for each host. [FLEET_DUPLICATE_NODE]',
+        'fleet.yaml:3:22 baseline.nodeName: n2 and n1 have the same nodeName "node". Use a template such as {{ name }}, or set a nodeName for each host. [FLEET_DUPLICATE_NODE]',
       ],
     ],
     [
@@ -247,7 +247,7 @@ describe('an invalid fleet file', () => {
       'an invalid node IP',
       'hosts: [{name: n1, nodeIP: "10.0.0.1,10.0.0.2"}]\n',
       [
-        'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not a valid node IP. Write an IP address, or a subnet that contains exactly one address of the host; comma-separated for dual-stack (IPv4 and IPv6). [FLEET_INVALID_VALUE]',
+        'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not a valid node IP. Write an IP address, or a subnet that contains exactly one address of the host. For dual-stack (IPv4 and IPv6), write two values, comma-separated. [FLEET_INVALID_VALUE]',
       ],
     ],
     [
@@ -303,7 +303,11 @@ describe('an invalid fleet file', () => {
       ['f:6:7: duplicate Fleet, first on line 1. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
     ],
     ['nothing', '', ['f:1:1: the file contains no configuration for this command. Add a document of kind Fleet. [CONFIG_EMPTY]']],
-    ['a list', '- a\n', ['f:1:1: a configuration document must be an object. Start it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
+    [
+      'a list',
+      '- a\n',
+      ['f:1:1: a configuration document must be an object. Start the document with apiVersion and kind. [CONFIG_WRONG_TYPE]'],
+    ],
   ])('with %s', (_, text, expected) => {
     expect(resolveFleet(loadFleet(text, 'f')).problems.map(formatProblem)).toEqual(expected);
   });

@@ -78,7 +78,7 @@ describe('fleetJsonSchema', async () => {
     const { properties } = schema as unknown as { properties: { baseline: { properties: { nodeIP: unknown } } } };
     expect(properties.baseline.properties.nodeIP).toEqual({
       type: 'string',
-      description: 'Node IP, or a subnet that contains exactly one address of the host; comma-separated for dual-stack',
+      description: 'Node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)',
     });
     expect(JSON.stringify(schema)).not.toMatch(/"(?:part|hint|emptyIsAbsent)":/);
   });

@@ -115,6 +115,12 @@ describe('a saved plan', () => {
     expect(saved.hosts[1]?.problems).toEqual(['a2: no response']);
   });
 
+  it('keeps the permission to end pods, and may be without it', () => {
+    const allowed = savePlan({ ...CONTEXT, allowPodLoss: true }, []);
+    expect(readPlan(JSON.stringify(allowed), 'plan.json').allowPodLoss).toBe(true);
+    expect(readPlan(JSON.stringify(plan('a1')), 'plan.json').allowPodLoss).toBeUndefined();
+  });
+
   it.each([
     ['not JSON', () => 'kind: FleetPlan', /not valid JSON/],
     ['another value', () => '[]', /not a valid saved plan/],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 import type { HttpFact } from '../../../src/host/facts/query.ts';
 import type { Host } from '../../../src/host/host.ts';
 import type { PhaseContext } from '../../../src/host/phase.ts';
@@ -13,6 +14,7 @@ import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { crashes, type FakeUnit, fakeUnit, runs } from '../../support/fake-units.ts';
+import { fakePod, podsIn, RUNNING, setPodStatus, startPods } from '../../support/pods-on-node.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
@@ -24,6 +26,8 @@ const OLD = yaml('maxPods: 110');
 const NEW = yaml('maxPods: 50');
 const BAD = 'E1120 13:20:06.468731   26671 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported"';
 const catalogue = await loadCatalogue();
+const REJECTED = { phase: 'Failed', reason: 'OutOfpods', message: 'too many pods' };
+const probeOf = (): JsonObject => REJECTED;
 
 function yaml(line: string): string {
   return `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${line}\n`;
@@ -278,6 +282,32 @@ describe('verification of a change by the API server', () => {
     expect(it.host.text(CONFIG)).toBe(OLD);
   });
 
+  it.each<[string, (pod: KubeObject) => JsonObject, RegExp]>([
+    ['rejects a running pod', () => RUNNING, /does not run any more: default\/web \(OutOfpods: too many pods\).*\[PODS_LOST\]/],
+    ['cannot start a new pod', probeOf, /cannot start new pods: probe pod .*: OutOfpods: too many pods.*\[PROBE_POD_FAILED\]/],
+  ])('rolls back at once when the kubelet %s: exit code 5', async (_, statusOf, message) => {
+    const it = world();
+    const cluster = await withNode(true);
+    const isNew = (): boolean => it.host.text(CONFIG) === NEW;
+    await cluster.create(fakePod({ name: 'web', nodeName: 'node1' }));
+    startPods(cluster, 'node1', (pod) => (isNew() ? statusOf(pod) : RUNNING));
+    it.unit.onStart = (unit) => {
+      runs(unit);
+      if (!isNew()) return;
+      if (statusOf !== probeOf) setPodStatus(cluster, 'web', REJECTED);
+      void setReady(cluster, true, AFTER);
+    };
+    const proof = { nodeName: 'node1', minor: 36, catalogue, flags: [], probeImage: 'registry.k8s.io/pause:3.10.2' };
+    await expect(apply({ ...it, input: { ...it.input, proof } }, it.context({ cluster }))).rejects.toMatchObject({
+      exitCode: 5,
+      message: expect.stringMatching(message),
+      problems: [{}, { code: 'ROLLED_BACK' }],
+    });
+    expect(it.host.text(CONFIG)).toBe(OLD);
+    expect(it.clock.elapsedMs).toBeLessThan(10_000);
+    expect(podsIn(cluster)).toHaveLength(1);
+  });
+
   it('does not require a Node that was not Ready or registered before', async () => {
     for (const cluster of [await withNode(false), fakeCluster()]) {
       const it = world();
@@ -310,9 +340,7 @@ describe('verification of a change by the API server', () => {
       expect(it.host.text(CONFIG)).toBe(NEW);
       expect(it.reporter.codes()).not.toContain('COMMIT_CONFIRMED');
       expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')).toEqual([
-        expect.stringMatching(
-          /^the new files are kept, but the kubelet does not use them yet: ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /,
-        ),
+        expect.stringMatching(/^the new files are kept, but ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /),
       ]);
       expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')[0]).toContain(reported);
     }

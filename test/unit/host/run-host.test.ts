@@ -35,20 +35,20 @@ describe('a host whose facts are cached', () => {
   it('is queried again by a wait, and by the phase inspected after the wait', async () => {
     const { host, cached, read } = world();
     await read('/a');
-    cached.release();
+    cached.releaseFacts();
     await host.perform([write('/a', 'later')]);
     expect(await read('/a')).toEqual(['later']);
     await host.perform([write('/a', 'last')]);
-    cached.hold('p');
+    cached.holdFacts('p');
     expect(await read('/a')).toEqual(['last']);
   });
 
   it('keeps facts while a run is planned, regardless of the duration', async () => {
     const { host, clock, cached, read } = world();
-    cached.hold('p');
+    cached.holdFacts('p');
     await read('/a');
     clock.advance(60_000);
-    cached.hold('q');
+    cached.holdFacts('q');
     await read('/a', '/b');
     expect(host.queries.map((query) => 'path' in query && query.path)).toEqual(['/a', '/b']);
   });
@@ -56,15 +56,15 @@ describe('a host whose facts are cached', () => {
   it('is queried again after an operation for the facts that the phase queried before, in one round trip', async () => {
     const { host, cached, read } = world(['/expected']);
     await read('/c');
-    cached.hold('p');
+    cached.holdFacts('p');
     await read('/a');
     await read('/b');
-    cached.hold('q');
+    cached.holdFacts('q');
     await read('/c');
     await cached.perform([write('/a', 'new')]);
-    cached.release();
+    cached.releaseFacts();
     const [trips, queries] = [host.roundTrips, host.queries.length];
-    cached.hold('p');
+    cached.holdFacts('p');
     expect(await read('/a')).toEqual(['new']);
     expect(await read('/b')).toEqual(['b']);
     expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
@@ -77,16 +77,16 @@ describe('a host whose facts are cached', () => {
       ['q', '/b'],
       ['r', '/c'],
     ] as const) {
-      cached.hold(phase);
+      cached.holdFacts(phase);
       await read(path);
     }
     await cached.perform([write('/a', 'new'), write('/b', 'newer')]);
-    cached.release();
+    cached.releaseFacts();
     const [trips, queries] = [host.roundTrips, host.queries.length];
-    cached.hold('p', ['p', 'q']);
+    cached.holdFacts('p', ['p', 'q']);
     expect(await read('/a')).toEqual(['new']);
-    cached.release();
-    cached.hold('q', ['p', 'q']);
+    cached.releaseFacts();
+    cached.holdFacts('q', ['p', 'q']);
     expect(await read('/b')).toEqual(['newer']);
     expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
   });
@@ -94,13 +94,13 @@ describe('a host whose facts are cached', () => {
   it('is queried again two seconds later while the run is applied', async () => {
     const { host, clock, cached, read } = world();
     await read('/a');
-    cached.release();
+    cached.releaseFacts();
     await host.perform([write('/a', 'by hand')]);
-    cached.hold('p');
+    cached.holdFacts('p');
     expect(await read('/a')).toEqual(['a']);
-    cached.release();
+    cached.releaseFacts();
     clock.advance(2_001);
-    cached.hold('p');
+    cached.holdFacts('p');
     expect(await read('/a')).toEqual(['by hand']);
   });
 

@@ -171,12 +171,12 @@ describe('parseKubeconfig and resolveContext', () => {
     [
       'no server',
       replaced(/server: .*/, 'server: ""'),
-      'admin.conf:4:3: cluster "kubernetes" has no server. Set it to the address of the API server, e.g. https://10.0.0.1:6443. [KUBECONFIG_INVALID]',
+      'admin.conf:4:3: cluster "kubernetes" has no server. Set server to the address of the API server, e.g. https://10.0.0.1:6443. [KUBECONFIG_INVALID]',
     ],
     [
       'an address without scheme',
       replaced('https://10.0.0.1:6443/', '10.0.0.1:6443'),
-      'admin.conf:4:3: cluster "kubernetes": "10.0.0.1:6443" is not the address of an API server. Write it as https://HOST:PORT. [KUBECONFIG_INVALID]',
+      'admin.conf:4:3: cluster "kubernetes": "10.0.0.1:6443" is not the address of an API server. Write the address as https://HOST:PORT. [KUBECONFIG_INVALID]',
     ],
     [
       'both a CA and none',

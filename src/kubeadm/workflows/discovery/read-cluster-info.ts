@@ -46,6 +46,6 @@ export async function readClusterInfo(
 function fromHere(problem: Problem): Problem {
   if (problem.code !== 'DISCOVERY_UNREACHABLE') return problem;
   const hint =
-    'With --host, the local host connects to the API server: if only the hosts reach it, run join on the hosts, or set HTTPS_PROXY';
+    'With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY';
   return { ...problem, hint: problem.hint === undefined ? hint : `${problem.hint}. ${hint}` };
 }

@@ -65,7 +65,7 @@ export async function openConnection(
 ): Promise<SshConnection> {
   const address = addressOf(target);
   const { connectTimeoutMs: timeoutMs } = target;
-  const hint = 'Check address, port, network and firewall, and that an SSH server listens on it';
+  const hint = 'Check address, port, network and firewall, and that an SSH server listens on this port';
   const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, hint }));
   const forget = onAbort(signal, deadline.abort);
   const open = async (): Promise<Duplex> => {

@@ -9,7 +9,7 @@ import { renderAgentUnit as render, renderPointerDropIn } from '../../../../src/
 import { formatPointer, hashInPath } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
-import { testAgent } from './support.ts';
+import { healthy, testAgent } from './support.ts';
 
 const templates = await loadTemplates();
 const renderAgentUnit = (command: readonly string[], directory: string, keepsDropInDirectory = false): string =>
@@ -124,10 +124,10 @@ describe('the units', () => {
     await expect(renderPointerDropIn(templates, AGENT_DIRECTORY)).toMatchFileSnapshot('golden/20-kubeletadm-agent.conf');
   });
 
-  it('let the agent write in its own directory only, without privileges', () => {
+  it('let the agent write only in its own directory and that of static pods, without privileges', () => {
     const values = (name: string, command = ['/usr/bin/node']): readonly string[] =>
       unitValues(parseUnitFile(renderAgentUnit(command, AGENT_DIRECTORY)), 'Service', name);
-    expect(values('ReadWritePaths')).toEqual([AGENT_DIRECTORY]);
+    expect(values('ReadWritePaths')).toEqual([AGENT_DIRECTORY, '-/etc/kubernetes/manifests']);
     expect(values('CapabilityBoundingSet')).toEqual([]);
     expect(renderAgentUnit(['x'], '/d')).toContain('\nCapabilityBoundingSet=\n');
     for (const [name, value] of Object.entries({ NoNewPrivileges: 'yes', ProtectSystem: 'strict', PrivateTmp: 'yes', ProtectHome: 'yes' }))
@@ -147,7 +147,7 @@ describe('the metrics', () => {
     const labels = (rv: string, source: string, uid: string, key: string) =>
       `{node_config_kubelet_key="${key}",node_config_resource_version="${rv}",node_config_source="${source}",node_config_uid="${uid}"} 1`;
     const a = labels('7', '/api/v1/namespaces/kube-system/configmaps/a', 'uid-a', 'kubelet');
-    expect(lines.filter((line) => !line.startsWith('#') && line !== '')).toEqual([
+    expect(lines.filter((line) => line.startsWith('kubelet_'))).toEqual([
       `kubelet_node_config_assigned${a}`,
       `kubelet_node_config_active${a}`,
       `kubelet_node_config_last_known_good${labels('', 'local', '', '')}`,
@@ -155,5 +155,21 @@ describe('the metrics', () => {
     ]);
     agent.assign('B@1', null, { refusal: { code: 'LOAD_FAILED', cause: 'x' } });
     expect(renderAgentMetrics(agent.state)).toContain('\nkubelet_node_config_error 1\n');
+  });
+
+  it('show the signs of failure in a trial and of a rollback', () => {
+    const agent = testAgent();
+    const present = (): readonly string[] =>
+      renderAgentMetrics(agent.state)
+        .split('\n')
+        .filter((line) => /^kubeletadm_.* 1$/.test(line));
+    agent.assign('A@7', 'a');
+    agent.run(2);
+    expect(present()).toEqual([]);
+    const losses = [{ kind: 'pod-not-started', pod: 'a/b', seen: 'RunContainerError' } as const];
+    agent.run(2, () => healthy('a', { losses }));
+    expect(present()).toEqual(['kubeletadm_trial_signal{signal="pod-not-started"} 1']);
+    agent.run(20, () => healthy('a', { losses }));
+    expect(present()).toEqual(['kubeletadm_rollback_signal{signal="pod-not-started"} 1']);
   });
 });

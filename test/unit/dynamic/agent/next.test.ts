@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_TIMING } from '../../../../src/dynamic/agent/health.ts';
-import { dueAt } from '../../../../src/dynamic/agent/next.ts';
+import { dueAt, next } from '../../../../src/dynamic/agent/next.ts';
 import { conditionOf } from '../../../../src/dynamic/agent/status.ts';
 import { candidate, healthy, START, testAgent } from './support.ts';
 
@@ -24,7 +24,9 @@ describe('a trial', () => {
     expect(agent.state.phase).toBe('trial');
     agent.run(2);
     expect(agent.state.phase).toBe('good');
-    expect(agent.announced.at(-1)).toBe('KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration');
+    expect(agent.announced.at(-1)).toBe(
+      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration: the pods of the node were not checked, no probe pod (the pods before the trial are not known)',
+    );
   });
 
   it.each([
@@ -50,6 +52,31 @@ describe('a trial', () => {
     ['healthz fails', { healthz: { ok: false, why: '500' } }, 5, 'healthz: 500'],
     ['NotReady', { ready: { is: false, why: 'KubeletNotReady: no CNI' } }, 30, 'the Node is not Ready: KubeletNotReady: no CNI'],
     ['new pressure', { pressures: ['DiskPressure'] }, 20, 'the Node has DiskPressure'],
+    [
+      'pods are rejected',
+      { losses: [1, 2, 3, 4, 5, 6, 7].map((n) => ({ kind: 'pod-rejected' as const, pod: `default/p${n}`, seen: 'OutOfpods' })) },
+      0,
+      'the kubelet rejected 7 pods that ran before: default/p1 (OutOfpods), default/p2 (OutOfpods), default/p3 (OutOfpods), default/p4 (OutOfpods), default/p5 (OutOfpods) and 2 more',
+    ],
+    [
+      'a pod is evicted',
+      { losses: [{ kind: 'pod-evicted', pod: 'a/b', seen: 'low' }] },
+      0,
+      'the kubelet evicted 1 pod that ran before: a/b (low)',
+    ],
+    [
+      'a static pod is gone',
+      { losses: [{ kind: 'static-pod-gone', pod: 'a/b', seen: 'gone' }] },
+      10,
+      'the kubelet stopped 1 static pod that ran before: a/b (gone)',
+    ],
+    [
+      'a container does not start again',
+      { losses: [{ kind: 'pod-not-started', pod: 'a/b', seen: 'container c: RunContainerError' }] },
+      10,
+      'the kubelet cannot restart containers of 1 pod that ran before: a/b (container c: RunContainerError)',
+    ],
+    ['a probe pod fails', { probe: { state: 'failed', why: 'RunContainerError' } }, 15, 'a probe pod cannot be started: RunContainerError'],
     ['another configuration', { runs: 'local' }, 10, 'the kubelet runs another configuration'],
   ] as const)('ends when %s', (_, seen, seconds, cause) => {
     const agent = testAgent();
@@ -100,6 +127,47 @@ describe('a trial', () => {
     late.assign('A@1', 'a');
     late.run(46, slow);
     expect(late.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'start' } });
+  });
+
+  it('does not end before its probe pod has started', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(2 * TRIAL_SECONDS, () => healthy('a', { probe: { state: 'starting', seen: 'ContainerCreating' } }));
+    expect(agent.state.phase).toBe('trial');
+    agent.run(TRIAL_SECONDS + 2, () => healthy('a', { probe: { state: 'started' } }));
+    expect(agent.state.phase).toBe('good');
+  });
+
+  it('continues without a probe pod that shows nothing', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(TRIAL_SECONDS + 2, () => healthy('a', { probe: { state: 'unusable', why: 'no image' } }));
+    expect(agent.state.phase).toBe('good');
+  });
+
+  it('keeps the pods recorded before it when the agent is restarted, and drops them at its end', () => {
+    const agent = testAgent();
+    const workload = {
+      pods: [{ uid: 'u', name: 'default/a', isStatic: false }],
+      noProbe: null,
+      staticPodPath: '/etc/kubernetes/manifests',
+    };
+    agent.assign('A@1', 'a');
+    const { state } = next(
+      { ...agent.state, switching: { id: 9, to: 'a', issue: null, failures: 0, againAt: null } },
+      { kind: 'switched', id: 9, before: null, workload, restarts: 0, runs: 'a' },
+      agent.nowMs,
+    );
+    agent.state = state;
+    expect(agent.state.workload).toEqual(workload);
+    agent.reboot();
+    expect(agent.state.workload).toEqual(workload);
+    agent.assign('B@1', 'b');
+    expect(agent.state.workload).toBeNull();
+    agent.state = state;
+    agent.pointer = 'a';
+    agent.run(TRIAL_SECONDS + 2);
+    expect(agent.state).toMatchObject({ phase: 'good', workload: null });
   });
 
   it('tolerates conditions that existed before the switch', () => {

@@ -297,6 +297,11 @@ describe('an agent', () => {
     await world.push('a', payload(50), { immutable: true });
     await world.assign('a');
     await world.until('it runs', phase('trial'));
-    expect(world.asNode.calls.filter((call) => call.startsWith('watch'))).toEqual(['watch Node']);
+    expect(world.asNode.calls.filter((call) => call.startsWith('watch'))).toEqual(['watch Node', 'watch Pod']);
+    await world.until('it is good', phase('good'));
+    const before = world.asNode.calls.length;
+    world.asNode.endWatches();
+    await world.until('the watches are open again', () => world.asNode.calls.slice(before).includes('watch Node'));
+    expect(world.asNode.calls.slice(before).filter((call) => call.startsWith('watch'))).toEqual(['watch Node']);
   });
 });

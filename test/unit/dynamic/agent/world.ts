@@ -1,5 +1,6 @@
-import type { JsonObject } from '../../../../src/base/json.ts';
+import { isJsonObject, type JsonObject } from '../../../../src/base/json.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import { parseSource, sourceToJson } from '../../../../src/codec/source.ts';
 import type { AccessProblem } from '../../../../src/dynamic/agent/access-problem.ts';
 import { DEFAULT_TIMING, type Timing } from '../../../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../../../src/dynamic/agent/run-agent.ts';
@@ -9,19 +10,24 @@ import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import { clusterRefused, clusterUnreachable } from '../../../../src/kube/cluster-problems.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
+import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
 import type { WebRequest } from '../../../../src/kube/web.ts';
 import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
 import { hashInPath, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { type LiveChange, loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
+import { nodeResources } from '../../../../src/lab/hosts/stand-in-admission.ts';
 import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { type FakePods, fakePods } from '../../../support/fake-pods.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
 import { type FakeReply, fakeWeb } from '../../../support/fake-web.ts';
 
 const catalogue = await loadCatalogue();
+const NODES = resourceOf('v1', 'Node') as ResourceType;
 export const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 export const NODE = 'node-1';
 const LOCAL = '/var/lib/kubelet/config.yaml';
@@ -61,6 +67,8 @@ export interface World {
   /** Client with the kubelet's credential, which the agent uses. */
   readonly asNode: FakeCluster;
   readonly clock: FakeClock;
+  /** The pods of the kubelet, with the option `pods`. */
+  readonly pods: FakePods;
   /** Behaviours by maxPods of the configuration. */
   readonly behaviours: Map<number, Behaviour>;
   state: AgentState | null;
@@ -103,17 +111,31 @@ export interface WorldOptions {
   readonly spreadMs?: number;
   /** Flags of the kubelet, in addition to its configuration. */
   readonly flags?: readonly string[];
+  /** The kubelet runs the pods of its node, and those of staticPodPath; default false. */
+  readonly pods?: boolean;
   /** Version of the kubelet; before 1.33 it does not serve configz to its own node. */
   readonly version?: string;
+  /** Default: `fakeClock`. */
+  readonly clock?: FakeClock;
+  /** From 0 to 1; default: always 0.5. */
+  readonly random?: () => number;
+  /** The local configuration; default: maxPods 110. */
+  readonly local?: string;
 }
 
 export function payload(maxPods: number, more = ''): string {
   return `${HEADER}maxPods: ${maxPods}\n${more}`;
 }
 
+function configOf(text: string): JsonObject {
+  const root = parseSource(text, 'kubelet.yaml').documents[0]?.root ?? null;
+  const config = root === null ? null : sourceToJson(root);
+  return isJsonObject(config) ? config : {};
+}
+
 export function newWorld(options: WorldOptions = {}): World {
-  const { timing = {}, allow = 'unsafe', spreadMs = 0, flags = [], version = 'v1.36.2' } = options;
-  const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
+  const { timing = {}, allow = 'unsafe', spreadMs = 0, flags = [], version = 'v1.36.2', pods: hasPods = false } = options;
+  const { clock = fakeClock(new Date('2030-01-01T00:00:00Z')), random = () => 0.5, local = payload(110) } = options;
   const behaviours = new Map<number, Behaviour>();
   let pid = 100;
   let startedAt = 0;
@@ -130,14 +152,17 @@ export function newWorld(options: WorldOptions = {}): World {
     files: {
       '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
       [DROP_IN]: `[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=${LOCAL}"\nEnvironmentFile=-${pointerFile(AGENT_DIRECTORY)}\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS ${flags.join(' ')}\n`,
-      [LOCAL]: payload(110),
+      [LOCAL]: local,
       [KUBELET_CONF]: KUBECONFIG,
       '/var/lib/kubelet/pki/kubelet.crt': CERTIFICATE,
+      ...(hasPods ? { '/etc/resolv.conf': 'nameserver 10.0.0.1\n' } : {}),
     },
     commands: {
       sh: ([, , script = '']) => {
         tick();
         if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
+        // 85% of the blocks and inodes are free, as the eviction of the simulated kubelet assumes.
+        if (hasPods && script.includes('stat -f')) return { stdout: '85 100 1073741824 85000 100000\n'.repeat(2) };
         if (!script.includes('/cmdline')) return { exitCode: 127 };
         if (isCrashed) return { exitCode: 3 };
         const argv = [`/usr/bin/kubelet`, `--config=${configPath}`, ...flags].map((word) => `${word}\0`).join('');
@@ -160,6 +185,7 @@ export function newWorld(options: WorldOptions = {}): World {
       },
     },
     units: { kubelet: unit },
+    onPerformed: () => pods.filesChanged(),
     http: () => {
       tick();
       if (isCrashed) return { error: 'connection refused' };
@@ -182,6 +208,28 @@ export function newWorld(options: WorldOptions = {}): World {
   });
   const maxPods = (): number => Number(/maxPods: (\d+)/.exec(host.files.get(configPath)?.content ?? '')?.[1] ?? 110);
   const behaviour = (): Behaviour => behaviours.get(maxPods()) ?? {};
+  const pods = fakePods({
+    cluster,
+    nodeName: NODE,
+    now: () => clock.now(),
+    files: {
+      exists: (path) => host.files.has(path),
+      texts: (directory) => {
+        if (host.files.get(directory)?.type !== 'directory') return null;
+        const below = [...host.files].filter(([path, { content }]) => path.startsWith(`${directory}/`) && content !== undefined);
+        return new Map(below.map(([path, { content = '' }]) => [path, content]));
+      },
+    },
+  });
+  const startPods = (): void => {
+    if (!hasPods) return;
+    const config = { clusterDNS: ['10.96.0.10'], ...configOf(host.text(configPath)) };
+    const { capacity, allocatable } = nodeResources(config);
+    // In the store: the status of a Node is not the subject of the tests.
+    const node = cluster.store.get(NODES, '', NODE);
+    if (node !== null) cluster.store.put(NODES, { ...node, status: { ...(node.status as JsonObject), capacity, allocatable } });
+    pods.start(config);
+  };
 
   function beginProcess(): void {
     const pointer = hashInPath(host.files.get(pointerFile(AGENT_DIRECTORY))?.content ?? '');
@@ -191,6 +239,7 @@ export function newWorld(options: WorldOptions = {}): World {
     isCrashed = false;
     unit.state = { ...unit.state, activeState: 'active', subState: 'running' };
     heartbeat();
+    startPods();
     tick();
   }
   const ticks = (ms: number): number => Math.floor(ms / 10);
@@ -205,6 +254,7 @@ export function newWorld(options: WorldOptions = {}): World {
     const { crashesAfter, logs } = behaviour();
     if (crashesAfter === undefined || isCrashed || clock.elapsedMs - startedAt < crashesAfter * 1000) return;
     isCrashed = true;
+    pods.stop();
     unit.state = { ...unit.state, activeState: 'activating', subState: 'auto-restart', restarts: unit.state.restarts + 1 };
     unit.journal += `${logs ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
   }
@@ -245,7 +295,8 @@ export function newWorld(options: WorldOptions = {}): World {
     if (clientCertificate === undefined || behaviour().lockedOut === true) return { status: 401, text: 'Unauthorized' };
     if (Number(/^v1\.(\d+)/.exec(version)?.[1]) < 33)
       return { status: 403, text: `Forbidden (user=system:node:${NODE}, verb=get, resource=nodes, subresource=proxy)` };
-    return { text: JSON.stringify({ kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } }) };
+    const config = hasPods ? effectiveConfiguration(configOf(host.text(configPath)), { catalogue, minor: 36 }) : { maxPods: maxPods() };
+    return { text: JSON.stringify({ kubeletconfig: { ...config, ...behaviour().configz } }) };
   };
   let isAway = false;
   let isRefused = false;
@@ -267,6 +318,7 @@ export function newWorld(options: WorldOptions = {}): World {
     },
   });
   heartbeat();
+  startPods();
 
   let running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
   const getNode = async (): Promise<KubeObject> => (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: NODE })) as KubeObject;
@@ -276,6 +328,7 @@ export function newWorld(options: WorldOptions = {}): World {
     cluster,
     asNode,
     clock,
+    pods,
     behaviours,
     state: null,
     runs: () => (isCrashed ? null : maxPods()),
@@ -328,7 +381,7 @@ export function newWorld(options: WorldOptions = {}): World {
         kubeconfig: KUBELET_CONF,
         clock,
         reporter: { report: () => undefined },
-        random: () => 0.5,
+        random,
         catalogue,
         directory: AGENT_DIRECTORY,
         localConfig: LOCAL,

@@ -52,24 +52,28 @@ describe('the documents of a file', () => {
       '# nothing\n',
       [`f.yaml:1:1: the file contains no configuration for this command. Add a document of kind ${ALLOWED}. [CONFIG_EMPTY]`],
     ],
-    ['a list', '- a\n', ['f.yaml:1:1: a configuration document must be an object. Start it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
+    [
+      'a list',
+      '- a\n',
+      ['f.yaml:1:1: a configuration document must be an object. Start the document with apiVersion and kind. [CONFIG_WRONG_TYPE]'],
+    ],
     [
       'an empty object',
       '{}\n',
       [
-        'f.yaml:1:1 apiVersion: the document has no apiVersion. Start it with apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
-        'f.yaml:1:1 kind: the document has no kind. Start it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]',
+        'f.yaml:1:1 apiVersion: the document has no apiVersion. Start the document with apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
+        'f.yaml:1:1 kind: the document has no kind. Start the document with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]',
       ],
     ],
     [
       'no kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\n',
-      ['f.yaml:1:1 kind: the document has no kind. Start it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+      ['f.yaml:1:1 kind: the document has no kind. Start the document with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
     ],
     [
       'an empty kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ""\n',
-      ['f.yaml:2:7 kind: the document has no kind. Start it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+      ['f.yaml:2:7 kind: the document has no kind. Start the document with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
     ],
     [
       'an apiVersion that is a number',

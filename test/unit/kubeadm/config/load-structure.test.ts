@@ -400,13 +400,13 @@ describe('types', () => {
       'an empty item',
       'init',
       'skipPhases:\n- addon\n-\n',
-      ['f.yaml:5:2 skipPhases[1]: the list item is empty. Remove it, or add a value after the dash. [CONFIG_NULL_ITEM]'],
+      ['f.yaml:5:2 skipPhases[1]: the list item is empty. Remove the item, or add a value after the dash. [CONFIG_NULL_ITEM]'],
     ],
     [
       'an empty item among objects',
       'init',
       'bootstrapTokens: [null]',
-      ['f.yaml:3:19 bootstrapTokens[0]: the list item is empty. Remove it, or add a value after the dash. [CONFIG_NULL_ITEM]'],
+      ['f.yaml:3:19 bootstrapTokens[0]: the list item is empty. Remove the item, or add a value after the dash. [CONFIG_NULL_ITEM]'],
     ],
     [
       'an invalid token',

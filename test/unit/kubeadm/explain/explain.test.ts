@@ -90,7 +90,11 @@ describe('rules of fields', () => {
     ['cpuCFSQuotaPeriod', '1.36', ['must be from 1ms to 1s']],
     ['memorySwap.swapBehavior', '1.36', ['must be LimitedSwap or NoSwap']],
     ['cgroupDriver', '1.30', ['must be systemd or cgroupfs; otherwise the kubelet fails at startup']],
-    ['shutdownGracePeriodCriticalPods', '1.30', ['must be 0s or at least 1s', 'must be at most shutdownGracePeriod, which includes it']],
+    [
+      'shutdownGracePeriodCriticalPods',
+      '1.30',
+      ['must be 0s or at least 1s', 'must be at most shutdownGracePeriod, which includes this period'],
+    ],
     ['resolvConf', '1.36', []],
   ])('%s of %s', (name, version, rules) => {
     expect(explain(name, options(version))).toMatchObject({ rules });

@@ -3,6 +3,7 @@ import { parseSource, type SourceDocument } from '../../../../src/codec/source.t
 import { designGroup, type GroupInput } from '../../../../src/kubeadm/render/group-design.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import type { RunningConfigInput } from '../../../../src/kubelet/effective/running-config.ts';
 import { addLayer, NO_LAYERS } from '../../../../src/kubelet/layers.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
@@ -102,6 +103,25 @@ describe('NodeGroups', () => {
     const groups = new NodeGroups();
     const wrong = { ...BASE, settings: ['maxPodz=1'] };
     for (let host = 0; host < 2; host++) expect(() => groups.designOf(wrong)).toThrow(/maxPodz/);
+  });
+
+  it('computes the effective configuration of equal kubelets once', () => {
+    const groups = new NodeGroups();
+    const header = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+    const input = (fields: string, flags: RunningConfigInput['flags'] = []): RunningConfigInput => ({
+      catalogue,
+      minor: 36,
+      configFile: { path: '/c', text: `${header}${fields}\n` },
+      dynamicConfig: null,
+      dropIns: [],
+      flags,
+    });
+    const flag = { name: 'max-pods', value: '7', source: '/f' };
+    const first = groups.effectiveOf(input('maxPods: 5'));
+    expect(groups.effectiveOf(input('maxPods: 5'))).toBe(first);
+    const others = [input('maxPods: 6'), input('maxPods: 5', [flag])];
+    expect([first, ...others.map((each) => groups.effectiveOf(each))].map(({ maxPods }) => maxPods)).toEqual([5, 6, 7]);
+    for (let host = 0; host < 2; host++) expect(() => groups.effectiveOf(input('maxPods: ['))).toThrow();
   });
 
   it('limits its size', () => {

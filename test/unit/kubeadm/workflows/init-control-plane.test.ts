@@ -95,6 +95,7 @@ function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
       patches: [],
       ignorePreflightErrors: [],
       skipPreflight: false,
+      podLoss: 'refuse',
       dryRun: false,
       staged: false,
       kubeletHealthCheckMs: 10_000,

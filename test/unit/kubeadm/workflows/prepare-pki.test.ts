@@ -224,22 +224,22 @@ describe('invalid existing files are rejected in one line', () => {
       'a foreign CA',
       (foreign) => ({ [`${PKI}/front-proxy-ca.crt`]: foreign[`${PKI}/front-proxy-ca.crt`] as string }),
       [
-        `${PKI}/front-proxy-ca.key does not match ${PKI}/front-proxy-ca.crt. Replace it with the key of this CA. [PKI_KEY_MISMATCH]`,
-        `${PKI}/front-proxy-client.crt is signed by CN=front-proxy-ca, not by the CA in ${PKI}/front-proxy-ca.crt. Remove ${PKI}/front-proxy-client.crt and ${PKI}/front-proxy-client.key; both are then generated again. [PKI_FOREIGN]`,
+        `${PKI}/front-proxy-ca.key does not match ${PKI}/front-proxy-ca.crt. Replace the key with that of this CA. [PKI_KEY_MISMATCH]`,
+        `${PKI}/front-proxy-client.crt is signed by CN=front-proxy-ca, not by the CA in ${PKI}/front-proxy-ca.crt. Remove ${PKI}/front-proxy-client.crt and ${PKI}/front-proxy-client.key and rerun the command, which generates both again. [PKI_FOREIGN]`,
       ],
     ],
     [
       'a key of another certificate',
       (foreign) => ({ [`${PKI}/apiserver.key`]: foreign[`${PKI}/apiserver.key`] as string }),
       [
-        `${PKI}/apiserver.key does not match ${PKI}/apiserver.crt. Remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key; both are then generated again. [PKI_KEY_MISMATCH]`,
+        `${PKI}/apiserver.key does not match ${PKI}/apiserver.crt. Remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key and rerun the command, which generates both again. [PKI_KEY_MISMATCH]`,
       ],
     ],
     [
       'a certificate without its key',
       () => ({ [`${PKI}/apiserver.key`]: null }),
       [
-        `${PKI}/apiserver.crt exists, but its private key ${PKI}/apiserver.key does not. Restore the key, or remove ${PKI}/apiserver.crt; both are then generated again. [PKI_KEY_MISSING]`,
+        `${PKI}/apiserver.crt exists, but its private key ${PKI}/apiserver.key does not. Restore the key, or remove ${PKI}/apiserver.crt and rerun the command, which generates both again. [PKI_KEY_MISSING]`,
       ],
     ],
     [
@@ -259,13 +259,15 @@ describe('invalid existing files are rejected in one line', () => {
         [`${PKI}/etcd/ca.key`]: made[`${PKI}/etcd/peer.key`] as string,
       }),
       [
-        `${PKI}/etcd/ca.crt: the certificate of CN=cp-1 is not a CA certificate: its basic constraints contain CA:FALSE. Replace it with the CA certificate. [PKI_NOT_AUTHORITY]`,
+        `${PKI}/etcd/ca.crt: the certificate of CN=cp-1 is not a CA certificate: its basic constraints contain CA:FALSE. Replace the file with the CA certificate. [PKI_NOT_AUTHORITY]`,
       ],
     ],
     [
       'a public key of another key',
       (foreign) => ({ [`${PKI}/sa.pub`]: foreign[`${PKI}/sa.pub`] as string }),
-      [`${PKI}/sa.key does not match ${PKI}/sa.pub. Remove ${PKI}/sa.pub; it is then generated again. [PKI_KEY_MISMATCH]`],
+      [
+        `${PKI}/sa.key does not match ${PKI}/sa.pub. Remove ${PKI}/sa.pub and rerun the command, which generates a new file. [PKI_KEY_MISMATCH]`,
+      ],
     ],
     [
       'a new CA that issued none of the existing files',
@@ -278,14 +280,14 @@ describe('invalid existing files are rejected in one line', () => {
       'a kubeconfig of another cluster',
       (foreign) => ({ '/etc/kubernetes/admin.conf': foreign['/etc/kubernetes/admin.conf'] as string }),
       [
-        `/etc/kubernetes/admin.conf: it belongs to another cluster: it trusts the CA CN=kubernetes, not the CA in ${PKI}/ca.crt. Remove the file; it is then generated again. [PKI_KUBECONFIG_UNUSABLE]`,
+        `/etc/kubernetes/admin.conf: it belongs to another cluster: it trusts the CA CN=kubernetes, not the CA in ${PKI}/ca.crt. Remove the file and rerun the command, which generates a new file. [PKI_KUBECONFIG_UNUSABLE]`,
       ],
     ],
     [
       'an invalid kubeconfig',
       () => ({ '/etc/kubernetes/scheduler.conf': 'kind: Pod\n' }),
       [
-        '/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove the file; it is then generated again. [PKI_KUBECONFIG_UNUSABLE]',
+        '/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove the file and rerun the command, which generates a new file. [PKI_KUBECONFIG_UNUSABLE]',
       ],
     ],
     [
@@ -346,7 +348,7 @@ describe('invalid existing files are rejected in one line', () => {
     const late = await problemsAt('2031-06-01T00:00:00Z');
     expect(late.map(({ code }) => code)).toEqual(Array(7 + 5).fill('PKI_EXPIRED'));
     expect(late[0]?.hint).toBe(
-      `Renew it with kubeletadm certs renew apiserver, or remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key; both are then generated again`,
+      `Renew the certificate with kubeletadm certs renew apiserver, or remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key and rerun the command, which generates both again`,
     );
     expect(late.at(-1)?.message).toBe('the client certificate in /etc/kubernetes/scheduler.conf expired on 2031-01-01T00:00:00Z');
     expect((await problemsAt('2041-01-01T00:00:00Z'))[0]?.message).toBe(`${PKI}/ca.crt expired on 2039-12-30T00:00:00Z`);

@@ -739,7 +739,7 @@ describe('messages', () => {
       'cluster',
       'featureGates: {NodeLocalCRISocket: false}',
       [
-        'warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is deprecated. Remove it: the CRI socket is then set in instance-config.yaml instead of a kubelet flag. [CONFIG_DEPRECATED_FEATURE_GATE]',
+        'warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is deprecated. Remove the gate: the CRI socket is then set in instance-config.yaml instead of a kubelet flag. [CONFIG_DEPRECATED_FEATURE_GATE]',
       ],
     ],
     [
@@ -800,7 +800,7 @@ describe('messages', () => {
       'join',
       '',
       [
-        'f.yaml:1:1 discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+        'f.yaml:1:1 discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -818,7 +818,7 @@ describe('messages', () => {
       [
         'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.token: a token is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA certificate with --ca-cert, or accept any CA: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by token create --print-join-command), or the CA certificate with --ca-cert. To accept any CA: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [

@@ -135,7 +135,7 @@ describe('the token', () => {
   it('is unknown to the verified API server: discovery fails early', async () => {
     const { message, exitCode, clock, requests } = await attempt({ replies: [info({ signers: {} })], acceptsToken: async () => false });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature of it: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
+      `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature with this token: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
     expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'ca', 'unverified', 'ca']);
@@ -212,7 +212,7 @@ describe('the CA', () => {
   it('is not the one that signed the certificate of the server', async () => {
     const { message, exitCode } = await attempt({ server: { authority: foreign.certPem } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. The connection is intercepted (a TLS-terminating proxy, another server at this address), or the address belongs to another cluster. [DISCOVERY_UNTRUSTED_SERVER]',
+      'discovery: 10.0.0.1:6443: the server certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. Check the address: another cluster, another server or a TLS-terminating proxy answers at this address. [DISCOVERY_UNTRUSTED_SERVER]',
     );
     expect(exitCode).toBe(3);
   });
@@ -275,7 +275,7 @@ describe('the certificate of the server', () => {
   it('has expired', async () => {
     const { message } = await attempt({ server: { notAfter: new Date(NOW.getTime() - DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew it on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
+      'discovery: 10.0.0.1:6443: the server certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
     );
   });
 
@@ -324,7 +324,7 @@ describe('the content of cluster-info', () => {
   const caData = () => ({ 'certificate-authority-data': Buffer.from(ca.certPem).toString('base64') });
 
   it.each<[string, () => string, RegExp]>([
-    ['nothing', () => '', /is not usable: it is empty\. Recreate it.*\[DISCOVERY_CLUSTER_INFO\]$/],
+    ['nothing', () => '', /is not usable: it is empty\. Recreate the ConfigMap.*\[DISCOVERY_CLUSTER_INFO\]$/],
     ['invalid YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
     ['another kind', () => 'kind: Pod\n', /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/],
     ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
@@ -443,7 +443,7 @@ describe('the responding server', () => {
     [
       'cluster-info does not exist',
       status(404, { reason: 'NotFound', details: { name: 'cluster-info', kind: 'configmaps' } }),
-      /ConfigMap kube-public\/cluster-info does not exist \(gave up after 1m0s\)\. Create it .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
+      /ConfigMap kube-public\/cluster-info does not exist \(gave up after 1m0s\)\. Create the ConfigMap .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
     ],
     [
       'the server fails',
@@ -523,7 +523,7 @@ describe('the connection to the server', () => {
   it('is opened by the local host for other hosts: the hint mentions it', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: timed out (gave up after 1m0s). Check that the API server is running, its address, and firewalls. With --host, the local host connects to the API server: if only the hosts reach it, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+      'discovery: 10.0.0.1:6443: timed out (gave up after 1m0s). Check that the API server is running, its address, and firewalls. With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 

@@ -1,0 +1,113 @@
+import { isAppError, type Problem } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { KUBELET_DIR } from '../../kube/well-known.ts';
+import { type Catalogue, loadCatalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import type { ConfigSource } from '../../kubelet/config-source.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
+import { readConfigz } from '../../kubelet/effective/configz.ts';
+import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
+import { describeRisk, findPodRisks } from '../../kubelet/workload/pod-risks.ts';
+import { type PodInput, readDnsServices, readPodInput } from '../../kubelet/workload/read-pod-input.ts';
+import { preparePayload } from '../agent/prepare-payload.ts';
+import { podsAtRisk } from '../dynamic-problems.ts';
+import type { NodeConfig } from '../node-config.ts';
+
+/** The nodes and the ConfigMap that they would be assigned. */
+export interface CheckedPayload {
+  readonly nodes: readonly NodeConfig[];
+  readonly source: ConfigSource;
+  /** `data` of the ConfigMap. */
+  readonly data: Readonly<Record<string, string>>;
+}
+
+/** Number of nodes that are read at the same time. */
+const AT_ONCE = 16;
+
+/**
+ * Finds the pods that an assignment would end, before it is made. Each node costs at most three requests:
+ * its configz, its pods and its Node; what cannot be read is unknown and causes no finding. Files and other
+ * facts of hosts are checked by the agent on each host.
+ * @returns a problem for each node with a loss, and one for each node with a warning
+ */
+export async function checkPodRisks(
+  cluster: Cluster,
+  { nodes, source, data }: CheckedPayload,
+): Promise<{ readonly losses: readonly Problem[]; readonly warnings: readonly Problem[] }> {
+  const catalogue = await loadCatalogue();
+  let read: Promise<PodInput['dnsServices']> | null = null;
+  const services = (): Promise<PodInput['dnsServices']> => {
+    read ??= readDnsServices(cluster);
+    return read;
+  };
+  const payload = { source, data, catalogue, services };
+  const found = await inParallel(nodes, AT_ONCE, async (node) => ({ node, risks: await risksOf(cluster, node, payload) }));
+  const problems = (severity: PodRisk['severity']): readonly Problem[] =>
+    found.flatMap(({ node, risks }) => {
+      const texts = risks.filter((risk) => risk.severity === severity).map(describeRisk);
+      return texts.length === 0 ? [] : [podsAtRisk(node.name, texts, severity)];
+    });
+  return { losses: problems('loss'), warnings: problems('warning') };
+}
+
+interface Payload extends Omit<CheckedPayload, 'nodes'> {
+  readonly catalogue: Catalogue;
+  readonly services: () => Promise<PodInput['dnsServices']>;
+}
+
+async function risksOf(cluster: Cluster, node: NodeConfig, { source, data, catalogue, services }: Payload): Promise<readonly PodRisk[]> {
+  const { name, group, backend } = node;
+  if (node.minor === null) return [];
+  const minor = Math.min(node.minor, NEWEST_MINOR);
+  // The proxy to a kubelet that is down would delay the command.
+  const running = node.isReady ? await runningConfig(cluster, name, { minor, catalogue }) : null;
+  const key = source.kubeletConfigKey;
+  const prepared = preparePayload(
+    {
+      identity: { ...source, uid: '', resourceVersion: '' },
+      // A kubelet up to 1.23 merges no layers.
+      data: backend === 'agent' ? data : { [key]: data[key] ?? '' },
+    },
+    {
+      name,
+      group,
+      directory: KUBELET_DIR,
+      minor,
+      catalogue,
+      // The local configuration is not readable through the API server; fields without an overlay stay as they run.
+      local: { path: 'configz', text: JSON.stringify({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...running }) },
+      flags: [],
+      dropIns: [],
+      running,
+      cgroupVersion: null,
+    },
+    { allow: 'unsafe', isCordoned: false },
+  );
+  if (prepared.config === null) return [];
+  const change = { before: running, after: prepared.config };
+  const risks = findPodRisks({ ...change, ...(await readPodInput(cluster, name, change, services)), nodeName: name, minor, host: null });
+  if (running !== null) return risks;
+  // Without the running configuration, a default value may be no change.
+  const set = new Set(prepared.candidate.changes.map((text) => fieldOf(text)));
+  return risks.filter(({ path }) => set.has(fieldOf(path)));
+}
+
+/** The field at the beginning of a path or of a change. */
+function fieldOf(text: string): string {
+  return /^\w*/.exec(text)?.[0] ?? '';
+}
+
+/** Null: unknown. */
+async function runningConfig(
+  cluster: Cluster,
+  node: string,
+  options: { readonly minor: number; readonly catalogue: Catalogue },
+): Promise<JsonObject | null> {
+  try {
+    return readConfigz(await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(node)}/proxy/configz`), node, options);
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}

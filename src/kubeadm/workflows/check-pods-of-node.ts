@@ -1,0 +1,100 @@
+import { isAppError, type Problem } from '../../base/errors.ts';
+import { revealText } from '../../base/text/secret.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
+import type { RunningConfigInput } from '../../kubelet/effective/running-config.ts';
+import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
+import { readFlagsEnv } from '../../kubelet/flags-env.ts';
+import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
+import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
+import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
+import type { NodeDesign } from '../render/node-design.ts';
+import type { NodeGroups } from '../render/node-groups.ts';
+import type { NodeOptions } from './node-options.ts';
+import { readDropIns } from './observe-kubelet.ts';
+import type { ObservedNode } from './observe-node.ts';
+
+/** The node, its new files, and the cluster that knows its pods. */
+export interface CheckedNode {
+  readonly node: ObservedNode;
+  readonly design: NodeDesign;
+  /** Null: the pods of the node are unknown. */
+  readonly podsOf: Cluster | null;
+  /** Paths that the run writes before the kubelet starts. */
+  readonly written: readonly string[];
+}
+
+export interface CheckedPods {
+  readonly warnings: readonly Warning[];
+  readonly refusals: readonly Problem[];
+}
+
+const NOTHING: CheckedPods = { warnings: [], refusals: [] };
+
+/**
+ * Finds what the new files of an existing node would end: pods, or the kubelet itself. Compares its present
+ * config.yaml, flags and drop-ins with the new ones. A host without credentials of a kubelet or without a
+ * config.yaml is not a node yet and is not checked. Facts that cannot be read cause no finding, and a change of
+ * other fields costs no request.
+ * @returns losses as refusals, or as warnings if they are permitted
+ */
+export async function checkPodsOfNode(context: PhaseContext, options: NodeOptions, checked: CheckedNode): Promise<CheckedPods> {
+  const { podLoss, skipPreflight, staged, catalogue } = options;
+  const { node, design, podsOf, written } = checked;
+  if (podLoss === 'ignore' || skipPreflight || staged || node.facts.identity.state === 'missing') return NOTHING;
+  const { host, signal } = context;
+  const { minor, nodeName, unit } = design;
+  const found = await observe(host, fileFacts([CONFIG_YAML, FLAGS_ENV]), signal);
+  const present = { config: found.get(CONFIG_YAML)?.content, flags: found.get(FLAGS_ENV)?.content ?? '' };
+  const desired = { config: revealText(design.files.configYaml.content), flags: revealText(design.files.flagsEnv.content) };
+  if (present.config === undefined || (present.config === desired.config && present.flags === desired.flags)) return NOTHING;
+  const inputOf = async (text: string, flagsEnv: string): Promise<RunningConfigInput> => {
+    const words = [...readFlagsEnv(flagsEnv), ...unit.extraArgs];
+    const { flags } = parseCommandLine(words, { catalogue, minor });
+    const directory = flags.findLast(({ name }) => name === 'config-dir')?.value ?? '';
+    const dropIns = directory === '' ? [] : await readDropIns(host, directory, signal);
+    // The other flags differ from host to host.
+    const ofFields = flags.filter(({ name }) => (catalogue.flag(name, minor)?.field ?? null) !== null || name === 'root-dir');
+    const placed = ofFields.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
+    return { catalogue, minor, configFile: { path: CONFIG_YAML, text }, dynamicConfig: null, dropIns, flags: placed };
+  };
+  const inputs = [await inputOf(present.config, present.flags), await inputOf(desired.config, desired.flags)] as const;
+  const change = changeOf(options.groups, ...inputs);
+  if (change === null) return NOTHING;
+  const [, { flags }] = inputs;
+  const risks = await findRisksOnHost({ ...change, host, cluster: podsOf, nodeName, minor, flags, given: {}, hidden: written, signal });
+  const isRefused = ({ severity }: PodRisk): boolean => severity === 'loss' && podLoss === 'refuse';
+  return {
+    warnings: risks.filter((risk) => !isRefused(risk)).map(toWarning),
+    refusals: risks.filter(isRefused).map((risk) => podsAtRisk(host.name, risk)),
+  };
+}
+
+/** Null: a kubelet does not start with one of the configurations. */
+function changeOf(groups: NodeGroups, present: RunningConfigInput, desired: RunningConfigInput) {
+  try {
+    return { before: groups.effectiveOf(present), after: groups.effectiveOf(desired) };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}
+
+function toWarning(risk: PodRisk): Warning {
+  return { code: 'PODS_AT_RISK', message: describeRisk(risk), field: risk.path };
+}
+
+function podsAtRisk(host: string, risk: PodRisk): Problem {
+  return {
+    host,
+    code: 'PODS_AT_RISK',
+    // Most reasons begin with the field.
+    ...(risk.why.startsWith(risk.path) ? {} : { path: risk.path }),
+    message: describeRisk(risk),
+    hint: 'Change the field, move the pods, or permit the loss with --allow-pod-loss',
+  };
+}

@@ -1,0 +1,51 @@
+import { jsonEqual } from '../../base/json.ts';
+import { type Cidr, cidrContains, parseCidr, parseIp } from '../../base/text/ip.ts';
+import { listAt, textAt } from '../validate/values.ts';
+import type { PodRisk } from './pod-risk.ts';
+import type { RiskInput } from './risk-input.ts';
+
+/** Networks of DNS caches on the nodes. */
+const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10'].map((text) => parseCidr(text) as Cidr);
+
+/**
+ * DNS settings with which new pods resolve no names of the cluster.
+ * @see kubernetes/kubernetes pkg/kubelet/kubelet.go (1.36): an entry that is no IP address is ignored;
+ *   pkg/kubelet/network/dns/dns.go: without an address, pods get the DNS settings of the host
+ */
+export function dnsRisks({ before, after, dnsServices }: RiskInput): readonly PodRisk[] {
+  const path = 'clusterDNS';
+  const loss = (why: string): readonly PodRisk[] => [{ path, why, pods: [], severity: 'loss' }];
+  const [now, then] = [listAt(after, path).map(String), before === null ? null : listAt(before, path).map(String)];
+  if (then !== null && jsonEqual(now, then)) return domainRisks(before, after);
+  const domain = domainRisks(before, after);
+  const wrong = now.filter((address) => parseIp(address) === null);
+  if (wrong.length > 0) return [...loss(`clusterDNS ${wrong.join(', ')} is no IP address, so the kubelet ignores it`), ...domain];
+  if (now.length === 0)
+    return then !== null && then.length > 0
+      ? [...loss(`clusterDNS becomes empty: new pods would resolve no names of the cluster (now ${then.join(', ')})`), ...domain]
+      : domain;
+  if (dnsServices === null || then === null) return domain;
+  const answers = (address: string): boolean => dnsServices.some((service) => sameIp(service, address)) || isLinkLocal(address);
+  if (!then.some((address) => answers(address)) || now.some((address) => answers(address))) return domain;
+  const why = `clusterDNS ${now.join(', ')} is no Service of kube-system with port 53 and no link-local address (now ${then.join(', ')})`;
+  return [...loss(`${why}: new pods would resolve no names of the cluster`), ...domain];
+}
+
+function domainRisks(before: RiskInput['before'], after: RiskInput['after']): readonly PodRisk[] {
+  const path = 'clusterDomain';
+  if (before === null) return [];
+  const [then, now] = [textAt(before, path), textAt(after, path)];
+  if (then === now || then === '') return [];
+  const why = `clusterDomain changes from ${then} to ${now || 'nothing'}: new pods resolve short names of Services only in the domain that the cluster's DNS serves`;
+  return [{ path, why, pods: [], severity: 'warning' }];
+}
+
+function sameIp(a: string, b: string): boolean {
+  const [one, other] = [parseIp(a), parseIp(b)];
+  return one !== null && other !== null && one.family === other.family && one.value === other.value;
+}
+
+function isLinkLocal(text: string): boolean {
+  const address = parseIp(text);
+  return address !== null && LINK_LOCAL.some((network) => cidrContains(network, address));
+}

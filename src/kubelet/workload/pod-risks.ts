@@ -1,0 +1,42 @@
+import { dnsRisks } from './dns-risks.ts';
+import { evictionRisks } from './eviction-risks.ts';
+import { fileRisks, staticPodRisks, sysctlRisks } from './file-risks.ts';
+import type { PodRisk } from './pod-risk.ts';
+import type { RiskInput } from './risk-input.ts';
+import { podPidsRisks, podsCgroupRisks, reservationRisks, reservedCpuRisks, roomRisks } from './room-risks.ts';
+import { startRisks } from './start-risks.ts';
+
+/**
+ * Finds what a change of a kubelet's configuration would end: pods that the kubelet rejects or evicts, static
+ * pods that it stops, new pods that cannot start, and values with which it exits. Only fields that the change
+ * affects can cause a finding; without the previous configuration, all can. Unknown facts cause none.
+ * @returns losses first
+ */
+export function findPodRisks(input: RiskInput): readonly PodRisk[] {
+  const reservations = reservationRisks(input);
+  const found = [
+    ...reservations,
+    // A kubelet that exits rejects no pods.
+    ...roomRisks(input).filter(({ path }) => !reservations.some((one) => one.path === path)),
+    ...reservedCpuRisks(input),
+    ...podsCgroupRisks(input),
+    ...evictionRisks(input),
+    ...podPidsRisks(input),
+    ...staticPodRisks(input),
+    ...sysctlRisks(input),
+    ...fileRisks(input),
+    ...dnsRisks(input),
+    ...startRisks(input),
+  ];
+  return [...found.filter(({ severity }) => severity === 'loss'), ...found.filter(({ severity }) => severity === 'warning')];
+}
+
+/** Number of pods that a text names. */
+const NAMED = 5;
+
+/** `maxPods 1 is less than the 3 pods of the node: default/a, default/b would end`. Long lists of pods are cut. */
+export function describeRisk({ why, pods }: PodRisk): string {
+  if (pods.length === 0) return why;
+  const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : '';
+  return `${why}: ${pods.slice(0, NAMED).join(', ')}${more} would end`;
+}

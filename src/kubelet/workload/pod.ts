@@ -1,0 +1,155 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
+import type { KubeObject } from '../../kube/object.ts';
+
+/** Amounts that a pod requests, or that a node offers. */
+export interface Amounts {
+  readonly cpuMillis: number;
+  readonly memoryBytes: number;
+  readonly ephemeralBytes: number;
+}
+
+/** A container that waits for its start, with the kubelet's reason (`RunContainerError`, ...). */
+export interface WaitingContainer {
+  readonly name: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A pod of a node, as the API server shows it. */
+export interface NodePod {
+  readonly uid: string;
+  /** `NAMESPACE/NAME`. */
+  readonly name: string;
+  /** Started from a file on the node; the API server shows a mirror pod. */
+  readonly isStatic: boolean;
+  /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`. */
+  readonly phase: string;
+  /** The kubelet's reason for the phase, for example `OutOfpods`; empty: none. */
+  readonly reason: string;
+  readonly message: string;
+  readonly isReady: boolean;
+  /** Deleted, and being stopped. */
+  readonly isEnding: boolean;
+  /** In RFC 3339. */
+  readonly createdAt: string;
+  /** The pod requests as the scheduler and the kubelet count them. */
+  readonly requests: Amounts;
+  readonly isHostNetwork: boolean;
+  readonly waiting: readonly WaitingContainer[];
+  /** Restarts of all containers. */
+  readonly restarts: number;
+}
+
+const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
+
+/** Reads a Pod. Unexpected values count as absent. */
+export function readPod({ metadata, spec, status }: KubeObject): NodePod {
+  const about = objectOf(status);
+  const containers = [...listOf(about, 'initContainerStatuses'), ...listOf(about, 'containerStatuses')];
+  return {
+    uid: metadata.uid ?? '',
+    name: `${metadata.namespace ?? ''}/${metadata.name}`,
+    isStatic: metadata.annotations?.[MIRROR_ANNOTATION] !== undefined,
+    phase: textOf(about, 'phase'),
+    reason: textOf(about, 'reason'),
+    message: textOf(about, 'message'),
+    isReady: listOf(about, 'conditions').some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    isEnding: metadata.deletionTimestamp !== undefined,
+    createdAt: metadata.creationTimestamp ?? '',
+    requests: requestsOf(objectOf(spec)),
+    isHostNetwork: objectOf(spec).hostNetwork === true,
+    waiting: containers.flatMap((container): readonly WaitingContainer[] => {
+      const { waiting } = objectOf(container.state);
+      if (!isJsonObject(waiting)) return [];
+      return [{ name: textOf(container, 'name'), reason: textOf(waiting, 'reason'), message: textOf(waiting, 'message') }];
+    }),
+    restarts: containers.reduce((sum, { restartCount }) => sum + (typeof restartCount === 'number' ? restartCount : 0), 0),
+  };
+}
+
+/** Whether the pod occupies its node: it has not ended. */
+export function isActive({ phase }: Pick<NodePod, 'phase'>): boolean {
+  return phase !== 'Succeeded' && phase !== 'Failed';
+}
+
+/** Field selector of the pods of a node; the Node authorizer allows a kubelet's credential only these. */
+export function podsOfNode(nodeName: string): string {
+  return `spec.nodeName=${nodeName}`;
+}
+
+const NONE: Amounts = { cpuMillis: 0, memoryBytes: 0, ephemeralBytes: 0 };
+
+/**
+ * The requests of a pod: the sum of its containers and sidecars, at least those of each init container, plus
+ * the overhead of its runtime class.
+ * @see k8s.io/component-helpers resource (1.36) PodRequests
+ */
+function requestsOf(spec: JsonObject): Amounts {
+  let running = listOf(spec, 'containers').map(containerRequests).reduce(sum, NONE);
+  let starting = NONE;
+  let sidecars = NONE;
+  for (const container of listOf(spec, 'initContainers')) {
+    const own = containerRequests(container);
+    if (container.restartPolicy === 'Always') {
+      running = sum(running, own);
+      sidecars = sum(sidecars, own);
+      starting = largest(starting, sidecars);
+    } else starting = largest(starting, sum(sidecars, own));
+  }
+  const podLevel = objectOf(objectOf(spec.resources).requests);
+  const total = { ...largest(running, starting) };
+  if ('cpu' in podLevel) total.cpuMillis = amountsOf(podLevel).cpuMillis;
+  if ('memory' in podLevel) total.memoryBytes = amountsOf(podLevel).memoryBytes;
+  return sum(total, amountsOf(objectOf(spec.overhead)));
+}
+
+function containerRequests(container: JsonObject): Amounts {
+  return amountsOf(objectOf(objectOf(container.resources).requests));
+}
+
+/** Reads a resource list, for example `status.capacity` of a Node. */
+export function amountsOf(resources: JsonObject): Amounts {
+  return {
+    cpuMillis: amount(resources.cpu, 1000),
+    memoryBytes: amount(resources.memory, 1),
+    ephemeralBytes: amount(resources['ephemeral-storage'], 1),
+  };
+}
+
+function amount(value: unknown, factor: 1 | 1000): number {
+  if (typeof value !== 'string' && typeof value !== 'number') return 0;
+  const quantity = parseQuantity(String(value));
+  if (quantity === null) return 0;
+  return Number(quantityValue(factor === 1 ? quantity : { ...quantity, scale: quantity.scale - 3 }));
+}
+
+function sum(a: Amounts, b: Amounts): Amounts {
+  return {
+    cpuMillis: a.cpuMillis + b.cpuMillis,
+    memoryBytes: a.memoryBytes + b.memoryBytes,
+    ephemeralBytes: a.ephemeralBytes + b.ephemeralBytes,
+  };
+}
+
+function largest(a: Amounts, b: Amounts): Amounts {
+  return {
+    cpuMillis: Math.max(a.cpuMillis, b.cpuMillis),
+    memoryBytes: Math.max(a.memoryBytes, b.memoryBytes),
+    ephemeralBytes: Math.max(a.ephemeralBytes, b.ephemeralBytes),
+  };
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function listOf(value: JsonObject, name: string): readonly JsonObject[] {
+  const list = value[name];
+  return Array.isArray(list) ? list.filter(isJsonObject) : [];
+}
+
+function textOf(value: JsonObject, name: string): string {
+  const text = value[name];
+  return typeof text === 'string' ? text : '';
+}

@@ -1,0 +1,104 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+
+/**
+ * The result of a probe pod.
+ *
+ * - `started`: its container was seen running
+ * - `starting`: not yet, and nothing failed so far
+ * - `failed`: the kubelet rejected the pod or could not start its sandbox or container
+ * - `unusable`: it shows nothing about the kubelet, for example because its image is not available
+ */
+export type ProbeResult =
+  | { readonly state: 'started' }
+  | { readonly state: 'starting'; readonly seen: string }
+  | { readonly state: 'failed'; readonly why: string }
+  | { readonly state: 'unusable'; readonly why: string };
+
+export interface ProbePodOptions {
+  readonly name: string;
+  /** An image whose program waits, and that is normally on the node: the pause image. */
+  readonly image: string;
+}
+
+/** Namespace of probe pods: it exists in every cluster. */
+export const PROBE_NAMESPACE = KUBE_SYSTEM;
+export const PROBE_LABEL = 'kubeletadm.dev/probe';
+/** Name of the static probe pod; the API server shows it as `NAME-NODE`. */
+export const PROBE_NAME = 'kubeletadm-probe';
+
+/**
+ * A pod that shows whether a kubelet can start new pods: a sandbox with a network of its own, the DNS
+ * configuration of the kubelet, and one container. It requests nothing, has no permissions and no token, and
+ * passes the restricted Pod Security Standard.
+ */
+export function probePod({ name, image }: ProbePodOptions): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: PROBE_NAMESPACE, labels: { [PROBE_LABEL]: 'true' } },
+    spec: {
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds: 0,
+      tolerations: [{ operator: 'Exists' }],
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 65535,
+        runAsGroup: 65535,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      containers: [
+        {
+          name: 'probe',
+          image,
+          imagePullPolicy: 'IfNotPresent',
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true },
+        },
+      ],
+    },
+  };
+}
+
+const IMAGE_MISSING = /^(?:ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName|ImageInspectError|RegistryUnavailable)$/;
+const NOT_STARTED = /^(?:ContainerCreating|PodInitializing|)$/;
+
+/**
+ * Reads the result of a probe pod.
+ * @param pod null: the API server does not have it yet
+ */
+export function readProbe(pod: KubeObject | null): ProbeResult {
+  if (pod === null) return { state: 'starting', seen: 'the kubelet has not reported the pod' };
+  const status = objectOf(pod.status);
+  const { phase, reason, message } = status;
+  const [container = {}] = Array.isArray(status.containerStatuses) ? status.containerStatuses.filter(isJsonObject) : [];
+  const { running, waiting, terminated } = objectOf(objectOf(container).state);
+  if (isJsonObject(running)) return { state: 'started' };
+  if (isJsonObject(terminated)) {
+    // The runtime reports a container whose program could not be started as StartError or ContainerCannotRun.
+    const why = describe(terminated.reason, terminated.message);
+    return /^(?:StartError|ContainerCannotRun)$/.test(String(terminated.reason)) ? { state: 'failed', why } : { state: 'started' };
+  }
+  if (phase === 'Failed') return { state: 'failed', why: describe(reason, message) };
+  if (isJsonObject(waiting)) {
+    const why = describe(waiting.reason, waiting.message);
+    if (IMAGE_MISSING.test(String(waiting.reason))) return { state: 'unusable', why: `its image is not available: ${why}` };
+    if (!NOT_STARTED.test(String(waiting.reason ?? ''))) return { state: 'failed', why };
+  }
+  return { state: 'starting', seen: sandboxIssue(status) };
+}
+
+function sandboxIssue({ conditions, phase }: JsonObject): string {
+  const all = Array.isArray(conditions) ? conditions.filter(isJsonObject) : [];
+  const sandbox = all.find(({ type }) => type === 'PodReadyToStartContainers');
+  return sandbox?.status === 'False' ? 'its sandbox is not ready' : `its container has not started (${String(phase ?? 'no status')})`;
+}
+
+function describe(reason: unknown, message: unknown): string {
+  return [reason, message].filter((text) => typeof text === 'string' && text !== '').join(': ') || 'no reason reported';
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

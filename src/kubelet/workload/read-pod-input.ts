@@ -1,0 +1,107 @@
+import { isAppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { amountsOf, podsOfNode, readPod } from './pod.ts';
+import { affects, type RiskChange } from './risk-facts.ts';
+import type { NodeOffer, RiskInput, RiskPod } from './risk-input.ts';
+import { isProbe } from './run-probe.ts';
+
+/** The pods and the resources of a node, and the DNS Services of the cluster. */
+export type PodInput = Pick<RiskInput, 'pods' | 'node' | 'dnsServices'>;
+
+/** Fields whose effect depends on the pods or the resources of the node. */
+const POD_FIELDS = [
+  'podsPerCore',
+  'kubeReserved',
+  'systemReserved',
+  'reservedSystemCPUs',
+  'evictionHard',
+  'evictionSoft',
+  'evictionSoftGracePeriod',
+  'mergeDefaultEvictionSettings',
+  'staticPodPath',
+  'staticPodURL',
+  'podPidsLimit',
+  'allowedUnsafeSysctls',
+];
+
+/**
+ * Reads from the API server what a change depends on: at most three requests, none for changes that affect no
+ * pods. What may not be read or is unreachable is unknown (null).
+ * @param services reads the DNS Services, which several nodes can share
+ */
+export async function readPodInput(
+  cluster: Cluster,
+  nodeName: string,
+  change: RiskChange,
+  services: () => Promise<PodInput['dnsServices']> = () => readDnsServices(cluster),
+): Promise<PodInput> {
+  const needsPods = lowersPodLimit(change) || affects(change, POD_FIELDS);
+  const [pods, node, dnsServices] = await Promise.all([
+    needsPods ? readPods(cluster, nodeName) : null,
+    needsPods ? unlessRefused(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) : null,
+    affects(change, ['clusterDNS']) ? services() : null,
+  ]);
+  return { pods, node: node === null ? null : offerOf(node), dnsServices };
+}
+
+/** A higher limit ends no pods, so that large fleets need no requests for it. */
+function lowersPodLimit(change: RiskChange): boolean {
+  const [before, after] = [change.before?.maxPods, change.after.maxPods];
+  return affects(change, ['maxPods']) && !(typeof before === 'number' && typeof after === 'number' && after > before);
+}
+
+async function readPods(cluster: Cluster, nodeName: string): Promise<readonly RiskPod[] | null> {
+  const found = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(nodeName) }));
+  // An API server that ignores the selector also returns the pods of other nodes.
+  const own = found?.items.filter((pod) => objectOf(pod.spec).nodeName === nodeName && !isProbe(pod));
+  return own?.map(readRiskPod) ?? null;
+}
+
+/** Reads the cluster addresses of the Services with port 53 in kube-system; null: unknown. */
+export async function readDnsServices(cluster: Cluster): Promise<readonly string[] | null> {
+  const found = await unlessRefused(cluster.list({ apiVersion: 'v1', kind: 'Service', namespace: KUBE_SYSTEM }));
+  return found?.items.flatMap((service) => addressesOf(objectOf(service.spec))) ?? null;
+}
+
+function addressesOf({ ports, clusterIP, clusterIPs }: JsonObject): readonly string[] {
+  const isDns = Array.isArray(ports) && ports.some((port) => isJsonObject(port) && port.port === 53);
+  const all = [clusterIP, ...(Array.isArray(clusterIPs) ? clusterIPs : [])];
+  return isDns ? [...new Set(all.filter((address) => typeof address === 'string'))] : [];
+}
+
+/** Reads a Pod with the values that admission needs. */
+export function readRiskPod(object: KubeObject): RiskPod {
+  const { priority, securityContext } = objectOf(object.spec);
+  const { sysctls } = objectOf(securityContext);
+  return {
+    ...readPod(object),
+    priority: typeof priority === 'number' ? priority : 0,
+    sysctls: (Array.isArray(sysctls) ? sysctls : []).flatMap((one) =>
+      isJsonObject(one) && typeof one.name === 'string' ? [one.name] : [],
+    ),
+  };
+}
+
+/** What a Node offers; null: its kubelet has reported nothing. */
+function offerOf({ status }: KubeObject): NodeOffer | null {
+  const { capacity, allocatable } = objectOf(status);
+  if (!isJsonObject(capacity) || !isJsonObject(allocatable)) return null;
+  const pods = Number(allocatable.pods);
+  return { capacity: amountsOf(capacity), allocatable: amountsOf(allocatable), pods: Number.isInteger(pods) ? pods : null };
+}
+
+async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

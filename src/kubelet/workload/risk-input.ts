@@ -1,0 +1,101 @@
+import type { JsonObject } from '../../base/json.ts';
+import type { FileFact } from '../../host/facts/query.ts';
+import type { Minor } from '../catalogue.ts';
+import type { Amounts, NodePod } from './pod.ts';
+
+/** A pod with the values that the kubelet's admission of pods reads. */
+export interface RiskPod extends NodePod {
+  /** `spec.priority`; undefined: 0. */
+  readonly priority?: number | undefined;
+  /** Names of the sysctls that the pod sets. */
+  readonly sysctls?: readonly string[] | undefined;
+}
+
+/** What a Node offers, as its status shows it. */
+export interface NodeOffer {
+  readonly capacity: Amounts;
+  readonly allocatable: Amounts;
+  /** `status.allocatable.pods`; null: not reported. */
+  readonly pods: number | null;
+}
+
+/** Space and inodes of a file system. */
+export interface FileSystemSpace {
+  readonly availableBytes: number;
+  readonly capacityBytes: number;
+  readonly freeInodes: number;
+  readonly inodes: number;
+}
+
+/** A manifest of a static pod. */
+export interface Manifest {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Facts about a host that a configuration depends on. Null, or absent in a record: unknown. */
+export interface HostRiskFacts {
+  /** Files that a configuration names, by path; a null entry: the path does not exist. */
+  readonly files: Readonly<Record<string, Pick<FileFact, 'type'> | null>>;
+  /** Static pods by the path of their directory or file; a null entry: the path does not exist. */
+  readonly manifests: Readonly<Record<string, readonly Manifest[] | null>>;
+  readonly memory: { readonly capacityBytes: number; readonly availableBytes: number } | null;
+  /** The file system of the kubelet's root directory. */
+  readonly nodeFs: FileSystemSpace | null;
+  /** The file system of the images. */
+  readonly imageFs: FileSystemSpace | null;
+  readonly pids: { readonly max: number; readonly running: number } | null;
+  /** In the kernel's notation, for example `0-3`. */
+  readonly onlineCpus: string | null;
+  /** Tasks (processes and threads) in the cgroup of each pod, by the uid of the pod. */
+  readonly podTasks: Readonly<Record<string, number>> | null;
+  /** Memory that the pods of the host use and that the kernel cannot reclaim as file cache, in bytes. */
+  readonly podsMemoryBytes: number | null;
+  /** Listening TCP ports. */
+  readonly ports: ReadonlySet<number> | null;
+  /** IP addresses of the host. */
+  readonly addresses: readonly string[] | null;
+  readonly usesSwap: boolean | null;
+  readonly cgroupVersion: 1 | 2 | null;
+  /** The policy that a manager of the kubelet stored in its state file, by field; absent: no such file, or unknown. */
+  readonly managerPolicies: Readonly<Record<string, string>>;
+  /** Values of kernel settings, by name (`vm.overcommit_memory`). */
+  readonly sysctls: Readonly<Record<string, string>>;
+}
+
+/** No fact is known. */
+export const NO_RISK_FACTS: HostRiskFacts = {
+  files: {},
+  manifests: {},
+  memory: null,
+  nodeFs: null,
+  imageFs: null,
+  pids: null,
+  onlineCpus: null,
+  podTasks: null,
+  podsMemoryBytes: null,
+  ports: null,
+  addresses: null,
+  usesSwap: null,
+  cgroupVersion: null,
+  managerPolicies: {},
+  sysctls: {},
+};
+
+/** A change of a kubelet's configuration, and the node that it is meant for. */
+export interface RiskInput {
+  readonly nodeName: string;
+  readonly minor: Minor;
+  /** The effective configuration of the running kubelet, with defaults; null: unknown. */
+  readonly before: JsonObject | null;
+  /** The effective configuration after the change, with defaults and absolute paths. */
+  readonly after: JsonObject;
+  /** Null: unknown. */
+  readonly pods: readonly RiskPod[] | null;
+  /** Null: unknown. */
+  readonly node: NodeOffer | null;
+  /** Null: unknown. */
+  readonly host: HostRiskFacts | null;
+  /** Addresses of the cluster's Services with port 53; null: unknown. */
+  readonly dnsServices: readonly string[] | null;
+}

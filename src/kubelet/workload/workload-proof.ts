@@ -1,0 +1,203 @@
+import { type AppError, isAppError } from '../../base/errors.ts';
+import { isJsonObject } from '../../base/json.ts';
+import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { conditionOf } from '../../kube/node-conditions.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { isActive, podsOfNode, readPod } from './pod.ts';
+import { type PodBefore, type PodLoss, type PodLossKind, podLosses, runningPods, withoutStartErrors } from './pod-losses.ts';
+import { deleteLeftProbes, isProbe, pauseImageOn, runProbe } from './run-probe.ts';
+import { podsLost, probePodFailed } from './workload-problems.ts';
+
+/** Evidence that a changed kubelet still runs pods. Recorded before the change. */
+export interface WorkloadProof {
+  /** A probe pod was tried: the kubelet may have reported its state again in the meantime. */
+  readonly hasProbed: boolean;
+  /**
+   * Lists the pods of the node once, after the change.
+   * @returns the reason to wait, as a clause; null: no pod is lost
+   * @throws AppError PODS_LOST
+   */
+  checkPods(): Promise<string | null>;
+  /**
+   * Waits until a probe pod starts. Null: the node could not start one before the change.
+   * @throws AppError PROBE_POD_FAILED; errors of `meanwhile`
+   */
+  readonly probe: ((timeoutMs: number, meanwhile: () => Promise<void>) => Promise<void>) | null;
+}
+
+export interface WorkloadTarget {
+  readonly cluster: Cluster;
+  /** The Node before the change, or a new Node; it was Ready. */
+  readonly node: KubeObject;
+  /** Shown in messages. */
+  readonly phase: string;
+  /** Image of the probe pod if the node has no pause image. Absent: no probe pod then. */
+  readonly probeImage: string | undefined;
+  /** The operator permits the change to end pods; a probe pod must start nevertheless. */
+  readonly mayLosePods: boolean;
+  /** The change affects evictions, which a restarted kubelet decides every 10 s. */
+  readonly mayEvict: boolean;
+}
+
+/** Time for which a loss must be seen: the kubelet creates mirror pods and containers again after its restart. */
+const CONFIRM_MS: Readonly<Record<PodLossKind, number>> = {
+  'pod-rejected': 0,
+  'pod-evicted': 0,
+  'static-pod-gone': 10_000,
+  'pod-not-started': 10_000,
+};
+/** The kubelet compares its eviction signals with the thresholds every 10 s. */
+const EVICTION_MS = 15_000;
+const BASELINE_MS = 15_000;
+const PROBE_MS = 30_000;
+/** A new node may have to pull the image. */
+const NEW_NODE_MS = 60_000;
+
+/**
+ * Records the running pods of a node, and whether it can start a probe pod. Parts that cannot be checked are
+ * reported with their reason and not required later (PODS_NOT_CHECKED, PROBE_POD_UNUSED).
+ * @throws the signal's reason
+ */
+export async function recordWorkload(context: PhaseContext, target: WorkloadTarget): Promise<WorkloadProof> {
+  const { cluster, node, phase } = target;
+  const items = await listPods(target);
+  if (isAppError(items)) {
+    reportUnchecked(context, phase, firstMessage(items));
+    return UNCHECKED;
+  }
+  await deleteLeftProbes(context, target, items);
+  const before = runningPods(items.filter((item) => !isProbe(item)).map(readPod));
+  const watch = watchPods(context, target, before);
+  const nodeName = node.metadata.name;
+  const unused = (why: string): void => reportUnused(context, { phase, nodeName, level: 'info', why });
+  const image = pauseImageOn(node) ?? target.probeImage;
+  if (image === undefined || !hasRoom(node, items)) {
+    unused(image === undefined ? NO_IMAGE : NO_ROOM);
+    return { hasProbed: false, checkPods: () => watch.check(podLosses), probe: null };
+  }
+  const run = { cluster, nodeName, image, phase };
+  const baseline = await runProbe(context, { ...run, timeoutMs: BASELINE_MS });
+  if (baseline.state !== 'started') {
+    unused(`before the change, ${baseline.why}`);
+    return { hasProbed: true, checkPods: () => watch.check(podLosses), probe: null };
+  }
+  const probe = async (timeoutMs: number, meanwhile: () => Promise<void>): Promise<void> => {
+    if (!hasRoom(node, watch.latest())) return unused(NO_ROOM);
+    const outcome = await runProbe(context, { ...run, timeoutMs: Math.min(timeoutMs, PROBE_MS), meanwhile });
+    if (outcome.state === 'not-run') unused(outcome.why);
+    // The node had the image before the change.
+    else if (outcome.state !== 'started') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
+  };
+  const withProbe: FindLosses = (...pods) => withoutStartErrors(podLosses(...pods));
+  return { hasProbed: true, checkPods: () => watch.check(withProbe), probe };
+}
+
+/** No pods are checked. */
+export const UNCHECKED: WorkloadProof = { hasProbed: false, checkPods: async () => null, probe: null };
+
+/** Reports that a change is confirmed without its pods. `why` is a clause. */
+export function reportUnchecked({ host, reporter }: PhaseContext, phase: string, why: string): void {
+  const message = `the pods of the node are not checked: ${why}`;
+  reporter.report({ level: 'info', code: 'PODS_NOT_CHECKED', host: host.name, phase, message, verbosity: 1 });
+}
+
+/**
+ * Waits until a new node starts a probe pod, at most one minute. A probe that cannot be run is a warning (PROBE_POD_UNUSED).
+ * @throws AppError PROBE_POD_FAILED; the signal's reason
+ */
+export async function probeNewNode(
+  context: PhaseContext,
+  { cluster, node, phase, probeImage }: Omit<WorkloadTarget, 'mayEvict' | 'mayLosePods'>,
+): Promise<void> {
+  const nodeName = node.metadata.name;
+  const image = pauseImageOn(node) ?? probeImage;
+  const unused = (why: string): void => reportUnused(context, { phase, nodeName, level: 'warning', why });
+  if (image === undefined) return unused(NO_IMAGE);
+  const items = await listPods({ cluster, node });
+  if (!isAppError(items)) await deleteLeftProbes(context, { cluster, phase }, items);
+  const outcome = await runProbe(context, { cluster, nodeName, image, phase, timeoutMs: NEW_NODE_MS });
+  if (outcome.state === 'failed') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
+  if (outcome.state !== 'started') unused(outcome.why);
+}
+
+const NO_IMAGE = 'no pause image is known';
+const NO_ROOM = 'the node has no room for another pod';
+
+function reportUnused(
+  { host, reporter }: PhaseContext,
+  {
+    phase,
+    nodeName,
+    level,
+    why,
+  }: { readonly phase: string; readonly nodeName: string; readonly level: 'info' | 'warning'; readonly why: string },
+): void {
+  const message = `no probe pod shows whether Node ${nodeName} can start new pods: ${why}`;
+  const verbosity = level === 'info' ? 1 : 0;
+  reporter.report({ level, code: 'PROBE_POD_UNUSED', host: host.name, phase, message, verbosity });
+}
+
+type FindLosses = typeof podLosses;
+
+interface PodWatch {
+  check(find: FindLosses): Promise<string | null>;
+  /** The pods of the latest check. */
+  latest(): readonly KubeObject[];
+}
+
+function watchPods(
+  { clock, host }: PhaseContext,
+  { cluster, node, phase, mayEvict, mayLosePods }: WorkloadTarget,
+  before: readonly PodBefore[],
+): PodWatch {
+  const firstSeen = new Map<string, number>();
+  const hadPressure = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].some((type) => conditionOf(node, type)?.status === 'True');
+  const keyOf = ({ kind, pod }: PodLoss): string => `${kind} ${pod}`;
+  let startedAt: number | null = null;
+  let latest: readonly KubeObject[] = [];
+  return {
+    latest: () => latest,
+    check: async (find) => {
+      const now = clock.now().getTime();
+      startedAt ??= now;
+      const items = await listPods({ cluster, node });
+      if (isAppError(items)) return `the pods of the node cannot be listed: ${firstMessage(items)}`;
+      latest = items;
+      if (mayLosePods) return null;
+      // A node that was under pressure before evicts pods with any configuration.
+      const losses = find(before, items.map(readPod)).filter(({ kind }) => kind !== 'pod-evicted' || !hadPressure);
+      const keys = new Set(losses.map(keyOf));
+      for (const key of [...firstSeen.keys()]) if (!keys.has(key)) firstSeen.delete(key);
+      for (const key of keys) firstSeen.set(key, firstSeen.get(key) ?? now);
+      const lost = losses.filter((loss) => now - (firstSeen.get(keyOf(loss)) ?? now) >= CONFIRM_MS[loss.kind]);
+      if (lost.length > 0) throw podsLost(host.name, phase, lost);
+      const [first] = losses;
+      if (first !== undefined) return `pod ${first.pod}: ${first.seen}`;
+      const isWatching = mayEvict && before.length > 0 && now - startedAt < EVICTION_MS;
+      return isWatching ? 'checking that the kubelet evicts no pods' : null;
+    },
+  };
+}
+
+async function listPods({ cluster, node }: Pick<WorkloadTarget, 'cluster' | 'node'>): Promise<readonly KubeObject[] | AppError> {
+  try {
+    return (await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { fieldSelector: podsOfNode(node.metadata.name) })).items;
+  } catch (error) {
+    if (isAppError(error)) return error;
+    throw error;
+  }
+}
+
+/** Whether the node, with its allocatable pods, admits one more pod. */
+function hasRoom({ status }: KubeObject, items: readonly KubeObject[]): boolean {
+  const allocatable = isJsonObject(status) && isJsonObject(status.allocatable) ? status.allocatable.pods : undefined;
+  const quantity = allocatable === undefined ? null : parseQuantity(String(allocatable));
+  if (quantity === null) return true;
+  return items.filter((item) => !isProbe(item) && isActive(readPod(item))).length < Number(quantityValue(quantity));
+}
+
+function firstMessage(error: AppError): string {
+  return error.problems[0]?.message ?? error.code;
+}

@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import { runCli } from '../../src/cli/run.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
+import { createServices } from '../../src/wiring.ts';
+import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+
+const catalogue = await loadCatalogue();
+const NODES = ['n1', 'n2', 'n3'];
+const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
+
+const KUBECONFIG = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
+  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+  users: [{ name: 'u', user: { token: 't' } }],
+  'current-context': 'c',
+});
+
+class Sink extends Writable {
+  text = '';
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.text += chunk.toString('utf8');
+    done();
+  }
+}
+
+describe('dynamic assign of a configuration that would end pods', () => {
+  let directory: string;
+  let fleet: AgentFleet;
+
+  /** Three nodes with two pods each; n3 has only one. */
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'dynamic-pod-loss-'));
+    writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+    fleet = await agentFleet(NODES);
+    for (const node of NODES) for (const name of node === 'n3' ? ['a'] : ['a', 'b']) await fleet.cluster.create(podOf(node, name));
+    for (const node of NODES) serveConfigz(node, { clusterDNS: ['10.96.0.10'] });
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  const podOf = (nodeName: string, name: string): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `${name}-${nodeName}`, namespace: 'default', creationTimestamp: '2030-01-01T00:00:00Z' },
+    spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
+    status: { phase: 'Running' },
+  });
+  const serveConfigz = (node: string, own: JsonObject): void => {
+    const kubeletconfig = effectiveConfiguration(own, { catalogue, minor: 36 });
+    fleet.cluster.proxyNode(node, () => ({ status: 200, body: { kubeletconfig } }));
+  };
+  const assign = async (payload: string, ...options: readonly string[]) => {
+    const file = join(directory, 'kubelet.yaml');
+    writeFileSync(file, payload);
+    const [stdout, stderr] = [new Sink(), new Sink()];
+    const services = createServices({
+      env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
+      stdin: Readable.from(['']),
+      stdout,
+      stderr,
+      signal: new AbortController().signal,
+    });
+    const ports = { clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) };
+    const code = await runCli(['dynamic', 'assign', ...NODES, '--file', file, ...options], { ...services, ...ports }, '0.0.0-test');
+    return { code, stdout: stdout.text, stderr: stderr.text };
+  };
+  const annotation = async (name: string): Promise<readonly (string | null)[]> => {
+    const nodes = await Promise.all(NODES.map((node) => fleet.cluster.get({ apiVersion: 'v1', kind: 'Node', name: node })));
+    return nodes.map((node) => node?.metadata.annotations?.[name] ?? null);
+  };
+  const pushed = async (): Promise<number> =>
+    (await fleet.cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' })).items.length;
+
+  it.each([[[]], [['--dry-run']]])(
+    'is refused with the names of the pods of each node, before anything is written (%s)',
+    async (options) => {
+      const { code, stderr } = await assign(`${OVERLAY}maxPods: 1\n`, ...options);
+      expect(code).toBe(3);
+      for (const node of ['n1', 'n2'])
+        expect(stderr).toContain(`${node}: maxPods 1 is less than the 2 pods of the node: default/b-${node} would end`);
+      expect(stderr).toContain('--allow-pod-loss');
+      expect(stderr).toContain('[PODS_AT_RISK]');
+      expect(stderr).not.toContain('n3:');
+      expect([await pushed(), await annotation(CONFIG_SOURCE_ANNOTATION)]).toEqual([0, [null, null, null]]);
+    },
+  );
+
+  it('is applied with --allow-pod-loss, with a warning, and the permission on the Nodes', async () => {
+    const { code, stderr } = await assign(`${OVERLAY}maxPods: 1\n`, '--allow-pod-loss', '--min-ready', '0s');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('default/b-n1 would end')]);
+    const [source = null] = await annotation(CONFIG_SOURCE_ANNOTATION);
+    const { namespace, name, kubeletConfigKey } = JSON.parse(source ?? '{}').configMap;
+    const allowed = `${namespace}/${name}/${kubeletConfigKey}`;
+    expect(await annotation(ALLOW_POD_LOSS_ANNOTATION)).toEqual([allowed, allowed, allowed]);
+  });
+
+  it('is rolled back on the canary alone when a probe pod does not start with --allow-pod-loss', async () => {
+    const probe = { state: 'failed', why: 'the node has no room for a new pod (2 of 1 pods)' } as const;
+    fleet.behaviours.set('maxPods: 1', () => ({ probe }));
+    const { code, stderr } = await assign(`${OVERLAY}maxPods: 1\n`, '--allow-pod-loss', '--min-ready', '0s');
+    expect(code).toBe(4);
+    expect(stderr).toContain('a probe pod cannot be started: the node has no room for a new pod (2 of 1 pods)');
+    expect(await annotation(CONFIG_SOURCE_ANNOTATION)).toEqual([expect.stringContaining('configMap'), null, null]);
+    expect(await annotation(ALLOW_POD_LOSS_ANNOTATION)).toEqual([expect.stringContaining('kubeletadm-system/'), null, null]);
+    expect(fleet.runs()).toEqual({ n1: 'local', n2: 'local', n3: 'local' });
+    expect(Object.fromEntries(fleet.restarts)).toEqual({ n1: 2, n2: 0, n3: 0 });
+  });
+
+  it('loses the permission with the next assignment', async () => {
+    await assign(`${OVERLAY}maxPods: 1\n`, '--allow-pod-loss', '--min-ready', '0s');
+    const { code } = await assign(`${OVERLAY}maxPods: 60\n`, '--min-ready', '0s');
+    expect([code, await annotation(ALLOW_POD_LOSS_ANNOTATION)]).toEqual([0, [null, null, null]]);
+  });
+
+  it('adds the permission to nodes with the same assignment', async () => {
+    for (const node of NODES) fleet.cluster.proxyNode(node, () => 'down');
+    for (const node of NODES) await fleet.cluster.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: `b-${node}` });
+    await assign(`${OVERLAY}maxPods: 1\n`, '--wait', 'none');
+    expect(await annotation(ALLOW_POD_LOSS_ANNOTATION)).toEqual([null, null, null]);
+    await assign(`${OVERLAY}maxPods: 1\n`, '--wait', 'none', '--allow-pod-loss');
+    expect((await annotation(ALLOW_POD_LOSS_ANNOTATION)).every((value) => value?.startsWith('kubeletadm-system/node-config-'))).toBe(true);
+  });
+
+  it('is applied to nodes whose agents rejected it before', async () => {
+    fleet.riskyWords.add('podPidsLimit: 20');
+    const rejected = await assign(`${OVERLAY}podPidsLimit: 20\n`, '--min-ready', '0s');
+    expect([rejected.code, rejected.stderr]).toEqual([4, expect.stringContaining('rejected: pods would end')]);
+    const { code, stdout } = await assign(`${OVERLAY}podPidsLimit: 20\n`, '--min-ready', '0s', '--allow-pod-loss');
+    expect([code, stdout]).toEqual([0, '3 nodes: 3 updated.\n']);
+  });
+
+  it('is refused when the configz of the nodes cannot be read', async () => {
+    for (const node of NODES) fleet.cluster.proxyNode(node, () => 'down');
+    expect((await assign(`${OVERLAY}maxPods: 1\n`)).code).toBe(3);
+  });
+
+  it.each([['maxPods: 2'], ['podPidsLimit: 4096'], ['clusterDNS: [169.254.20.10]']])('is not refused for %s', async (line) => {
+    expect((await assign(`${OVERLAY}${line}\n`, '--wait', 'none')).code).toBe(0);
+  });
+
+  it('costs at most three requests per node', async () => {
+    const before = fleet.cluster.calls.length;
+    await assign(`${OVERLAY}maxPods: 1\n`);
+    const calls = fleet.cluster.calls.slice(before).filter((call) => /configz|Pod/.test(call));
+    expect(calls).toHaveLength(2 * NODES.length);
+  });
+});

@@ -1,0 +1,304 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { tokenCredentials } from '../../../../src/kubeadm/config/bootstrap-credentials.ts';
+import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
+import { type InitOptions, initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
+import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit, runs } from '../../../support/fake-units.ts';
+import { fakePod } from '../../../support/pods-on-node.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const TOKEN = new Secret('abcdef.0123456789abcdef');
+const CONFIG = '/var/lib/kubelet/config.yaml';
+const KUBELET_CONF = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://cluster.test:6443"}}]
+users: [{name: u, user: {token: of-the-node}}]
+`;
+const regular = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner: 'root:root', content });
+
+const COMMANDS = {
+  sh: (argv: readonly string[]) => ({ exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 }),
+  id: { stdout: '0\n' },
+  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? 'w1\n' : 'x86_64\n' }),
+  stat: { stdout: 'cgroup2fs\n' },
+  nproc: { stdout: '4\n' },
+  hostname: { stdout: '10.0.0.1\n' },
+  ip: { exitCode: 127 },
+  kubelet: { stdout: 'Kubernetes v1.36.2\n' },
+  timeout: { exitCode: 127 },
+  crio: { exitCode: 127 },
+  containerd: { exitCode: 127 },
+  docker: { exitCode: 127 },
+  getent: { exitCode: 2 },
+};
+
+const configMap = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'kube-system' },
+  data,
+});
+
+let templates: Awaited<ReturnType<typeof loadTemplates>>;
+let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
+beforeAll(async () => {
+  [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
+});
+
+const clock = fakeClock();
+let cluster: FakeCluster;
+let host: FakeHost;
+let reporter: ReturnType<typeof recordingReporter>;
+
+beforeEach(async () => {
+  reporter = recordingReporter();
+  cluster = fakeCluster({
+    now: clock.now,
+    objects: [
+      configMap('kubeadm-config', {
+        ClusterConfiguration: 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n',
+      }),
+      configMap('kubelet-config', { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n' }),
+    ],
+  });
+  const kubelet = fakeUnit({ activeState: 'inactive' });
+  host = fakeHost({
+    name: 'w1',
+    units: { kubelet },
+    files: {
+      '/var/run/containerd/containerd.sock': { type: 'socket', mode: 0o660, owner: 'root:root' },
+      '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
+      '/etc/own.conf': 'nameserver 10.0.0.2\n',
+      '/proc/net/tcp': '',
+      '/proc/meminfo': 'MemTotal:        8000000 kB\n',
+    },
+    commands: { ...COMMANDS, date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }) },
+    http: () => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' }),
+  });
+  kubelet.onStart = (unit) => {
+    runs(unit);
+    host.files.set('/etc/kubernetes/kubelet.conf', regular(KUBELET_CONF));
+    void cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } }).catch(() => undefined);
+  };
+});
+
+const overlay = (fields: string): readonly SourceDocument[] =>
+  parseSource(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`, 'w1.yaml').documents;
+
+const SHARED = { declared: [], patches: [], ignorePreflightErrors: [], skipPreflight: false, dryRun: false, staged: false } as const;
+
+const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions => ({
+  ...SHARED,
+  templates,
+  catalogue,
+  groups: new NodeGroups(),
+  nodeRegistration: {},
+  overlays: overlay(fields),
+  settings: [],
+  podLoss: 'refuse',
+  kubeletHealthCheckMs: 10_000,
+  apiServer: { server: 'https://cluster.test:6443', caPem: 'ca\n' },
+  credentials: async () => tokenCredentials(TOKEN),
+  caCertPath: '/etc/kubernetes/pki/ca.crt',
+  controlPlane: false,
+  tlsBootstrapMs: 10_000,
+  takeOver: false,
+  waitReadyMs: null,
+  admin: cluster,
+  trust: null,
+  ...more,
+});
+
+const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
+const planJoin = (fields: string, more: Partial<JoinOptions> = {}) =>
+  planWorkflow(joinWorkflow, contextOf(), joinOptions(fields, more), { dryRun: false, skipPhases: [] });
+/** Joins the host with maxPods 110, and starts three pods on it. */
+const joined = async (): Promise<void> => {
+  await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 110'), { dryRun: false, skipPhases: [] });
+  for (const name of ['a', 'b', 'c']) await cluster.create(fakePod({ name }));
+  await cluster.create(fakePod({ name: 'elsewhere', nodeName: 'w2' }));
+};
+/** The requests and queries of a piece of work. */
+const cost = async (work: () => Promise<unknown>) => {
+  const [calls, trips] = [cluster.calls.length, host.roundTrips];
+  await work();
+  return { calls: cluster.calls.slice(calls), trips: host.roundTrips - trips };
+};
+const problemsOf = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof AppError)) throw error ?? new Error('the run was not refused');
+  return { exitCode: error.exitCode, problems: error.problems };
+};
+
+const REFUSED = {
+  exitCode: 3,
+  problems: [
+    {
+      host: 'w1',
+      code: 'PODS_AT_RISK',
+      message: 'maxPods 1 is less than the 3 pods of the node: default/b, default/c would end',
+      hint: 'Change the field, move the pods, or permit the loss with --allow-pod-loss',
+    },
+  ],
+};
+
+describe('a change of a node that would end pods', () => {
+  it('is refused with the names of the pods, and nothing is written', async () => {
+    await joined();
+    const before = host.performed.length;
+    expect(await problemsOf(planJoin('maxPods: 1'))).toEqual(REFUSED);
+    expect(host.performed.slice(before)).toEqual([]);
+    expect(host.text(CONFIG)).toContain('maxPods: 110');
+  });
+
+  it('is applied with a warning if it is permitted', async () => {
+    await joined();
+    const { warnings, apply } = await planJoin('maxPods: 1', { podLoss: 'warn' });
+    expect(warnings).toContainEqual({ code: 'PODS_AT_RISK', message: REFUSED.problems[0]?.message, field: 'maxPods' });
+    await apply(contextOf());
+    expect(host.text(CONFIG)).toContain('maxPods: 1\n');
+  });
+
+  it('is shown with its refusal in a dry run', async () => {
+    await joined();
+    const planned = await planWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 1'), { dryRun: true, skipPhases: [] });
+    expect(planned.refusals).toEqual(REFUSED.problems);
+    expect(planned.host.phases.flatMap(({ plan }) => plan.changes)).not.toEqual([]);
+  });
+
+  it('lists the pods and reads the Node once', async () => {
+    await joined();
+    const other = await cost(() => planJoin('imageGCHighThresholdPercent: 84\nmaxPods: 110'));
+    const { calls, trips } = await cost(() => planJoin('maxPods: 60'));
+    expect(trips).toBe(other.trips);
+    const more = calls.filter((call) => !other.calls.includes(call) || call === 'get Node w1');
+    expect(more.filter((call) => call.includes('Pod'))).toHaveLength(1);
+    expect(more.filter((call) => call === 'get Node w1')).toHaveLength(other.calls.filter((call) => call === 'get Node w1').length + 1);
+  });
+
+  it('is refused for the flag as for the field', async () => {
+    await joined();
+    const nodeRegistration = { kubeletExtraArgs: [{ name: 'max-pods', value: '1' }] };
+    expect(await problemsOf(planJoin('maxPods: 110', { nodeRegistration }))).toEqual(REFUSED);
+  });
+
+  it('is found by the facts of the host', async () => {
+    await joined();
+    const { problems } = await problemsOf(planJoin('maxPods: 110\nresolvConf: /no/such'));
+    expect(problems.map(({ code, message }) => [code, message])).toEqual([
+      ['PODS_AT_RISK', 'resolvConf /no/such does not exist on the host: no sandbox of a new pod could be created'],
+    ]);
+  });
+
+  it('costs one round trip if it depends on facts of the host', async () => {
+    await joined();
+    const other = await cost(() => planJoin('maxPods: 110\nimageGCHighThresholdPercent: 84'));
+    const { trips } = await cost(() => planJoin('maxPods: 110\nresolvConf: /etc/own.conf'));
+    expect(trips).toBe(other.trips + 1);
+  });
+
+  it('is refused by init', async () => {
+    await joined();
+    const { apiServer, ...options } = joinOptions('maxPods: 1');
+    const init = (podLoss: InitOptions['podLoss']) =>
+      planWorkflow(
+        initWorkflow,
+        contextOf(),
+        {
+          ...options,
+          podLoss,
+          apiServer,
+          cluster: {},
+          kubelet: null,
+          bootstrapTokens: [],
+          freshTokens: [TOKEN],
+          makesTokens: false,
+          withholdToken: true,
+          showJoinCommand: () => undefined,
+          forceUpload: false,
+        },
+        { dryRun: false, skipPhases: [] },
+      );
+    expect(await problemsOf(init('refuse'))).toEqual(REFUSED);
+    expect((await init('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
+  });
+
+  it('is refused by upgrade node', async () => {
+    await joined();
+    const options: UpgradeNodeOptions = {
+      ...SHARED,
+      templates,
+      catalogue,
+      groups: new NodeGroups(),
+      overlays: overlay('maxPods: 1'),
+      patches: null,
+      settings: null,
+      podLoss: 'refuse',
+      kubeletHealthCheckMs: 10_000,
+      forget: false,
+      trust: null,
+      nodeName: null,
+    };
+    const upgrade = (podLoss: UpgradeNodeOptions['podLoss']) =>
+      planWorkflow(upgradeNodeWorkflow, contextOf(), { ...options, podLoss }, { dryRun: false, skipPhases: [] });
+    expect(await problemsOf(upgrade('refuse'))).toEqual(REFUSED);
+    expect((await upgrade('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
+  });
+});
+
+describe('no finding', () => {
+  it('and no request is caused by a change of other fields', async () => {
+    await joined();
+    const unchecked = await cost(() => planJoin('maxPods: 110\nimageGCHighThresholdPercent: 84', { podLoss: 'ignore' }));
+    const checked = await cost(() => planJoin('maxPods: 110\nimageGCHighThresholdPercent: 84'));
+    expect(checked).toEqual(unchecked);
+  });
+
+  it('and no request is caused by a node without changes', async () => {
+    await joined();
+    const unchecked = await cost(() => planJoin('maxPods: 110', { podLoss: 'ignore' }));
+    expect(await cost(() => planJoin('maxPods: 110'))).toEqual(unchecked);
+  });
+
+  it('is caused by a new host', async () => {
+    for (const name of ['a', 'b', 'c']) await cluster.create(fakePod({ name }));
+    const unchecked = await cost(() => planJoin('maxPods: 1', { podLoss: 'ignore' }));
+    expect(await cost(() => planJoin('maxPods: 1'))).toEqual(unchecked);
+    expect(unchecked.calls.filter((call) => call.includes('Pod'))).toEqual([]);
+  });
+
+  it('is caused by pods that the credentials must not list', async () => {
+    await joined();
+    cluster.failNext('Pod', new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'pods is forbidden' }));
+    const { warnings } = await planJoin('maxPods: 1');
+    expect(warnings.map(({ code }) => code)).not.toContain('PODS_AT_RISK');
+  });
+
+  it('is caused by a field that a drop-in decides', async () => {
+    await joined();
+    host.files.set('/etc/kubelet.d', { type: 'directory', mode: 0o755, owner: 'root:root' });
+    host.files.set(
+      '/etc/kubelet.d/10.conf',
+      regular('apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 90\n'),
+    );
+    const nodeRegistration = { kubeletExtraArgs: [{ name: 'config-dir', value: '/etc/kubelet.d' }] };
+    const { warnings } = await planJoin('maxPods: 1', { nodeRegistration });
+    expect(warnings.map(({ code }) => code)).not.toContain('PODS_AT_RISK');
+  });
+});
