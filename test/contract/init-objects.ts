@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import { Secret } from '../../src/base/text/secret.ts';
@@ -87,8 +87,16 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
     });
 
     it('is signed for the signing token only', async () => {
-      const data = dataOf(await mustGet(world.cluster, recorded.find(({ metadata }) => metadata.name === 'cluster-info') as KubeObject));
-      expect(Object.keys(data).sort()).toEqual(['jws-kubeconfig-abcde0', 'kubeconfig']);
+      const clusterInfo = recorded.find(({ metadata }) => metadata.name === 'cluster-info') as KubeObject;
+      // The bootstrap signer signs some time after init has written the object.
+      const data = await vi.waitFor(
+        async () => {
+          const found = dataOf(await mustGet(world.cluster, clusterInfo));
+          expect(Object.keys(found).sort()).toEqual(['jws-kubeconfig-abcde0', 'kubeconfig']);
+          return found;
+        },
+        { timeout: 30_000 },
+      );
       expect(isSignedBy(data['jws-kubeconfig-abcde0'] ?? '', 'abcde0', new Secret('0123456789abcdef'), data.kubeconfig ?? '')).toBe(true);
     });
 
