@@ -1,6 +1,5 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
-import { hostsToRetry } from '../fleet/journal.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import { countByStatus, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
@@ -37,12 +36,13 @@ export async function runFleetApply(services: Services, request: FleetApplyReque
 }
 
 /** Limits the summary to hosts that the saved plan and the selection cover. */
-function nothingToDo({ unplanned, unchanged, last }: NothingToApply): string {
-  if (last === null && unplanned.length === 0) return 'Nothing to do.\n';
-  if (last === null)
+function nothingToDo({ unplanned, unchanged, retry }: NothingToApply): string {
+  if (retry === null && unplanned.length === 0) return 'Nothing to do.\n';
+  if (retry === null)
     return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
-  const left = hostsToRetry(last);
+  const { hosts, last } = retry;
   // The last run may have covered other hosts than the user expects.
-  if (left.length === 0) return `Nothing to do: the last run, of ${last.startedAt} over ${namesText(last.hosts)}, is complete.\n`;
-  return `Nothing to do on the selected hosts: the last run, of ${last.startedAt}, left ${namesText(left)} unfinished.\n`;
+  if (hosts.length === 0)
+    return `Nothing to do: no host to retry; the last run, of ${last.startedAt} over ${namesText(last.hosts)}, is complete.\n`;
+  return `Nothing to do on the selected hosts: earlier runs, the last of ${last.startedAt}, left ${namesText(hosts)} unfinished.\n`;
 }

@@ -140,7 +140,7 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <hosts>',
-          'failed: only hosts that did not succeed in the last run (failed, rolled back, refused, unreachable or not started)',
+          'failed: only hosts that did not succeed in the last run that included them (failed, rolled back, refused, unreachable or not started)',
         ).choices(['failed']),
       ),
   );

@@ -9,8 +9,6 @@ export type JournalEntry =
       /** Identifies the fleet file or plan: equal for all runs over the same one. */
       readonly subject: string;
       readonly hosts: readonly string[];
-      /** Unfinished hosts of an earlier run that this run does not include. */
-      readonly remaining?: readonly string[];
     }
   /** The host may be changed from now on. */
   | { readonly event: 'host-began'; readonly time: string; readonly host: string }
@@ -31,7 +29,6 @@ const ENTRY = z.discriminatedUnion('event', [
     command: text,
     subject: text,
     hosts: z.array(text),
-    remaining: z.array(text).optional(),
   }),
   z.object({ event: z.literal('host-began'), time: text, host: text }),
   z.object({ event: z.literal('host-ended'), time: text, host: text, status: text, problems: z.array(text).optional() }),
@@ -46,11 +43,11 @@ export function encodeEntry(entry: JournalEntry): string {
 /** A run read from its journal. */
 export interface JournaledRun {
   readonly startedAt: string;
+  /** `apply` or `reset`. */
+  readonly command: string;
   readonly subject: string;
   /** In run order. */
   readonly hosts: readonly string[];
-  /** Unfinished hosts of an earlier run that this run did not include. */
-  readonly remaining: readonly string[];
   /** Status of each host, as far as written: `began` if its end is unknown. */
   readonly statuses: ReadonlyMap<string, string>;
   /** False: interrupted or crashed. */
@@ -77,8 +74,8 @@ export function readJournal(content: string): JournaledRun | null {
     if (entry.event === 'run-ended') exitCode = entry.exitCode;
     if (entry.event === 'host-ended') statuses.set(entry.host, entry.status);
   }
-  const { time, subject, hosts, remaining = [] } = first;
-  return { startedAt: time, subject, hosts, remaining, statuses, isFinished: exitCode !== null, exitCode };
+  const { time, command, subject, hosts } = first;
+  return { startedAt: time, command, subject, hosts, statuses, isFinished: exitCode !== null, exitCode };
 }
 
 function parse(line: string): unknown {
@@ -92,9 +89,19 @@ function parse(line: string): unknown {
 const FINE: ReadonlySet<string> = new Set(['changed', 'unchanged']);
 
 /**
- * The hosts of a run to retry: failed, refused, unreachable, not started or unknown; and the remaining ones
- * of earlier runs.
+ * The hosts that a command has to retry: the last run of the command that included the host failed, refused, did not
+ * reach or did not start it, or its result is unknown. A later success clears a host, also that of another command: a
+ * host that was reset after a failed `apply` is not joined again.
+ * @param runs all runs over the same fleet file or plan, oldest first
+ * @param command `apply` or `reset`
+ * @returns in the order in which the hosts failed
  */
-export function hostsToRetry({ hosts, remaining, statuses }: JournaledRun): readonly string[] {
-  return [...hosts.filter((host) => !FINE.has(statuses.get(host) ?? '')), ...remaining];
+export function hostsToRetry(runs: readonly JournaledRun[], command: string): readonly string[] {
+  const left = new Set<string>();
+  for (const run of runs)
+    for (const host of run.hosts) {
+      if (FINE.has(run.statuses.get(host) ?? '')) left.delete(host);
+      else if (run.command === command) left.add(host);
+    }
+  return [...left];
 }

@@ -18,6 +18,6 @@ export interface RunJournals {
    * @throws AppError JOURNAL_UNWRITABLE
    */
   begin(started: Date): Promise<RunJournal>;
-  /** The last run with this subject; null if none. */
-  latest(subject: string): Promise<JournaledRun | null>;
+  /** All runs with this subject, oldest first. */
+  all(subject: string): Promise<readonly JournaledRun[]>;
 }

@@ -2,7 +2,7 @@ import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { AppError } from '../../base/errors.ts';
-import { encodeEntry, readJournal } from '../journal.ts';
+import { encodeEntry, type JournaledRun, readJournal } from '../journal.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
 
 /**
@@ -16,16 +16,18 @@ export function localRunJournals(env: Readonly<Record<string, string | undefined
   return {
     directory,
     begin: (started) => begin(directory, started),
-    latest: async (subject) => {
+    all: async (subject) => {
       const names = await readdir(directory).catch(() => []);
-      for (const name of names
-        .filter((each) => each.endsWith('.jsonl'))
-        .toSorted()
-        .toReversed()) {
-        const run = readJournal(await readFile(join(directory, name), 'utf8').catch(() => ''));
-        if (run?.subject === subject) return run;
+      const runs: JournaledRun[] = [];
+      // The names begin with the start time. One file at a time: a directory of many years has many files.
+      for (const name of names.filter((each) => each.endsWith('.jsonl')).toSorted()) {
+        const content = await readFile(join(directory, name), 'utf8').catch(() => '');
+        // The first line names the subject: journals of other files are not read further.
+        if (readJournal(content.slice(0, content.indexOf('\n') + 1))?.subject !== subject) continue;
+        const run = readJournal(content);
+        if (run !== null) runs.push(run);
       }
-      return null;
+      return runs;
     },
   };
 }

@@ -6,8 +6,6 @@ import { fleetFailure, problemsOf } from '../fleet-failure.ts';
 import { hostsToRetry, type JournaledRun } from '../journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
-import type { PlannedHost } from '../saved-plan.ts';
-import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { type FleetTasks, readTasks } from './fleet-tasks.ts';
@@ -18,7 +16,7 @@ export interface ApplyFleetRequest {
   /** A saved plan; undefined: the fleet file is applied. */
   readonly planFile: string | undefined;
   readonly run: FleetRunRequest;
-  /** Only the hosts that the last run did not finish. */
+  /** Only the hosts that earlier runs did not finish. */
   readonly retriesFailed: boolean;
 }
 
@@ -58,8 +56,16 @@ export interface FleetRunView {
 
 /** Why a run has no hosts. */
 export interface NothingToApply extends Pick<FleetTasks, 'unplanned' | 'unchanged'> {
-  /** The run of which the unfinished hosts were requested; null: all hosts were. */
-  readonly last: JournaledRun | null;
+  /** The unfinished hosts of earlier runs were requested; null: all hosts were. */
+  readonly retry: RetriedHosts | null;
+}
+
+/** Hosts that earlier runs did not finish. */
+export interface RetriedHosts {
+  /** Names; the fleet file may no longer contain them. */
+  readonly hosts: readonly string[];
+  /** The last run over the fleet file or plan. */
+  readonly last: JournaledRun;
 }
 
 /**
@@ -73,20 +79,18 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   for (const warning of work.warnings) view.warning(warning);
   const { subject } = work;
   const journals = await services.runJournals();
-  const last = request.retriesFailed ? await lastRun(journals, work, planFile) : null;
-  const tasks = last === null ? work.tasks : leftBy(last, work.tasks);
+  const retry = request.retriesFailed ? await readRetriedHosts(journals, { subject, command: 'apply', name: planFile ?? work.file }) : null;
+  const tasks = retry === null ? work.tasks : work.tasks.filter(({ host }) => retry.hosts.includes(host.name));
   const rules = fleetRules(work.request.rules, { total: tasks.length, dryRun: false });
   if (tasks.length === 0) {
-    view.nothing({ ...work, last });
+    view.nothing({ ...work, retry });
     return withUnplanned(work, null);
   }
   const started = services.clock.now();
   const journal = await journals.begin(started);
   try {
     const hosts = tasks.map(({ host }) => host.name);
-    const remaining = last === null ? [] : remainingHosts(last, { selected: hosts, all: work.hosts });
-    const entry = { event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts } as const;
-    await journal.write({ ...entry, ...(remaining.length === 0 ? {} : { remaining }) });
+    await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
     const running = view.begin({ hosts, retryCommand: retryCommandOf(planFile, work.request.file) });
     const result = await applyTasks(services, { ...work, tasks }, { journal, rules, view: running });
     const failure = withUnplanned(work, fleetFailure(result, services));
@@ -141,29 +145,23 @@ function retryCommandOf(planFile: string | undefined, file: string | undefined):
   return ['kubeletadm apply', ...subject, '--retry failed'].join(' ');
 }
 
-async function lastRun(journals: RunJournals, { subject, file }: FleetTasks, plan: string | undefined): Promise<JournaledRun> {
-  const last = await journals.latest(subject);
-  if (last === null)
+/**
+ * The hosts that earlier runs of a command did not finish.
+ * @param run.name the fleet file or plan, as messages show it
+ * @throws AppError USAGE (exit code 2) if no run of the command is recorded
+ */
+async function readRetriedHosts(
+  journals: RunJournals,
+  { subject, command, name }: { readonly subject: string; readonly command: string; readonly name: string },
+): Promise<RetriedHosts> {
+  const runs = await journals.all(subject);
+  const last = runs.findLast((run) => run.command === command);
+  if (last === undefined)
     throw usageError(
-      `--retry failed: no earlier apply of ${plan ?? file} is recorded in ${journals.directory}`,
-      'Run apply without --retry',
+      `--retry failed: no earlier ${command} of ${name} is recorded in ${journals.directory}`,
+      `Run ${command} without --retry`,
     );
-  return last;
-}
-
-/** Hosts that the last run did not finish. */
-function leftBy(last: JournaledRun, tasks: readonly FleetTask[]): readonly FleetTask[] {
-  const names = new Set(hostsToRetry(last));
-  return tasks.filter(({ host }) => names.has(host.name));
-}
-
-/** Unfinished hosts of the last run that the selection leaves out, without hosts that are no longer in the fleet file. */
-function remainingHosts(
-  last: JournaledRun,
-  { selected, all }: { readonly selected: readonly string[]; readonly all: readonly PlannedHost[] },
-): readonly string[] {
-  const known = new Set(all.map(({ name }) => name));
-  return hostsToRetry(last).filter((host) => known.has(host) && !selected.includes(host));
+  return { hosts: hostsToRetry(runs, command), last };
 }
 
 /** The failure of a run; hosts that the saved plan does not cover are failures too. */

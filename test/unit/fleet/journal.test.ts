@@ -19,26 +19,50 @@ describe('the journal of a run', () => {
       textOf(STARTED, began('a'), ended('a', 'changed'), ended('b', 'unchanged'), began('c'), began('d'), ended('d', 'failed')),
     );
     expect(run).toMatchObject({ subject: '/srv/fleet.yaml', startedAt: time, isFinished: false });
-    expect(run && hostsToRetry(run)).toEqual(['c', 'd', 'e']);
+    expect(run && hostsToRetry([run], 'apply')).toEqual(['c', 'd', 'e']);
   });
 
   it.each(['unreachable', 'refused', 'reverted', 'stopped', 'interrupted', 'failed'])('retries hosts that are %s', (status) => {
     const run = readJournal(textOf(STARTED, ended('a', status)));
-    expect(run && hostsToRetry(run)).toContain('a');
+    expect(run && hostsToRetry([run], 'apply')).toContain('a');
   });
 
-  it('retries hosts of an earlier run that the last run did not include', () => {
-    const run = readJournal(
-      textOf({ ...STARTED, hosts: ['a', 'b'], remaining: ['x', 'y'] }, began('a'), ended('a', 'changed'), began('b')),
-    );
-    expect(run && hostsToRetry(run)).toEqual(['b', 'x', 'y']);
+  const runOver = (hosts: readonly string[], results: Readonly<Record<string, string>>, command = 'apply') => {
+    const ends = Object.entries(results).map(([host, status]) => ended(host, status));
+    const run = readJournal(textOf({ ...STARTED, command, hosts }, ...ends));
+    if (run === null) throw new Error('not a journal');
+    return run;
+  };
+
+  it('retries a host that failed in an earlier run and was not part of later ones', () => {
+    const runs = [
+      runOver(['a', 'b', 'c'], { a: 'changed', b: 'failed', c: 'unreachable' }),
+      runOver(['a'], { a: 'reverted' }),
+      runOver(['c'], { c: 'refused' }),
+    ];
+    expect(hostsToRetry(runs, 'apply')).toEqual(['b', 'c', 'a']);
+  });
+
+  it.each(['changed', 'unchanged'])('a later success (%s) clears a host, a later failure selects the host again', (status) => {
+    const failed = runOver(['a', 'b'], { a: 'failed', b: 'failed' });
+    const later = runOver(['a'], { a: status });
+    expect(hostsToRetry([failed, later], 'apply')).toEqual(['b']);
+    expect(hostsToRetry([failed, later, failed], 'apply')).toEqual(['b', 'a']);
+  });
+
+  it('a successful reset clears the failure of apply, an unsuccessful one does not', () => {
+    const applied = runOver(['a', 'b'], { a: 'failed', b: 'failed' });
+    const reset = runOver(['a', 'b'], { a: 'changed', b: 'unreachable' }, 'reset');
+    expect(hostsToRetry([applied, reset], 'apply')).toEqual(['b']);
+    expect(hostsToRetry([applied, reset], 'reset')).toEqual(['b']);
+    expect(hostsToRetry([applied], 'reset')).toEqual([]);
   });
 
   it('is read up to a truncated entry', () => {
     const whole = textOf(STARTED, began('a'), ended('a', 'changed'));
     for (let length = encodeEntry(STARTED).length; length < whole.length - 1; length++) {
       const run = readJournal(whole.slice(0, length));
-      expect(run && hostsToRetry(run)[0]).toBe('a');
+      expect(run && hostsToRetry([run], 'apply')[0]).toBe('a');
     }
     expect(readJournal(`${whole}{"event":"run-en`)).toMatchObject({ isFinished: false });
     expect(readJournal(`${whole}${encodeEntry({ event: 'run-ended', time, exitCode: 0 })}`)).toMatchObject({ isFinished: true });
