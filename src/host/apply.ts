@@ -65,9 +65,11 @@ async function performChanges(
     timeoutMs: timeoutMsOf(changes),
     onDone: (index) => {
       onCount(index + 1);
-      const message = describeDone(changes[index] as HostChange);
+      const change = changes[index] as HostChange;
+      const message = describeDone(change);
       const phase = context.phaseOf?.(index) ?? context.phase;
-      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', host: host.name, phase, message });
+      const data = { kind: change.kind, ...('unit' in change ? { unit: change.unit } : {}) };
+      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', host: host.name, phase, message, data });
     },
   });
 }

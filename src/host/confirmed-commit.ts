@@ -162,13 +162,14 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
     confirm: async () => {
       const unproven = await prove(deadline, checkOpen);
       signal?.throwIfAborted();
+      const about = { host: host.name, phase: phase.name };
+      reporter.report({ level: 'info', code: 'COMMIT_VERIFIED', ...about, message: 'verified: confirming the change', verbosity: 1 });
       // Retries until the host has decided: a confirmation without a response may have been processed.
       const gone = await persist(confirmOnce, end + GRACE_MS, signal);
       // No pending change: the response was lost, or an administrator confirmed it by hand.
       if (gone !== null && gone.record !== null) throw gone;
       run.wasReleased();
       closed();
-      const about = { host: host.name, phase: phase.name };
       if (unproven === undefined)
         reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'confirmed over a new connection' });
       else
