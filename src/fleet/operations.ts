@@ -4,6 +4,7 @@ import { SensitiveText } from '../base/text/secret.ts';
 import { digestOf } from '../codec/canonical-json.ts';
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import { type HostPlan, maskObject } from '../host/plan/document.ts';
+import { withoutTexts } from '../host/plan/same-plan.ts';
 import { NODE_SETTINGS_PATH } from '../kubeadm/node-settings/node-settings.ts';
 
 /**
@@ -59,7 +60,8 @@ export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): 
 }
 
 /** Removes display texts and secrets. */
-function neutral({ reason: _, ...change }: Change): unknown {
+function neutral(planned: Change): unknown {
+  const change = withoutTexts(planned);
   switch (change.kind) {
     case 'write-file': {
       if (change.summary !== undefined) return withoutWhatIsNew(change);

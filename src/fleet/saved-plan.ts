@@ -5,8 +5,9 @@ import { digestOf } from '../codec/canonical-json.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
 import { type SourceDocument, sourceToJson } from '../codec/source.ts';
 import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';
-import type { HostPlan } from '../host/plan/document.ts';
+import { type HostPlan, impactOfPlan } from '../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
+import { highestImpact, IMPACTS, type Impact } from '../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../host/plan/text-diff.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
@@ -51,6 +52,8 @@ export interface SavedPlan extends PlanContext {
   readonly changes: Readonly<Record<string, HostChanges>>;
   readonly overlays: Readonly<Record<string, { readonly source: string; readonly content: JsonObject }>>;
   readonly hosts: readonly SavedHost[];
+  /** The highest impact of all hosts; null: no running kubelet is changed. */
+  readonly highestImpact?: Impact | null;
 }
 
 export interface SavedHost {
@@ -69,6 +72,8 @@ export interface SavedHost {
   readonly changes?: string;
   /** The exact operations; null: not determined. */
   readonly operations: Operations | null;
+  /** Null: no running kubelet is changed. */
+  readonly highestImpact?: Impact | null;
   readonly problems?: readonly string[];
 }
 
@@ -111,6 +116,7 @@ export function savePlan(context: PlanContext, hosts: readonly (readonly [Planne
       overlays: host.overlays.map(({ document }) => keyOfOverlay(document)),
       ...(key === null ? {} : { changes: key }),
       operations: plan === null ? null : operationsOf(plan),
+      highestImpact: plan === null ? null : impactOfPlan(plan),
       ...(problems.length === 0 ? {} : { problems }),
     };
   });
@@ -121,6 +127,7 @@ export function savePlan(context: PlanContext, hosts: readonly (readonly [Planne
     changes: Object.fromEntries(changes),
     overlays: Object.fromEntries(overlays),
     hosts: saved,
+    highestImpact: highestImpact(saved.map((host) => host.highestImpact)),
   } as const;
   return { id: digestOf(body), ...body };
 }
@@ -223,9 +230,11 @@ const SCHEMA = z.strictObject({
       overlays: texts,
       changes: optional(text),
       operations: orNull(z.array(z.tuple([text, text]))),
+      highestImpact: optional(orNull(z.enum(IMPACTS))),
       problems: optional(texts),
     }),
   ),
+  highestImpact: optional(orNull(z.enum(IMPACTS))),
 });
 
 /**

@@ -1,4 +1,5 @@
 import type { Json } from '../base/json.ts';
+import type { Impact } from '../host/plan/impact.ts';
 
 /** A Kubernetes minor version by its number: 36 is 1.36. */
 export type Minor = number;
@@ -31,11 +32,8 @@ export type FieldType =
   | 'map<string,quantity>'
   | 'map<string,array<string>>';
 
-/**
- * Effect of a change on a running node: none, drain required, effective for new pods only, or possible loss
- * of the node.
- */
-export type LiveChange = 'safe' | 'drain' | 'new-pods-only' | 'unsafe';
+/** Effect of a change of a field on a running node. */
+export type LiveChange = Impact;
 
 type Since<T> = readonly ({ readonly from: Minor } & T)[];
 

@@ -96,7 +96,7 @@ export function planBinaries(
   }
   const kubelet = desired.some(({ path }) => path.endsWith('/kubelet'));
   if (kubelet && facts.units.get('kubelet')?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its binary changed' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its binary changed', impact: 'drain' });
   const names = install.files.map(({ name }) => name).join(', ');
   return changes.length > 0 ? { changes } : { changes, noop: `${names}: unchanged` };
 }

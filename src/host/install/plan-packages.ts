@@ -4,6 +4,7 @@ import type { FileFact } from '../facts/query.ts';
 import type { UnitState } from '../facts/unit.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { diffFile } from '../plan/diff-file.ts';
+import type { Impact } from '../plan/impact.ts';
 import type { PackageInstall } from './model.ts';
 import type { PackageFacts, PackageManager } from './package-facts.ts';
 import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
@@ -59,7 +60,9 @@ export function planPackages(templates: Templates, install: PackageInstall, situ
   const missing = declaredPackages(install).filter((name) => !isDesired(name));
   const changes = [
     ...repositoryChanges(templates, { install, manager, situation }),
-    ...(missing.length === 0 ? [] : [installChange(install, manager, { missing, before })]),
+    ...(missing.length === 0
+      ? []
+      : [{ ...installChange(install, manager, { missing, before }), ...impactOf(install, missing, situation) }]),
     ...holdChanges(manager, packages, missing),
     ...unitChanges(install, missing, situation),
   ];
@@ -110,6 +113,19 @@ function installChange(
   };
 }
 
+/** Another minor version of a running kubelet, and another container runtime, need a drained node. */
+function impactOf(
+  { version, runtime }: PackageInstall,
+  missing: readonly string[],
+  { packages: { installed }, kubelet }: PackageSituation,
+): { readonly impact?: Impact } {
+  if (kubelet?.activeState !== 'active') return {};
+  const before = missing.includes(HELD_PACKAGE) ? installed.get(HELD_PACKAGE) : undefined;
+  const isOtherMinor = before !== undefined && minorOf(before) !== minorOf(version);
+  const isOtherRuntime = runtime !== null && missing.includes(runtime);
+  return { impact: isOtherMinor || isOtherRuntime ? 'drain' : 'safe' };
+}
+
 /** With dnf, the repository file holds the packages. */
 function holdChanges(manager: PackageManager, { held }: PackageFacts, missing: readonly string[]): readonly HostChange[] {
   if (manager !== 'apt' || (held.has(HELD_PACKAGE) && !missing.includes(HELD_PACKAGE))) return [];
@@ -125,7 +141,7 @@ function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { 
     if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'not running' });
   }
   if (missing.includes(HELD_PACKAGE) && kubelet?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package changed' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package changed', impact: 'safe' });
   return changes;
 }
 

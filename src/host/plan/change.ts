@@ -4,6 +4,7 @@ import type { MarkNode } from '../../kube/node-marks.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object-ref.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../../x509/describe-certificate.ts';
+import type { FieldChange, Impact } from './impact.ts';
 import type { Operation, OperationOf } from './operation.ts';
 
 /** The file before a change; null: none. */
@@ -27,11 +28,21 @@ export interface FileSummary {
  * same value is printed, saved, applied and undone.
  */
 export type HostChange =
-  | (OperationOf<'write-file'> & Reason & Expected & { readonly action: 'create' | 'update'; readonly summary?: FileSummary })
+  | (OperationOf<'write-file'> & Reason & Expected & WrittenFile)
   | (OperationOf<'remove-file'> & Reason & Expected)
   | WithReason<Exclude<Operation, NotPlanned | OperationOf<'write-file' | 'remove-file'>>>;
 
-type Reason = { readonly reason: string };
+type Reason = {
+  readonly reason: string;
+  /** Effect on the pods of the host. Absent: no running kubelet is changed. */
+  readonly impact?: Impact;
+};
+type WrittenFile = {
+  readonly action: 'create' | 'update';
+  readonly summary?: FileSummary;
+  /** Changed fields of the effective configuration of the running kubelet. */
+  readonly fields?: readonly FieldChange[];
+};
 type Expected = { readonly before: FileBefore | null };
 type WithReason<O> = O extends Operation ? O & Reason : never;
 

@@ -8,6 +8,7 @@ import { ownerReference } from '../../kube/object-ref.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
 import { changedRef, isClusterChange } from './change.ts';
 import { formatMode } from './diff-file.ts';
+import { highestImpact, type Impact } from './impact.ts';
 import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
 
 /** The plan of one phase, with its name. */
@@ -29,7 +30,15 @@ export interface HostPlan {
 export interface PlanDocument {
   readonly apiVersion: 'kubeletadm.dev/v1alpha1';
   readonly kind: 'Plan';
-  readonly hosts: readonly { readonly name: string; readonly changes: readonly JsonObject[]; readonly noops: readonly JsonObject[] }[];
+  readonly hosts: readonly {
+    readonly name: string;
+    readonly changes: readonly JsonObject[];
+    readonly noops: readonly JsonObject[];
+    /** Null: no running kubelet is changed. */
+    readonly highestImpact: Impact | null;
+  }[];
+  /** The highest impact of all hosts. */
+  readonly highestImpact: Impact | null;
   /** With the context and the server URL of the connected cluster, if any. */
   readonly cluster: Partial<ClusterName> & { readonly changes: readonly JsonObject[] };
   readonly deferred: readonly JsonObject[];
@@ -62,6 +71,7 @@ export function planDocument(
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'Plan',
     hosts: hosts.map((host) => hostDocument(host, diffTexts)),
+    highestImpact: highestImpact(hosts.map(impactOfPlan)),
     cluster: {
       ...(cluster === null ? {} : nameOf(cluster)),
       changes: unique(
@@ -96,13 +106,20 @@ function hostDocument(host: HostPlan, diffTexts: DiffTexts): PlanDocument['hosts
     name: host.name,
     changes,
     noops: host.phases.flatMap(({ phase, plan }) => (plan.noop === undefined ? [] : [{ phase, reason: plan.noop }])),
+    highestImpact: impactOfPlan(host),
   };
 }
 
+/** The highest impact of all changes of a host; null: no running kubelet is changed. */
+export function impactOfPlan({ phases }: Pick<HostPlan, 'phases'>): Impact | null {
+  return highestImpact(phases.flatMap(({ plan }) => plan.changes.map((change) => ('impact' in change ? change.impact : null))));
+}
+
 function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan['origins'], diffTexts: DiffTexts): JsonObject {
+  const impact = change.impact === undefined ? {} : { impact: change.impact };
   switch (change.kind) {
     case 'write-file': {
-      const { path, owner, action, reason } = change;
+      const { path, owner, action, reason, fields } = change;
       const origin = origins?.[path];
       return {
         kind: change.kind,
@@ -115,17 +132,37 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
           ? { content: change.content.toString(), diff: fileDiff(change, diffTexts) }
           : (change.summary as unknown as JsonObject)),
         reason,
+        ...impact,
+        ...(fields === undefined ? {} : { fields: fields.map((field) => ({ ...field })) }),
         ...(origin ? { origin } : {}),
       };
     }
     case 'put-file': {
       const { path, owner, content, reason } = change;
-      return { kind: change.kind, phase, path, mode: formatMode(change.mode), owner, sha256: content.sha256, size: content.size, reason };
+      return {
+        kind: change.kind,
+        phase,
+        path,
+        mode: formatMode(change.mode),
+        owner,
+        sha256: content.sha256,
+        size: content.size,
+        reason,
+        ...impact,
+      };
     }
     case 'make-directory':
-      return { kind: change.kind, phase, path: change.path, mode: formatMode(change.mode), owner: change.owner, reason: change.reason };
+      return {
+        kind: change.kind,
+        phase,
+        path: change.path,
+        mode: formatMode(change.mode),
+        owner: change.owner,
+        reason: change.reason,
+        ...impact,
+      };
     case 'remove-file':
-      return { kind: change.kind, phase, path: change.path, reason: change.reason };
+      return { kind: change.kind, phase, path: change.path, reason: change.reason, ...impact };
     default: {
       const { kind, ...rest } = change;
       return { kind, phase, ...rest };

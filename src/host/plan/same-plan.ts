@@ -28,8 +28,20 @@ function thingsOf(change: Change): readonly string[] {
   return [JSON.stringify(bare(change))];
 }
 
-/** The change without its reason and without fields that the API server and controllers update constantly. */
-function bare({ reason: _, ...change }: Change): unknown {
+/** A change without its texts: the reason, and the impact, which follows from the state of the kubelet. */
+export function withoutTexts(change: Change) {
+  const {
+    reason: _,
+    impact: _impact,
+    fields: _fields,
+    ...rest
+  }: Change & { readonly impact?: unknown; readonly fields?: unknown } = change;
+  return rest;
+}
+
+/** The change without its texts and without fields that the API server and controllers update constantly. */
+function bare(planned: Change): unknown {
+  const change = withoutTexts(planned);
   if (change.kind !== 'update-object') return change;
   return { ...change, object: declared(change.object), before: declared(change.before) };
 }

@@ -12,9 +12,11 @@ import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
+import { highestImpact } from '../../host/plan/impact.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
-import { CONFIG_YAML, KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { CONFIG_YAML, FLAGS_ENV, KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { type KubeletFieldChanges, type KubeletReading, kubeletFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
@@ -38,10 +40,14 @@ export interface KubeletStartInput {
   readonly backupDir?: string;
   /** Verifies a change at the API server before it is confirmed. */
   readonly proof?: KubeletProof;
+  /** How the kubelet reads its files. Absent: the changed fields of a running kubelet are unknown. */
+  readonly reading?: KubeletReading;
 }
 
 interface KubeletStartFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
+  /** config.yaml and kubeadm-flags.env, also when the run does not write them. */
+  readonly kubeletFiles: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
   readonly health: Health;
   /** A change that was not confirmed, or was rolled back. */
@@ -106,10 +112,11 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const { files: ownFiles, directories } = writtenBy(input);
   const paths = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
   const found = await observe(host, factsAbout(paths, input.health.url), signal);
-  const { init, health, commit, url } = found;
+  const { init, health, commit, url, kubeletFiles } = found;
   const files = new Map([...found.files, ...found.unitFiles]);
-  if (url === undefined || url === input.health.url) return { files, init, health, commit, before: { url: input.health.url, health } };
-  return { files, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
+  if (url === undefined || url === input.health.url)
+    return { files, kubeletFiles, init, health, commit, before: { url: input.health.url, health } };
+  return { files, kubeletFiles, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
 }
 
 function factsAbout(paths: readonly string[], healthzUrl: string | null) {
@@ -140,7 +147,13 @@ function healthzUrlIn(configYaml: string): string | null | undefined {
 }
 
 /** Facts of every host. */
-const FACTS = { unitFiles: fileFacts(UNIT_FILE_PATHS), init: initSystem, commit: commitRecord, url: currentHealthzUrl };
+const FACTS = {
+  unitFiles: fileFacts(UNIT_FILE_PATHS),
+  kubeletFiles: fileFacts([CONFIG_YAML, FLAGS_ENV]),
+  init: initSystem,
+  commit: commitRecord,
+  url: currentHealthzUrl,
+};
 
 function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
   const found = (path: string): FileFact | null => facts.files.get(path) ?? null;
@@ -153,7 +166,8 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const files = written.files.map(diff).filter((change) => change !== null);
   const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
-  const changes = [...writes, ...planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]), ...planConfirmation(facts)];
+  const restart = planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]);
+  const changes = [...withImpact(facts, input, [...writes, ...restart]), ...planConfirmation(facts)];
   const { commit } = facts;
   const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
   const reported = warnings.length === 0 ? {} : { warnings };
@@ -161,6 +175,35 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
     ? { changes, noop: 'the files are unchanged and the kubelet is healthy', ...reported }
     : { changes, ...reported };
 }
+
+/**
+ * Adds the impact to the changes of a running kubelet: of config.yaml and kubeadm-flags.env by the fields that change,
+ * of all others that of a restart. A host whose kubelet does not run or is unhealthy has no running configuration that
+ * a change could disturb.
+ */
+function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes: readonly HostChange[]): readonly HostChange[] {
+  const { kubeletFiles, before } = facts;
+  const present = kubeletFiles.get(CONFIG_YAML)?.content;
+  if (present === undefined || !isHealthy(before.health)) return changes;
+  const flagsEnv = kubeletFiles.get(FLAGS_ENV)?.content ?? '';
+  const desired = (path: string, otherwise: string): string => {
+    const file = input.files.find((one) => one.path === path);
+    return file === undefined ? otherwise : revealText(file.content);
+  };
+  const after = { configYaml: desired(CONFIG_YAML, present), flagsEnv: desired(FLAGS_ENV, flagsEnv) };
+  const found = input.reading === undefined ? NO_FIELDS : kubeletFieldChanges({ configYaml: present, flagsEnv }, after, input.reading);
+  return changes.map((change): HostChange => {
+    if (change.kind === 'restart-unit') return { ...change, impact: 'safe' };
+    if (change.kind !== 'write-file' || ![...input.files, ...input.unitFiles].some(({ path }) => path === change.path)) return change;
+    if (change.path !== CONFIG_YAML && change.path !== FLAGS_ENV) return { ...change, impact: 'safe' };
+    // The effect of unknown fields is unknown.
+    if (found === null) return { ...change, impact: 'unsafe' };
+    const fields = change.path === CONFIG_YAML ? found.ofConfig : found.ofFlags;
+    return { ...change, impact: highestImpact(['safe', ...fields.map(({ impact }) => impact)]) ?? 'safe', fields };
+  });
+}
+
+const NO_FIELDS: KubeletFieldChanges = { ofConfig: [], ofFlags: [] };
 
 /** Confirms a change of a run that was killed before it confirmed it. */
 function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] {

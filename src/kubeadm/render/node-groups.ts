@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { layerRunningConfig, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
+import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { designGroup, type GroupDesign, type GroupInput } from './group-design.ts';
 
 /**
@@ -8,7 +9,7 @@ import { designGroup, type GroupDesign, type GroupInput } from './group-design.t
  */
 export class NodeGroups {
   readonly #designs = new Map<string, GroupDesign>();
-  readonly #effective = new Map<string, JsonObject>();
+  readonly #effective = new Map<string, LayeredConfig>();
   readonly #numbers = new Map<object, number>();
   readonly #most: number;
 
@@ -34,12 +35,17 @@ export class NodeGroups {
    * @throws AppError as `layerRunningConfig`, for each of them
    */
   effectiveOf(input: RunningConfigInput): JsonObject {
+    return this.layersOf(input).config;
+  }
+
+  /** The same, with the layer of each field. */
+  layersOf(input: RunningConfigInput): LayeredConfig {
     this.#limit();
     const { catalogue, ...values } = input;
     const key = JSON.stringify([this.#numberOf(catalogue), values]);
-    const config = this.#effective.get(key) ?? layerRunningConfig(input).layered.config;
-    this.#effective.set(key, config);
-    return config;
+    const layered = this.#effective.get(key) ?? layerRunningConfig(input).layered;
+    this.#effective.set(key, layered);
+    return layered;
   }
 
   /**

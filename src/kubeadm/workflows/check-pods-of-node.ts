@@ -6,9 +6,8 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
+import { flagsOf, runningInput } from '../../kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../kubelet/effective/running-config.ts';
-import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
-import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
@@ -52,15 +51,11 @@ export async function checkPodsOfNode(context: PhaseContext, options: NodeOption
   const present = { config: found.get(CONFIG_YAML)?.content, flags: found.get(FLAGS_ENV)?.content ?? '' };
   const desired = { config: revealText(design.files.configYaml.content), flags: revealText(design.files.flagsEnv.content) };
   if (present.config === undefined || (present.config === desired.config && present.flags === desired.flags)) return NOTHING;
-  const inputOf = async (text: string, flagsEnv: string): Promise<RunningConfigInput> => {
-    const words = [...readFlagsEnv(flagsEnv), ...unit.extraArgs];
-    const { flags } = parseCommandLine(words, { catalogue, minor });
-    const directory = flags.findLast(({ name }) => name === 'config-dir')?.value ?? '';
+  const inputOf = async (configYaml: string, flagsEnv: string): Promise<RunningConfigInput> => {
+    const reading = { catalogue, minor, unitArgs: unit.extraArgs };
+    const directory = flagsOf(flagsEnv, reading).findLast(({ name }) => name === 'config-dir')?.value ?? '';
     const dropIns = directory === '' ? [] : await readDropIns(host, directory, signal);
-    // The other flags differ from host to host.
-    const ofFields = flags.filter(({ name }) => (catalogue.flag(name, minor)?.field ?? null) !== null || name === 'root-dir');
-    const placed = ofFields.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
-    return { catalogue, minor, configFile: { path: CONFIG_YAML, text }, dynamicConfig: null, dropIns, flags: placed };
+    return runningInput({ configYaml, flagsEnv }, { ...reading, dropIns });
   };
   const inputs = [await inputOf(present.config, present.flags), await inputOf(desired.config, desired.flags)] as const;
   const change = changeOf(options.groups, ...inputs);

@@ -6,6 +6,8 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
+import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
+import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { pauseImage } from '../control-plane/images.ts';
@@ -16,6 +18,7 @@ import { unitFactOf } from '../render/unit-files.ts';
 import { checkPodsOfNode } from './check-pods-of-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
+import { readDropIns } from './observe-kubelet.ts';
 import type { ObservedNode } from './observe-node.ts';
 import { catalogueMinor, versionWarnings } from './version-warnings.ts';
 
@@ -100,11 +103,12 @@ export async function designObservedNode(
   );
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
   const { podsOf, written = [] } = cluster;
+  const reading = await kubeletReading(context, options, design);
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
-    start: startInput(design, options, cluster),
+    start: { ...startInput(design, options, cluster), reading },
     warnings: [
       ...versions,
       ...flagWarnings,
@@ -115,6 +119,19 @@ export async function designObservedNode(
     ],
     refusals: [...verdict.errors, ...pods.refusals],
   };
+}
+
+/** How the kubelet reads the files of a design on this host. */
+async function kubeletReading(
+  { host, signal }: PhaseContext,
+  { catalogue, groups }: NodeOptions,
+  { flags, unit, minor }: NodeDesign,
+): Promise<KubeletReading> {
+  const { extraArgs: unitArgs } = unit;
+  const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unitArgs];
+  const directory = parseCommandLine(words, { catalogue, minor }).flags.findLast(({ name }) => name === 'config-dir')?.value ?? '';
+  const dropIns = directory === '' ? [] : await readDropIns(host, directory, signal);
+  return { catalogue, minor, unitArgs, dropIns, layersOf: (input) => groups.layersOf(input) };
 }
 
 function startInput(

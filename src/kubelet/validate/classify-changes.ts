@@ -3,6 +3,7 @@ import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { parseQuantity } from '../../base/text/quantity.ts';
 import { readScalar } from '../../codec/scalar.ts';
 import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
+import { highestImpact } from '../../host/plan/impact.ts';
 import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
 import { kubeletConfigurationType } from '../type.ts';
@@ -46,10 +47,8 @@ export function classifyChanges(before: JsonObject, after: JsonObject, options: 
 
 /** The highest class of the changes; null without changes. */
 export function worstLiveChange(changes: readonly Pick<ClassifiedChange, 'class'>[]): LiveChange | null {
-  return ORDER.findLast((name) => changes.some((change) => change.class === name)) ?? null;
+  return highestImpact(changes.map((change) => change.class));
 }
-
-const ORDER: readonly LiveChange[] = ['safe', 'new-pods-only', 'drain', 'unsafe'];
 
 interface Difference {
   readonly path: string;

@@ -37,7 +37,8 @@ describe('planDocument', () => {
     expect(one({ changes: [], noop: 'all is well' })).toEqual({
       apiVersion: 'kubeletadm.dev/v1alpha1',
       kind: 'Plan',
-      hosts: [{ name: 'node1', changes: [], noops: [{ phase: 'p', reason: 'all is well' }] }],
+      hosts: [{ name: 'node1', changes: [], noops: [{ phase: 'p', reason: 'all is well' }], highestImpact: null }],
+      highestImpact: null,
       cluster: { changes: [] },
       deferred: [],
       warnings: [],
@@ -60,6 +61,30 @@ describe('planDocument', () => {
         origin: { maxPods: 'set: --set' },
       },
     ]);
+  });
+
+  it('shows the impact of each change and its fields, and the highest impact of host and plan', () => {
+    const fields = [
+      { field: 'maxPods', before: 4, after: 5, impact: 'safe' },
+      { field: 'cpuManagerPolicy', before: 'none', after: 'static', impact: 'drain' },
+    ] as const;
+    const drain: PhasePlan = {
+      changes: [
+        { ...CONFIG, impact: 'drain', fields },
+        { kind: 'restart-unit', unit: 'kubelet', impact: 'safe', reason },
+      ],
+    };
+    const plan = planDocument(
+      [
+        { name: 'node1', phases: [{ phase: 'p', plan: drain }] },
+        { name: 'node2', phases: [{ phase: 'p', plan: { changes: [CONFIG] } }] },
+      ],
+      [],
+    );
+    expect(plan.highestImpact).toBe('drain');
+    expect(plan.hosts.map(({ highestImpact }) => highestImpact)).toEqual(['drain', null]);
+    expect(plan.hosts[0]?.changes).toMatchObject([{ impact: 'drain', fields }, { impact: 'safe' }]);
+    expect(plan.hosts[1]?.changes[0]).not.toHaveProperty('impact');
   });
 
   it.each<[HostChange, object]>([

@@ -3,9 +3,11 @@ import { AppError } from '../../../../src/base/errors.ts';
 import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
 import type { FileFact, HttpFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import type { Change } from '../../../../src/host/plan/change.ts';
+import type { Change, PhasePlan } from '../../../../src/host/plan/change.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../../src/kubeadm/phases/kubelet-start.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { layerRunningConfig, type RunningConfigInput } from '../../../../src/kubelet/effective/running-config.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { crashes, type FakeUnit, fakeUnit, runs } from '../../../support/fake-units.ts';
@@ -199,6 +201,53 @@ describe('kubelet-start plans', () => {
     const kubeconfig = file('/etc/kubernetes/bootstrap-kubelet.conf', new SensitiveText(['token: ', new Secret('hush')]), 0o600);
     const { changes } = await plan(host, { ...INPUT, files: [kubeconfig, ...INPUT.files] });
     expect(JSON.stringify(changes)).not.toContain('hush');
+  });
+});
+
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+
+describe('the impact of a kubelet-start plan', async () => {
+  const reading = {
+    catalogue: await loadCatalogue(),
+    minor: 36,
+    unitArgs: [],
+    dropIns: [],
+    layersOf: (input: RunningConfigInput) => layerRunningConfig(input).layered,
+  };
+  const files = [file(CONFIG, `${HEADER}maxPods: 5\n`), file(FLAGS, 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n')];
+  const desired: KubeletStartInput = { ...INPUT, files, reading };
+  const impacts = ({ changes }: PhasePlan) =>
+    changes.map((change) => [change.kind, 'path' in change ? change.path : '', 'impact' in change ? change.impact : null]);
+
+  it('is that of the fields that change for a running kubelet, and that of a restart for others', async () => {
+    const { host } = world({ ...DONE, [CONFIG]: `${HEADER}maxPods: 4\ncpuManagerPolicy: static\n`, [DROP_IN]: '[Service]\nRestart=no\n' });
+    const found = await plan(host, desired);
+    expect(impacts(found)).toEqual([
+      ['write-file', DROP_IN, 'safe'],
+      ['write-file', CONFIG, 'drain'],
+      ['write-file', FLAGS, 'drain'],
+      ['daemon-reload', '', null],
+      ['restart-unit', '', 'safe'],
+    ]);
+    expect(found.changes.flatMap((change) => ('fields' in change ? (change.fields ?? []) : []))).toEqual([
+      { field: 'cpuManagerPolicy', before: 'static', after: 'none', impact: 'drain' },
+      { field: 'maxPods', before: 4, after: 5, impact: 'safe' },
+      { field: '--node-ip', before: null, after: '10.0.0.1', impact: 'drain' },
+    ]);
+  });
+
+  it('is unsafe if the present configuration cannot be read', async () => {
+    const { host } = world({ ...DONE, [CONFIG]: 'maxPods: [\n' });
+    expect(impacts(await plan(host, desired))).toContainEqual(['write-file', CONFIG, 'unsafe']);
+  });
+
+  it.each<[string, Readonly<Record<string, string | FileFact>>, FakeUnit | null]>([
+    ['a new node', {}, null],
+    ['a new node with an idle kubelet', {}, fakeUnit({ activeState: 'active' })],
+    ['a kubelet that does not run', { ...DONE, [CONFIG]: `${HEADER}cgroupDriver: cgroupfs\n` }, fakeUnit({ activeState: 'failed' })],
+  ])('is absent for %s', async (_, found, unit) => {
+    const { host } = world(found, unit);
+    expect(impacts(await plan(host, desired)).filter(([, , impact]) => impact !== null)).toEqual([]);
   });
 });
 

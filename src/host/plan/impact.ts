@@ -1,0 +1,39 @@
+import type { Json } from '../../base/json.ts';
+
+/**
+ * Effect of a change on the pods of a running node, from least to most disruptive. `safe`: no effect on running
+ * pods · `new-pods-only`: running pods keep the old value, or can be evicted · `drain`: drain the node first ·
+ * `unsafe`: can disconnect the node, or keep the kubelet from starting.
+ */
+export type Impact = 'safe' | 'new-pods-only' | 'drain' | 'unsafe';
+
+/** All classes, from least to most disruptive. */
+export const IMPACTS: readonly Impact[] = ['safe', 'new-pods-only', 'drain', 'unsafe'];
+
+/** The class that a command permits if its user names none: what running pods do not notice. */
+export const DEFAULT_ALLOWED: Impact = 'new-pods-only';
+
+/** One changed field of the effective configuration of a running kubelet, or a flag without a field (`--node-ip`). */
+export interface FieldChange {
+  /** `a.b`; members of maps as `evictionHard[memory.available]`. */
+  readonly field: string;
+  /** Null: unset. Secrets are masked. */
+  readonly before: Json;
+  readonly after: Json;
+  readonly impact: Impact;
+}
+
+/**
+ * The most disruptive class.
+ * @param impacts null and undefined: no running kubelet is changed
+ * @returns null without any class
+ */
+export function highestImpact(impacts: Iterable<Impact | null | undefined>): Impact | null {
+  const found = new Set(impacts);
+  return IMPACTS.findLast((impact) => found.has(impact)) ?? null;
+}
+
+/** Whether a class is more disruptive than the permitted one. */
+export function exceeds(impact: Impact | null, allowed: Impact): boolean {
+  return impact !== null && IMPACTS.indexOf(impact) > IMPACTS.indexOf(allowed);
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { type KubeletReading, kubeletFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
+import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
+
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const READING: KubeletReading = {
+  catalogue: await loadCatalogue(),
+  minor: 36,
+  unitArgs: [],
+  dropIns: [],
+  layersOf: (input) => layerRunningConfig(input).layered,
+};
+
+function texts(config: string, flags = '') {
+  return { configYaml: `${HEADER}${config}`, flagsEnv: `KUBELET_KUBEADM_ARGS="${flags}"\n` };
+}
+
+function changes(before: [string, string?], after: [string, string?], reading: Partial<KubeletReading> = {}) {
+  return kubeletFieldChanges(texts(...before), texts(...after), { ...READING, ...reading });
+}
+
+describe('kubeletFieldChanges', () => {
+  it('shows each changed field with its values and its impact', () => {
+    expect(changes(['maxPods: 33\ncgroupDriver: systemd\n'], ['maxPods: 20\ncgroupDriver: cgroupfs\n'])).toEqual({
+      ofConfig: [
+        { field: 'cgroupDriver', before: 'systemd', after: 'cgroupfs', impact: 'unsafe' },
+        { field: 'maxPods', before: 33, after: 20, impact: 'new-pods-only' },
+      ],
+      ofFlags: [],
+    });
+  });
+
+  it('finds no change in another spelling of the same values', () => {
+    expect(changes(['syncFrequency: 1m\n'], ['syncFrequency: 60s\nmaxPods: 110\n'])).toEqual({ ofConfig: [], ofFlags: [] });
+  });
+
+  it('ignores a field of the file that a flag or a fragment overrides', () => {
+    expect(changes(['maxPods: 10\n', '--max-pods=50'], ['maxPods: 20\n', '--max-pods=50'])?.ofConfig).toEqual([]);
+    const dropIns = [{ path: '/etc/kubernetes/kubelet.conf.d/10.conf', text: `${HEADER}maxPods: 50\n` }];
+    expect(changes(['maxPods: 10\n'], ['maxPods: 20\n'], { dropIns })?.ofConfig).toEqual([]);
+  });
+
+  it('reports the field of a changed flag with the flags', () => {
+    expect(changes(['', '--max-pods=50'], ['', '--max-pods=40'])).toEqual({
+      ofConfig: [],
+      ofFlags: [{ field: 'maxPods', before: 50, after: 40, impact: 'new-pods-only' }],
+    });
+  });
+
+  it.each<[string, string, object]>([
+    ['--hostname-override=a', '--hostname-override=b', { field: '--hostname-override', before: 'a', after: 'b', impact: 'unsafe' }],
+    ['', '--node-ip=10.0.0.1', { field: '--node-ip', before: null, after: '10.0.0.1', impact: 'drain' }],
+    ['--node-labels=a=b', '', { field: '--node-labels', before: 'a=b', after: null, impact: 'safe' }],
+    // A 1.36 kubelet does not know the flag.
+    ['--container-runtime=remote', '', { field: '--container-runtime', before: 'remote', after: null, impact: 'safe' }],
+  ])('knows the effect of flags without a field: %s to %s', (before, after, field) => {
+    expect(changes(['', before], ['', after])?.ofFlags).toEqual([field]);
+  });
+
+  it('masks values that can authenticate the kubelet', () => {
+    const found = changes(
+      ['staticPodURL: https://a:hush@pods.example/\nstaticPodURLHeader:\n  Authorization: [Bearer hush]\n'],
+      ['staticPodURL: https://b:hush2@pods.example/\nstaticPodURLHeader:\n  Authorization: [Bearer hush2]\n'],
+    );
+    expect(found?.ofConfig.map(({ field }) => field)).toEqual(['staticPodURL', 'staticPodURLHeader[Authorization]']);
+    expect(JSON.stringify(found)).not.toContain('hush');
+  });
+
+  it('returns null for a file with which no kubelet starts', () => {
+    expect(changes(['maxPods: [\n'], ['maxPods: 20\n'])).toBeNull();
+  });
+});
