@@ -153,6 +153,7 @@ const run = async (count: number, connect: (name: string) => () => Promise<Host>
     savePlan(
       context,
       hosts.map((host, i) => [host, { status: 'pending', plan: outcomes[i]?.plan?.host ?? null, problems: [] }] as const),
+      { createdAt: new Date(), validForMs: 1 },
     ),
   );
   return { resolvedMs, plannedMs, foldedMs, savedMs: lap(started), groups, megabytes: saved.length / 1e6 };

@@ -15,6 +15,7 @@ export function createAgentServices(environment: Environment): Services {
     confirm: absent,
     templates: absent,
     runJournals: absent,
+    planSignatures: absent,
     openHostKeys: absent,
     readSshConfig: absent,
     connectEtcd: absent,

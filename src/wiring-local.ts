@@ -25,6 +25,7 @@ export type WholeProgram =
   | 'templates'
   | 'connectHost'
   | 'runJournals'
+  | 'planSignatures'
   | 'openHostKeys'
   | 'readSshConfig'
   | 'connectEtcd'

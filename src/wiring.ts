@@ -27,6 +27,7 @@ export function createServices(environment: Environment): Services {
     templates: async () => (await import('./template-files.ts')).loadTemplates(),
     connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),
     runJournals: async () => (await import('./fleet/adapters/run-journals.ts')).localRunJournals(env),
+    planSignatures: async () => (await import('./fleet/adapters/plan-signatures.ts')).sshKeygenSignatures(),
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
       (await (await import('./ssh/adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,

@@ -1,6 +1,7 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { joinLines, styled, type Text } from '../base/text/styled.ts';
 import type { FleetCluster } from '../fleet/model.ts';
+import { signatureFileOf } from '../fleet/plan-signatures.ts';
 import type { SavedPlan } from '../fleet/saved-plan.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
@@ -17,14 +18,21 @@ export interface FleetPlanRequest {
   readonly output: PlanRequest;
   /** The file that the plan is saved to; undefined: none. */
   readonly out: string | undefined;
+  /** The key that signs the saved plan; undefined: none. */
+  readonly signingKey: string | undefined;
+  /** Time for which the plan may be applied; undefined: the default. */
+  readonly validForMs: number | undefined;
 }
 
 /** `fleet plan`, `plan`. */
-export async function runFleetPlan(services: Services, { run, output: plan, out }: FleetPlanRequest): Promise<ExitCode> {
+export async function runFleetPlan(
+  services: Services,
+  { run, output: plan, out, signingKey, validForMs }: FleetPlanRequest,
+): Promise<ExitCode> {
   const watch = watchFleet(services, plan, { reads: true });
   const { isPending, failure } = await planFleet(
     services,
-    { run, out, asDocument: plan.format !== 'text' },
+    { run, out, asDocument: plan.format !== 'text', signingKey, validForMs },
     {
       ...watch,
       warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
@@ -36,7 +44,10 @@ export async function runFleetPlan(services: Services, { run, output: plan, out 
           services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(outcomes)]));
         }
       },
-      saved: (file, saved, { cluster }) => services.output.stderr(`${savedLine(file, saved, cluster)}\n`),
+      saved: (file, saved, { cluster }) => {
+        services.output.stderr(`${savedLine(file, saved, cluster)}\n`);
+        if (signingKey !== undefined) services.output.stderr(`signed with ${signingKey}: ${signatureFileOf(file)}\n`);
+      },
     },
   ).finally(() => watch.close());
   if (failure !== null) throw failure;
@@ -49,8 +60,8 @@ function clusterLine(access: FleetAccess | null): readonly Text[] {
 }
 
 /** Reports the source of the secrets, which the plan does not contain. */
-function savedLine(file: string, { id, hosts }: SavedPlan, { token }: FleetCluster): string {
+function savedLine(file: string, { id, hosts, validity }: SavedPlan, { token }: FleetCluster): string {
   const pending = hosts.filter(({ status }) => status === 'pending').length;
   const source = token === null ? 'created' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;
-  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}. The file contains no secrets; a bootstrap token is ${source} during apply`;
+  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}, valid until ${validity.expiresAt}. The file contains no secrets; a bootstrap token is ${source} during apply`;
 }

@@ -3,7 +3,7 @@ import { styled, type Text } from '../base/text/styled.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { shownChanges } from '../fleet/operations.ts';
 import type { HostPlan } from '../host/plan/document.ts';
-import { foldPlans } from '../host/plan/fold.ts';
+import { foldPlans, type HostGroup } from '../host/plan/fold.ts';
 import { changeLines } from './show-plan.ts';
 
 /**
@@ -20,7 +20,15 @@ export function planLines(
     const { origins: _, ...host } = plan.host;
     return [origins ? plan.host : host];
   });
-  return foldPlans(plans).flatMap(({ hosts, changes, deferred }) => [
+  return groupLines(foldPlans(plans), verbosity);
+}
+
+/**
+ * The changes of groups of hosts.
+ * @param verbosity 1 or more shows the program's internal files
+ */
+export function groupLines(groups: readonly HostGroup[], verbosity: number): readonly Text[] {
+  return groups.flatMap(({ hosts, changes, deferred }) => [
     [styled('bold', `${namesText(hosts)}${hosts.length > 1 ? ` (${hosts.length} hosts)` : ''}`)],
     ...shownChanges(changes, verbosity).flatMap((change) => changeLines(change)),
     ...deferred.map(({ phase, reason }) => `  ~ [${String(phase)}] later: ${String(reason)}`),
@@ -40,14 +48,14 @@ const WORDS: readonly (readonly [HostStatus, string])[] = [
 ];
 
 /** `6 hosts: 4 changed, 1 unchanged, 1 unreachable.` */
-export function summaryLine(outcomes: readonly HostOutcome[]): string {
+export function summaryLine(outcomes: readonly Pick<HostOutcome, 'status'>[]): string {
   const counts = countByStatus(outcomes);
   const parts = WORDS.flatMap(([status, words]) => (counts[status] ? [`${counts[status]} ${words}`] : []));
   return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}.`;
 }
 
 /** Number of hosts per status. */
-export function countByStatus(outcomes: readonly HostOutcome[]): Readonly<Partial<Record<HostStatus, number>>> {
+export function countByStatus(outcomes: readonly Pick<HostOutcome, 'status'>[]): Readonly<Partial<Record<HostStatus, number>>> {
   const counts: Partial<Record<HostStatus, number>> = {};
   for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
   return counts;

@@ -8,6 +8,7 @@ import type { FleetApplyRequest } from './fleet-apply.ts';
 import type { FleetDriftRequest } from './fleet-drift.ts';
 import type { FleetExecRequest } from './fleet-exec.ts';
 import type { FleetPlanRequest } from './fleet-plan.ts';
+import type { ShowPlanRequest } from './fleet-plan-show.ts';
 import type { FleetStatusRequest } from './fleet-status.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
@@ -27,6 +28,7 @@ import {
 import {
   connectionRequest,
   flagChoice,
+  flagDuration,
   flagNumber,
   flagText,
   fleetRequest,
@@ -104,15 +106,62 @@ export function definePlan(plan: Command, on: On): void {
   underHeading(plan, HEADINGS.output, (output) =>
     output
       .option('--out <file>', 'file to save the plan to, for apply')
+      .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
+      .option(
+        '--sign <key>',
+        'private key, or public key of a key held by ssh-agent, with which ssh-keygen signs the saved plan; the signature is FILE.sig',
+      )
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
   );
   on(
     addRunOptions(addShowOrigin(plan), { allowPodLoss: PLANNED_POD_LOSS }),
-    (_, options): FleetPlanRequest => ({ run: runRequest(options), output: planRequest(options), out: flagText(options, 'out') }),
+    fleetPlanRequest,
     async () => (await import('./fleet-plan.ts')).runFleetPlan,
   );
+  defineShow(plan.command('show').description('Print a saved plan, when it was made and whether it has expired'), on);
   addSections(plan, { notes: PLAN_NOTES, examples: PLAN_EXAMPLES });
+}
+
+/** `plan show`, `fleet plan show`. */
+function defineShow(show: Command, on: On): void {
+  addFleetSelectionOptions(
+    show
+      .argument('<file>', "saved plan; '-' for standard input")
+      .addOption(outputOption(['text', 'json', 'yaml']))
+      .addOption(requireSignature()),
+  );
+  on(
+    show,
+    ([file = ''], options): ShowPlanRequest => ({
+      file,
+      allowedSigners: flagText(options, 'requireSignature'),
+      selection: fleetRequest(options).selection,
+      output: outputRequest(options),
+    }),
+    async () => (await import('./fleet-plan-show.ts')).runShowPlan,
+  );
+  addSections(show, { examples: SHOW_EXAMPLES });
+}
+
+function requireSignature(): Option {
+  return new Option(
+    '--require-signature <file>',
+    'refuse the plan unless FILE.sig has a valid signature of a signer in this list (ALLOWED SIGNERS in ssh-keygen(1))',
+  );
+}
+
+function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetPlanRequest {
+  const [out, signingKey] = [flagText(options, 'out'), flagText(options, 'sign')];
+  if (signingKey !== undefined && out === undefined)
+    throw usageError('--sign requires --out', 'Name the file of the saved plan with --out');
+  return {
+    run: runRequest(options),
+    output: planRequest(options),
+    out,
+    signingKey,
+    validForMs: flagDuration(options, 'validFor', { flag: '--valid-for', example: 'Write it like 8h or 30m', least: 1 }),
+  };
 }
 
 /** `apply`, `fleet apply`. */
@@ -144,11 +193,13 @@ export function defineApply(apply: Command, on: On): void {
         ).choices(['failed']),
       ),
   );
+  apply.addOption(requireSignature());
   apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'));
   on(
     addConfirmOptions(addRunOptions(apply, APPLY_TEXTS)),
     ([planFile], options): FleetApplyRequest => ({
       planFile,
+      allowedSigners: flagText(options, 'requireSignature'),
       run: runRequest(options),
       retriesFailed: options.retry !== undefined,
       output: outputRequest(options),
@@ -259,13 +310,19 @@ const PLAN_NOTES =
   'Hosts that are not nodes yet would join the cluster. Existing nodes would get the configuration defined by the fleet file and the cluster.';
 
 const PLAN_EXAMPLES = `  kubeletadm plan -f fleet.yaml
-  kubeletadm plan -f fleet.yaml --group edge --out plan.json`;
+  kubeletadm plan -f fleet.yaml --group edge --out plan.json
+  # signed with a key of ssh-agent, and valid for a working day
+  kubeletadm plan --out plan.json --sign ~/.ssh/id_ed25519.pub --valid-for 8h`;
+
+const SHOW_EXAMPLES = `  kubeletadm plan show plan.json
+  kubeletadm plan show plan.json --limit edge-017 -o json`;
 
 const APPLY_NOTES =
   'Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.';
 
 const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
-  kubeletadm apply plan.json`;
+  kubeletadm apply plan.json
+  kubeletadm apply plan.json --require-signature allowed_signers`;
 
 const STATUS_EXAMPLES = `  kubeletadm fleet status -f fleet.yaml
   kubeletadm fleet status --group edge -o json`;

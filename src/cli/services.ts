@@ -3,6 +3,7 @@ import type { LocalFiles } from '../base/local-files.ts';
 import type { Reporters } from '../base/reporter.ts';
 import type { Text } from '../base/text/styled.ts';
 import type { AgentMachine } from '../dynamic/ports.ts';
+import type { PlanSignatures } from '../fleet/plan-signatures.ts';
 import type { HostConnections, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
 import type { RunJournals } from '../fleet/run-journals.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
@@ -84,6 +85,8 @@ export interface Services
     TemplateSource {
   /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
+  /** Signatures of saved plans, made with the keys of the user. */
+  planSignatures(): Promise<PlanSignatures>;
   /** Starts the embedded lab: an API server and hosts in this process. */
   startLab(options: LabOptions): Promise<Lab>;
 }

@@ -42,18 +42,34 @@ export interface PlanContext {
   readonly ignorePreflightErrors: readonly string[];
 }
 
+/** When a plan was made, and how long it may be applied. */
+export interface PlanLifetime {
+  readonly createdAt: Date;
+  readonly validForMs: number;
+}
+
 /** A plan in its saved and printed form: a stable interface without secrets. */
 export interface SavedPlan extends PlanContext {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: typeof KIND;
-  /** Digest of everything else: equal plans have equal digests, and an edited plan is refused. */
+  /** Digest of everything except `validity`: equal plans have equal digests, and an edited plan is refused. */
   readonly id: string;
+  readonly validity: PlanValidity;
   /** Shared content of hosts is stored once. */
   readonly changes: Readonly<Record<string, HostChanges>>;
   readonly overlays: Readonly<Record<string, { readonly source: string; readonly content: JsonObject }>>;
   readonly hosts: readonly SavedHost[];
   /** The highest impact of all hosts; null: no running kubelet is changed. */
   readonly highestImpact?: Impact | null;
+}
+
+export interface PlanValidity {
+  /** RFC 3339. */
+  readonly createdAt: string;
+  /** RFC 3339: from then on the plan is refused. */
+  readonly expiresAt: string;
+  /** Digest of the plan's `id` and both times: an edited time is refused. */
+  readonly digest: string;
 }
 
 export interface SavedHost {
@@ -77,8 +93,15 @@ export interface SavedHost {
   readonly problems?: readonly string[];
 }
 
-/** Builds the plan to save. Equal hosts, facts and files give identical bytes. */
-export function savePlan(context: PlanContext, hosts: readonly (readonly [PlannedHost, PlanOutcome])[]): SavedPlan {
+/** Default time for which a plan may be applied. */
+export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
+
+/** Builds the plan to save. Equal hosts, facts, files and times give identical bytes. */
+export function savePlan(
+  context: PlanContext,
+  hosts: readonly (readonly [PlannedHost, PlanOutcome])[],
+  { createdAt, validForMs }: PlanLifetime,
+): SavedPlan {
   const changes = new Map<string, HostChanges>();
   const overlays = new Map<string, { readonly source: string; readonly content: JsonObject }>();
   const known = new Map<SourceDocument, string>();
@@ -129,7 +152,14 @@ export function savePlan(context: PlanContext, hosts: readonly (readonly [Planne
     hosts: saved,
     highestImpact: highestImpact(saved.map((host) => host.highestImpact)),
   } as const;
-  return { id: digestOf(body), ...body };
+  const id = digestOf(body);
+  const times = { createdAt: createdAt.toISOString(), expiresAt: new Date(createdAt.getTime() + validForMs).toISOString() };
+  return { id, validity: { ...times, digest: digestOf({ id, ...times }) }, ...body };
+}
+
+/** Whether the time until which a plan may be applied is over. */
+export function isExpired({ validity }: Pick<SavedPlan, 'validity'>, now: Date): boolean {
+  return now.getTime() >= Date.parse(validity.expiresAt);
 }
 
 const text = z.string();
@@ -174,6 +204,7 @@ const SCHEMA = z.strictObject({
   apiVersion: z.literal(API_VERSION),
   kind: z.literal(KIND),
   id: text,
+  validity: z.strictObject({ createdAt: z.iso.datetime(), expiresAt: z.iso.datetime(), digest: text }),
   fleet: z.strictObject({ file: text, directory: text, name: orNull(text) }),
   cluster: z.strictObject({
     kubeconfig: orNull(text),
@@ -249,8 +280,9 @@ export function readPlan(content: string, file: string): SavedPlan {
     const [issue] = read.error.issues;
     throw invalid(file, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not a plan'}`);
   }
-  const { id, ...body } = read.data;
-  if (digestOf(body) !== id) throw invalid(file, 'the file was edited after saving');
+  const { id, validity, ...body } = read.data;
+  const { digest, ...times } = validity;
+  if (digestOf(body) !== id || digestOf({ id, ...times }) !== digest) throw invalid(file, 'the file was edited after saving');
   return read.data as unknown as SavedPlan;
 }
 

@@ -304,7 +304,11 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
       verbosity: 0,
     };
     const reporter = services.reporter({ verbosity: 0, format: 'text' });
-    const opened = await openFleetRun(services, request, { ...(await readTasks(services, undefined, request)), dryRun: false, reporter });
+    const opened = await openFleetRun(services, request, {
+      ...(await readTasks(services, { planFile: undefined }, request)),
+      dryRun: false,
+      reporter,
+    });
     try {
       await opened.settle({ outcomes: [{ host: 'node1', status: 'changed' }] } as unknown as FleetResult);
     } finally {

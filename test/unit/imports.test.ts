@@ -29,6 +29,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kubelet': ['zod', 'yaml'],
   'src/dynamic': ['zod'],
   'src/fleet': ['zod'],
+  'src/fleet/adapters': ['execa'],
   'src/host': ['diff'],
   'src/host/adapters': ['execa'],
   'src/ssh/adapters/built-in': ['node-ssh', 'ssh2'],

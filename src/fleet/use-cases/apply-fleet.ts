@@ -8,20 +8,19 @@ import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
-import { type FleetTasks, readTasks } from './fleet-tasks.ts';
+import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
+import type { SavedPlanPorts } from './read-saved-plan.ts';
 
-export interface ApplyFleetRequest {
-  /** A saved plan; undefined: the fleet file is applied. */
-  readonly planFile: string | undefined;
+export interface ApplyFleetRequest extends AppliedRequest {
   readonly run: FleetRunRequest;
   /** Only the hosts that earlier runs did not finish. */
   readonly retriesFailed: boolean;
 }
 
 /** Ports of `fleet apply`. */
-export interface ApplyFleetPorts extends FleetRunPorts, FleetFilePorts {
+export interface ApplyFleetPorts extends FleetRunPorts, FleetFilePorts, SavedPlanPorts {
   /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
 }
@@ -75,7 +74,7 @@ export interface RetriedHosts {
  */
 export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetRequest, view: ApplyFleetView): Promise<AppError | null> {
   const { planFile } = request;
-  const work = await readTasks(services, planFile, request.run);
+  const work = await readTasks(services, request, request.run);
   for (const warning of work.warnings) view.warning(warning);
   const { subject } = work;
   const journals = await services.runJournals();

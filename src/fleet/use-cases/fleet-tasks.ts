@@ -1,11 +1,13 @@
 import { type Problem, usageError } from '../../base/errors.ts';
 import type { FleetCluster } from '../model.ts';
+import type { PlanSigner } from '../plan-signatures.ts';
 import type { FleetFilePorts } from '../ports.ts';
-import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../saved-plan.ts';
+import { hostsToApply, type PlannedHost, type SavedHost } from '../saved-plan.ts';
 import { selectHosts } from '../select.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
+import { readSavedPlan, requireUnexpired, type SavedPlanPorts } from './read-saved-plan.ts';
 
 /** The hosts and operations of a run, from a fleet file or a saved plan. */
 export interface FleetTasks {
@@ -26,20 +28,35 @@ export interface FleetTasks {
   readonly unchanged: number;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
+  /** The verified signer of a saved plan; null: the signature was not verified. */
+  readonly signer: PlanSigner | null;
   /** Flags of the plan, which replace those of the command line; the loss of pods can be permitted by either. */
   readonly request: FleetRunRequest;
+}
+
+/** The subject of an `apply`. */
+export interface AppliedRequest {
+  /** A saved plan; undefined: the fleet file is applied. */
+  readonly planFile: string | undefined;
+  /** The list of signers; one of these signers must have signed the plan; undefined: a signature is not required. */
+  readonly allowedSigners?: string | undefined;
 }
 
 /**
  * The hosts of the fleet file of `-f` or of a saved plan.
  * @throws AppError with exit code 2
  */
-export async function readTasks(services: FleetFilePorts, planFile: string | undefined, request: FleetRunRequest): Promise<FleetTasks> {
+export async function readTasks(
+  services: FleetFilePorts & SavedPlanPorts,
+  { planFile, allowedSigners }: AppliedRequest,
+  request: FleetRunRequest,
+): Promise<FleetTasks> {
   const { selection } = request;
   if (planFile !== undefined) {
     if (request.file !== undefined)
       throw usageError('a saved plan needs no fleet file', 'Give one of them: apply plan.json, or apply -f fleet.yaml');
-    const plan = readPlan(await services.input.readText(planFile), planFile);
+    const { plan, signer } = await readSavedPlan(services, { file: planFile, allowedSigners });
+    requireUnexpired(plan, planFile, services.clock.now());
     const { fleet, cluster, server, takeOver, allowPodLoss, ignorePreflightErrors } = plan;
     const tasks = hostsToApply(plan);
     const selected = plan.hosts.length === 0 ? [] : selectHosts(plan.hosts, selection);
@@ -55,9 +72,12 @@ export async function readTasks(services: FleetFilePorts, planFile: string | und
       directory: fleet.directory,
       subject: plan.id,
       server,
+      signer,
       request: { ...request, takeOver, ignorePreflightErrors, ...(allowPodLoss === true ? { podLoss: 'warn' } : {}) },
     };
   }
+  if (allowedSigners !== undefined)
+    throw usageError('--require-signature requires a saved plan', 'Give the plan: apply plan.json --require-signature FILE');
   if (request.replan) throw usageError('--replan requires a saved plan', 'Omit --replan: apply -f plans the hosts when it runs');
   const fleet = await readFleet(services, request);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
@@ -72,6 +92,7 @@ export async function readTasks(services: FleetFilePorts, planFile: string | und
     directory: directoryOf(services, fleet.file),
     subject: fleet.file === '-' ? '-' : services.absolutePath(fleet.file),
     server: null,
+    signer: null,
     request,
   };
 }

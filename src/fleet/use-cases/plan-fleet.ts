@@ -3,8 +3,9 @@ import type { Reporter } from '../../base/reporter.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure, problemsOf } from '../fleet-failure.ts';
 import type { ResolvedFleet } from '../model.ts';
+import { type PlanSignatures, signatureFileOf } from '../plan-signatures.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../saved-plan.ts';
+import { PLAN_VALID_FOR_MS, type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../saved-plan.ts';
 import { selectHosts } from '../select.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
@@ -18,10 +19,16 @@ export interface PlanFleetRequest {
   readonly out: string | undefined;
   /** Create the document of the plan even if it is not saved. */
   readonly asDocument: boolean;
+  /** The key that signs the saved plan, in the file FILE.sig; undefined: the plan is not signed. */
+  readonly signingKey?: string | undefined;
+  /** Time for which the plan may be applied; undefined: the default. */
+  readonly validForMs: number | undefined;
 }
 
 /** Ports of `fleet plan`. */
-export type PlanFleetPorts = FleetRunPorts & FleetFilePorts;
+export interface PlanFleetPorts extends FleetRunPorts, FleetFilePorts {
+  planSignatures(): Promise<PlanSignatures>;
+}
 
 export interface PlannedFleet {
   readonly fleet: ResolvedFleet;
@@ -58,7 +65,7 @@ export interface PlanFleetResult {
  */
 export async function planFleet(
   services: PlanFleetPorts,
-  { run: request, out, asDocument }: PlanFleetRequest,
+  { run: request, out, asDocument, signingKey, validForMs }: PlanFleetRequest,
   view: PlanFleetView,
 ): Promise<PlanFleetResult> {
   const fleet = await readFleet(services, request);
@@ -76,10 +83,16 @@ export async function planFleet(
     const result = await runFleet(run.members, rules, { ...view.ports, claims: run.claims });
     const { outcomes } = result;
     const planned = hosts.map((host, i) => [host, outcomeOf(outcomes[i] as HostOutcome)] as const);
-    const document = !asDocument && out === undefined ? null : savePlan(contextOf(services, request, { fleet, access }), planned);
+    const lifetime = { createdAt: services.clock.now(), validForMs: validForMs ?? PLAN_VALID_FOR_MS };
+    const context = contextOf(services, request, { fleet, access });
+    const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
     view.planned({ fleet, outcomes, access, document });
     if (document !== null && out !== undefined) {
-      await services.writeLocalFile(out, `${JSON.stringify(document)}\n`);
+      const text = `${JSON.stringify(document)}\n`;
+      // The signature first: a saved plan is never without the signature that was requested.
+      if (signingKey !== undefined)
+        await services.writeLocalFile(signatureFileOf(out), await (await services.planSignatures()).sign(text, signingKey));
+      await services.writeLocalFile(out, text);
       view.saved(out, document, fleet);
     }
     return { isPending: outcomes.some(({ status }) => status === 'pending'), failure: fleetFailure(result, services) };

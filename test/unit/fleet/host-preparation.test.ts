@@ -105,7 +105,7 @@ hosts:
       ignorePreflightErrors: [],
     };
     const plan = { name: 'n1', phases: [] };
-    const saved = savePlan(context, [[host, { status: 'pending', plan, problems: [] }]]);
+    const saved = savePlan(context, [[host, { status: 'pending', plan, problems: [] }]], { createdAt: new Date(0), validForMs: 1 });
     const [task] = hostsToApply(readPlan(JSON.stringify(saved), 'plan.json'));
     expect(task?.host.preparation).toEqual(host.preparation);
   });

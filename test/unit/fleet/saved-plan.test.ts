@@ -4,7 +4,7 @@ import { Secret, SensitiveText } from '../../../src/base/text/secret.ts';
 import { canonicalJson } from '../../../src/codec/canonical-json.ts';
 import { parseSource, type SourceDocument } from '../../../src/codec/source.ts';
 import { differingOperations, operationsOf } from '../../../src/fleet/operations.ts';
-import { hostsToApply, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
+import { hostsToApply, isExpired, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
 import { NO_PREPARATION } from '../../../src/host/install/model.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
@@ -24,6 +24,7 @@ const CONTEXT: PlanContext = {
   takeOver: false,
   ignorePreflightErrors: [],
 };
+const LIFETIME = { createdAt: new Date('2026-03-01T12:00:00Z'), validForMs: 3_600_000 };
 const OVERLAY = parseSource('kind: KubeletConfiguration\nmaxPods: 60\nfeatureGates: {A: true}\n', '/srv/fleet.yaml')
   .documents[0] as SourceDocument;
 
@@ -88,6 +89,7 @@ describe('a saved plan', () => {
     savePlan(
       CONTEXT,
       names.map((name) => [host(name), { status: 'pending', plan: planOf(name, WRITE, RESTART), problems: [] }] as const),
+      LIFETIME,
     );
 
   it('returns its hosts with their operations', () => {
@@ -107,16 +109,17 @@ describe('a saved plan', () => {
   });
 
   it('has no operations on unchanged or unreachable hosts', () => {
-    const saved = savePlan(CONTEXT, [
+    const outcomes = [
       [host('a1'), { status: 'unchanged', plan: planOf('a1'), problems: [] }],
       [host('a2'), { status: 'unreachable', plan: null, problems: ['a2: no response'] }],
-    ]);
+    ] as const;
+    const saved = savePlan(CONTEXT, outcomes, LIFETIME);
     expect(hostsToApply(saved)).toEqual([]);
     expect(saved.hosts[1]?.problems).toEqual(['a2: no response']);
   });
 
   it('keeps the permission to end pods, and may be without it', () => {
-    const allowed = savePlan({ ...CONTEXT, allowPodLoss: true }, []);
+    const allowed = savePlan({ ...CONTEXT, allowPodLoss: true }, [], LIFETIME);
     expect(readPlan(JSON.stringify(allowed), 'plan.json').allowPodLoss).toBe(true);
     expect(readPlan(JSON.stringify(plan('a1')), 'plan.json').allowPodLoss).toBeUndefined();
   });
@@ -125,10 +128,25 @@ describe('a saved plan', () => {
     ['not JSON', () => 'kind: FleetPlan', /not valid JSON/],
     ['another value', () => '[]', /not a valid saved plan/],
     ['edited', () => JSON.stringify({ ...plan('a1'), takeOver: true }), /the file was edited after saving/],
+    [
+      'made valid for longer',
+      () => JSON.stringify({ ...plan('a1'), validity: { ...plan('a1').validity, expiresAt: '2027-01-01T00:00:00Z' } }),
+      /the file was edited after saving/,
+    ],
+    ['without a time', () => JSON.stringify({ ...plan('a1'), validity: undefined }), /validity/],
     ['with an unknown field', () => JSON.stringify({ ...plan('a1'), more: 1 }), /more/],
     ['of a later version', () => JSON.stringify({ ...plan('a1'), apiVersion: 'kubeletadm.dev/v2' }), /apiVersion/],
   ])('is refused: %s', (_, text, message) => {
     expect(() => readPlan(text(), 'plan.json')).toThrow(message);
+  });
+
+  it('has the same id at another time, and expires', () => {
+    const later = savePlan(CONTEXT, [], { ...LIFETIME, createdAt: new Date('2026-03-02T12:00:00Z') });
+    const saved = savePlan(CONTEXT, [], LIFETIME);
+    expect(later.id).toBe(saved.id);
+    expect(saved.validity).toMatchObject({ createdAt: '2026-03-01T12:00:00.000Z', expiresAt: '2026-03-01T13:00:00.000Z' });
+    expect(isExpired(saved, new Date('2026-03-01T12:59:59.999Z'))).toBe(false);
+    expect(isExpired(saved, new Date('2026-03-01T13:00:00Z'))).toBe(true);
   });
 
   it('has one canonical encoding', () => {

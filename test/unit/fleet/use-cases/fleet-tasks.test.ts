@@ -13,11 +13,17 @@ const CONTEXT: PlanContext = {
 
 const REQUEST = { file: undefined, selection: { limit: [], groups: [] }, podLoss: 'refuse' } as unknown as FleetRunRequest;
 
+const LIFETIME = { createdAt: new Date('2026-03-01T12:00:00Z'), validForMs: 3_600_000 };
+
+function servicesWith(text: string, now = '2026-03-01T12:59:59Z'): Parameters<typeof readTasks>[0] {
+  const clock = { now: () => new Date(now) };
+  return { clock, input: { readText: async () => text, exists: async () => true } } as unknown as Parameters<typeof readTasks>[0];
+}
+
 /** Whether the tasks of a saved plan may end pods. */
 async function podLossOf(context: Partial<PlanContext>, request: Partial<FleetRunRequest>): Promise<unknown> {
-  const text = JSON.stringify(savePlan({ ...CONTEXT, ...context }, []));
-  const services = { input: { readText: async () => text } } as unknown as Parameters<typeof readTasks>[0];
-  return (await readTasks(services, 'plan.json', { ...REQUEST, ...request })).request.podLoss;
+  const text = JSON.stringify(savePlan({ ...CONTEXT, ...context }, [], LIFETIME));
+  return (await readTasks(servicesWith(text), { planFile: 'plan.json' }, { ...REQUEST, ...request })).request.podLoss;
 }
 
 describe('the tasks of a saved plan', () => {
@@ -27,5 +33,22 @@ describe('the tasks of a saved plan', () => {
     ['with --allow-pod-loss of apply', {}, { podLoss: 'warn' }, 'warn'],
   ])('treat changes that would end pods %s', async (_, context, request, expected) => {
     expect(await podLossOf(context, request)).toBe(expected);
+  });
+
+  it('are refused from the time at which the plan expires', async () => {
+    const text = JSON.stringify(savePlan(CONTEXT, [], LIFETIME));
+    const read = (now: string) => readTasks(servicesWith(text, now), { planFile: 'plan.json' }, REQUEST);
+    expect((await read('2026-03-01T12:59:59.999Z')).server).toBe(CONTEXT.server);
+    await expect(read('2026-03-01T13:00:00Z')).rejects.toMatchObject({
+      exitCode: 2,
+      code: 'PLAN_EXPIRED',
+      message: expect.stringContaining('the plan of 2026-03-01T12:00:00.000Z expired at 2026-03-01T13:00:00.000Z'),
+    });
+  });
+
+  it('are refused without a plan file if a signature is required, and for a plan on standard input', async () => {
+    const signed = { allowedSigners: 'signers' };
+    await expect(readTasks(servicesWith(''), { planFile: undefined, ...signed }, REQUEST)).rejects.toThrow('requires a saved plan');
+    await expect(readTasks(servicesWith(''), { planFile: '-', ...signed }, REQUEST)).rejects.toThrow('has no signature file');
   });
 });

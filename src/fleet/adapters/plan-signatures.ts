@@ -1,0 +1,83 @@
+import { execa } from 'execa';
+import { AppError } from '../../base/errors.ts';
+import type { PlanSignatures, PlanSigner, SignatureFiles } from '../plan-signatures.ts';
+
+/** Separates signatures of plans from those that the same key makes for other purposes. */
+const NAMESPACE = 'kubeletadm-plan@kubeletadm.dev';
+
+/** A key that is listed more often is a mistake in the list. */
+const MAX_PRINCIPALS = 16;
+
+const TIME_LIMIT_MS = 60_000;
+
+/**
+ * Signatures of `ssh-keygen -Y` (OpenSSH 8.1 or later for signing, 8.2 for verifying).
+ * @see openssh PROTOCOL.sshsig
+ */
+export function sshKeygenSignatures({ program = 'ssh-keygen' }: { readonly program?: string } = {}): PlanSignatures {
+  const run = async (args: readonly string[], input: string, timeout: number | undefined): Promise<KeygenResult> => {
+    const { exitCode, stdout, stderr, code } = await execa(program, ['-Y', ...args], {
+      input,
+      reject: false,
+      stripFinalNewline: false,
+      ...(timeout === undefined ? {} : { timeout }),
+    });
+    if (code === 'ENOENT') return { failed: true, stdout: '', stderr: `${program} is not installed on the local host` };
+    return { failed: exitCode !== 0, stdout, stderr };
+  };
+  return {
+    sign: async (text, key) => {
+      // No time limit: the user enters a passphrase or touches a security key.
+      const { failed, stdout, stderr } = await run(['sign', '-q', '-f', key, '-n', NAMESPACE], text, undefined);
+      if (failed || stdout === '') throw notSigned(key, lastLine(stderr));
+      return stdout;
+    },
+    verify: async (text, files) => {
+      const { signature, allowedSigners } = files;
+      const found = await run(['find-principals', '-s', signature, '-f', allowedSigners], '', TIME_LIMIT_MS);
+      const principals = found.stdout.split('\n').filter((line) => line !== '');
+      if (found.failed || principals.length === 0) throw unknownSigner(files, lastLine(found.stderr));
+      let reason = '';
+      for (const principal of principals.slice(0, MAX_PRINCIPALS)) {
+        const args = ['verify', '-s', signature, '-f', allowedSigners, '-I', principal, '-n', NAMESPACE];
+        const { failed, stdout, stderr } = await run(args, text, TIME_LIMIT_MS);
+        if (!failed) return signerOf(principal, stdout);
+        reason = lastLine(stderr) || lastLine(stdout);
+      }
+      throw doesNotMatch(files, reason);
+    },
+  };
+}
+
+interface KeygenResult {
+  readonly failed: boolean;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Reads `Good "NAMESPACE" signature for PRINCIPAL with ED25519 key SHA256:...`. */
+function signerOf(principal: string, stdout: string): PlanSigner {
+  return { principal, fingerprint: /\bkey (SHA256:\S+)\s*$/.exec(stdout)?.[1] ?? 'unknown' };
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.replace(/\r$/, '').replace(/\.$/, '') ?? '';
+}
+
+function notSigned(key: string, why: string): AppError {
+  const message = `the plan was not saved: it cannot be signed with ${key}: ${why === '' ? 'ssh-keygen printed no signature' : why}`;
+  const hint = 'Name a private key, or the public key of a key held by ssh-agent; ssh-keygen of OpenSSH 8.1 or later is required';
+  return new AppError({ code: 'PLAN_NOT_SIGNED', message, hint }, { exitCode: 2 });
+}
+
+function unknownSigner({ plan, signature, allowedSigners }: SignatureFiles, why: string): AppError {
+  const message = `${plan} is refused: no signer in ${allowedSigners} made the signature ${signature}${why === '' ? '' : `: ${why}`}`;
+  const hint = `Add the signer's public key to ${allowedSigners}, as described in ssh-keygen(1), or have an allowed signer sign the plan`;
+  return new AppError({ code: 'PLAN_SIGNATURE_INVALID', message, hint }, { exitCode: 2 });
+}
+
+function doesNotMatch({ plan, signature }: SignatureFiles, why: string): AppError {
+  const message = `${plan} is refused: the signature ${signature} is not valid for this plan: ${why}`;
+  const hint = 'The plan or its signature was changed after signing, or the key was not valid at this time. Plan and sign again';
+  return new AppError({ code: 'PLAN_SIGNATURE_INVALID', message, hint }, { exitCode: 2 });
+}

@@ -1,0 +1,39 @@
+/** The signer of a plan, as the list of allowed signers names it. */
+export interface PlanSigner {
+  /** The principal of the list, for example an e-mail address. */
+  readonly principal: string;
+  /** SHA-256 fingerprint of the key, as ssh-keygen prints it. */
+  readonly fingerprint: string;
+}
+
+/** Where the signature of a plan and the keys that may sign are stored on the local host. */
+export interface SignatureFiles {
+  /** Name of the plan, for messages. */
+  readonly plan: string;
+  /** The detached signature. */
+  readonly signature: string;
+  /** A list of allowed signers. @see ssh-keygen(1), ALLOWED SIGNERS */
+  readonly allowedSigners: string;
+}
+
+/** Detached SSH signatures of saved plans. */
+export interface PlanSignatures {
+  /**
+   * Signs the text of a plan. A passphrase is requested on the terminal; a key held by ssh-agent needs none.
+   * @param key path of the private key, or of the public key of a key held by ssh-agent
+   * @returns the armored signature
+   * @throws AppError PLAN_NOT_SIGNED (exit code 2) with the message of ssh-keygen
+   */
+  sign(text: string, key: string): Promise<string>;
+  /**
+   * Verifies the text of a plan.
+   * @throws AppError PLAN_SIGNATURE_INVALID (exit code 2): the text or the signature was changed, or no allowed signer
+   * made the signature
+   */
+  verify(text: string, files: SignatureFiles): Promise<PlanSigner>;
+}
+
+/** The file of the signature of a saved plan. */
+export function signatureFileOf(planFile: string): string {
+  return `${planFile}.sig`;
+}

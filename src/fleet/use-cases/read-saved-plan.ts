@@ -1,0 +1,63 @@
+import type { RunTime } from '../../base/clock.ts';
+import { AppError, usageError } from '../../base/errors.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import { type PlanSignatures, type PlanSigner, signatureFileOf } from '../plan-signatures.ts';
+import { isExpired, readPlan, type SavedPlan } from '../saved-plan.ts';
+
+/** Ports for reading a saved plan and its signature. */
+export interface SavedPlanPorts extends Pick<LocalFiles, 'input'>, Pick<RunTime, 'clock'> {
+  planSignatures(): Promise<PlanSignatures>;
+}
+
+export interface SavedPlanRequest {
+  /** `-` is standard input. */
+  readonly file: string;
+  /** The list of signers; one of these signers must have signed the plan; undefined: a signature is not required. */
+  readonly allowedSigners: string | undefined;
+}
+
+/** A saved plan and its verified signer; null: the signature was not verified. */
+export interface ReadPlan {
+  readonly plan: SavedPlan;
+  readonly signer: PlanSigner | null;
+}
+
+/**
+ * Reads a saved plan once, so that the verified text is the one that is applied.
+ * @throws AppError with exit code 2: PLAN_NOT_SIGNED, PLAN_SIGNATURE_INVALID; errors of `readPlan`
+ */
+export async function readSavedPlan(services: SavedPlanPorts, { file, allowedSigners }: SavedPlanRequest): Promise<ReadPlan> {
+  const text = await services.input.readText(file);
+  const signer = allowedSigners === undefined ? null : await verified(services, { file, allowedSigners, text });
+  return { plan: readPlan(text, file), signer };
+}
+
+async function verified(
+  { input, planSignatures }: SavedPlanPorts,
+  { file, allowedSigners, text }: { readonly file: string; readonly allowedSigners: string; readonly text: string },
+): Promise<PlanSigner> {
+  if (file === '-') throw usageError('--require-signature: a plan on standard input has no signature file', 'Name the file of the plan');
+  const signature = signatureFileOf(file);
+  if (!(await input.exists(allowedSigners)))
+    throw usageError(`--require-signature: ${allowedSigners} does not exist`, 'Name a list of allowed signers, as in ssh-keygen(1)');
+  if (!(await input.exists(signature))) throw notSigned(file, signature);
+  return (await planSignatures()).verify(text, { plan: file, signature, allowedSigners });
+}
+
+function notSigned(file: string, signature: string): AppError {
+  const message = `${file} is refused: a signature is required, but ${signature} does not exist`;
+  const hint = `Sign the plan when it is saved: kubeletadm plan --out ${file} --sign KEY`;
+  return new AppError({ code: 'PLAN_NOT_SIGNED', message, hint }, { exitCode: 2 });
+}
+
+/**
+ * Refuses an expired plan.
+ * @throws AppError PLAN_EXPIRED (exit code 2)
+ */
+export function requireUnexpired(plan: SavedPlan, file: string, now: Date): void {
+  if (!isExpired(plan, now)) return;
+  const { createdAt, expiresAt } = plan.validity;
+  const message = `${file} is refused: the plan of ${createdAt} expired at ${expiresAt}`;
+  const hint = 'Plan again with kubeletadm plan --out FILE; --valid-for sets how long a plan may be applied';
+  throw new AppError({ code: 'PLAN_EXPIRED', message, hint }, { exitCode: 2 });
+}
