@@ -14,6 +14,7 @@ import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addKubeconfigOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
 import { flagDuration, flagList, flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest } from './request-parts.ts';
+import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
 /** `certs check`, `certs check-expiration`, `certs renew`, `certs generate-csr`, `certs certificate-key`, `certs renew-kubelet`. */
@@ -104,7 +105,7 @@ function defineRenewKubelet(certs: Command, on: On): void {
     )
     .option('--timeout <duration>', 'time limit to receive the new certificate (default: 5m)')
     .option('--force', 'also renew a certificate that is still valid');
-  addHosts(addClusterOptions(addDryRunOptions(renew)));
+  addHostRolloutOptions(addHosts(addClusterOptions(addDryRunOptions(renew))));
   addSections(
     on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs-renew.ts')).runCertsRenew),
     { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES },
@@ -165,6 +166,7 @@ function renewKubeletRequest(_: readonly string[], options: CommandOptions): Ren
     cluster: kubeconfigRequest(options),
     hosts: hostsRequest(options),
     plan: planRequest(options),
+    rules: rulesRequest(options),
     writing: writingRequest(options),
   };
 }

@@ -8,6 +8,7 @@ import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enab
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addSshOptions } from './options.ts';
 import { backendOf, connectionRequest, flagText, kubeconfigRequest, planRequest, requireDifferent } from './request-parts.ts';
+import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** `dynamic enable`, `dynamic disable`. */
@@ -60,7 +61,7 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
     )
     .option('--program-dir <dir>', `directory of the agent program on the host (default: ${defaults.programDir})`);
   addDryRunOptions(addOwn(command), 'print the plan and a diff; change nothing');
-  return addConfirmOptions(addSshOptions(addClusterOptions(command)));
+  return addConfirmOptions(addHostRolloutOptions(addSshOptions(addClusterOptions(command))));
 }
 
 const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in is added to the kubelet unit. From its next start, the kubelet reads the environment file in which the agent selects the kubelet configuration.
@@ -98,6 +99,7 @@ function disableRequest(addresses: readonly string[], options: CommandOptions): 
     cluster: kubeconfigRequest(options),
     connection: connectionRequest(options),
     plan: planRequest(options),
+    rules: rulesRequest(options),
     writing: writingRequest(options),
   };
 }

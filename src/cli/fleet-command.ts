@@ -5,12 +5,13 @@ import type { CommandOptions, On } from './command.ts';
 import type { FleetCommitRequest } from './fleet-commit.ts';
 import type { FleetInitRequest } from './fleet-init.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
-import { addFleetHostOptions, defineFleetRun, parallelOf } from './fleet-run-command.ts';
+import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections } from './help-layout.ts';
 import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, FLEET_COMMAND_TIMEOUT, outputOption } from './options.ts';
 import { connectionRequest, flagChoice, flagText, fleetRequest, outputRequest, verbosityOf } from './request-parts.ts';
+import { parallelOf } from './rollout-options.ts';
 
 /** `fleet`: commands for the hosts of a fleet file. */
 export function defineFleet(fleet: Command, on: On): void {

@@ -1,8 +1,6 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
-import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
-import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { FleetApplyRequest } from './fleet-apply.ts';
 import type { FleetDriftRequest } from './fleet-drift.ts';
@@ -39,6 +37,7 @@ import {
   podLossOf,
   verbosityOf,
 } from './request-parts.ts';
+import { addRolloutOptions, DEFAULT_PARALLEL, parallelOf, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** Larger than any usable fleet file. */
@@ -167,21 +166,9 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
+  addRolloutOptions(apply, { canary: '1', serial: 'the value of --parallel' });
   underHeading(apply, HEADINGS.rollout, (rollout) =>
     rollout
-      .option(
-        '--canary <hosts>',
-        'number or percentage of hosts that are changed first; other hosts are changed only if these hosts are healthy (0: no canary)',
-        '1',
-      )
-      .option(
-        '--serial <hosts>',
-        'maximum number or percentage of hosts changed at once; kubeletadm inspects other hosts meanwhile (default: the value of --parallel)',
-      )
-      .option(
-        '--max-fail <hosts>',
-        'number or percentage of hosts that may fail (default: 10% of the hosts changed so far, at least 1 and at most 10; 100%: no limit); if more hosts fail, the remaining hosts are skipped',
-      )
       .option(
         '--replan',
         'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
@@ -228,7 +215,9 @@ export function addFleetHostOptions(
   { parallel = 'maximum number of hosts processed at once', commandTimeout = FLEET_COMMAND_TIMEOUT }: FleetTexts = {},
 ): Command {
   addFleetSelectionOptions(addFleetFileOption(command));
-  underHeading(command, HEADINGS.fleet, (fleet) => fleet.option('--parallel <hosts>', parallel, integerBetween(1, MAX_PARALLEL), 50));
+  underHeading(command, HEADINGS.fleet, (fleet) =>
+    fleet.option('--parallel <hosts>', parallel, integerBetween(1, MAX_PARALLEL), DEFAULT_PARALLEL),
+  );
   return addSshOptions(command, commandTimeout);
 }
 
@@ -265,11 +254,6 @@ function execRequest(args: readonly string[], options: CommandOptions): FleetExe
   };
 }
 
-/** `--parallel`. */
-export function parallelOf(options: CommandOptions): number {
-  return flagNumber(options, 'parallel', 50);
-}
-
 function runRequest(options: CommandOptions): FleetRunRequest {
   return {
     ...fleetRequest(options),
@@ -283,27 +267,6 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     replan: options.replan === true,
     verbosity: verbosityOf(options),
   };
-}
-
-function rulesRequest(options: CommandOptions): RulesRequest {
-  const serial = amountOf(options, 'serial');
-  if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
-    throw usageError('--serial 0: must be at least 1', 'Leave the option out to change all hosts at once');
-  return {
-    parallel: parallelOf(options),
-    canary: amountOf(options, 'canary') ?? { hosts: 0 },
-    serial,
-    maxFail: amountOf(options, 'maxFail'),
-  };
-}
-
-function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'): Amount | null {
-  const text = flagText(options, name);
-  if (text === undefined) return null;
-  const amount = parseAmount(text);
-  if (amount !== null) return amount;
-  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw usageError(`--${flag} ${text}: neither a number of hosts nor a percentage`, `Write it like --${flag} 5 or --${flag} 10%`);
 }
 
 const PLAN_NOTES =

@@ -18,6 +18,7 @@ import {
 } from './options.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
+import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
 /** `join`, `join phase`. */
@@ -25,7 +26,9 @@ export function defineJoin(join: Command, on: On): void {
   const load = async (): Promise<Run<JoinRequest>> => (await import('./join.ts')).runJoin;
   const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinRequest => joinRequest(given, { endpoint });
   const options = (command: Command): Command =>
-    addConfirmOptions(addHostOptions(addPodLossOption(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command)))))));
+    addConfirmOptions(
+      addHostRolloutOptions(addHostOptions(addPodLossOption(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))))),
+    );
   addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
     phases: JOIN_PHASES,
     examples: EXAMPLES,
@@ -89,6 +92,7 @@ function joinRequest(
     hosts: hostsRequest(options),
     node: nodeRequest(options),
     plan: planRequest(options),
+    rules: rulesRequest(options),
     writing: writingRequest(options),
     takeOver: options.takeOver === true,
     waitReadyMs: waitReadyMs(options),

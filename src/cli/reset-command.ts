@@ -6,13 +6,18 @@ import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
 import { flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
 import type { ResetRequest } from './reset.ts';
+import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
 /** `reset`, `reset phase`. */
 export function defineReset(reset: Command, on: On): void {
   const load = async (): Promise<Run<ResetRequest>> => (await import('./reset.ts')).runReset;
   const options = (command: Command): Command =>
-    addLockOption(addHostOptions(addPlanOptions(addResetOptions(command)), 'directory to reset instead of /; no service is stopped'));
+    addLockOption(
+      addHostRolloutOptions(
+        addHostOptions(addPlanOptions(addResetOptions(command)), 'directory to reset instead of /; no service is stopped'),
+      ),
+    );
   addSections(on(options(reset), resetRequest, load), { phases: RESET_PHASES, examples: EXAMPLES });
   const phase = reset.command('phase').description('Run one phase of reset').argument('<name...>', 'name of a phase');
   addSections(on(options(phase), resetRequest, load), { phases: RESET_PHASES });
@@ -46,6 +51,7 @@ function resetRequest(args: readonly string[], options: CommandOptions): ResetRe
     flags: kubeadmFlags(options),
     hosts: hostsRequest(options),
     plan: planRequest(options),
+    rules: rulesRequest(options),
     writing: writingRequest(options),
     ignorePreflightErrors: ignoredChecks(options),
     force: options.force === true,

@@ -12,6 +12,7 @@ import {
   collect,
 } from './options.ts';
 import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest, podLossOf } from './request-parts.ts';
+import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import type { UpgradeNodeRequest } from './upgrade-node.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
@@ -19,7 +20,12 @@ import { addConfirmOptions, writingRequest } from './writing-options.ts';
 export function defineUpgrade(upgrade: Command, on: On): void {
   const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
-    addConfirmOptions(addSshOptions(addTargetOption(addPodLossOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))));
+    addConfirmOptions(
+      addHostRolloutOptions(
+        addSshOptions(addTargetOption(addPodLossOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
+        '1',
+      ),
+    );
   const node = upgrade.command('node').description("Upgrade a node to the cluster's kubelet configuration and restart the kubelet");
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
@@ -66,6 +72,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
     hosts: hostsRequest(options),
     fields: fieldsRequest(options),
     plan: planRequest(options),
+    rules: rulesRequest(options),
     writing: writingRequest(options),
     nodeName: flagText(options, 'nodeName') ?? null,
     forget: options.forget === true,

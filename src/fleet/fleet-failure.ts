@@ -7,6 +7,14 @@ export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[]
 }
 
 /**
+ * Hosts were not started because others failed.
+ * @param why from `FleetResult.stopped`
+ */
+export function fleetStopped(hosts: number, why: string, hint: string): Problem {
+  return { code: 'FLEET_STOPPED', message: `${hosts === 1 ? '1 host was' : `${hosts} hosts were`} not started: ${why}`, hint };
+}
+
+/**
  * The failure of a run.
  * @param options.reads the run only reads hosts: exit code 4 also when all hosts failed for the same reason
  * @returns null when all hosts succeeded; otherwise the problems: exit code 4 when some hosts succeeded, else the exit
@@ -21,14 +29,14 @@ export function fleetFailure(
   const isInterrupted = signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
   if (failures.length + left.length === 0) return null;
   const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
-  if (stopped !== null) {
-    const hint = 'Fix the cause and run the same command again; with --retry failed, apply processes only the unfinished hosts';
-    problems.push({
-      code: 'FLEET_STOPPED',
-      message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not started: ${stopped}`,
-      hint,
-    });
-  }
+  if (stopped !== null)
+    problems.push(
+      fleetStopped(
+        left.length,
+        stopped,
+        'Fix the cause and run the same command again; with --retry failed it processes only the unfinished hosts, and --max-fail sets another limit',
+      ),
+    );
   if (isInterrupted) {
     const reason = isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
     return new AppError([...problems, ...reason.problems], { exitCode: reason.exitCode });

@@ -12,6 +12,7 @@ import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { type Catalogue, loadCatalogue } from '../../kubelet/catalogue.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts, ProgramSource } from '../ports.ts';
+import type { RulesRequest } from './fleet-rules.ts';
 import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
@@ -30,6 +31,7 @@ export interface DynamicDisableRequest {
   readonly cluster: KubeconfigRequest;
   readonly connection: ConnectionRequest;
   readonly plan: { readonly dryRun: boolean };
+  readonly rules: RulesRequest;
   readonly writing: WritingRequest;
 }
 
@@ -109,7 +111,7 @@ interface CommonOptions {
 /** A workflow on the named hosts, with the cluster of these nodes. */
 async function openOn(
   services: NodeCommandPorts,
-  { addresses, nodeName, cluster: named, connection, plan, writing }: DynamicDisableRequest,
+  { addresses, nodeName, cluster: named, connection, plan, rules, writing }: DynamicDisableRequest,
   { reporter, plannerOf }: { readonly reporter: Reporter; readonly plannerOf: (common: CommonOptions) => Promise<PlanOnHost> },
 ): Promise<OpenedCommand> {
   const targets = await readTargets(services, addresses, connection);
@@ -120,7 +122,7 @@ async function openOn(
   try {
     const planHost = await plannerOf({ templates: await services.templates(), catalogue, nodeName, trust: trustOf(services, opened) });
     return {
-      workflow: { targets, cluster, planHost, writing, dryRun: plan.dryRun, skipPhases: [], oneHostPerNode: true },
+      workflow: { targets, cluster, planHost, rules, writing, dryRun: plan.dryRun, skipPhases: [], oneHostPerNode: true },
       warnings,
       close,
     };

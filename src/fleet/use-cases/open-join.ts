@@ -25,6 +25,7 @@ import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
 import type { HostTarget } from '../host-target.ts';
 import { connectionsTo, type NodeCommandPorts } from '../ports.ts';
+import type { RulesRequest } from './fleet-rules.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
@@ -44,6 +45,7 @@ export interface JoinRequest {
   readonly hosts: HostsRequest;
   readonly node: NodeRequest;
   readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   readonly takeOver: boolean;
   /** How long to wait for the Node to be Ready; null: not at all. */
@@ -94,6 +96,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   const workflow = {
     targets,
     cluster,
+    rules: request.rules,
     writing: request.writing,
     dryRun: node.dryRun,
     skipPhases,

@@ -5,6 +5,7 @@ import { planWorkflow } from '../../host/run-workflow.ts';
 import { type KubeconfigRequest, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
 import { renewKubeletWorkflow } from '../../kubeadm/workflows/renew-kubelet.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import type { RulesRequest } from './fleet-rules.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
@@ -21,6 +22,7 @@ export interface RenewKubeletRequest {
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
   readonly plan: { readonly dryRun: boolean };
+  readonly rules: RulesRequest;
   readonly writing: WritingRequest;
 }
 
@@ -59,6 +61,7 @@ export async function openRenewKubelet(
         targets,
         cluster: opened?.cluster ?? null,
         planHost: (context, run) => planWorkflow(renewKubeletWorkflow, context, options, run),
+        rules: request.rules,
         writing: request.writing,
         dryRun: plan.dryRun,
         skipPhases: [],

@@ -10,6 +10,7 @@ import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access
 import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import type { RulesRequest } from './fleet-rules.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
@@ -23,6 +24,7 @@ export interface ResetRequest {
   readonly flags: Flags;
   readonly hosts: HostsRequest;
   readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   readonly ignorePreflightErrors: readonly string[];
   /** Reset without a confirmation. */
@@ -81,6 +83,7 @@ export async function openReset(
       targets,
       cluster: opened?.cluster ?? null,
       planHost: (context, run) => planWorkflow(resetWorkflow, context, options, run),
+      rules: request.rules,
       writing: request.writing,
       dryRun,
       skipPhases,

@@ -13,6 +13,7 @@ import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import type { RulesRequest } from './fleet-rules.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
@@ -28,6 +29,7 @@ export interface UpgradeNodeRequest {
   readonly hosts: HostsRequest;
   readonly fields: FieldsRequest;
   readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   /** Null: the Node name in the client certificate of the host. */
   readonly nodeName: string | null;
@@ -78,6 +80,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
       cluster: admin?.cluster ?? null,
       ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
       planHost: (context, run) => planWorkflow(upgradeNodeWorkflow, context, options, run),
+      rules: request.rules,
       writing: request.writing,
       dryRun,
       skipPhases,

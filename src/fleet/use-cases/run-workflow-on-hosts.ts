@@ -6,9 +6,11 @@ import type { PlanOnHost, WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
 import { type FleetMember, type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
+import { fleetStopped } from '../fleet-failure.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { HostConnections, WritingPorts } from '../ports.ts';
 import { type MemberWriting, workflowMember } from '../workflow-member.ts';
+import { fleetRules, type RulesRequest } from './fleet-rules.ts';
 import { hostWriting, type WritingRequest } from './host-writing.ts';
 
 /** A workflow and its hosts. */
@@ -23,6 +25,8 @@ export interface HostsWorkflow {
    * directories.
    */
   readonly writing: WritingRequest | null;
+  /** Absent: the default limits; the command has no options for them. */
+  readonly rules?: RulesRequest;
   readonly dryRun: boolean;
   /** Phases to leave out, by name or by the name of their parent. */
   readonly skipPhases: readonly string[];
@@ -62,11 +66,12 @@ export interface HostsFailure {
 /** Ports for running a workflow on hosts. */
 export type HostsPorts = RunTime & HostConnections & WritingPorts;
 
-/** Number of hosts processed at once. */
-const DEFAULT_PARALLEL = 50;
+/** No canary, and the default limit of failed hosts. */
+const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null };
 
 /**
- * Runs a workflow on the hosts in parallel. A failed host does not stop the others.
+ * Runs a workflow on the hosts in parallel, within the limits of a fleet run: a canary, and a number of hosts that may
+ * fail before the remaining hosts are skipped.
  * @param watch creates the observer of the run, given its members
  * @throws AppError the error of the host if it is the only one
  */
@@ -77,28 +82,39 @@ export async function runWorkflowOnHosts(
 ): Promise<HostsResult> {
   const writing = run.writing === null ? null : hostWriting(ports, run.writing);
   const observesFirst = run.oneHostPerNode === true;
-  const maxOpen = observesFirst ? Math.max(DEFAULT_PARALLEL, run.targets.length) : DEFAULT_PARALLEL;
-  const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen };
+  const { parallel, ...limits } = fleetRules(run.rules ?? DEFAULT_RULES, { total: run.targets.length, dryRun: run.dryRun });
+  const maxOpen = observesFirst ? Math.max(parallel, run.targets.length) : parallel;
   const claims = nodeClaims();
   const members = await Promise.all(
     run.targets.map(async (target) =>
       memberOf(ports, run, { target, claims, writing: run.dryRun || writing === null ? null : await writing(target) }),
     ),
   );
-  const { outcomes } = await runFleet(
+  const { outcomes, stopped } = await runFleet(
     members,
-    { ...rules, dryRun: run.dryRun, proveUnchanged: true, observesFirst },
+    { ...limits, parallel, maxOpen, proveUnchanged: true, observesFirst },
     { ...watch(members), signal: ports.signal, claims },
   );
-  const shown = outcomes.filter(({ plan, error }) => plan !== null && (error === null || run.dryRun));
+  const shown = outcomes.filter(({ plan, status, error }) => plan !== null && !isSkipped(status) && (error === null || run.dryRun));
+  const skipped = outcomes.filter(({ status }) => status === 'stopped').length;
   const failures = [
-    ...new Set(outcomes.filter((outcome) => !shown.includes(outcome)).map(({ error }) => error ?? reasonOfInterruption(ports))),
+    ...new Set(
+      outcomes
+        .filter((outcome) => !shown.includes(outcome) && outcome.status !== 'stopped')
+        .map(({ error }) => error ?? reasonOfInterruption(ports)),
+    ),
   ];
   if (run.targets.length <= 1 && failures[0] !== undefined) throw failures[0];
   const results = shown.flatMap(({ plan }) => plan ?? []);
   if (failures.length === 0) return { outcomes, results, failure: null };
-  const exitCode = exitCodeOf(failures, { interrupted: ports.signal.aborted, allFailed: results.length === 0 });
-  return { outcomes, results, failure: { problems: failures.flatMap(({ problems }) => problems), exitCode } };
+  const exitCode = exitCodeOf(failures, { interrupted: ports.signal.aborted, allFailed: results.length + skipped === 0 });
+  const limit = run.rules === undefined ? '' : ', or allow more failures with --max-fail';
+  const rest = stopped === null ? [] : [fleetStopped(skipped, stopped, `Fix the cause and run the same command again${limit}`)];
+  return { outcomes, results, failure: { problems: [...failures.flatMap(({ problems }) => problems), ...rest], exitCode } };
+}
+
+function isSkipped(status: HostOutcome['status']): boolean {
+  return status === 'stopped' || status === 'interrupted';
 }
 
 function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: { interrupted: boolean; allFailed: boolean }): ExitCode {

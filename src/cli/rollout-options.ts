@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { usageError } from '../base/errors.ts';
+import { type Amount, parseAmount } from '../fleet/amount.ts';
+import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
+import type { CommandOptions } from './command.ts';
+import { HEADINGS, underHeading } from './help-layout.ts';
+import { flagNumber, flagText } from './request-parts.ts';
+
+/** Number of hosts that are processed at once without `--parallel`. */
+export const DEFAULT_PARALLEL = 50;
+
+/**
+ * `--canary`, `--serial` and `--max-fail`: for commands that change many hosts.
+ * @param defaults.canary the default of `--canary`
+ * @param defaults.serial the default of `--serial`, in the words of the help
+ */
+export function addRolloutOptions(command: Command, { canary, serial }: { readonly canary: '0' | '1'; readonly serial: string }): Command {
+  return underHeading(command, HEADINGS.rollout, (rollout) =>
+    rollout
+      .option(
+        '--canary <hosts>',
+        'number or percentage of hosts that are changed first; other hosts are changed only if these hosts are healthy (0: no canary)',
+        canary,
+      )
+      .option(
+        '--serial <hosts>',
+        `maximum number or percentage of hosts changed at once; kubeletadm inspects other hosts meanwhile (default: ${serial})`,
+      )
+      .option(
+        '--max-fail <hosts>',
+        'number or percentage of hosts that may fail (default: 10% of the hosts changed so far, at least 1 and at most 10; 100%: no limit); if more hosts fail, the remaining hosts are skipped',
+      ),
+  );
+}
+
+/** `addRolloutOptions` for a command with `--host` in place of a fleet file. */
+export function addHostRolloutOptions(command: Command, canary: '0' | '1' = '0'): Command {
+  return addRolloutOptions(command, { canary, serial: String(DEFAULT_PARALLEL) });
+}
+
+/** `--parallel`. */
+export function parallelOf(options: CommandOptions): number {
+  return flagNumber(options, 'parallel', DEFAULT_PARALLEL);
+}
+
+/**
+ * `--parallel`, `--canary`, `--serial` and `--max-fail`, as far as the command has them.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function rulesRequest(options: CommandOptions): RulesRequest {
+  const serial = amountOf(options, 'serial');
+  if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
+    throw usageError('--serial 0: must be at least 1', 'Leave the option out to change all hosts at once');
+  return {
+    parallel: parallelOf(options),
+    canary: amountOf(options, 'canary') ?? { hosts: 0 },
+    serial,
+    maxFail: amountOf(options, 'maxFail'),
+  };
+}
+
+function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'): Amount | null {
+  const text = flagText(options, name);
+  if (text === undefined) return null;
+  const amount = parseAmount(text);
+  if (amount !== null) return amount;
+  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw usageError(`--${flag} ${text}: neither a number of hosts nor a percentage`, `Write it like --${flag} 5 or --${flag} 10%`);
+}

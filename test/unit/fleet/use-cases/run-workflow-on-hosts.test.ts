@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { AppError, interrupted } from '../../../../src/base/errors.ts';
+import type { RulesRequest } from '../../../../src/fleet/use-cases/fleet-rules.ts';
+import { runWorkflowOnHosts } from '../../../../src/fleet/use-cases/run-workflow-on-hosts.ts';
+import type { Host } from '../../../../src/host/host.ts';
+import type { HostPlan } from '../../../../src/host/plan/document.ts';
+import type { PlanOnHost } from '../../../../src/host/run-workflow.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null };
+
+/**
+ * A run over hosts h1, h2, ... that records the applied hosts.
+ * @param fails hosts of which the change fails
+ */
+async function runOver(
+  count: number,
+  { fails, rules, onApply }: { readonly fails: readonly string[]; readonly rules?: RulesRequest; readonly onApply?: () => void },
+  signal = new AbortController().signal,
+) {
+  const applied: string[] = [];
+  const planHost: PlanOnHost = async ({ host: { name } }) => {
+    const change = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' } as const;
+    const host: HostPlan = { name, phases: [{ phase: 'kubelet-start', plan: { changes: [change] } }] };
+    return {
+      host,
+      warnings: [],
+      refusals: [],
+      apply: async () => {
+        applied.push(name);
+        onApply?.();
+        await new Promise((resolve) => setImmediate(resolve));
+        if (fails.includes(name)) throw new AppError({ host: name, code: 'KUBELET_UNHEALTHY', message: 'the kubelet is unhealthy' });
+        return host;
+      },
+    };
+  };
+  const result = await runWorkflowOnHosts(
+    {
+      clock: fakeClock(),
+      signal,
+      self: { id: 1, name: 'test', machine: 'test', isRunning: () => true },
+      newId: async () => 'id',
+      connectHost: async ({ address = '' }) => ({ name: address, close: async () => undefined }) as unknown as Host,
+    },
+    {
+      planHost,
+      targets: Array.from({ length: count }, (_, i) => ({ address: `h${i + 1}` })),
+      cluster: null,
+      writing: { breakLock: false, confirmMs: null },
+      ...(rules === undefined ? {} : { rules }),
+      dryRun: false,
+      skipPhases: [],
+    },
+    () => ({ reporterOf: () => recordingReporter() }),
+  );
+  return { ...result, applied };
+}
+
+describe('a workflow on many hosts', () => {
+  it('stops by default when too many hosts failed, and names the limit', async () => {
+    const { applied, outcomes, failure } = await runOver(60, { fails: Array.from({ length: 60 }, (_, i) => `h${i + 1}`) });
+    // The first failure is within the limit, so one more host starts in its place.
+    expect(applied).toHaveLength(51);
+    expect(outcomes.filter(({ status }) => status === 'stopped')).toHaveLength(9);
+    expect(failure?.exitCode).toBe(4);
+    expect(failure?.problems.at(-1)).toEqual({
+      code: 'FLEET_STOPPED',
+      message:
+        '9 hosts were not started: 51 of the 51 hosts changed so far failed; the default limit is 10% of these hosts, at least 1 and at most 10',
+      hint: 'Fix the cause and run the same command again',
+    });
+  });
+
+  it('names --max-fail if the command has the option', async () => {
+    const { applied, results, failure } = await runOver(4, { fails: ['h1', 'h2'], rules: { ...RULES, serial: { hosts: 1 } } });
+    expect(applied).toEqual(['h1', 'h2']);
+    expect(results).toEqual([]);
+    expect(failure?.problems.at(-1)?.hint).toBe('Fix the cause and run the same command again, or allow more failures with --max-fail');
+  });
+
+  it('changes the remaining hosts with a higher limit', async () => {
+    const { applied, failure } = await runOver(4, {
+      fails: ['h1', 'h2'],
+      rules: { ...RULES, serial: { hosts: 1 }, maxFail: { percent: 100 } },
+    });
+    expect(applied).toEqual(['h1', 'h2', 'h3', 'h4']);
+    expect(failure?.problems.map(({ code }) => code)).toEqual(['KUBELET_UNHEALTHY', 'KUBELET_UNHEALTHY']);
+  });
+
+  it('changes no other host after a failed canary', async () => {
+    const { applied, failure } = await runOver(3, { fails: ['h1'], rules: { ...RULES, canary: { hosts: 1 } } });
+    expect(applied).toEqual(['h1']);
+    expect(failure?.problems.at(-1)?.message).toBe('2 hosts were not started: the first host to be changed failed');
+  });
+
+  it('does not list hosts as results that an interruption left unchanged', async () => {
+    const interruption = new AbortController();
+    const { applied, results, failure } = await runOver(
+      3,
+      { fails: [], rules: { ...RULES, serial: { hosts: 1 } }, onApply: () => interruption.abort(interrupted('SIGINT')) },
+      interruption.signal,
+    );
+    expect(applied).toEqual(['h1']);
+    expect(results.map(({ host }) => host.name)).toEqual(['h1']);
+    expect(failure).toMatchObject({ exitCode: 130, problems: [{ code: 'INTERRUPTED' }] });
+  });
+});
