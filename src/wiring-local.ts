@@ -43,7 +43,7 @@ export function localServices(environment: Environment): Omit<Services, WholePro
     output,
     signal,
     onForcedExit,
-    input: localInput(stdin),
+    input: localInput(stdin, stderr),
     absolutePath: (path) => resolve(path),
     clock: systemClock,
     homeDirectory: homedir(),

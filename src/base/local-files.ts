@@ -5,7 +5,7 @@ export interface TreeFile {
 }
 
 /**
- * Files on the local host that the user names on the command line. Errors are AppError INPUT_* with the path,
+ * Input of the user: files on the local host named on the command line, and secrets typed on the terminal. Errors of files are AppError INPUT_* with the path,
  * exit code 2.
  */
 export interface InputFiles {
@@ -24,6 +24,12 @@ export interface InputFiles {
   exists(path: string): Promise<boolean>;
   /** Follows links. */
   isDirectory(path: string): Promise<boolean>;
+  /**
+   * Asks for a secret on the terminal, without showing the typed characters.
+   * @returns null without a terminal
+   * @throws AppError INTERRUPTED (exit code 130) after Ctrl-C
+   */
+  askSecret(prompt: string): Promise<string | null>;
 }
 
 /** Files and environment variables of the local user. */

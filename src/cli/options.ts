@@ -129,6 +129,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
         '--ssh-password-stdin',
         'read the SSH password from the first line of standard input (default: the environment variable KUBELETADM_SSH_PASSWORD)',
       )
+      .option('-k, --ask-pass', 'ask for the SSH password on the terminal, once for all hosts')
       .addOption(
         new Option('--ssh-transport <client>', "SSH client: built-in, or the system's ssh")
           .choices(['builtin', 'openssh'])
@@ -143,6 +144,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
         '--sudo-password-stdin',
         'read the sudo password from standard input: from the first line, or from the second with --ssh-password-stdin (default: the environment variable KUBELETADM_SUDO_PASSWORD)',
       )
+      .option('-K, --ask-become-pass', 'ask for the sudo password on the terminal, once for all hosts')
       .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
       .option('--command-timeout <duration>', commandTimeout),
   );

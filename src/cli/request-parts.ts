@@ -2,7 +2,7 @@ import type { Arg } from '../base/arg.ts';
 import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
 import { unknownCheckName } from '../codec/document-problems.ts';
-import type { ConnectionRequest, HostsRequest } from '../fleet/use-cases/host-access.ts';
+import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
@@ -92,13 +92,32 @@ export function connectionRequest(options: CommandOptions): ConnectionRequest {
     identityFiles: flagList(options, 'sshIdentity'),
     knownHostsFile: flagText(options, 'sshKnownHosts'),
     acceptNewHostKeys: options.sshAcceptNew === true,
-    passwordFromStdin: options.sshPasswordStdin === true,
-    sudoPasswordFromStdin: options.sudoPasswordStdin === true,
+    password: passwordSource(options, { asks: 'askPass', reads: 'sshPasswordStdin' }),
+    sudoPassword: passwordSource(options, { asks: 'askBecomePass', reads: 'sudoPasswordStdin' }),
     connectTimeoutMs: flagNumber(options, 'connectTimeout', 10) * 1000,
     transport: flagChoice(options, 'sshTransport', ['builtin', 'openssh']),
     become: flagChoice(options, 'become', ['auto', 'sudo', 'none']),
     commandTimeoutMs: commandTimeoutMs(options),
   };
+}
+
+const PASSWORD_FLAGS = {
+  askPass: '--ask-pass',
+  askBecomePass: '--ask-become-pass',
+  sshPasswordStdin: '--ssh-password-stdin',
+  sudoPasswordStdin: '--sudo-password-stdin',
+} as const;
+
+/** An option that asks on the terminal cannot be combined with one that reads standard input: it is that terminal. */
+function passwordSource(
+  options: CommandOptions,
+  { asks, reads }: { readonly asks: 'askPass' | 'askBecomePass'; readonly reads: 'sshPasswordStdin' | 'sudoPasswordStdin' },
+): PasswordSource {
+  if (options[asks] !== true) return options[reads] === true ? 'stdin' : 'environment';
+  const reading = (['sshPasswordStdin', 'sudoPasswordStdin'] as const).find((name) => options[name] === true);
+  if (reading !== undefined)
+    throw usageError(`${PASSWORD_FLAGS[asks]} and ${PASSWORD_FLAGS[reading]} exclude each other`, 'Leave one of them out');
+  return 'terminal';
 }
 
 function commandTimeoutMs(options: CommandOptions): number | undefined {

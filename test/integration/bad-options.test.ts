@@ -30,6 +30,16 @@ describe('options with unusable values', () => {
       'no password on standard input. Pipe one password per line, the SSH password first. [USAGE]',
     ],
     [
+      'a password prompt without a terminal',
+      [...RESET, '-K'],
+      '--ask-become-pass: cannot ask for the password: standard input or standard error is not a terminal. Use --sudo-password-stdin or the environment variable KUBELETADM_SUDO_PASSWORD. [USAGE]',
+    ],
+    [
+      'a password prompt and a password on standard input',
+      [...RESET, '-k', '--sudo-password-stdin'],
+      '--ask-pass and --sudo-password-stdin exclude each other. Leave one of them out. [USAGE]',
+    ],
+    [
       'a CA file without certificates',
       JOIN,
       `discovery: ${noCertificate}: the file contains no certificates, or one that cannot be read. Use /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,

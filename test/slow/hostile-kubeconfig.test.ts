@@ -289,7 +289,12 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
     const env = { PATH: process.env.PATH ?? '' };
     const real = createServices({ env, stdin, stdout: sink, stderr: sink, signal: new AbortController().signal });
     const services = { ...real, ...overHostileNetwork(real) };
-    const connection = { configFile: lab.sshConfig, identityFiles: [], passwordFromStdin: false, sudoPasswordFromStdin: false };
+    const connection = {
+      configFile: lab.sshConfig,
+      identityFiles: [],
+      password: 'environment' as const,
+      sudoPassword: 'environment' as const,
+    };
     const request: FleetRunRequest = {
       file: join(directory, 'fleet.yaml'),
       selection: { limit: [], groups: [] },

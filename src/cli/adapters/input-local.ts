@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { InputFiles, TreeFile } from '../../base/local-files.ts';
+import type { TerminalInput, TerminalOutput } from './prompt-terminal.ts';
 
-/** Files of the local host; `-` is standard input. */
-export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
+/** Files of the local host; `-` is standard input. Secrets are typed on the terminal of `stdin` and `stderr`. */
+export function localInput(stdin: TerminalInput, stderr: TerminalOutput): InputFiles {
   let stdinIsRead = false;
   const readStdin = async (): Promise<string> => {
     if (stdinIsRead)
@@ -44,6 +45,7 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
     },
     exists: async (path) => (await stat(path).catch(() => null)) !== null,
     isDirectory: async (path) => (await stat(path).catch(() => null))?.isDirectory() === true,
+    askSecret: async (prompt) => (await import('./prompt-terminal.ts')).askSecretOnTerminal(prompt, stdin, stderr),
   };
 }
 

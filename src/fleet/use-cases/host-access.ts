@@ -5,11 +5,14 @@ import { Secret } from '../../base/text/secret.ts';
 import type { SshOptions } from '../../ssh/options.ts';
 import type { HostTarget } from '../host-target.ts';
 
+/** Where a password is read: from standard input, from the terminal, or from an environment variable. */
+export type PasswordSource = 'stdin' | 'terminal' | 'environment';
+
 /** Connection to hosts: SSH options without secrets, and the time limit of one command. */
 export interface ConnectionRequest extends Omit<SshOptions, 'password' | 'sudoPassword' | 'passphrase'> {
   readonly identityFiles: readonly string[];
-  readonly passwordFromStdin: boolean;
-  readonly sudoPasswordFromStdin: boolean;
+  readonly password: PasswordSource;
+  readonly sudoPassword: PasswordSource;
   /** Default: that of the fleet file, otherwise one minute. */
   readonly commandTimeoutMs?: number | undefined;
 }
@@ -57,20 +60,65 @@ async function passwordLines({ input }: LocalFiles): Promise<string[]> {
   return (await text).split('\n');
 }
 
+type Passwords = Partial<Record<'password' | 'sudoPassword', string>>;
+
+/** Passwords typed on the terminal: asked once, because several parts of a run connect to hosts. */
+const TYPED_PASSWORDS = new WeakMap<InputFiles, Promise<Passwords>>();
+
+function typedPasswords({ input }: LocalFiles, connection: ConnectionRequest): Promise<Passwords> {
+  const passwords = TYPED_PASSWORDS.get(input) ?? askPasswords(input, connection);
+  TYPED_PASSWORDS.set(input, passwords);
+  return passwords;
+}
+
+/** The questions of Ansible's --ask-pass and --ask-become-pass, whose second answer defaults to the first as well. */
+async function askPasswords(input: InputFiles, connection: ConnectionRequest): Promise<Passwords> {
+  const asked = async (prompt: string, { flag, stdinFlag, variable }: (typeof PASSWORD_OPTIONS)[keyof Passwords]): Promise<string> => {
+    const answer = await input.askSecret(prompt);
+    const instead = `Use ${stdinFlag} or the environment variable ${variable}`;
+    if (answer === null)
+      throw usageError(`${flag}: cannot ask for the password: standard input or standard error is not a terminal`, instead);
+    return answer;
+  };
+  const required = (answer: string, { flag }: { readonly flag: string }): string => {
+    if (answer === '') throw usageError(`${flag}: the password is empty`, 'Run the command again and type the password');
+    return answer;
+  };
+  const { password: ssh, sudoPassword: sudo } = PASSWORD_OPTIONS;
+  const password = connection.password === 'terminal' ? required(await asked('SSH password: ', ssh), ssh) : undefined;
+  if (connection.sudoPassword !== 'terminal') return password === undefined ? {} : { password };
+  const suffix = password === undefined ? '' : ' (default: the SSH password)';
+  const typed = await asked(`sudo password${suffix}: `, sudo);
+  return { ...(password === undefined ? {} : { password }), sudoPassword: required(typed === '' ? (password ?? '') : typed, sudo) };
+}
+
+const PASSWORD_OPTIONS = {
+  password: { flag: '--ask-pass', stdinFlag: '--ssh-password-stdin', variable: SECRET_VARIABLES.sshPassword },
+  sudoPassword: { flag: '--ask-become-pass', stdinFlag: '--sudo-password-stdin', variable: SECRET_VARIABLES.sudoPassword },
+} as const;
+
 /**
- * The SSH options with their secrets, read from standard input or the environment, never from an option.
- * @throws AppError USAGE (exit code 2) for a missing password or private key file
+ * The SSH options with their secrets, read from standard input, the terminal or the environment, never from an option.
+ * @throws AppError USAGE (exit code 2) for a missing password or private key file, and without a terminal to ask on;
+ * INTERRUPTED
  */
 export async function readSshOptions(services: LocalFiles, connection: ConnectionRequest): Promise<SshOptions> {
-  const { passwordFromStdin, sudoPasswordFromStdin, commandTimeoutMs: _, ...ssh } = connection;
-  const fromStdin = passwordFromStdin || sudoPasswordFromStdin ? await passwordLines(services) : [];
-  const password = passwordFromStdin ? fromStdin.shift() : services.env[SECRET_VARIABLES.sshPassword];
-  const sudoPassword = sudoPasswordFromStdin ? fromStdin.shift() : services.env[SECRET_VARIABLES.sudoPassword];
-  const passphrase = services.env[SECRET_VARIABLES.sshPassphrase];
-  if ((passwordFromStdin && !password) || (sudoPasswordFromStdin && !sudoPassword))
-    throw usageError('no password on standard input', 'Pipe one password per line, the SSH password first');
+  const { password: passwordSource, sudoPassword: sudoSource, commandTimeoutMs: _, ...ssh } = connection;
+  // Before the terminal is asked: a missing file needs no password.
   for (const file of ssh.identityFiles)
     if (!(await services.input.exists(file))) throw usageError(`--ssh-identity ${file}: the file does not exist`, 'Check the path');
+  const sources = [passwordSource, sudoSource];
+  const fromStdin = sources.includes('stdin') ? await passwordLines(services) : [];
+  const typed = sources.includes('terminal') ? await typedPasswords(services, connection) : {};
+  const read = (name: keyof Passwords, source: PasswordSource): string | undefined => {
+    if (source === 'environment') return services.env[PASSWORD_OPTIONS[name].variable];
+    return source === 'stdin' ? fromStdin.shift() : typed[name];
+  };
+  const password = read('password', passwordSource);
+  const sudoPassword = read('sudoPassword', sudoSource);
+  const passphrase = services.env[SECRET_VARIABLES.sshPassphrase];
+  if ((passwordSource === 'stdin' && !password) || (sudoSource === 'stdin' && !sudoPassword))
+    throw usageError('no password on standard input', 'Pipe one password per line, the SSH password first');
   const secret = (name: string, value: string | undefined) => (value === undefined || value === '' ? {} : { [name]: new Secret(value) });
   return { ...ssh, ...secret('password', password), ...secret('sudoPassword', sudoPassword), ...secret('passphrase', passphrase) };
 }
