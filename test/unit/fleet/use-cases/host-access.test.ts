@@ -49,7 +49,7 @@ describe('passwords typed on the terminal', () => {
     expect(sudoPassword?.reveal()).toBe('one');
   });
 
-  it('the other password still comes from the environment', async () => {
+  it('reads the other password from the environment', async () => {
     const { services, prompts } = localFiles(['one']);
     const { sudoPassword } = await readSshOptions(services, connection({ password: 'terminal' }));
     expect(sudoPassword?.reveal()).toBe('of the environment');
