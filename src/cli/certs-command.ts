@@ -13,7 +13,16 @@ import type { RenewCertsRequest } from './certs-renew-control-plane.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addKubeconfigOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
-import { flagDuration, flagList, flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest } from './request-parts.ts';
+import {
+  flagDuration,
+  flagList,
+  flagNode,
+  flagText,
+  hostsRequest,
+  kubeconfigRequest,
+  outputRequest,
+  planRequest,
+} from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
@@ -160,7 +169,7 @@ const RENEW_TIMEOUT_MS = 300_000;
 function renewKubeletRequest(_: readonly string[], options: CommandOptions): RenewKubeletRequest {
   return {
     token: readToken(flagText(options, 'token')),
-    nodeName: flagText(options, 'nodeName') ?? null,
+    nodeName: flagNode(options, 'nodeName') ?? null,
     timeoutMs: flagDuration(options, 'timeout', { example: 'Write it like 90s or 5m', least: 1 }) ?? RENEW_TIMEOUT_MS,
     force: options.force === true,
     cluster: kubeconfigRequest(options),

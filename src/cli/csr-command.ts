@@ -5,7 +5,7 @@ import type { CommandOptions, On } from './command.ts';
 import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
-import { flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest } from './request-parts.ts';
+import { flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest, selectorOf } from './request-parts.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {
@@ -13,12 +13,13 @@ export function defineCsr(csr: Command, on: On): void {
     .command('list')
     .description('List pending CSRs for serving certificates and the result of each check')
     .option('--all', 'include CSRs for client certificates and CSRs already approved or denied')
+    .option('-l, --selector <labels>', 'label selector of Nodes, as in kubectl: only CSRs of existing Nodes with these labels')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(addSources(list), listRequest, async () => (await import('./csr.ts')).runCsrList);
   const approve = csr
     .command('approve')
     .description('Approve CSRs for serving certificates that pass every check')
-    .argument('[name...]', 'names of CSRs')
+    .argument('[name...]', 'names of CSRs, as NAME or csr/NAME')
     .option('--all', 'approve all pending CSRs that pass every check, and list the others with the reason')
     .option(
       '--trust-node-status',
@@ -38,15 +39,26 @@ function addSources(command: Command): Command {
 }
 
 function listRequest(_: readonly string[], options: CommandOptions): CsrListRequest {
-  return { ...sourcesRequest(options), all: options.all === true, format: outputRequest(options).format };
+  return { ...sourcesRequest(options), all: options.all === true, selector: selectorOf(options), format: outputRequest(options).format };
 }
 
-function approveRequest(names: readonly string[], options: CommandOptions): CsrApproveRequest {
+function approveRequest(args: readonly string[], options: CommandOptions): CsrApproveRequest {
+  const names = args.map(csrName);
   const sources = sourcesRequest(options);
   if (names.length === 0 && options.all !== true && sources.hosts.addresses.length === 0)
     throw usageError('csr approve: no CSR selected', 'Pass names of CSRs, --host for the nodes on these hosts, or --all');
   const { dryRun, verbosity } = planRequest(options);
   return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, dryRun, verbosity };
+}
+
+const CSR_TYPES = /^(?:csr|certificatesigningrequests?(?:\.certificates\.k8s\.io)?)$/i;
+
+/** `NAME`, or TYPE/NAME as kubectl and `csr approve` print it. */
+function csrName(argument: string): string {
+  const at = argument.indexOf('/');
+  if (at < 0) return argument;
+  if (CSR_TYPES.test(argument.slice(0, at)) && at < argument.length - 1) return argument.slice(at + 1);
+  throw usageError(`${argument}: not a CSR`, 'Write NAME or csr/NAME');
 }
 
 function sourcesRequest(options: CommandOptions): CsrSourcesRequest {

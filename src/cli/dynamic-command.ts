@@ -8,6 +8,7 @@ import { hostsOf, parseAmount } from '../fleet/amount.ts';
 import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import { parseNodeName } from '../kube/node-name.ts';
 import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/config-source.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
@@ -21,10 +22,10 @@ import {
   addClusterOptions,
   addDryRunOptions,
   addKubeconfigOptions,
+  addNodeSelectionOptions,
   addSshOptions,
   addTargetOption,
   collect,
-  collectList,
   outputOption,
 } from './options.ts';
 import {
@@ -33,8 +34,10 @@ import {
   flagDuration,
   flagList,
   flagText,
+  hostAddress,
   hostsRequest,
   kubeconfigRequest,
+  nodeChoice,
   outputRequest,
   planRequest,
 } from './request-parts.ts';
@@ -88,7 +91,7 @@ function defineAssign(dynamic: Command, on: On): void {
   const assign = dynamic
     .command('assign')
     .description('Assign a ConfigMap to nodes in batches and wait for the result')
-    .argument('[node...]', 'names of Nodes')
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME')
     .option('--configmap <namespace/name[/key]>', 'ConfigMap to assign, as printed by dynamic push')
     .option('--file <file>', 'KubeletConfiguration to store as ConfigMap node-config-HASH and assign')
     .option(
@@ -114,7 +117,7 @@ function defineReset(dynamic: Command, on: On): void {
   const reset = dynamic
     .command('reset')
     .description('Remove assignments in batches: the nodes return to their local configuration')
-    .argument('[node...]', 'names of Nodes');
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME');
   addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local (the kubelet runs its local configuration)');
   on(addClusterOptions(addDryRunOptions(reset)), resetRequest, async () => (await import('./dynamic-assign.ts')).runDynamicReset);
 }
@@ -123,14 +126,15 @@ function defineReads(dynamic: Command, on: On): void {
   const status = dynamic
     .command('status')
     .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
-    .argument('[node...]', 'names of Nodes (default: all)')
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME (default: all)')
     .option('-w, --watch', 'print each change until interrupted')
     .addOption(outputOption(['text', 'json', 'yaml']));
+  addNodeSelectionOptions(status);
   on(addClusterOptions(addBackend(status)), statusRequest, async () => (await import('./dynamic-status.ts')).runDynamicStatus);
   const history = dynamic
     .command('history')
     .description('Show the configuration changes of a node, from the events that the API server still stores')
-    .argument('<node>', 'name of the Node')
+    .argument('<node>', 'name of the Node, as NAME or node/NAME')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(addClusterOptions(history), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
 }
@@ -194,10 +198,7 @@ function addBackend(command: Command): Command {
  */
 function addRollout(command: Command, fleetNote = ''): Command {
   return underHeading(command, HEADINGS.rollout, (rollout) =>
-    rollout
-      .option('-l, --selector <labels>', 'label selector of Nodes, instead of node names')
-      .option('--group <groups>', 'groups of a fleet file, instead of node names (repeatable)', collectList)
-      .option('-f, --fleet <file>', `with --group: fleet file, or '-' for standard input (default: fleet.yaml)${fleetNote}`)
+    addNodeSelectionOptions(rollout, fleetNote)
       .option('--canary <nodes>', 'number or percentage of nodes that must be updated before any other node is changed (default: 1)')
       .option(
         '--max-unavailable <nodes>',
@@ -306,7 +307,7 @@ function readSource(argument: string): ConfigSource {
 
 function resetRequest(args: readonly string[], options: CommandOptions): DynamicResetRequest {
   return {
-    choice: readNodeChoice(args, options),
+    choice: requireNodeChoice(args, options),
     rollout: readRolloutOptions(options),
     backend: backendOf(options),
     cluster: kubeconfigRequest(options),
@@ -314,19 +315,10 @@ function resetRequest(args: readonly string[], options: CommandOptions): Dynamic
   };
 }
 
-function readNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
-  const choice = {
-    names: [...new Set(args)],
-    selector: flagText(options, 'selector'),
-    groups: flagList(options, 'group'),
-    fleetFile: flagText(options, 'fleet'),
-  };
-  const routes = [choice.names.length > 0, choice.selector !== undefined, choice.groups.length > 0].filter(Boolean).length;
-  if (routes === 0)
-    throw usageError('no node was selected', 'Name nodes, or select them with --selector or --group; kubectl get nodes lists them');
-  if (routes > 1) throw usageError('node names, --selector and --group exclude each other', 'Use one of them');
-  if (choice.selector?.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
-  return choice;
+function requireNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
+  const choice = nodeChoice(args, options);
+  if (choice !== undefined) return choice;
+  throw usageError('no node was selected', 'Name nodes, or select them with --selector, --group or --limit; kubectl get nodes lists them');
 }
 
 /** A percentage of the selected nodes. */
@@ -378,9 +370,9 @@ function optionName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-function statusRequest(names: readonly string[], options: CommandOptions): DynamicStatusRequest {
+function statusRequest(args: readonly string[], options: CommandOptions): DynamicStatusRequest {
   return {
-    names,
+    choice: nodeChoice(args, options),
     backend: backendOf(options),
     watches: options.watch === true,
     cluster: kubeconfigRequest(options),
@@ -390,7 +382,7 @@ function statusRequest(names: readonly string[], options: CommandOptions): Dynam
 
 function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
   if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Name one node');
-  return { node, cluster: kubeconfigRequest(options), format: outputRequest(options).format };
+  return { node: parseNodeName(node), cluster: kubeconfigRequest(options), format: outputRequest(options).format };
 }
 
 function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequest {
@@ -412,7 +404,7 @@ function inspectRequest([address, ...more]: readonly string[], options: CommandO
   const plan = planRequest(options);
   if (options.repair !== true && plan.dryRun) throw usageError('--dry-run requires --repair', 'Without --repair nothing is changed');
   return {
-    address,
+    address: hostAddress(address),
     repair: options.repair === true,
     directory: flagText(options, 'dynamicConfigDir') ?? null,
     cluster: kubeconfigRequest(options),

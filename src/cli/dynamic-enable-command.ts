@@ -7,7 +7,16 @@ import type { CommandOptions, On } from './command.ts';
 import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addDryRunOptions, addSshOptions } from './options.ts';
-import { backendOf, connectionRequest, flagText, kubeconfigRequest, planRequest, requireDifferent } from './request-parts.ts';
+import {
+  backendOf,
+  connectionRequest,
+  flagNode,
+  flagText,
+  hostAddress,
+  kubeconfigRequest,
+  planRequest,
+  requireDifferent,
+} from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
 
@@ -74,9 +83,9 @@ const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   kubeletadm dynamic enable node1 --program dist/kubeletadm-linux-x64
   kubeletadm dynamic disable node1`;
 
-function enableRequest(addresses: readonly string[], options: CommandOptions): DynamicEnableRequest {
+function enableRequest(args: readonly string[], options: CommandOptions): DynamicEnableRequest {
   return {
-    ...disableRequest(addresses, options),
+    ...disableRequest(args, options),
     backend: backendOf(options) ?? null,
     program: flagText(options, 'program'),
     node: flagText(options, 'node') ?? null,
@@ -86,9 +95,10 @@ function enableRequest(addresses: readonly string[], options: CommandOptions): D
   };
 }
 
-function disableRequest(addresses: readonly string[], options: CommandOptions): DynamicDisableRequest {
+function disableRequest(args: readonly string[], options: CommandOptions): DynamicDisableRequest {
+  const addresses = args.map(hostAddress);
   requireDifferent(addresses);
-  const nodeName = flagText(options, 'nodeName') ?? null;
+  const nodeName = flagNode(options, 'nodeName') ?? null;
   if (nodeName !== null && addresses.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Run the command for each host separately');
   return {

@@ -11,12 +11,15 @@ import {
   watchNodeStatus,
 } from '../dynamic/use-cases/node-status.ts';
 import type { AssessedNode } from '../dynamic/workflows/read-nodes.ts';
+import { type NodeChoice, nodesOfFleet } from '../fleet/use-cases/find-node-names.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
-export interface DynamicStatusRequest extends NodeStatusRequest {
+export interface DynamicStatusRequest extends Omit<NodeStatusRequest, 'names' | 'selector'> {
+  /** Undefined: all Nodes. */
+  readonly choice: NodeChoice | undefined;
   /** Print each change until interrupted. */
   readonly watches: boolean;
   readonly output: OutputRequest;
@@ -29,7 +32,9 @@ export interface DynamicHistoryRequest {
 }
 
 /** `dynamic status [NODE...] [--watch]`. */
-export async function runDynamicStatus(services: Services, request: DynamicStatusRequest): Promise<ExitCode> {
+export async function runDynamicStatus(services: Services, { choice, ...rest }: DynamicStatusRequest): Promise<ExitCode> {
+  const names = choice?.kind === 'names' ? choice.names : choice?.kind === 'fleet' ? await nodesOfFleet(services, choice) : [];
+  const request = { ...rest, names, selector: choice?.kind === 'selector' ? choice.selector : undefined };
   const { format, verbosity } = request.output;
   const { output } = services;
   const print = ({ nodes, now }: NodeStatus): void => output.stdout(render(nodes, format, now));

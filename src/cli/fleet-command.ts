@@ -10,7 +10,7 @@ import type { FleetTrustRequest } from './fleet-trust.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections } from './help-layout.ts';
 import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, FLEET_COMMAND_TIMEOUT, outputOption } from './options.ts';
-import { connectionRequest, flagChoice, flagText, fleetRequest, outputRequest, verbosityOf } from './request-parts.ts';
+import { connectionRequest, flagChoice, flagText, fleetRequest, hostAddress, outputRequest, verbosityOf } from './request-parts.ts';
 import { parallelOf } from './rollout-options.ts';
 
 /** `fleet`: commands for the hosts of a fleet file. */
@@ -157,10 +157,13 @@ function readNodeIp(options: CommandOptions): string | undefined {
 
 function commitRequest(hosts: readonly string[], options: CommandOptions): FleetCommitRequest {
   const { file, selection } = fleetRequest(options);
-  const isSelection = selection.limit.length + selection.groups.length > 0;
+  const isSelection = selection.limit.length + selection.groups.length > 0 || selection.selector !== undefined;
   if (hosts.length > 0 && isSelection)
-    throw usageError('host names cannot be combined with --group or --limit', 'Give host names, or select hosts with --group and --limit');
+    throw usageError(
+      'host names cannot be combined with --limit, --group or --selector',
+      'Give host names, or select hosts with --limit, --group and --selector',
+    );
   if (hosts.length === 0 && !isSelection)
-    throw usageError('no host was given', 'Give names in the fleet file or addresses, or select hosts with --group or --limit');
-  return { file, selection, hosts, connection: connectionRequest(options), verbosity: verbosityOf(options) };
+    throw usageError('no host was given', 'Give names in the fleet file or addresses, or select hosts with --limit, --group or --selector');
+  return { file, selection, hosts: hosts.map(hostAddress), connection: connectionRequest(options), verbosity: verbosityOf(options) };
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
+import { parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { ConfigDefaultsRequest } from './config-defaults.ts';
 import type { ConfigDiffRequest } from './config-diff.ts';
@@ -120,7 +121,7 @@ function fromNodeCommand(config: Command, on: On): void {
   const fromNode = config
     .command('from-node')
     .description('Export the effective configuration (configz) of a kubelet as a file, without node-specific and deprecated fields')
-    .argument('<node>', 'name of the Node')
+    .argument('<node>', 'name of the Node, as NAME or node/NAME')
     .option('--without-defaults', 'omit default values')
     .addOption(
       new Option(
@@ -201,10 +202,10 @@ function requireVersion(options: CommandOptions, name: 'from' | 'to'): string {
 }
 
 function fromNodeRequest(args: readonly string[], options: CommandOptions): ConfigFromNodeRequest {
-  const [node, ...more] = args.map((arg) => arg.replace(/^node\//, ''));
+  const [node, ...more] = args;
   if (node === undefined || more.length > 0) throw usageError('config from-node needs one node', 'Name one node');
   return {
-    node,
+    node: parseNodeName(node),
     kind: options.kind === undefined ? undefined : flagChoice(options, 'kind', ['overlay', 'configuration']),
     withoutDefaults: options.withoutDefaults === true,
     overlayOut: flagText(options, 'overlayOut'),

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
+import type { ExplainNodeRequest } from '../fleet/use-cases/explain-node.ts';
+import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import type { NodeExplainRequest } from './node-explain.ts';
 import { addClusterOptions, addSshOptions, outputOption } from './options.ts';
-import { connectionRequest, flagChoice, kubeconfigRequest } from './request-parts.ts';
+import { connectionRequest, flagChoice, hostAddress, kubeconfigRequest } from './request-parts.ts';
 
 /** `node`: inspects one node. */
 export function defineNode(node: Command, on: On): void {
@@ -26,11 +28,20 @@ function nodeExplainCommand(node: Command, on: On): void {
   });
 }
 
+/** A Node as `node/NAME`, or the address of a host. */
+function explainTarget(target: string): ExplainNodeRequest['target'] {
+  if (isNodeReference(target)) return { node: parseNodeName(target) };
+  const type = /^([^/@:]+)\//.exec(target)?.[1];
+  if (type !== undefined && !/^hosts?$/.test(type))
+    throw usageError(`${target}: ${JSON.stringify(type)} is neither a host nor a node`, 'Write node/NAME, or the address of a host');
+  return { address: hostAddress(target) };
+}
+
 function explainRequest([target, field, ...more]: readonly string[], options: CommandOptions): NodeExplainRequest {
   if (target === undefined || more.length > 0)
     throw usageError('node explain needs one host or node', 'Name one host or node, and optionally a field');
   return {
-    target,
+    target: explainTarget(target),
     field,
     format: flagChoice(options, 'output', ['text', 'wide', 'json', 'yaml']),
     cluster: kubeconfigRequest(options),

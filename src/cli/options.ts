@@ -155,16 +155,25 @@ export function addFleetFileOption(command: Command, description = "fleet file; 
   return underHeading(command, HEADINGS.fleet, (fleet) => fleet.option('-f, --file <file>', description));
 }
 
+const HOST_PATTERNS =
+  'hosts to include: names in the fleet file (with * and ?), ranges such as edge-[001:020], or groups; a leading ! excludes (repeatable)';
+
+/** Selection of Nodes by label or by the hosts of a fleet file, in place of names. */
+export function addNodeSelectionOptions(command: Command, fleetNote = ''): Command {
+  return command
+    .option('-l, --selector <labels>', 'label selector of Nodes, as in kubectl, instead of node names')
+    .option('--group <groups>', 'groups of a fleet file, instead of node names (repeatable)', collectList)
+    .option('--limit <hosts>', `${HOST_PATTERNS}; instead of node names`, collectList)
+    .option('-f, --fleet <file>', `with --group or --limit: fleet file, or '-' for standard input (default: fleet.yaml)${fleetNote}`);
+}
+
 /** Selection of hosts of a fleet. */
 export function addFleetSelectionOptions(command: Command): Command {
   return underHeading(command, HEADINGS.fleet, (fleet) =>
     fleet
-      .option(
-        '--limit <hosts>',
-        'hosts to include: names in the fleet file (with * and ?), ranges such as edge-[001:020], or groups; a leading ! excludes (repeatable)',
-        collectList,
-      )
-      .option('--group <groups>', 'groups of hosts to include (repeatable)', collectList),
+      .option('--limit <hosts>', HOST_PATTERNS, collectList)
+      .option('--group <groups>', 'groups of hosts to include (repeatable)', collectList)
+      .option('-l, --selector <labels>', 'label selector, as in kubectl, of the labels that the fleet file declares for hosts and groups'),
   );
 }
 

@@ -72,7 +72,10 @@ export function describeRefusedLine({ command, code, message }: RefusedLine, pro
     case 'commander.unknownOption':
       return unknownOption(command, (/^unknown option '([^'=]*)/.exec(message)?.[1] ?? '').trim(), { path, help, program });
     default:
-      return usageError(`${path === '' ? '' : `${path}: `}${reworded(message)}`, help);
+      return usageError(
+        `${path === '' ? '' : `${path}: `}${reworded(message)}`,
+        code === 'commander.excessArguments' && hasOption(command, '--limit') ? `Select hosts with --limit or --selector. ${help}` : help,
+      );
   }
 }
 
@@ -107,6 +110,10 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
   const own = ancestorsOf(command).flatMap(({ options }) => options.flatMap(({ long }) => (long == null ? [] : [long.slice(2)])));
   const likely = flag.startsWith('--') ? closestName(flag.slice(2), own, MAX_DISTANCE) : null;
   return usageError(message, likely === null ? help : `Did you mean --${likely}?`);
+}
+
+function hasOption({ options }: Command, flag: string): boolean {
+  return options.some(({ long }) => long === flag);
 }
 
 function namesOf(owners: readonly string[]): string {

@@ -2,8 +2,11 @@ import type { Arg } from '../base/arg.ts';
 import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
 import { unknownCheckName } from '../codec/document-problems.ts';
+import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
+import { type LabelSelector, LabelSelectorError, parseLabelSelector } from '../kube/label-selector.ts';
+import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
 import type { FieldsRequest, NodeRequest } from '../kubeadm/use-cases/node-options.ts';
@@ -132,9 +135,18 @@ function commandTimeoutMs(options: CommandOptions): number | undefined {
  * @throws AppError USAGE (exit code 2)
  */
 export function hostsRequest(options: CommandOptions): HostsRequest {
-  const addresses = flagList(options, 'host');
+  const addresses = flagList(options, 'host').map(hostAddress);
   requireDifferent(addresses, '--host ');
   return { addresses, rootDir: flagText(options, 'rootfs'), connection: connectionRequest(options) };
+}
+
+/**
+ * The address of a host from an argument: `[user@]ADDRESS[:port]`, or the same behind `host/`.
+ * @throws AppError USAGE (exit code 2) for a Node
+ */
+export function hostAddress(argument: string): string {
+  if (!isNodeReference(argument)) return argument.replace(/^hosts?\//, '');
+  throw usageError(`${argument}: a Node, but a host that is reached over SSH is expected`, 'Give the address of the host');
 }
 
 /**
@@ -152,9 +164,51 @@ export function backendOf(options: CommandOptions): 'native' | 'agent' | undefin
   return options.backend === undefined ? undefined : flagChoice(options, 'backend', ['native', 'agent']);
 }
 
-/** `-f`, `--limit` and `--group`. */
+/**
+ * `-f`, `--limit`, `--group` and `--selector`.
+ * @throws AppError USAGE (exit code 2)
+ */
 export function fleetRequest(options: CommandOptions): FleetRequest {
-  return { file: flagText(options, 'file'), selection: { limit: flagList(options, 'limit'), groups: flagList(options, 'group') } };
+  const selection = { limit: flagList(options, 'limit'), groups: flagList(options, 'group'), selector: selectorOf(options) };
+  return { file: flagText(options, 'file'), selection };
+}
+
+/**
+ * `--selector`.
+ * @throws AppError USAGE (exit code 2) for an invalid or empty selector: an empty one would select everything
+ */
+export function selectorOf(options: CommandOptions): LabelSelector | undefined {
+  const text = flagText(options, 'selector');
+  if (text === undefined) return undefined;
+  if (text.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
+  try {
+    return parseLabelSelector(text);
+  } catch (error) {
+    if (!(error instanceof LabelSelectorError)) throw error;
+    throw usageError(`--selector ${text}: ${error.message}`, "Write it like --selector 'pool=edge,zone in (a,b),!gpu'");
+  }
+}
+
+/**
+ * Nodes by name or `node/NAME`, by label, or by the hosts of a fleet file. Undefined: none of them is given.
+ * @throws AppError USAGE (exit code 2) for an invalid name or selector, and for a combination
+ */
+export function nodeChoice(args: readonly string[], options: CommandOptions): NodeChoice | undefined {
+  const [groups, limit, fleetFile] = [flagList(options, 'group'), flagList(options, 'limit'), flagText(options, 'fleet')];
+  const names = [...new Set(args.map(parseNodeName))];
+  const selector = selectorOf(options);
+  const byFleet = groups.length + limit.length > 0;
+  const routes = [names.length > 0, selector !== undefined, byFleet].filter(Boolean).length;
+  if (routes > 1) throw usageError('node names, --selector, and --group or --limit exclude each other', 'Use one of them');
+  if (names.length > 0) return { kind: 'names', names };
+  if (selector !== undefined) return { kind: 'selector', selector };
+  return byFleet ? { kind: 'fleet', file: fleetFile, selection: { groups, limit } } : undefined;
+}
+
+/** The name of a Node in an option; undefined when it was not given. */
+export function flagNode(options: CommandOptions, name: string): string | undefined {
+  const text = flagText(options, name);
+  return text === undefined ? undefined : parseNodeName(text);
 }
 
 /**

@@ -4,7 +4,7 @@ import { RESET_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
-import { flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import { flagNode, flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
 import type { ResetRequest } from './reset.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
@@ -42,7 +42,7 @@ function addResetOptions(command: Command): Command {
 }
 
 function resetRequest(args: readonly string[], options: CommandOptions): ResetRequest {
-  const nodeName = flagText(options, 'nodeName');
+  const nodeName = flagNode(options, 'nodeName');
   if (options.deleteNode !== true && nodeName !== undefined)
     throw usageError('--node-name requires --delete-node', 'Add --delete-node, or omit --node-name');
   return {

@@ -11,7 +11,16 @@ import {
   addTargetOption,
   collect,
 } from './options.ts';
-import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest, podLossOf } from './request-parts.ts';
+import {
+  fieldsRequest,
+  flagNode,
+  flagText,
+  hostsRequest,
+  kubeadmFlags,
+  kubeconfigRequest,
+  planRequest,
+  podLossOf,
+} from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import type { UpgradeNodeRequest } from './upgrade-node.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
@@ -74,7 +83,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
     plan: planRequest(options),
     rules: rulesRequest(options),
     writing: writingRequest(options),
-    nodeName: flagText(options, 'nodeName') ?? null,
+    nodeName: flagNode(options, 'nodeName') ?? null,
     forget: options.forget === true,
     podLoss: podLossOf(options),
   };

@@ -7,7 +7,7 @@ const BUILT = /\bnew RegExp\(/g;
 
 /** Expressions assembled in functions, each with the reason why it is fast. */
 const IN_FUNCTIONS: Readonly<Record<string, string>> = {
-  'src/lab/api-server/names.ts': 'the pattern is a constant of the caller',
+  'src/kube/name-rules.ts': 'the pattern is a constant of the caller',
   'src/lab/hosts/stand-in-kubelet.ts': 'the name of a flag, followed by one repetition',
 };
 

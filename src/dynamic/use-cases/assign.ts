@@ -55,7 +55,7 @@ export async function checkAssignment(
   cluster: Cluster,
   { names, backend, assigned, force, allowPodLoss, reporter }: AssignmentRequest,
 ): Promise<Assignment> {
-  const nodes = await readNodes(cluster, names, backend);
+  const nodes = await readNodes(cluster, names, { backend });
   if (assigned === null) return { nodes, desired: null, push: null };
   if (!force) requireEnabled(nodes);
   const push =

@@ -1,6 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import type { LabelSelector } from '../../kube/label-selector.ts';
 import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ConfigHistoryEntry } from '../config-event.ts';
@@ -12,6 +13,8 @@ import { watchNodes } from '../workflows/watch-nodes.ts';
 export interface NodeStatusRequest {
   /** Empty: all Nodes. */
   readonly names: readonly string[];
+  /** Only Nodes with these labels. */
+  readonly selector?: LabelSelector | undefined;
   /** Undefined: detected from each Node. */
   readonly backend: Backend | undefined;
   readonly cluster: KubeconfigRequest;
@@ -32,11 +35,11 @@ export type NodeStatusPorts = OpenClusterPorts & RunTime & Pick<AgentMachine, 'r
  */
 export async function readNodeStatus(
   services: NodeStatusPorts,
-  { names, backend, cluster: named }: NodeStatusRequest,
+  { names, selector, backend, cluster: named }: NodeStatusRequest,
 ): Promise<NodeStatus> {
   return withCluster(services, named, async (cluster) => {
     const now = services.clock.now();
-    return { nodes: await assessNodes(cluster, names, { now, backend }), now };
+    return { nodes: await assessNodes(cluster, names, { now, backend, labelSelector: selector?.text }), now };
   });
 }
 
@@ -46,18 +49,19 @@ export async function readNodeStatus(
  */
 export async function watchNodeStatus(
   services: NodeStatusPorts,
-  { names, backend, cluster: named }: NodeStatusRequest,
+  { names, selector, backend, cluster: named }: NodeStatusRequest,
   { reporter, changed }: { readonly reporter: Reporter; readonly changed: (status: NodeStatus) => void },
 ): Promise<never> {
   const { clock, signal } = services;
   return withCluster(services, named, async (cluster) => {
     // Rejects an invalid name before any request.
-    await readNodes(cluster, names);
+    await readNodes(cluster, names, { labelSelector: selector?.text });
     await watchNodes(names, {
       cluster,
       clock,
       signal,
       backend,
+      labelSelector: selector?.text,
       random: () => services.random(),
       onNodes: (nodes) => changed({ nodes, now: clock.now() }),
       onIssue: (error) => {

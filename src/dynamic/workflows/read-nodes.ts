@@ -14,14 +14,25 @@ export interface AssessedNode {
 
 const NODES = { apiVersion: 'v1', kind: 'Node' };
 
+export interface ReadNodesOptions {
+  /** Undefined: detected from each Node. */
+  readonly backend?: Backend | undefined;
+  /** Without names: only Nodes with these labels. */
+  readonly labelSelector?: string | undefined;
+}
+
 /**
  * Reads the Nodes of these names, in that order; without names all.
  * @throws AppError NODE_NOT_FOUND (exit code 2), one problem per name
  */
-export async function readNodes(cluster: Cluster, names: readonly string[], chosen?: Backend): Promise<readonly NodeConfig[]> {
+export async function readNodes(
+  cluster: Cluster,
+  names: readonly string[],
+  { backend, labelSelector }: ReadNodesOptions = {},
+): Promise<readonly NodeConfig[]> {
   if (names.length === 0) {
-    const { items } = await cluster.list(NODES);
-    return items.map((node) => readNodeConfig(node, chosen)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const { items } = await cluster.list(NODES, labelSelector === undefined ? {} : { labelSelector });
+    return items.map((node) => readNodeConfig(node, backend)).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
   const nodes = await findNodes(cluster, names);
   const missing = names.filter((_, i) => nodes[i] === null);
@@ -30,7 +41,7 @@ export async function readNodes(cluster: Cluster, names: readonly string[], chos
       missing.map((name) => noSuchNode(name, cluster.server)),
       { exitCode: 2 },
     );
-  return nodes.flatMap((node) => (node === null ? [] : [readNodeConfig(node, chosen)]));
+  return nodes.flatMap((node) => (node === null ? [] : [readNodeConfig(node, backend)]));
 }
 
 /** Above this number the nodes are listed in one request. */
@@ -82,10 +93,10 @@ export async function readConfigHistory(cluster: Cluster, node: string): Promise
 export async function assessNodes(
   cluster: Cluster,
   names: readonly string[],
-  { now, backend }: { readonly now: Date; readonly backend?: Backend | undefined },
+  { now, ...options }: { readonly now: Date } & ReadNodesOptions,
 ): Promise<readonly AssessedNode[]> {
   const [configs, events] = await Promise.all([
-    readNodes(cluster, names, backend),
+    readNodes(cluster, names, options),
     readConfigEvents(cluster, names.length === 1 ? names[0] : undefined),
   ]);
   return configs.map((config) => ({ config, verdict: assessNodeConfig(config, events.get(config.name)?.at(-1) ?? null, now) }));

@@ -133,7 +133,7 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
     const message = `make sure that ${describeIdentity(assigned.identity)} is no longer assigned to the Node, otherwise the kubelet uses this ConfigMap again after ten seconds. With --kubeconfig, kubeletadm checks the assignment`;
     return prepared([{ code: 'DYNAMIC_STILL_ASSIGNED', message }], []);
   }
-  const [node] = await readNodes(cluster, [nodeName], 'native');
+  const [node] = await readNodes(cluster, [nodeName], { backend: 'native' });
   if (node === undefined || !sameSource(node.source.source, assigned.identity)) return prepared([], []);
   const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would use it again after ten seconds`;
   return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName) }]);

@@ -64,7 +64,13 @@ export async function assignToNodes(
     const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reporter });
     if (request.plan.dryRun)
       return { kind: 'planned', plans: planRollout(checked, rollout, assignedBy(services, { allowsPodLoss: allowPodLoss })), cluster };
-    const run = { ...view, backend, rollout, allowsPodLoss: allowPodLoss, selector: choice.selector };
+    const run = {
+      ...view,
+      backend,
+      rollout,
+      allowsPodLoss: allowPodLoss,
+      selector: choice.kind === 'selector' ? choice.selector.text : undefined,
+    };
     return { kind: 'ended', end: await carryOutAssignment(services, cluster, checked, run) };
   } finally {
     await cluster.close();

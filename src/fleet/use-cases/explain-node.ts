@@ -11,8 +11,8 @@ import type { HostConnections } from '../ports.ts';
 import { type ConnectionRequest, readHostTarget } from './host-access.ts';
 
 export interface ExplainNodeRequest {
-  /** `node/NAME`, or a host. */
-  readonly target: string;
+  /** A Node, read through the API server, or a host. */
+  readonly target: { readonly node: string } | { readonly address: string };
   /** Undefined: all fields. */
   readonly field: string | undefined;
   readonly cluster: KubeconfigRequest;
@@ -35,9 +35,8 @@ async function explainTarget(services: ExplainNodePorts, request: ExplainNodeReq
   const { target, connection } = request;
   const cluster = clusterOnUse(services, request.cluster);
   try {
-    const node = /^node\/(.+)$/.exec(target)?.[1];
-    if (node !== undefined) return await explainNodeKubelet(await cluster.open(), node, catalogue);
-    const host = await services.connectHost(await readHostTarget(services, target.replace(/^host\//, ''), connection));
+    if ('node' in target) return await explainNodeKubelet(await cluster.open(), target.node, catalogue);
+    const host = await services.connectHost(await readHostTarget(services, target.address, connection));
     try {
       const asked = request.cluster.kubeconfig === undefined ? null : await cluster.open();
       return await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });

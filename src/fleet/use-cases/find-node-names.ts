@@ -1,18 +1,15 @@
 import { usageError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import type { LabelSelector } from '../../kube/label-selector.ts';
 import type { FleetFilePorts } from '../ports.ts';
 import { selectHosts } from '../select.ts';
-import { readFleet } from './load-fleet.ts';
+import { type FleetRequest, readFleet } from './load-fleet.ts';
 
 /** Selection of nodes on the command line. */
-export interface NodeChoice {
-  readonly names: readonly string[];
-  /** A label selector for Nodes in kubectl's syntax. */
-  readonly selector: string | undefined;
-  readonly groups: readonly string[];
-  /** The fleet file of the groups; undefined: the default. */
-  readonly fleetFile: string | undefined;
-}
+export type NodeChoice =
+  | { readonly kind: 'names'; readonly names: readonly string[] }
+  | { readonly kind: 'selector'; readonly selector: LabelSelector }
+  | ({ readonly kind: 'fleet' } & FleetRequest);
 
 /**
  * The names of the selected nodes, in processing order: as given, in the order of the fleet file, or sorted
@@ -20,14 +17,19 @@ export interface NodeChoice {
  * @throws AppError USAGE for an empty selection; errors of reading the fleet file and the Nodes
  */
 export async function findNodeNames(services: FleetFilePorts, cluster: Cluster, choice: NodeChoice): Promise<readonly string[]> {
-  const { names, selector, groups, fleetFile } = choice;
-  if (names.length > 0) return names;
-  if (selector !== undefined) {
-    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: selector });
-    if (items.length === 0) throw usageError(`--selector ${selector}: no Node matches`, 'List the labels: kubectl get nodes --show-labels');
+  if (choice.kind === 'names') return choice.names;
+  if (choice.kind === 'selector') {
+    const { text } = choice.selector;
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: text });
+    if (items.length === 0) throw usageError(`--selector ${text}: no Node matches`, 'List the labels: kubectl get nodes --show-labels');
     return items.map(({ metadata }) => metadata.name).sort();
   }
-  const fleet = await readFleet(services, { file: fleetFile });
-  const hosts = selectHosts(fleet.hosts, { limit: [], groups });
+  return nodesOfFleet(services, choice);
+}
+
+/** The names of the Nodes of the selected hosts of a fleet file, in the order of the file. */
+export async function nodesOfFleet(services: FleetFilePorts, { file, selection }: FleetRequest): Promise<readonly string[]> {
+  const fleet = await readFleet(services, { file });
+  const hosts = selectHosts(fleet.hosts, selection);
   return [...new Set(hosts.map(({ name, nodeRegistration }) => (nodeRegistration.name ?? name).trim().toLowerCase()))];
 }

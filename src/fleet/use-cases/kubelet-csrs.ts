@@ -1,5 +1,6 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { LabelSelector } from '../../kube/label-selector.ts';
 import { nodeOfRequest } from '../../kubeadm/node-csr.ts';
 import { csrProblems } from '../../kubeadm/validate-serving-csr.ts';
 import { approveCsr, isPendingServing, listKubeletCsrs, unconfirmedSans, type ValidatedCsr } from '../../kubeadm/workflows/serving-csrs.ts';
@@ -8,13 +9,19 @@ import { type CsrSourcePorts, type CsrSourcesRequest, withCsrSources } from './c
 export interface ListCsrsRequest extends CsrSourcesRequest {
   /** Also CSRs for client certificates and those that are approved or denied. */
   readonly all: boolean;
+  /** Only CSRs of existing Nodes with these labels. */
+  readonly selector?: LabelSelector | undefined;
 }
 
 /** The CSRs of kubelets, each with its verdict. */
 export function listCsrs(services: CsrSourcePorts, request: ListCsrsRequest): Promise<readonly ValidatedCsr[]> {
   return withCsrSources(services, request, null, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
-    return request.all ? found : found.filter(isPendingServing);
+    const shown = request.all ? found : found.filter(isPendingServing);
+    if (request.selector === undefined) return shown;
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: request.selector.text });
+    const nodes = new Set(items.map(({ metadata }) => metadata.name));
+    return shown.filter(({ csr }) => nodes.has(nodeOfRequest(csr) ?? ''));
   });
 }
 

@@ -1,3 +1,4 @@
+import { type NameRule, subdomain } from '../../kube/name-rules.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 import { certificateSigningRequests } from './kinds/certificate-signing-request.ts';
@@ -9,7 +10,6 @@ import { nodes } from './kinds/node.ts';
 import { clusterRoleBindings, roleBindings, roles } from './kinds/rbac.ts';
 import { secrets } from './kinds/secret.ts';
 import { memberOf, textOf } from './members.ts';
-import { type NameRule, subdomain } from './names.ts';
 
 const RULES: Readonly<Record<string, KindRules>> = {
   configmaps: configMaps,

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
+import { labelKey, labelValue } from '../../kube/name-rules.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { ResourceType } from '../../kube/resources.ts';
 import { rulesOf } from './kind-rules.ts';
 import { withMetadata } from './members.ts';
-import { labelKey, labelValue, nameCauses } from './names.ts';
-import { badRequest, type Cause, invalid, invalidValue, requiredValue } from './status.ts';
+import { badRequest, type Cause, invalid, invalidValue, nameCauses, requiredValue } from './status.ts';
 
 const NAME_LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 

@@ -19,7 +19,7 @@ import {
   refuseOtherNamespace,
 } from './object-metadata.ts';
 import { applyPatch, type PatchType } from './patch.ts';
-import { parseFieldSelector, parseLabelSelector, type Selector } from './selectors.ts';
+import { parseFieldSelector, readLabelSelector, type Selector } from './selectors.ts';
 import {
   alreadyExists,
   badRequest,
@@ -243,7 +243,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
 }
 
 function selectorOf(type: ResourceType, { fieldSelector = '', labelSelector = '' }: PageQuery): Selector {
-  const byLabel = labelSelector === '' ? null : parseLabelSelector(labelSelector);
+  const byLabel = labelSelector === '' ? null : readLabelSelector(labelSelector);
   const byField = fieldSelector === '' ? null : parseFieldSelector(fieldSelector, selectableFields(type));
   return (object) => (byLabel?.(object) ?? true) && (byField?.(object) ?? true);
 }

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../base/json.ts';
+import type { NameRule } from '../../kube/name-rules.ts';
 import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 
 /** A response other than the requested object: thrown where the reason is found, sent as a Status object. */
@@ -38,6 +39,9 @@ export const invalidValue = (field: string, value: Json, why: string): Cause => 
     message: `Invalid value: ${typeof value === 'string' ? goQuote(value) : String(value)}: ${why}`,
   };
 };
+/** The errors of a rule for a field. */
+export const nameCauses = (rule: NameRule, field: string, text: string): readonly Cause[] =>
+  rule(text).map((why) => invalidValue(field, text, why));
 /** A missing required member. */
 export const requiredValue = (field: string, why = ''): Cause => {
   return { field, reason: 'FieldValueRequired', message: `Required value${why === '' ? '' : `: ${why}`}` };

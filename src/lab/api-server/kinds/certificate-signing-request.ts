@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../base/json.ts';
+import { anyName } from '../../../kube/name-rules.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { pemBlocks } from '../../../x509/pem-blocks.ts';
 import { itemsOf, memberOf, textOf, textsOf, withMember } from '../members.ts';
-import { anyName } from '../names.ts';
 import { type Cause, invalidValue, requiredValue, unsupportedValue } from '../status.ts';
 import { timestamp } from '../timestamp.ts';
 import type { KindRules, WriteContext } from './kind.ts';

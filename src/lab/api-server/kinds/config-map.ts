@@ -1,8 +1,8 @@
 import { jsonEqual } from '../../../base/json.ts';
+import { configKey } from '../../../kube/name-rules.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { entriesOf } from '../members.ts';
-import { configKey, nameCauses } from '../names.ts';
-import { type Cause, forbiddenValue, tooLong } from '../status.ts';
+import { type Cause, forbiddenValue, nameCauses, tooLong } from '../status.ts';
 import type { KindRules } from './kind.ts';
 
 const MAX_BYTES = 1024 * 1024;

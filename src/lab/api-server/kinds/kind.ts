@@ -1,6 +1,6 @@
+import type { NameRule } from '../../../kube/name-rules.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import type { UserInfo } from '../authenticate.ts';
-import type { NameRule } from '../names.ts';
 import type { Cause } from '../status.ts';
 
 /** Behaviour that differs between Kubernetes versions. */

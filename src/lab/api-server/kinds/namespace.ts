@@ -1,5 +1,5 @@
+import { label } from '../../../kube/name-rules.ts';
 import { memberOf, textOf, withMetadata } from '../members.ts';
-import { label } from '../names.ts';
 import type { KindRules } from './kind.ts';
 
 /** Every Namespace has its own name as a label. */

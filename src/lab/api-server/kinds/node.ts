@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../../base/json.ts';
+import { configKey, label, labelKey, labelValue, subdomain } from '../../../kube/name-rules.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { itemsOf, memberOf, textOf, textsOf, withMember } from '../members.ts';
-import { configKey, label, labelKey, labelValue, nameCauses, subdomain } from '../names.ts';
-import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../status.ts';
+import { type Cause, forbiddenValue, invalidValue, nameCauses, requiredValue, unsupportedValue } from '../status.ts';
 import type { KindRules, WriteContext } from './kind.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';

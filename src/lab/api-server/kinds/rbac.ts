@@ -1,8 +1,8 @@
 import { jsonEqual } from '../../../base/json.ts';
+import { pathSegment } from '../../../kube/name-rules.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { itemsOf, memberOf, textOf, textsOf } from '../members.ts';
-import { nameCauses, pathSegment } from '../names.ts';
-import { type Cause, invalidValue, requiredValue, unsupportedValue } from '../status.ts';
+import { type Cause, invalidValue, nameCauses, requiredValue, unsupportedValue } from '../status.ts';
 import type { KindRules } from './kind.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';

@@ -3,6 +3,7 @@ import { nameRanges } from '../../../../src/base/text/name-ranges.ts';
 import { selectHosts } from '../../../../src/fleet/select.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
 import { foldPlans } from '../../../../src/host/plan/fold.ts';
+import { parseLabelSelector } from '../../../../src/kube/label-selector.ts';
 
 function plan(name: string, content: string, own: Record<string, string> = {}): HostPlan {
   const change = {
@@ -80,11 +81,18 @@ describe('name ranges', () => {
   });
 });
 
+const host = (name: string, groups: readonly string[], labels: string | null) => ({
+  name,
+  groups,
+  role: name.startsWith('core') ? ('control-plane' as const) : ('worker' as const),
+  nodeRegistration: labels === null ? {} : { kubeletExtraArgs: [{ name: 'node-labels', value: labels }] },
+});
+
 describe('selected hosts', () => {
   const hosts = [
-    { name: 'edge-1', groups: ['edge'] },
-    { name: 'edge-2', groups: ['edge', 'gpu'] },
-    { name: 'core-1', groups: ['core'] },
+    host('edge-1', ['edge'], 'pool=edge,zone=a'),
+    host('edge-2', ['edge', 'gpu'], 'pool=edge,zone=b,gpu='),
+    host('core-1', ['core'], null),
   ];
   it.each<[readonly string[], readonly string[], readonly string[]]>([
     [[], [], ['edge-1', 'edge-2', 'core-1']],
@@ -96,8 +104,28 @@ describe('selected hosts', () => {
     [['edge-[2:9]', 'c*-[1:2]'], [], ['edge-2', 'core-1']],
     [['!edge-[1:2]'], [], ['core-1']],
     [['*-1'], ['edge'], ['edge-1']],
+    [['host/edge-1', '!host/core-1'], [], ['edge-1']],
   ])('--limit %j --group %j', (limit, groupNames, expected) => {
     expect(selectHosts(hosts, { limit, groups: groupNames }).map(({ name }) => name)).toEqual(expected);
+  });
+
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['pool=edge', [], ['edge-1', 'edge-2']],
+    ['pool=edge,zone in (b,c)', [], ['edge-2']],
+    ['!gpu', [], ['edge-1', 'core-1']],
+    ['gpu', [], ['edge-2']],
+    ['zone!=a', [], ['edge-2', 'core-1']],
+    ['node-role.kubernetes.io/control-plane', [], ['core-1']],
+    ['pool', ['*-1'], ['edge-1']],
+  ])('--selector %j --limit %j', (selector, limit, expected) => {
+    const selected = selectHosts(hosts, { limit, groups: [], selector: parseLabelSelector(selector) });
+    expect(selected.map(({ name }) => name)).toEqual(expected);
+  });
+
+  it('names the selector that no host matches', () => {
+    const selector = parseLabelSelector('pool=core');
+    expect(() => selectHosts(hosts, { limit: [], groups: [], selector })).toThrow('no host has labels that match --selector pool=core');
+    expect(() => selectHosts(hosts, { limit: ['edge'], groups: [], selector })).toThrow('no selected host has labels');
   });
 
   it.each([

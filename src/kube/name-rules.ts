@@ -1,5 +1,3 @@
-import { type Cause, invalidValue } from './status.ts';
-
 /**
  * The API server's validation messages for a text; empty when the text is valid.
  * @see k8s.io/apimachinery pkg/util/validation and pkg/api/validate/content (1.36)
@@ -88,11 +86,6 @@ export const configKey: NameRule = (text) => {
   if (text === '.' || text === '..') return [...wrong, `must not be '${text}'`];
   return text.startsWith('..') ? [...wrong, "must not start with '..'"] : wrong;
 };
-
-/** The validation errors of a rule for a field. */
-export function nameCauses(rule: NameRule, field: string, text: string): readonly Cause[] {
-  return rule(text).map((why) => invalidValue(field, text, why));
-}
 
 function keyName(text: string): readonly string[] {
   return ruleOf(KEY, 63, KEY_TEXT, 'bytes')(text);

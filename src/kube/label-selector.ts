@@ -1,0 +1,158 @@
+import { labelKey, labelValue } from './name-rules.ts';
+
+/** Labels by key. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** A parsed label selector. */
+export interface LabelSelector {
+  /** As written, for the API server. */
+  readonly text: string;
+  readonly matches: (labels: Labels) => boolean;
+}
+
+/** A label selector that is not valid; the message is that of the API server. */
+export class LabelSelectorError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'LabelSelectorError';
+  }
+}
+
+/**
+ * Parses a label selector: `a`, `!a`, `a=b`, `a==b`, `a!=b`, `a in (x,y)`, `a notin (x,y)`, `a>1`, `a<1`,
+ * joined by commas. An empty selector matches everything.
+ * @throws LabelSelectorError
+ * @see k8s.io/apimachinery pkg/labels (1.36)
+ */
+export function parseLabelSelector(text: string): LabelSelector {
+  const requirements = new LabelSelectorParser(text).parse();
+  return { text, matches: (labels) => requirements.every((matches) => matches(labels)) };
+}
+
+type Requirement = (labels: Labels) => boolean;
+
+const BINARY = 'in, notin, =, ==, !=, gt, lt';
+
+class LabelSelectorParser {
+  readonly #tokens: readonly string[];
+  #next = 0;
+
+  constructor(text: string) {
+    this.#tokens = text.match(/!=|==|[=!<>(),]|[^\s=!<>(),]+/g) ?? [];
+  }
+
+  parse(): readonly Requirement[] {
+    const requirements: Requirement[] = [];
+    if (this.#peek() === '') return requirements;
+    for (;;) {
+      const first = this.#peek();
+      if (first !== '!' && !isWord(first)) throw new LabelSelectorError(`found '${first}', expected: !, identifier, or 'end of string'`);
+      requirements.push(this.#requirement());
+      const after = this.#take();
+      if (after === '') return requirements;
+      if (after !== ',') throw new LabelSelectorError(`found '${after}', expected: ',' or 'end of string'`);
+      const following = this.#peek();
+      if (following !== '!' && !isWord(following)) throw new LabelSelectorError(`found '${following}', expected: identifier after ','`);
+    }
+  }
+
+  #requirement(): Requirement {
+    const absent = this.#peek() === '!';
+    if (absent) this.#take();
+    const key = this.#take();
+    if (!isWord(key)) throw unparsable(`found '${key}', expected: identifier`);
+    const wrong = labelKey(key);
+    if (wrong.length > 0) throw unparsable(`<nil>: Invalid value: ${JSON.stringify(key)}: ${wrong.join('; ')}`);
+    if (absent) return (labels) => !Object.hasOwn(labels, key);
+    const operator = this.#peek();
+    if (operator === '' || operator === ',') return (labels) => Object.hasOwn(labels, key);
+    this.#take();
+    return this.#comparison(key, operator);
+  }
+
+  #comparison(key: string, operator: string): Requirement {
+    switch (operator) {
+      case '=':
+      case '==':
+        return oneOf(key, checked(key, [this.#value()]));
+      case '!=':
+        return not(oneOf(key, checked(key, [this.#value()])));
+      case 'in':
+        return oneOf(key, checked(key, this.#values()));
+      case 'notin':
+        return not(oneOf(key, checked(key, this.#values())));
+      case '>':
+      case '<':
+        return ordered(key, operator, this.#value());
+      default:
+        throw unparsable(`found '${operator}', expected: ${BINARY}`);
+    }
+  }
+
+  #value(): string {
+    const next = this.#peek();
+    if (next === '' || next === ',') return '';
+    if (!isWord(next)) throw unparsable(`found '${next}', expected: identifier`);
+    return this.#take();
+  }
+
+  #values(): readonly string[] {
+    const open = this.#take();
+    if (open !== '(') throw unparsable(`found '${open}' expected: '('`);
+    const values: string[] = [];
+    for (;;) {
+      values.push(isWord(this.#peek()) ? this.#take() : '');
+      const next = this.#take();
+      if (next === ')') return values;
+      if (next !== ',') throw unparsable(`found '${next}', expected: ',' or ')'`);
+    }
+  }
+
+  #peek(): string {
+    return this.#tokens[this.#next] ?? '';
+  }
+
+  #take(): string {
+    const token = this.#peek();
+    this.#next += 1;
+    return token;
+  }
+}
+
+function isWord(token: string): boolean {
+  return token !== '' && !/^[=!<>(),]/.test(token);
+}
+
+function checked(key: string, values: readonly string[]): readonly string[] {
+  for (const [index, value] of values.entries()) {
+    const wrong = labelValue(value);
+    if (wrong.length > 0) throw unparsable(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${wrong.join('; ')}`);
+  }
+  return values;
+}
+
+function oneOf(key: string, values: readonly string[]): Requirement {
+  return (labels) => {
+    const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+    return value !== undefined && values.includes(value);
+  };
+}
+
+/** Also true for an absent label. */
+function not(requirement: Requirement): Requirement {
+  return (labels) => !requirement(labels);
+}
+
+function ordered(key: string, operator: '>' | '<', value: string): Requirement {
+  if (!/^[+-]?\d+$/.test(value))
+    throw unparsable(`values[0]: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`);
+  return (labels) => {
+    const own = Object.hasOwn(labels, key) ? (labels[key] ?? '') : '';
+    if (!/^[+-]?\d+$/.test(own)) return false;
+    return operator === '>' ? BigInt(own) > BigInt(value) : BigInt(own) < BigInt(value);
+  };
+}
+
+function unparsable(why: string): LabelSelectorError {
+  return new LabelSelectorError(`unable to parse requirement: ${why}`);
+}
