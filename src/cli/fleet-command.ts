@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
+import type { Selection } from '../fleet/select.ts';
 import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { FleetCommitRequest } from './fleet-commit.ts';
+import type { FleetHistoryRequest } from './fleet-history.ts';
 import type { FleetInitRequest } from './fleet-init.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
 import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
@@ -20,6 +22,7 @@ export function defineFleet(fleet: Command, on: On): void {
   validateCommand(fleet, on);
   trustCommand(fleet, on);
   settleCommands(fleet, on);
+  historyCommand(fleet, on);
   defineFleetRun(fleet, on);
   const schema = fleet.command('schema').description('Print the JSON Schema of fleet files, for editors');
   on(
@@ -118,6 +121,49 @@ function settleCommands(fleet: Command, on: On): void {
     });
 }
 
+/** `fleet history`. */
+function historyCommand(fleet: Command, on: On): void {
+  const history = addSshOptions(
+    addFleetSelectionOptions(
+      addFleetFileOption(
+        fleet
+          .command('history')
+          .description('Show the recorded changes of hosts: time, operator, reason and changed fields')
+          .argument('[host...]', 'names in the fleet file, or [user@]address[:port] (default: all hosts of the fleet file)'),
+      ),
+    ).addOption(outputOption(['text', 'json', 'yaml'])),
+    FLEET_COMMAND_TIMEOUT,
+  );
+  on(
+    history,
+    (hosts, options): FleetHistoryRequest => ({
+      ...fleetRequest(options),
+      hosts: namedHostsOf(hosts, options),
+      connection: connectionRequest(options),
+      output: outputRequest(options),
+    }),
+    async () => (await import('./fleet-history.ts')).runFleetHistory,
+  );
+  addSections(history, { examples: '  kubeletadm fleet history -f fleet.yaml\n  kubeletadm fleet history worker-7 -o json' });
+}
+
+/**
+ * The hosts given by name.
+ * @throws AppError USAGE (exit code 2) if a selection is given too
+ */
+function namedHostsOf(hosts: readonly string[], options: CommandOptions): readonly string[] {
+  if (hosts.length > 0 && isSelection(fleetRequest(options).selection))
+    throw usageError(
+      'host names cannot be combined with --limit, --group or --selector',
+      'Give host names, or select hosts with --limit, --group and --selector',
+    );
+  return hosts.map(hostAddress);
+}
+
+function isSelection({ limit, groups, selector }: Selection): boolean {
+  return limit.length + groups.length > 0 || selector !== undefined;
+}
+
 function trustCommand(fleet: Command, on: On): void {
   const trust = addFleetHostOptions(fleet.command('trust').description('Show unknown SSH host keys and record them in known_hosts'))
     .option('-y, --yes', 'record the keys without asking')
@@ -157,13 +203,7 @@ function readNodeIp(options: CommandOptions): string | undefined {
 
 function commitRequest(hosts: readonly string[], options: CommandOptions): FleetCommitRequest {
   const { file, selection } = fleetRequest(options);
-  const isSelection = selection.limit.length + selection.groups.length > 0 || selection.selector !== undefined;
-  if (hosts.length > 0 && isSelection)
-    throw usageError(
-      'host names cannot be combined with --limit, --group or --selector',
-      'Give host names, or select hosts with --limit, --group and --selector',
-    );
-  if (hosts.length === 0 && !isSelection)
+  if (namedHostsOf(hosts, options).length === 0 && !isSelection(selection))
     throw usageError('no host was given', 'Give names in the fleet file or addresses, or select hosts with --limit, --group or --selector');
-  return { file, selection, hosts: hosts.map(hostAddress), connection: connectionRequest(options), verbosity: verbosityOf(options) };
+  return { file, selection, hosts: namedHostsOf(hosts, options), connection: connectionRequest(options), verbosity: verbosityOf(options) };
 }

@@ -38,7 +38,7 @@ import {
   verbosityOf,
 } from './request-parts.ts';
 import { addRolloutOptions, DEFAULT_PARALLEL, parallelOf, rulesRequest } from './rollout-options.ts';
-import { addConfirmOptions, writingRequest } from './writing-options.ts';
+import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** Larger than any usable fleet file. */
 const MAX_PARALLEL = 100_000;
@@ -183,7 +183,7 @@ export function defineApply(apply: Command, on: On): void {
   apply.addOption(requireSignature());
   apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'));
   on(
-    addConfirmOptions(addRunOptions(apply, APPLY_TEXTS)),
+    addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
     ([planFile], options): FleetApplyRequest => ({
       planFile,
       allowedSigners: flagText(options, 'requireSignature'),
@@ -260,7 +260,7 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     connection: connectionRequest(options),
     cluster: kubeconfigRequest(options),
     rules: rulesRequest(options),
-    writing: writingRequest(options),
+    writing: writingRequest(options, 'apply'),
     ignorePreflightErrors: ignoredChecks(options),
     podLoss: podLossOf(options),
     takeOver: options.takeOver === true,

@@ -14,17 +14,19 @@ import {
 } from './options.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
-import { addConfirmOptions, writingRequest } from './writing-options.ts';
+import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `init`, `init phase`. */
 export function defineInit(init: Command, on: On): void {
   const load = async (): Promise<Run<InitRequest>> => (await import('./init.ts')).runInit;
   const options = (command: Command): Command =>
-    addConfirmOptions(
-      addHostOptions(
-        addInitOptions(addKubeconfigOptions(addPodLossOption(addNodeOptions(addShowOrigin(addPlanOptions(command)))), KUBECONFIG)),
-        undefined,
-        HOST,
+    addReasonOption(
+      addConfirmOptions(
+        addHostOptions(
+          addInitOptions(addKubeconfigOptions(addPodLossOption(addNodeOptions(addShowOrigin(addPlanOptions(command)))), KUBECONFIG)),
+          undefined,
+          HOST,
+        ),
       ),
     );
   addSections(on(options(init), initRequest, load), { phases: INIT_PHASES, examples: EXAMPLES });
@@ -44,7 +46,7 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
     hosts: hostsRequest(options),
     node: nodeRequest(options),
     plan: planRequest(options),
-    writing: writingRequest(options),
+    writing: writingRequest(options, 'init'),
     uploadCerts: options.uploadCerts === true,
     skipCertificateKeyPrint: options.skipCertificateKeyPrint === true,
     skipTokenPrint: options.skipTokenPrint === true,

@@ -19,15 +19,17 @@ import {
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
-import { addConfirmOptions, writingRequest } from './writing-options.ts';
+import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `join`, `join phase`. */
 export function defineJoin(join: Command, on: On): void {
   const load = async (): Promise<Run<JoinRequest>> => (await import('./join.ts')).runJoin;
   const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinRequest => joinRequest(given, { endpoint });
   const options = (command: Command): Command =>
-    addConfirmOptions(
-      addHostRolloutOptions(addHostOptions(addPodLossOption(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))))),
+    addReasonOption(
+      addConfirmOptions(
+        addHostRolloutOptions(addHostOptions(addPodLossOption(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))))),
+      ),
     );
   addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
     phases: JOIN_PHASES,
@@ -93,7 +95,7 @@ function joinRequest(
     node: nodeRequest(options),
     plan: planRequest(options),
     rules: rulesRequest(options),
-    writing: writingRequest(options),
+    writing: writingRequest(options, 'join'),
     takeOver: options.takeOver === true,
     waitReadyMs: waitReadyMs(options),
   };

@@ -7,15 +7,17 @@ import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.
 import { flagNode, flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
 import type { ResetRequest } from './reset.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
-import { addLockOption, writingRequest } from './writing-options.ts';
+import { addLockOption, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `reset`, `reset phase`. */
 export function defineReset(reset: Command, on: On): void {
   const load = async (): Promise<Run<ResetRequest>> => (await import('./reset.ts')).runReset;
   const options = (command: Command): Command =>
-    addLockOption(
-      addHostRolloutOptions(
-        addHostOptions(addPlanOptions(addResetOptions(command)), 'directory to reset instead of /; no service is stopped'),
+    addReasonOption(
+      addLockOption(
+        addHostRolloutOptions(
+          addHostOptions(addPlanOptions(addResetOptions(command)), 'directory to reset instead of /; no service is stopped'),
+        ),
       ),
     );
   addSections(on(options(reset), resetRequest, load), { phases: RESET_PHASES, examples: EXAMPLES });
@@ -52,7 +54,7 @@ function resetRequest(args: readonly string[], options: CommandOptions): ResetRe
     hosts: hostsRequest(options),
     plan: planRequest(options),
     rules: rulesRequest(options),
-    writing: writingRequest(options),
+    writing: writingRequest(options, 'reset'),
     ignorePreflightErrors: ignoredChecks(options),
     force: options.force === true,
     deleteNode: options.deleteNode === true ? { cluster: kubeconfigRequest(options), nodeName } : null,

@@ -23,16 +23,18 @@ import {
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import type { UpgradeNodeRequest } from './upgrade-node.ts';
-import { addConfirmOptions, writingRequest } from './writing-options.ts';
+import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `upgrade node`, `upgrade node phase`. */
 export function defineUpgrade(upgrade: Command, on: On): void {
   const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
-    addConfirmOptions(
-      addHostRolloutOptions(
-        addSshOptions(addTargetOption(addPodLossOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
-        '1',
+    addReasonOption(
+      addConfirmOptions(
+        addHostRolloutOptions(
+          addSshOptions(addTargetOption(addPodLossOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
+          '1',
+        ),
       ),
     );
   const node = upgrade.command('node').description("Upgrade a node to the cluster's kubelet configuration and restart the kubelet");
@@ -82,7 +84,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
     fields: fieldsRequest(options),
     plan: planRequest(options),
     rules: rulesRequest(options),
-    writing: writingRequest(options),
+    writing: writingRequest(options, 'upgrade node'),
     nodeName: flagNode(options, 'nodeName') ?? null,
     forget: options.forget === true,
     podLoss: podLossOf(options),

@@ -29,12 +29,27 @@ export function addConfirmOptions(command: Command): Command {
   return addLockOption(command);
 }
 
+/** `--reason`: for commands whose changes are recorded on the host. */
+export function addReasonOption(command: Command): Command {
+  return underHeading(command, HEADINGS.rollback, (rollback) =>
+    rollback.option('--reason <text>', 'reason of the change, recorded on each changed host for fleet history'),
+  );
+}
+
 /**
- * `--break-lock`, `--confirm-timeout` and `--no-confirm`.
+ * `--break-lock`, `--confirm-timeout`, `--no-confirm` and `--reason`.
+ * @param command the name under which the changes are recorded on the host; absent: they are not recorded
  * @throws AppError USAGE (exit code 2)
  */
-export function writingRequest(options: CommandOptions): WritingRequest {
-  return { breakLock: options.breakLock === true, confirmMs: confirmMs(options) };
+export function writingRequest(options: CommandOptions, command?: string): WritingRequest {
+  const note = command === undefined ? {} : { note: { command, reason: reasonOf(options) } };
+  return { breakLock: options.breakLock === true, confirmMs: confirmMs(options), ...note };
+}
+
+function reasonOf(options: CommandOptions): string | undefined {
+  const reason = flagText(options, 'reason')?.trim();
+  if (reason === '') throw usageError('--reason: the text is empty', 'Write the reason of the change, for example a ticket');
+  return reason;
 }
 
 /** Undefined: not given; null: disabled by --no-confirm. */

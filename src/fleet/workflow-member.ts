@@ -1,12 +1,17 @@
 import type { Clock } from '../base/clock.ts';
+import { isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
+import type { OwnClaim } from '../host/own-claim.ts';
+import type { PhaseContext } from '../host/phase.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import type { PlanStep } from '../host/plan-after.ts';
 import type { WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import type { FleetMember } from './fleet.ts';
+import type { HistoryNote } from './host-history.ts';
+import { recordChange } from './record-change.ts';
 
 export interface WorkflowMember {
   readonly name: string;
@@ -28,6 +33,8 @@ export interface WorkflowMember {
 export interface MemberWriting extends Omit<WriterOptions, 'confirm'> {
   /** Time limit for confirming a kubelet change; null: final at once. */
   readonly confirmMs: number | null;
+  /** Recorded on the host when it was changed; absent: changes are not recorded. */
+  readonly note?: HistoryNote | undefined;
 }
 
 /** A host of a fleet run with its workflow. */
@@ -44,12 +51,16 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       };
       try {
         own = (await member.clusterOf?.(host)) ?? null;
-        const ports = { clock, reporter, parseText, ...(member.claims === undefined ? {} : { claim: member.claims.of(name) }) };
+        const claim = rememberedClaim(member.claims?.of(name));
+        const ports = { clock, reporter, parseText, claim };
         const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter) };
         const { apply, ...planned } = await member.planHost({ ...context, signal });
         return {
           planned,
-          apply: (until): Promise<HostPlan> => apply(until === undefined ? context : { ...context, signal: until }),
+          apply: (until): Promise<HostPlan> => {
+            const done = apply(until === undefined ? context : { ...context, signal: until });
+            return recorded(member, { context, planned: planned.host, node: claim.node }, done);
+          },
           close,
         };
       } catch (error) {
@@ -60,8 +71,49 @@ export function workflowMember(member: WorkflowMember): FleetMember {
   };
 }
 
+/** A claim that remembers the Node. */
+function rememberedClaim(claim: OwnClaim | undefined): OwnClaim & { node(): string | null } {
+  let name: string | null = null;
+  return {
+    set: (host, node) => {
+      name = node.nodeName;
+      claim?.set(host, node);
+    },
+    problems: () => claim?.problems() ?? [],
+    node: () => name,
+  };
+}
+
+interface Recording {
+  readonly context: PhaseContext;
+  readonly planned: HostPlan;
+  readonly node: () => string | null;
+}
+
+/** Records the change when it has ended, and returns or throws its result. */
+async function recorded(
+  { writing, connect }: WorkflowMember,
+  { context, planned, node }: Recording,
+  done: Promise<HostPlan>,
+): Promise<HostPlan> {
+  const note = writing?.note;
+  if (context.writing === undefined || note === undefined) return done;
+  const { reporter } = context;
+  const recorder = { ...context, writing: context.writing, note, connect: () => connect(reporter) };
+  try {
+    const plan = await done;
+    await recordChange({ ...recorder, node: node() }, { plan, error: null });
+    return plan;
+  } catch (error) {
+    // Exit codes 2 and 3: refused before any change.
+    if (isAppError(error) && error.exitCode !== 2 && error.exitCode !== 3)
+      await recordChange({ ...recorder, node: node() }, { plan: planned, error });
+    throw error;
+  }
+}
+
 function writingOf({ writing, connect }: WorkflowMember, reporter: Reporter): { readonly writing?: WriterOptions } {
   if (writing === undefined || writing === null) return {};
-  const { confirmMs, ...lock } = writing;
+  const { confirmMs, note: _, ...lock } = writing;
   return { writing: { ...lock, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect: () => connect(reporter) } } };
 }

@@ -3,6 +3,7 @@ import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { nodeEvent } from '../../kube/node-event.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import {
   CONFIG_REPORT_ANNOTATION,
@@ -171,24 +172,8 @@ export function patchesFor(node: KubeObject, state: AgentState, now: Date): read
   ];
 }
 
-/**
- * An Event about a Node in the form of the kubelet's: in the namespace `default`, with the Node's name as its
- * uid.
- */
-export function eventOf(nodeName: string, { type, reason, message }: Announcement, at: Date, serial: number): KubeObject {
-  const time = formatRfc3339(at);
-  const unique = (BigInt(at.getTime()) * 1_000_000n + BigInt(serial % 1_000_000)).toString(16);
-  return {
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: `${nodeName}.${unique}`, namespace: 'default' },
-    involvedObject: { kind: 'Node', name: nodeName, uid: nodeName },
-    type,
-    reason,
-    message: message.slice(0, 1024),
-    source: { component: 'kubeletadm-agent', host: nodeName },
-    firstTimestamp: time,
-    lastTimestamp: time,
-    count: 1,
-  };
+/** The Event of an announcement. */
+export function eventOf(nodeName: string, announcement: Announcement, at: Date, serial: number): KubeObject {
+  const { type, reason, message } = announcement;
+  return nodeEvent(nodeName, { type, reason, message, component: 'kubeletadm-agent' }, at, serial);
 }

@@ -73,7 +73,12 @@ export async function readTasks(
       subject: plan.id,
       server,
       signer,
-      request: { ...request, takeOver, ignorePreflightErrors, ...(allowPodLoss === true ? { podLoss: 'warn' } : {}) },
+      request: {
+        ...withPlan(request, plan.id, signer),
+        takeOver,
+        ignorePreflightErrors,
+        ...(allowPodLoss === true ? { podLoss: 'warn' } : {}),
+      },
     };
   }
   if (allowedSigners !== undefined)
@@ -95,6 +100,12 @@ export async function readTasks(
     signer: null,
     request,
   };
+}
+
+/** Names the plan in the record of each changed host. */
+function withPlan(request: FleetRunRequest, plan: string, signer: PlanSigner | null): FleetRunRequest {
+  const { note, ...writing } = request.writing;
+  return note === undefined ? request : { ...request, writing: { ...writing, note: { ...note, plan, signer } } };
 }
 
 /** A host without operations in the saved plan: reports the problem from planning. */

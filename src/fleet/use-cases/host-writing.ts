@@ -1,3 +1,4 @@
+import type { HistoryNote } from '../host-history.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { WritingPorts } from '../ports.ts';
 import type { MemberWriting } from '../workflow-member.ts';
@@ -12,18 +13,21 @@ export interface WritingRequest {
    * confirmation.
    */
   readonly confirmMs: number | null | undefined;
+  /** Recorded on each changed host; undefined: changes are not recorded. */
+  readonly note?: HistoryNote | undefined;
 }
 
 /** Write options of each host; null for a root directory instead of a host. */
 export function hostWriting(
   { self, newId }: WritingPorts,
-  { breakLock, confirmMs }: WritingRequest,
+  { breakLock, confirmMs, note }: WritingRequest,
 ): (target: HostTarget) => Promise<MemberWriting | null> {
   return async ({ address, member, rootDir }) => {
     if (rootDir !== undefined) return null;
     return {
       owner: { id: await newId(), name: self.name, processId: self.id, machine: self.machine },
       breakLock,
+      note,
       isGone: ({ machine, processId }) => machine === self.machine && processId !== self.id && !self.isRunning(processId),
       confirmMs: confirmMs === undefined ? (address === undefined && member === undefined ? null : DEFAULT_CONFIRM_MS) : confirmMs,
     };

@@ -1,5 +1,5 @@
 import type { RunTime } from '../../base/clock.ts';
-import { type AppError, type ExitCode, isAppError, type Problem, usageError } from '../../base/errors.ts';
+import { type AppError, type ExitCode, isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { CommitGoneError, commitReverted, describeChangeOf } from '../../host/commit/commit-problems.ts';
@@ -8,21 +8,14 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { observeHealthzUrl } from '../../kubeadm/phases/kubelet-start.ts';
 import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
-import type { HostTarget } from '../host-target.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
-import { selectHosts } from '../select.ts';
-import { fleetTargets } from './fleet-members.ts';
-import type { FleetHostsRequest } from './fleet-request.ts';
-import { readHostTarget } from './host-access.ts';
-import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
+import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
 
 const PARALLEL = 50;
 const HEALTHY_MS = 120_000;
 
 /** `fleet confirm` and `fleet revert`: hosts by name or address, or by a selection. */
-export interface CommitsRequest extends FleetHostsRequest {
-  /** Names of the fleet file or addresses; empty: the selection applies. */
-  readonly hosts: readonly string[];
+export interface CommitsRequest extends NamedHostsRequest {
   readonly reporter: Reporter;
   /** Called with the result of each host as soon as it is known. */
   onHost(name: string, result: string): void;
@@ -81,7 +74,7 @@ interface Waiting {
 }
 
 async function settle(services: SettlePorts, { request, done }: Settling, work: (waiting: Waiting) => Promise<void>): Promise<Settled> {
-  const { names, targetOf, isSelection } = await readTargets(services, request);
+  const { names, targetOf, isSelection } = await namedHosts(services, request);
   const { reporter, onHost } = request;
   let settled = 0;
   const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
@@ -114,38 +107,4 @@ async function settle(services: SettlePorts, { request, done }: Settling, work: 
   if (first === undefined) return { settled, exitCode: 0, problems: [] };
   const exitCode = failed.length < names.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
   return { settled, exitCode, problems: failed.flatMap(({ problems }) => problems) };
-}
-
-interface Targets {
-  readonly names: readonly string[];
-  readonly targetOf: (name: string) => Promise<HostTarget>;
-  /** Whether hosts were selected by group or pattern. */
-  readonly isSelection: boolean;
-}
-
-/**
- * The named hosts, or those of `--group` and `--limit`. Names are looked up in the fleet file if one exists.
- * A name that is not in the default fleet file is an address.
- * @throws AppError with exit code 2
- */
-async function readTargets(services: SettlePorts, request: CommitsRequest): Promise<Targets> {
-  const { hosts: given, selection, connection } = request;
-  const isSelection = given.length === 0;
-  const isNamed = isSelection || request.file !== undefined;
-  if (!isNamed && !(await services.input.exists(fleetFileOf(request.file))))
-    return { names: given, targetOf: (name) => readHostTarget(services, name, connection), isSelection };
-  const fleet = await readFleet(services, request);
-  const ofFleet = await fleetTargets(services, connection, directoryOf(services, fleet.file));
-  const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
-  const unknown = given.find((name) => !hosts.has(name));
-  if (isNamed && unknown !== undefined)
-    throw usageError(`${fleet.file} has no host ${unknown}`, `kubeletadm fleet inventory -f ${fleet.file} lists them`);
-  return {
-    names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : given,
-    targetOf: async (name) => {
-      const host = hosts.get(name);
-      return host === undefined ? readHostTarget(services, name, connection) : ofFleet(host);
-    },
-    isSelection,
-  };
 }

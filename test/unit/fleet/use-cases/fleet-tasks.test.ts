@@ -11,7 +11,7 @@ const CONTEXT: PlanContext = {
   ignorePreflightErrors: [],
 };
 
-const REQUEST = { file: undefined, selection: { limit: [], groups: [] }, podLoss: 'refuse' } as unknown as FleetRunRequest;
+const REQUEST = { file: undefined, selection: { limit: [], groups: [] }, podLoss: 'refuse', writing: {} } as unknown as FleetRunRequest;
 
 const LIFETIME = { createdAt: new Date('2026-03-01T12:00:00Z'), validForMs: 3_600_000 };
 

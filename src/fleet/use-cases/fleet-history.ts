@@ -1,0 +1,54 @@
+import type { RunTime } from '../../base/clock.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { HISTORY_PATH, type HistoryEntry, parseHistory } from '../host-history.ts';
+import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
+
+const PARALLEL = 50;
+
+/** The recorded changes of a host. */
+export interface HostHistory {
+  readonly host: string;
+  /** The oldest first; null: the host was not read. */
+  readonly entries: readonly HistoryEntry[] | null;
+}
+
+export interface FleetHistory {
+  /** In the order of the hosts. */
+  readonly hosts: readonly HostHistory[];
+  /** The problems of hosts that were not read; null: all were. */
+  readonly failure: AppError | null;
+}
+
+/**
+ * Reads the journals of hosts.
+ * @throws AppError with exit code 2 for an invalid file or selection
+ */
+export async function fleetHistory(
+  services: FleetFilePorts & RunTime & HostConnections,
+  request: NamedHostsRequest,
+  reporter: Reporter,
+): Promise<FleetHistory> {
+  const { names, targetOf } = await namedHosts(services, request);
+  const problems: Problem[] = [];
+  const hosts = await inParallel(names, PARALLEL, async (name): Promise<HostHistory> => {
+    try {
+      const host = await services.connectHost(await targetOf(name), reporter);
+      try {
+        const options = { signal: services.signal };
+        const { file } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, options);
+        return { host: name, entries: parseHistory(file?.content ?? '') };
+      } finally {
+        await host.close();
+      }
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      problems.push(...error.problems.map((problem) => ({ ...problem, host: name })));
+      return { host: name, entries: null };
+    }
+  });
+  const isPartial = hosts.some(({ entries }) => entries !== null);
+  return { hosts, failure: problems.length === 0 ? null : new AppError(problems, { exitCode: isPartial ? 4 : 1 }) };
+}

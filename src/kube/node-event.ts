@@ -1,0 +1,33 @@
+import { formatRfc3339 } from '../base/text/rfc3339.ts';
+import type { KubeObject } from './object.ts';
+
+export interface NodeEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /** Name of the program that reports it. */
+  readonly component: string;
+}
+
+/**
+ * An Event about a Node in the form of the kubelet's: in the namespace `default`, with the Node's name as its
+ * uid.
+ * @param serial distinguishes Events of the same millisecond
+ */
+export function nodeEvent(nodeName: string, { type, reason, message, component }: NodeEvent, at: Date, serial: number): KubeObject {
+  const time = formatRfc3339(at);
+  const unique = (BigInt(at.getTime()) * 1_000_000n + BigInt(serial % 1_000_000)).toString(16);
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${nodeName}.${unique}`, namespace: 'default' },
+    involvedObject: { kind: 'Node', name: nodeName, uid: nodeName },
+    type,
+    reason,
+    message: message.slice(0, 1024),
+    source: { component, host: nodeName },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  };
+}

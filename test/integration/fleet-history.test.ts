@@ -1,0 +1,120 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HISTORY_PATH, parseHistory } from '../../src/fleet/host-history.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { generateKey } from '../support/sshd.ts';
+
+describe('the history of a host', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  const path = (name: string): string => join(directory, name);
+  const journal = (host: number): string => join(lab.hosts[host - 1]?.rootDir ?? '', HISTORY_PATH);
+  const entries = (host: number) => parseHistory(readFileSync(journal(host), 'utf8'));
+  const fleet = (maxPods: number): void =>
+    writeFileSync(
+      path('fleet.yaml'),
+      `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+cluster: {kubeconfig: ${lab.kubeconfig}}
+baseline: {kubeletConfiguration: {maxPods: ${maxPods}}}
+hosts: [{name: node1}, {name: node2}]
+`,
+    );
+  const run = (...args: readonly string[]): Promise<CliResult> =>
+    runCommand([...args, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: path('state') } });
+  const ofFleet = (...args: readonly string[]): Promise<CliResult> => run(...args, '-f', path('fleet.yaml'));
+  const events = async (): Promise<readonly string[]> => {
+    const { stdout } = await run('fleet', 'history', '-f', path('fleet.yaml'));
+    return stdout.split('\n');
+  };
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-history-'));
+    lab = await startLab({ directory: path('lab'), hosts: 2 });
+    const ssh = ['--host', 'node1', '--reason', 'first node'];
+    const { code, stderr } = await run('init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), ...ssh);
+    expect(code, stderr).toBe(0);
+  });
+  afterAll(async () => {
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('is empty before the first change', async () => {
+    expect(existsSync(journal(2))).toBe(false);
+    fleet(110);
+    expect((await ofFleet('fleet', 'history', '--limit', 'node2')).stdout).toBe('No changes are recorded.\n');
+  });
+
+  it('records operator, time and reason of a change by a signed plan', async () => {
+    fleet(60);
+    generateKey(path('key'), 'ed25519');
+    writeFileSync(path('signers'), `alice@example.com ${readFileSync(path('key.pub'), 'utf8')}`);
+    const planned = await ofFleet('plan', '--out', path('plan.json'), '--sign', path('key'), '--valid-for', '1h');
+    expect(planned.stderr).toContain(`signed with ${path('key')}: ${path('plan.json.sig')}\n`);
+    const shown = await run('plan', 'show', path('plan.json'));
+    expect(shown.stdout).toContain('+maxPods: 60');
+    expect(shown.stdout).toContain('2 hosts: 2 to change.\n');
+    const applied = await run('apply', path('plan.json'), '--require-signature', path('signers'), '--reason', 'ticket 7');
+    expect(applied.code, applied.stderr).toBe(0);
+    const plan = JSON.parse(readFileSync(path('plan.json'), 'utf8'));
+    const common = { command: 'apply', reason: 'ticket 7', plan: plan.id, result: 'changed', signer: { principal: 'alice@example.com' } };
+    expect(entries(1).map(({ command, reason }) => [command, reason])).toEqual([
+      ['init', 'first node'],
+      ['apply', 'ticket 7'],
+    ]);
+    expect(entries(1)[1]).toMatchObject({
+      ...common,
+      login: expect.any(String),
+      operator: expect.stringContaining(`${userInfo().username}@`),
+      fields: [{ field: 'maxPods', before: 110, after: 60 }],
+      changes: expect.arrayContaining(['kubelet-start write-file /var/lib/kubelet/config.yaml', 'kubelet-start restart-unit kubelet']),
+    });
+    expect(entries(2)).toMatchObject([common]);
+    expect(statSync(journal(2)).mode & 0o777).toBe(0o600);
+    expect(readFileSync(journal(2), 'utf8')).not.toContain(lab.token.reveal());
+  });
+
+  it('is no change of the plan, and a host without changes has no new entry', async () => {
+    const before = readFileSync(journal(1), 'utf8');
+    const again = await run('apply', path('plan.json'));
+    expect(again).toMatchObject({ code: 0, stdout: '2 hosts: 2 unchanged.\n' });
+    expect((await ofFleet('plan')).stdout).toBe('2 hosts: 2 unchanged.\n');
+    expect(readFileSync(journal(1), 'utf8')).toBe(before);
+  });
+
+  it('is printed as a table and as JSON, and keeps control characters from the terminal', async () => {
+    writeFileSync(
+      journal(2),
+      `${readFileSync(journal(2), 'utf8')}not json\n${JSON.stringify({ ...entries(2)[0], reason: '\u001b[31mred' })}\n`,
+    );
+    const lines = await events();
+    expect(lines[0]).toMatch(/^TIME +HOST +OPERATOR +COMMAND +RESULT +IMPACT +REASON +CHANGES$/);
+    expect(lines.filter((line) => line.includes('maxPods 110 → 60'))).toHaveLength(1);
+    expect(lines.join('\n')).not.toContain('\u001b');
+    const { hosts } = JSON.parse((await ofFleet('fleet', 'history', '-o', 'json')).stdout);
+    expect(hosts.map(({ host, entries }: { host: string; entries: readonly unknown[] }) => [host, entries.length])).toEqual([
+      ['node1', 2],
+      ['node2', 2],
+    ]);
+  });
+
+  it('does not fail a run when it cannot be written', async () => {
+    fleet(70);
+    rmSync(journal(2));
+    writeFileSync(join(journal(2), '..', 'x'), '');
+    rmSync(join(journal(2), '..'), { recursive: true });
+    writeFileSync(join(journal(2), '..'), 'a file in place of the directory');
+    chmodSync(join(journal(2), '..'), 0o600);
+    const { code, stdout, stderr } = await ofFleet('apply', '--limit', 'node2');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe('1 host: 1 changed.\n');
+    expect(stderr).toMatch(
+      /node2 warning: the change is not recorded in \/var\/log\/kubeletadm\/history\.jsonl: .*\[HISTORY_NOT_WRITTEN\]/,
+    );
+  });
+});

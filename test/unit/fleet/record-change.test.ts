@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
+import type { ReportEvent } from '../../../src/base/reporter.ts';
+import { HISTORY_PATH, parseHistory } from '../../../src/fleet/host-history.ts';
+import { type ChangeEnd, recordChange } from '../../../src/fleet/record-change.ts';
+import type { Host } from '../../../src/host/host.ts';
+import type { HostPlan } from '../../../src/host/plan/document.ts';
+import type { Operation } from '../../../src/host/plan/operation.ts';
+import type { Cluster, KubeObject } from '../../../src/kube/cluster.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+
+const OWNER = { id: 'lock-1', name: 'alice@laptop', processId: 1, machine: 'm' };
+const RESTART = { kind: 'restart-unit', unit: 'kubelet', reason: 'changed' } as const;
+const PLAN: HostPlan = { name: 'n1', phases: [{ phase: 'kubelet-start', plan: { changes: [RESTART] } }] };
+
+interface Faults {
+  readonly perform?: AppError;
+  readonly create?: AppError;
+}
+
+async function record(end: ChangeEnd, { perform, create }: Faults = {}) {
+  const performed: Operation[] = [];
+  const events: KubeObject[] = [];
+  const reported: ReportEvent[] = [];
+  const login = { exitCode: 0, stdout: 'core', stderr: '' };
+  const host = {
+    name: 'n1',
+    query: async (queries: object) =>
+      Object.fromEntries(Object.entries(queries).map(([key, query]) => [key, query.kind === 'command' ? login : null])),
+    perform: async (operations: readonly Operation[]) => {
+      if (perform !== undefined) throw perform;
+      performed.push(...operations);
+    },
+    close: async () => undefined,
+  } as unknown as Host;
+  const cluster = {
+    create: async (object: KubeObject) => {
+      if (create !== undefined) throw create;
+      events.push(object);
+      return object;
+    },
+  } as unknown as Cluster;
+  await recordChange(
+    {
+      host,
+      connect: async () => host,
+      writing: { owner: OWNER, breakLock: false, isGone: () => false, confirm: null },
+      note: { command: 'apply', reason: 'ticket 7' },
+      cluster,
+      node: 'node-a',
+      clock: fakeClock(new Date('2030-01-01T00:00:00Z')),
+      reporter: { report: (event) => reported.push(event) },
+    },
+    end,
+  );
+  return { performed, events, reported };
+}
+
+describe('the record of a change', () => {
+  it('is written under the lock of the host, and announced as an Event of the Node', async () => {
+    const { performed, events, reported } = await record({ plan: PLAN, error: null });
+    expect(performed.map(({ kind }) => kind)).toEqual(['take-lock', 'make-directory', 'take-lock', 'write-file', 'release-lock']);
+    const written = performed.find((operation) => operation.kind === 'write-file');
+    expect(written).toMatchObject({ path: HISTORY_PATH, mode: 0o600 });
+    expect(parseHistory(String(written?.kind === 'write-file' && written.content))).toMatchObject([
+      {
+        time: '2030-01-01T00:00:00.000Z',
+        operator: 'alice@laptop',
+        login: 'core',
+        command: 'apply',
+        reason: 'ticket 7',
+        result: 'changed',
+      },
+    ]);
+    expect(events).toMatchObject([
+      {
+        kind: 'Event',
+        involvedObject: { kind: 'Node', name: 'node-a' },
+        type: 'Normal',
+        reason: 'KubeletadmApplied',
+        message: 'alice@laptop: apply (ticket 7): kubelet-start restart-unit kubelet',
+        source: { component: 'kubeletadm' },
+      },
+    ]);
+    expect(reported).toEqual([]);
+  });
+
+  it.each([
+    [5, 'rolled-back', 'KubeletadmRolledBack'],
+    [1, 'failed', 'KubeletadmFailed'],
+  ] as const)('has the result of a run with exit code %s', async (exitCode, result, reason) => {
+    const error = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'kubelet not healthy' }, { exitCode });
+    const { performed, events } = await record({ plan: PLAN, error });
+    const written = performed.find((operation) => operation.kind === 'write-file');
+    expect(JSON.parse(String(written?.kind === 'write-file' && written.content))).toMatchObject({
+      result,
+      problems: ['KUBELET_UNHEALTHY'],
+    });
+    expect(events).toMatchObject([{ type: 'Warning', reason }]);
+  });
+
+  it('is not made for a host without changes', async () => {
+    const plan = { name: 'n1', phases: [{ phase: 'kubelet-start', plan: { changes: [], noop: 'unchanged' } }] };
+    expect(await record({ plan, error: null })).toEqual({ performed: [], events: [], reported: [] });
+  });
+
+  it('only warns if the host or the API server refuses it', async () => {
+    const perform = new AppError({ code: 'HOST_NO_SPACE', message: 'no space' });
+    const full = await record({ plan: PLAN, error: null }, { perform });
+    expect(full.reported).toMatchObject([{ level: 'warning', code: 'HISTORY_NOT_WRITTEN', host: 'n1' }]);
+    expect(full.events).toHaveLength(1);
+    const create = new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'forbidden' });
+    const forbidden = await record({ plan: PLAN, error: null }, { create });
+    expect(forbidden.reported).toMatchObject([{ level: 'warning', code: 'EVENT_NOT_CREATED', verbosity: 1 }]);
+  });
+});
