@@ -65,7 +65,7 @@ function documentOf(outcomes: readonly HostOutcome[]): object {
     kind: 'FleetDrift',
     hosts: outcomes.map((outcome) => ({
       name: outcome.host,
-      status: outcome.status === 'pending' ? 'drifted' : outcome.status,
+      status: outcome.status === 'pending' || (outcome.status === 'unchanged' && hasDrift(outcome)) ? 'drifted' : outcome.status,
       // Null: unknown.
       drift: outcome.plan === null ? null : hasDrift(outcome) ? driftOf(outcome) : [],
       ...(outcome.plan === null ? { reason: reasonOf(outcome) } : {}),

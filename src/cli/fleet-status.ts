@@ -3,6 +3,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { fleetStatus, type HostStatusRow } from '../fleet/use-cases/fleet-status.ts';
+import { describeNodeSource, type NodeSource } from '../kubelet/node-source.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
@@ -23,13 +24,17 @@ export async function runFleetStatus(services: Services, { run, output }: FleetS
 }
 
 function tableOf(rows: readonly HostStatusRow[]): readonly string[] {
-  const header = ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'HEALTH', 'NODE', 'DRIFT'];
+  const header = ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'NODE', 'DRIFT'];
   const lines = rows.map(({ host, reachable, ...known }) => [
     host,
     reachable ? 'yes' : 'no',
-    ...[known.kubelet, known.config, known.health, known.node, known.drift].map((text) => text ?? '-'),
+    ...[known.kubelet, known.config, sourceText(known.source), known.health, known.node, known.drift].map((text) => text ?? '-'),
   ]);
   return renderTable([header, ...lines]);
+}
+
+function sourceText(source: NodeSource | null): string | null {
+  return source === null ? null : describeNodeSource(source);
 }
 
 function documentOf(rows: readonly HostStatusRow[]): object {

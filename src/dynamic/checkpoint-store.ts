@@ -23,7 +23,6 @@ import {
   rollbackPointerFile,
   stateFiles,
 } from '../kubeadm/node-agent/layout.ts';
-import type { ConfigIdentity } from '../kubelet/config-source.ts';
 import { type AccessProblem, formatAccess, parseAccess } from './agent/access-problem.ts';
 import type { AgentState } from './agent/state.ts';
 import { formatStateFile, parseStateFile } from './agent/state-file.ts';
@@ -66,7 +65,7 @@ export interface CheckpointStore {
    * Intact files are not written again: their times show whether a kubelet started later has read them.
    * Damaged files are repaired.
    */
-  saveCheckpoint(hash: string, files: CheckpointFiles, identity: ConfigIdentity): Promise<void>;
+  saveCheckpoint(hash: string, files: CheckpointFiles, origin: Pick<Manifest, 'identity' | 'sets'>): Promise<void>;
   /** Null: missing or damaged. */
   readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
   /** Null: no such checkpoint. */
@@ -129,9 +128,9 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
       const content = formatStateFile({ generation, state });
       await host.perform([privateDirectory(directory), writeFile(path, content)]);
     },
-    saveCheckpoint: async (hash, files, identity) => {
+    saveCheckpoint: async (hash, files, origin) => {
       const at = checkpointDirectory(directory, hash);
-      const manifest = { identity, files: Object.keys(files).sort() };
+      const manifest = { ...origin, files: Object.keys(files).sort() };
       const found = await store.findCheckpoint(hash);
       if (found !== null && found.files !== null && found.manifest !== null) {
         const isSame = formatManifest(found.manifest) === formatManifest(manifest);

@@ -1,6 +1,7 @@
 import { NAMESPACE_ANNOTATION } from '../kube/agent-namespace.ts';
 import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { type Assigner, readAssigner } from '../kubelet/assigned-by.ts';
 import { type Minor, parseMinor } from '../kubelet/catalogue.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
@@ -18,7 +19,6 @@ import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import { type ConfigReport, describes, parseReport } from './agent/config-report.ts';
 import { GROUP_LABEL } from './agent/prepare-payload.ts';
 import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from './agent/status.ts';
-import { type Assigner, readAssigner } from './assigned-by.ts';
 
 /** The component that applies the configuration: the kubelet (up to 1.23) or the agent on its host. */
 export type Backend = 'native' | 'agent';

@@ -1,6 +1,7 @@
 import { changedRef, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
+import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
 import { type HostOutcome, hasWork } from './fleet.ts';
 
 /** A difference between a host and the fleet file or the cluster. */
@@ -10,10 +11,20 @@ export interface Drift {
 }
 
 /**
- * Whether a host has drifted. A host that preflight rejects is included, because its actual state was read.
+ * Whether a host has drifted, or runs a ConfigMap that overrides a field of the fleet file. A host that preflight
+ * rejects is included, because its actual state was read.
  */
 export function hasDrift({ plan }: HostOutcome): boolean {
-  return plan !== null && hasWork(plan.host);
+  return plan !== null && (hasWork(plan.host) || overridesIn(plan).length > 0);
+}
+
+/** The fields of the fleet file that a ConfigMap overrides on a host. */
+export function overridesOf({ plan }: HostOutcome): readonly Drift[] {
+  return plan === null ? [] : overridesIn(plan);
+}
+
+function overridesIn({ warnings }: NonNullable<HostOutcome['plan']>): readonly Drift[] {
+  return warnings.flatMap(({ code, field, message }) => (code === CONFIG_OVERRIDDEN ? [{ what: field ?? CONFIG_YAML, why: message }] : []));
 }
 
 /**
@@ -23,7 +34,7 @@ export function driftOf({ plan }: HostOutcome): readonly Drift[] {
   const phases = plan?.host.phases ?? [];
   if (isNew(phases)) return [{ what: 'host', why: 'the host has not joined the cluster' }];
   const changes = phases.flatMap(({ plan: { changes } }) => changes);
-  return changes.map((change): Drift => {
+  const changed = changes.map((change): Drift => {
     const { reason } = change;
     if (isClusterChange(change)) {
       const { kind, name } = changedRef(change);
@@ -34,6 +45,7 @@ export function driftOf({ plan }: HostOutcome): readonly Drift[] {
     if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${reason}` };
     return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: reason };
   });
+  return plan === null ? changed : [...changed, ...overridesIn(plan)];
 }
 
 /** The phase waits for the join, or a file does not exist without which the host is not a node. */

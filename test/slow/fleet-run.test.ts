@@ -255,17 +255,17 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
           .split('\n')
           .map((line) => line.split(/ {2,}/)),
       ).toEqual([
-        ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'HEALTH', 'NODE', 'DRIFT'],
-        ['node3', 'yes', expect.stringMatching(/^v1\.\d+/), hash(3), 'ok', 'Ready', expect.stringMatching(/^2 changes$/)],
-        ['node4', 'yes', expect.anything(), hash(4), 'ok', 'Ready', 'none'],
-        ['node2', 'yes', expect.anything(), hash(2), 'ok', 'Ready', 'none'],
-        ['dead', 'no', '-', '-', '-', '-', '-'],
-        ['node1', 'yes', expect.anything(), hash(1), 'ok', 'Ready', 'no control plane'],
+        ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'NODE', 'DRIFT'],
+        ['node3', 'yes', expect.stringMatching(/^v1\.\d+/), hash(3), 'file', 'ok', 'Ready', expect.stringMatching(/^2 changes$/)],
+        ['node4', 'yes', expect.anything(), hash(4), 'file', 'ok', 'Ready', 'none'],
+        ['node2', 'yes', expect.anything(), hash(2), 'file', 'ok', 'Ready', 'none'],
+        ['dead', 'no', '-', '-', '-', '-', '-', '-'],
+        ['node1', 'yes', expect.anything(), hash(1), 'file', 'ok', 'Ready', 'no control plane'],
       ]);
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);
       const document = JSON.parse((await inspect('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
-      const unknown = { kubelet: null, config: null, health: null, node: null, drift: null, unconfirmed: null };
+      const unknown = { kubelet: null, config: null, source: null, health: null, node: null, drift: null, unconfirmed: null };
       expect(document.hosts).toEqual([{ host: 'dead', reachable: false, ...unknown }]);
       fleet();
     });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -9,6 +9,7 @@ import type { Lab } from '../../src/lab/lab-options.ts';
 import { createServices } from '../../src/wiring.ts';
 import { joinArguments } from '../support/join-arguments.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { untilTrue } from '../support/until-true.ts';
 
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 
@@ -76,6 +77,63 @@ describe('lab --agents', () => {
     ]);
     expect(await run('dynamic', 'reset', 'node2', '--min-ready', '0s')).toMatchObject({ code: 0 });
   }, 60_000);
+
+  it('refuses a change that the assigned ConfigMap overrides before any write, and names it in status, drift and explain', async () => {
+    const small = file('small.yaml', `${OVERLAY}maxPods: 33\n`);
+    expect(await run('dynamic', 'assign', 'node2', '--file', small, '--wait', 'good')).toMatchObject({ code: 0 });
+    const fleet = file(
+      'fleet.yaml',
+      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\nhosts:\n  - {name: node2, kubeletConfiguration: {maxPods: 20}}\n`,
+    );
+    const fleetRun = (...argv: readonly string[]): Promise<CliResult> =>
+      runCommand([...argv, '-f', fleet, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: join(directory, 'state') } });
+    const files = (): readonly (string | null)[] =>
+      ['config.yaml', 'kubeadm-flags.env', 'kubeletadm-node.yaml'].map((name) => {
+        const path = join(lab.hosts[1]?.rootDir ?? '', 'var/lib/kubelet', name);
+        return existsSync(path) ? readFileSync(path, 'utf8') : null;
+      });
+    const [before, starts] = [files(), lab.hosts[1]?.kubeletStarts()];
+    expect(before[0]).toContain('kind: KubeletConfiguration');
+    for (const refused of [await fleetRun('apply'), await fleetRun('plan')]) {
+      expect(refused.code, refused.stderr).toBe(3);
+      expect(refused.stderr).toMatch(
+        /node2: preflight: Node node2 runs ConfigMap kubeletadm-system\/node-config-\S+, assigned at \S+Z: this change of config\.yaml would have no effect: maxPods \(desired 20, running 33\)\. .*kubeletadm dynamic reset node2.* \[ConfigOverridden\]/,
+      );
+    }
+    const upgrade = await runCommand(['upgrade', 'node', '--set', 'maxPods=20', '--host', 'node2', '--ssh-config', lab.sshConfig]);
+    expect([upgrade.code, upgrade.stderr]).toEqual([3, expect.stringContaining('[ConfigOverridden]')]);
+    expect(files()).toEqual(before);
+    expect(lab.hosts[1]?.kubeletStarts()).toBe(starts);
+
+    const status = await fleetRun('fleet', 'status');
+    expect(status.stdout, status.stderr).toMatch(
+      /^node2 .* kubeletadm-system\/node-config-\S+ +ok +Ready +2 changes, 1 field overridden$/m,
+    );
+    const json = JSON.parse((await fleetRun('fleet', 'status', '-o', 'json')).stdout) as { hosts: { source: object }[] };
+    expect(json.hosts[0]?.source).toMatchObject({
+      kind: 'config-map',
+      source: { namespace: 'kubeletadm-system', kubeletConfigKey: 'kubelet' },
+    });
+    const drift = await fleetRun('fleet', 'drift', '--exit-code');
+    expect([drift.code, drift.stdout]).toEqual([
+      6,
+      expect.stringMatching(/^node2 +maxPods +ConfigMap kubeletadm-system\/node-config-\S+ overrides maxPods \(desired 20, running 33\)/m),
+    ]);
+    const explained = await run('node', 'explain', 'node2', 'maxPods');
+    expect(explained.stdout).toMatch(/^configuration: ConfigMap kubeletadm-system\/node-config-\S+ \(key kubelet\), assigned at \S+Z$/m);
+    expect(explained.stdout).toMatch(/^maxPods +33 +dynamic config: ConfigMap kubeletadm-system\/node-config-/m);
+    expect(explained.stdout).not.toMatch(/[0-9a-f]{64}/);
+
+    // Ignored: written, and drift remains although the file has the value.
+    const written = await fleetRun('apply', '--ignore-preflight-errors', 'ConfigOverridden');
+    expect([written.code, written.stderr]).toEqual([0, expect.stringContaining('[ConfigOverridden]')]);
+    expect(files()[0]).toContain('maxPods: 20\n');
+    expect((await fleetRun('fleet', 'status')).stdout).toMatch(/ 1 field overridden$/m);
+    expect((await fleetRun('fleet', 'drift', '--exit-code')).code).toBe(6);
+    expect(await run('dynamic', 'reset', 'node2', '--min-ready', '0s')).toMatchObject({ code: 0 });
+    await untilTrue(async () => / file +ok +Ready +none$/m.test((await fleetRun('fleet', 'status')).stdout), 20_000);
+    expect(await fleetRun('fleet', 'drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
+  }, 120_000);
 
   it('supports dynamic enable and dynamic disable', async () => {
     const program = file('program.mjs', "#!/usr/bin/env node\nconsole.log('1.2.3');\n");

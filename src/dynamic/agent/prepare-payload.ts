@@ -81,6 +81,8 @@ export interface PreparedPayload {
   readonly candidate: Candidate;
   /** Null if the payload is rejected. */
   readonly files: CheckpointFiles | null;
+  /** The leaves that the ConfigMap sets; null: it is complete and replaces the local configuration. */
+  readonly sets: readonly string[] | null;
   readonly refusal: Fault | null;
   /** The effective configuration with the payload; null: it could not be determined. */
   readonly config: JsonObject | null;
@@ -100,6 +102,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const refuse = (code: Fault['code'], cause: string, hash: string | null = null, changes: readonly string[] = []): PreparedPayload => ({
     candidate: { identity, hash, changes },
     files: null,
+    sets: null,
     refusal: { code, cause },
     config: null,
     warning,
@@ -109,6 +112,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const keys = [key, `${key}.group.${node.group ?? ''}`, `${key}.node.${node.name}`].filter((name) => Object.hasOwn(data, name));
   const local = readHostText(node.local);
   let config: JsonObject = {};
+  let sets: readonly string[] | null = null;
   for (const name of keys) {
     const layer = readLayer(readHostText({ path: name, text: data[name] as string }), node);
     if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
@@ -116,6 +120,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
     const below = name === key && layer.isOverlay ? readLayer(local, node) : { value: config };
     if ('issue' in below) return refuse('LOAD_FAILED', below.issue);
     config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
+    if (layer.isOverlay && (name === key || sets !== null)) sets = [...new Set([...(sets ?? []), ...setBy(layer)])];
   }
   const rendered = render(config, node);
   if ('issue' in rendered) return refuse('LOAD_FAILED', rendered.issue);
@@ -135,7 +140,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
-  return { candidate: { identity, hash, changes }, files, refusal: null, config: found.desired, warning };
+  return { candidate: { identity, hash, changes }, files, sets, refusal: null, config: found.desired, warning };
 }
 
 /**
@@ -157,6 +162,12 @@ export function differingFields(
   options: Pick<PayloadNode, 'minor' | 'catalogue'>,
 ): readonly string[] {
   return classifyChanges(configz, mergeConfig(configz, expected), options).map(({ path }) => path);
+}
+
+/** The leaves of an overlay, including those that it removes. */
+function setBy({ value, reported }: Extract<Layer, { readonly value: JsonObject }>): readonly string[] {
+  const leaves = [...leavesOf(value).keys(), ...leavesOf(reported).keys()];
+  return leaves.filter((path) => path !== 'apiVersion' && path !== 'kind');
 }
 
 type Layer = { readonly value: JsonObject; readonly reported: JsonObject; readonly isOverlay: boolean } | { readonly issue: string };

@@ -137,15 +137,16 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     prepare: async (assigned) => {
       const { active, lastKnownGood } = machine.state;
       const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
-      const { candidate, files, refusal, warning, podWarnings } = await prepareAssigned(assigned, proven, options);
+      const { candidate, files, sets, refusal, warning, podWarnings } = await prepareAssigned(assigned, proven, options);
       if (warning !== null) report('warning', warning.code, warning.message);
       for (const message of podWarnings) report('warning', 'PODS_AT_RISK', message);
       const { hash } = candidate;
+      const origin = { identity: candidate.identity, sets };
       if (files !== null && hash !== null)
-        await store.saveCheckpoint(hash, files, candidate.identity).catch(async (error: unknown) => {
+        await store.saveCheckpoint(hash, files, origin).catch(async (error: unknown) => {
           const removed = await store.collect([...neededHashes(machine.state), hash], 0);
           if (removed.length === 0) throw error;
-          await store.saveCheckpoint(hash, files, candidate.identity);
+          await store.saveCheckpoint(hash, files, origin);
         });
       const mayLosePods = assigned.terms.allowsPodLossOf === describeSource(assigned.source);
       return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry, mayLosePods };

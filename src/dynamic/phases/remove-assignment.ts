@@ -3,6 +3,7 @@ import { definePhase } from '../../host/phase.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { ASSIGNED_BY_ANNOTATION } from '../../kubelet/assigned-by.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,
@@ -11,7 +12,6 @@ import {
   RETRY_ANNOTATION,
 } from '../../kubelet/config-source.ts';
 import { CONFIG_CONDITION } from '../agent/status.ts';
-import { ASSIGNED_BY_ANNOTATION } from '../assigned-by.ts';
 
 const ANNOTATIONS = [
   CONFIG_SOURCE_ANNOTATION,

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../kubelet/assigned-by.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
@@ -13,7 +14,6 @@ import {
   formatSourceAnnotation,
   sameSource,
 } from '../../kubelet/config-source.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../assigned-by.ts';
 import { assignmentReplaced, noSuchPayload, sourceDropped } from '../dynamic-problems.ts';
 import { type NodeConfig, readNodeConfig } from '../node-config.ts';
 import type { AssessedNode } from './read-nodes.ts';

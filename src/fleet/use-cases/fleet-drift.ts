@@ -1,5 +1,6 @@
 import type { AppError, Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import { type Drift, driftOf, hasDrift } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
@@ -54,14 +55,24 @@ export async function fleetDrift(
     const tasks = hosts.map((host) => ({ host }));
     const members = await fleetMembers(
       services,
-      { ...request, podLoss: 'ignore' },
+      // A field that a ConfigMap overrides is drift, and no failure.
+      { ...request, podLoss: 'ignore', ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN] },
       { tasks, cluster, file, directory, access, dryRun: true, reporter },
     );
-    const result = await runFleet(members, rules, ports);
+    const result = await runFleet(members, rules, withoutOverrides(ports));
     const { outcomes } = result;
     const drifts = outcomes.flatMap((outcome) => (hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome) }] : []));
     return { outcomes, drifts, failure: fleetFailure(result, { signal: services.signal, reads: true }) };
   } finally {
     await access.close();
   }
+}
+
+/** Drops the warnings that the result contains as drift. */
+function withoutOverrides(ports: FleetPorts): FleetPorts {
+  const reporterOf = (host: string): Reporter => {
+    const reporter = ports.reporterOf(host);
+    return { report: (event) => (event.code === CONFIG_OVERRIDDEN ? undefined : reporter.report(event)) };
+  };
+  return { ...ports, reporterOf };
 }

@@ -9,7 +9,11 @@ import { runHost } from '../../host/run-host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
+import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/kubelet-health.ts';
+import { type HostSource, type NodeSource, settleSource } from '../../kubelet/node-source.ts';
+import { overridesOf } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
 import { type HostStatusFacts, statusFacts, statusOf } from '../host-status.ts';
@@ -25,7 +29,7 @@ import { clusterRoutes } from './open-fleet-run.ts';
 
 const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
 
-type Inspected = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null };
+type Inspected = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null; readonly source: HostSource };
 
 /** The status of a host. */
 export interface HostStatusRow {
@@ -34,6 +38,8 @@ export interface HostStatusRow {
   /** Null here and below: unknown. */
   readonly kubelet: string | null;
   readonly config: string | null;
+  /** Where the kubelet has its configuration from; null also if no kubelet runs. */
+  readonly source: NodeSource | null;
   readonly health: string | null;
   readonly node: string | null;
   readonly drift: string | null;
@@ -77,7 +83,12 @@ export async function fleetStatus(
   try {
     const inspected = new Map<string, Inspected>();
     const parseText = parseEqualTextsOnce();
-    const unapplied: FleetRunRequest = { ...request, podLoss: 'ignore' };
+    const unapplied: FleetRunRequest = {
+      ...request,
+      podLoss: 'ignore',
+      // Reported as drift.
+      ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN],
+    };
     const members = await fleetMembers(services, unapplied, {
       tasks: hosts.map((host) => ({ host })),
       cluster: fleet.cluster,
@@ -90,12 +101,13 @@ export async function fleetStatus(
       connect: async (target, { name }, queries, reporter) => {
         const host = runHost(await services.connectHost(target, reporter), {
           clock: services.clock,
-          expected: { ...queries, ...FACTS.queries },
+          expected: { ...queries, ...FACTS.queries, ...NODE_SOURCE_FACTS.queries },
           parseText,
         });
         try {
           const { status, health, commit } = await observe(host, FACTS, services.signal);
-          inspected.set(name, { ...statusOf(status), commit, health: isHealthy(health) ? 'ok' : healthText(health) });
+          const { host: source } = await observeNodeSource(host, services.signal);
+          inspected.set(name, { ...statusOf(status), commit, source, health: isHealthy(health) ? 'ok' : healthText(health) });
           return host;
         } catch (error) {
           await host.close();
@@ -146,12 +158,14 @@ function rowOf(outcome: HostOutcome, inspected: Inspected | null, nodes: Readonl
     reachable: inspected !== null,
     kubelet: inspected?.kubeletVersion ?? null,
     config: inspected?.configHash ?? null,
+    source: inspected === null ? null : settleSource(inspected.source, node ?? null),
     health: inspected?.health ?? null,
     node: inspected === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
     drift:
       inspected === null
         ? null
-        : [describeCommit(inspected.commit), describeDrift(outcome, inspected)].filter(Boolean).join(', ') || 'none',
+        : [describeCommit(inspected.commit), describeDrift(outcome, inspected), describeOverrides(outcome)].filter(Boolean).join(', ') ||
+          'none',
     unconfirmed: inspected?.commit?.state === 'armed' ? { owner: inspected.commit.owner, revertsAt: revertTime(inspected.commit) } : null,
   };
 }
@@ -175,6 +189,12 @@ function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Inspe
     return driftText(shownChanges(changes, 0).length);
   }
   return error === null ? '' : `unknown: ${error.code}`;
+}
+
+/** Empty: no ConfigMap overrides a field of the fleet file. */
+function describeOverrides(outcome: HostOutcome): string {
+  const count = overridesOf(outcome).length;
+  return count === 0 ? '' : `${count} ${count === 1 ? 'field' : 'fields'} overridden`;
 }
 
 function driftText(changes: number): string {

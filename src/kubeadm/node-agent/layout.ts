@@ -96,10 +96,15 @@ const PAYLOAD_PATH = new RegExp(`/checkpoints/([0-9a-f]{64})/${PAYLOAD_FILE.repl
 export interface Manifest {
   readonly identity: ConfigIdentity;
   readonly files: readonly string[];
+  /**
+   * The leaves that an overlay sets: the payload has the other fields of the local configuration. Null: the
+   * ConfigMap is complete and replaces the local configuration. Absent: written by an earlier version of the agent.
+   */
+  readonly sets?: readonly string[] | null;
 }
 
-export function formatManifest({ identity, files }: Manifest): string {
-  return `${JSON.stringify({ files, source: formatIdentity(identity) })}\n`;
+export function formatManifest({ identity, files, sets }: Manifest): string {
+  return `${JSON.stringify({ files, source: formatIdentity(identity), ...(sets === undefined ? {} : { sets }) })}\n`;
 }
 
 /** Reads a manifest; null when it is truncated or names files outside the checkpoint. */
@@ -108,7 +113,10 @@ export function parseManifest(text: string): Manifest | null {
   if (parsed === null || !Array.isArray(parsed.files)) return null;
   const identity = parseIdentity(parsed.source);
   const files = parsed.files.filter((name: Json) => typeof name === 'string');
-  return identity === null || !files.every(isFileName) ? null : { identity, files };
+  if (identity === null || !files.every(isFileName)) return null;
+  const { sets } = parsed;
+  if (sets === null) return { identity, files, sets };
+  return Array.isArray(sets) ? { identity, files, sets: sets.filter((path: Json) => typeof path === 'string') } : { identity, files };
 }
 
 /**

@@ -64,8 +64,8 @@ export function foreignDirectory(texts: UnitTexts): { readonly value: string; re
   return flag === null || flag.value === '' ? null : flag;
 }
 
-/** The gate according to the flags; the last flag that sets it wins. */
-function gateOf(words: readonly { readonly word: string; readonly source: string }[]): boolean | null {
+/** The gate according to the flags; the last flag that sets it wins. Null: no flag sets it. */
+export function gateOf(words: readonly { readonly word: string; readonly source: string }[]): boolean | null {
   const values = words.flatMap(({ word }, at) => {
     const match = /^--?feature-gates(?:=(.*))?$/s.exec(word);
     return match === null ? [] : (match[1] ?? words[at + 1]?.word ?? '').split(',');

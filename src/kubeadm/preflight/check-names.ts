@@ -5,6 +5,7 @@ const FIXED_NAMES = [
   'AdvertiseAddress',
   'BootstrapRBAC',
   'CgroupDriver',
+  'ConfigOverridden',
   'ContainerRuntimeVersion',
   'ContainersRunning',
   'ControlPlaneNodesReady',

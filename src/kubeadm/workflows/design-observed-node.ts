@@ -15,6 +15,7 @@ import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
 import { unitFactOf } from '../render/unit-files.ts';
+import { checkConfigSource } from './check-config-source.ts';
 import { checkPodsOfNode } from './check-pods-of-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
@@ -105,6 +106,7 @@ export async function designObservedNode(
   const { podsOf, written = [] } = cluster;
   const reading = await kubeletReading(context, options, design);
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written });
+  const source = await checkConfigSource(context, options, { node, design, cluster: podsOf });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
@@ -115,9 +117,10 @@ export async function designObservedNode(
       ...group.fieldWarnings,
       ...verdict.warnings.map(toWarning),
       ...design.warnings,
+      ...source.warnings,
       ...pods.warnings,
     ],
-    refusals: [...verdict.errors, ...pods.refusals],
+    refusals: [...verdict.errors, ...source.refusals, ...pods.refusals],
   };
 }
 

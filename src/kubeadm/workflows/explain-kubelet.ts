@@ -1,5 +1,7 @@
 import type { Host } from '../../host/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { CONFIG_YAML } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
@@ -7,12 +9,17 @@ import {
   compareWithConfigz,
   compareWithInstanceConfig,
   type Disagreement,
+  type ExplainedSource,
   explainConfigz,
   explainLayers,
   findDrift,
   type NodeExplanation,
+  nameCheckpoint,
 } from '../../kubelet/effective/node-explanation.ts';
+import { assignedAt, type NodeSource, settleSource } from '../../kubelet/node-source.ts';
+import { reportedStatus } from '../../kubelet/source-in-force.ts';
 import { type ObservedKubelet, observeKubelet } from './observe-kubelet.ts';
+import { observeNodeSource } from './observe-node-source.ts';
 import { readNodeConfig } from './read-node-config.ts';
 
 export interface ExplainHostOptions {
@@ -27,10 +34,13 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const observed = await observeKubelet(host, catalogue, signal);
   const { minor, nodeName } = observed;
   const configz = cluster === null || nodeName === null ? null : await readNodeConfig(cluster, nodeName, catalogue);
-  return {
+  const found = await observeNodeSource(host, signal);
+  const source = settleSource(found.host, configz?.node ?? null);
+  const explanation: NodeExplanation = {
     node: host.name,
     kubernetesVersion: observed.version,
     process: observed.kubelet === null ? null : { pid: observed.kubelet.pid, startedAt: startedAt(observed) },
+    source: explainedSource(source, configz?.node ?? null),
     fields: explainLayers(observed.running.layered),
     flags: observed.flags.map(({ name, value, source }) => ({ name, value, source, field: catalogue.flag(name, minor)?.field ?? null })),
     disagreements: [
@@ -46,6 +56,20 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
       ),
     ],
   };
+  const payload = source?.kind === 'config-map' ? await found.payload(configz?.node ?? null) : null;
+  if (source?.kind !== 'config-map' || payload === null) return explanation;
+  const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
+  return nameCheckpoint(explanation, { path: payload.path, name, sets: payload.sets, localConfig: CONFIG_YAML });
+}
+
+function explainedSource(source: NodeSource | null, node: KubeObject | null): ExplainedSource | null {
+  if (source === null) return null;
+  const at = source.kind === 'config-map' ? assignedAt(node, source.source) : null;
+  return { ...source, assignedAt: at === null ? null : formatTime(at) };
+}
+
+function formatTime(at: Date): string {
+  return at.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 function driftOf({ kubelet, unit, files, flags, diskFlags, diskVersion }: ObservedKubelet): readonly Disagreement[] {
@@ -62,19 +86,26 @@ function driftOf({ kubelet, unit, files, flags, diskFlags, diskVersion }: Observ
 
 function startedAt({ unit }: ObservedKubelet): string | null {
   const seconds = unit?.startedAt ?? null;
-  return seconds === null ? null : new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
+  return seconds === null ? null : formatTime(new Date(seconds * 1000));
 }
 
 /** Explains the kubelet configuration of a node from /configz alone, without the file or flag that set a value. */
 export async function explainNodeKubelet(cluster: Cluster, name: string, catalogue: Catalogue): Promise<NodeExplanation> {
-  const { minor, version, config } = await readNodeConfig(cluster, name, catalogue);
+  const { minor, version, config, node } = await readNodeConfig(cluster, name, catalogue);
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
   return {
     node: `node/${name}`,
     kubernetesVersion: version || formatMinor(minor),
     process: null,
+    source: explainedSource(reportedSource(node), node),
     fields: explainConfigz(config, defaults, minor),
     flags: [],
     disagreements: [],
   };
+}
+
+/** The source that an agent, or a kubelet up to 1.23, reports. */
+function reportedSource(node: KubeObject): NodeSource | null {
+  if (reportedStatus(node)?.active === null) return { kind: 'file', dropIns: 0 };
+  return settleSource({ kind: 'unknown', why: 'neither an agent nor the kubelet reports it' }, node);
 }

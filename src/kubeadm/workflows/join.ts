@@ -33,6 +33,7 @@ import { joinFindings } from './join-findings.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
+import { NODE_SOURCE_FACTS } from './observe-node-source.ts';
 
 export interface JoinOptions extends NodeOptions {
   /** The discovered API server. */
@@ -77,7 +78,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   ],
   queries: ({ nodeRegistration: { criSocket }, caCertPath }) => {
     const { queries } = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
-    return { ...queries, ...JOIN_FACTS.queries, ...fileFacts([caCertPath]).queries };
+    return { ...queries, ...JOIN_FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...fileFacts([caCertPath]).queries };
   },
   prepare: withCluster((context, options: JoinOptions) => prepareJoin(context, options)),
 };

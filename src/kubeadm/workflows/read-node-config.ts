@@ -1,6 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 
@@ -11,6 +12,7 @@ export interface NodeConfigz {
   readonly version: string;
   /** In the shape of `decodeKubeletConfiguration`. */
   readonly config: JsonObject;
+  readonly node: KubeObject;
 }
 
 /**
@@ -48,5 +50,5 @@ export async function readNodeConfig(cluster: Cluster, name: string, catalogue: 
     });
   const known = Math.min(minor, NEWEST_MINOR);
   const answer = await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/configz`);
-  return { minor: known, version, config: readConfigz(answer, name, { minor: known, catalogue }) };
+  return { node, minor: known, version, config: readConfigz(answer, name, { minor: known, catalogue }) };
 }

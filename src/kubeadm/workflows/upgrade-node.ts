@@ -12,11 +12,9 @@ import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
-import { describeSource } from '../../kubelet/config-source.ts';
 import { isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
-import { sourceInForce } from '../../kubelet/source-in-force.ts';
 import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts';
 import { versionTag } from '../control-plane/images.ts';
 import { manifestVersion } from '../control-plane/manifest-version.ts';
@@ -95,7 +93,6 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
     podsOf: context.cluster,
     ...(instancePatch === null ? {} : { instancePatch }),
   });
-  const override = await findOverride(context, node.registration.name);
   const annotated = await identifyAnnotated(context, options, node.registration.name);
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
   const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
@@ -110,26 +107,10 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
       save: { memory: saved(memory, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
       annotation: { nodeName: node.registration.name, check: annotated.check },
     },
-    warnings: [
-      ...memoryWarnings,
-      ...flagWarnings(flags),
-      ...controlPlaneWarnings(found, baseline),
-      ...baseline.warnings,
-      ...override,
-      ...warnings,
-    ],
+    warnings: [...memoryWarnings, ...flagWarnings(flags), ...controlPlaneWarnings(found, baseline), ...baseline.warnings, ...warnings],
     refusals: [...refusals, ...annotated.refusals],
     origins: design.origins,
   };
-}
-
-/** Warns that a dynamic configuration overrides the written file. */
-async function findOverride({ cluster }: PhaseContext, nodeName: string): Promise<readonly Warning[]> {
-  const node = cluster === null ? null : await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
-  const source = node == null ? null : sourceInForce(node);
-  if (source === null) return [];
-  const message = `ConfigMap ${describeSource(source)} overrides ${CONFIG_YAML} on Node ${nodeName}: the kubelet uses the fields of the ConfigMap instead of those in the file (see dynamic status ${nodeName})`;
-  return [{ code: 'CONFIG_OVERRIDDEN', message }];
 }
 
 /** Verifies that the Node belongs to the host before the operator's credentials remove an annotation from it. */

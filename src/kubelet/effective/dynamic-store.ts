@@ -19,6 +19,11 @@ export function assignedFile(dynamicConfigDir: string): string {
   return `${trimTrailing(dynamicConfigDir, '/')}/store/meta/assigned`;
 }
 
+/** The file in which a kubelet records its last known good configuration, in the form of the assignment. */
+export function lastKnownGoodFile(dynamicConfigDir: string): string {
+  return `${trimTrailing(dynamicConfigDir, '/')}/store/meta/last-known-good`;
+}
+
 /** The payload file of a checkpoint. */
 export function checkpointFile(dynamicConfigDir: string, { uid, resourceVersion, key }: AssignedCheckpoint): string {
   return `${trimTrailing(dynamicConfigDir, '/')}/store/checkpoints/${uid}/${resourceVersion}/${key}`;

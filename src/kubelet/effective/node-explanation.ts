@@ -4,6 +4,8 @@ import { parseSource, sourceToJson } from '../../codec/source.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import { type Catalogue, formatMinor, type LiveChange, type Minor } from '../catalogue.ts';
 import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers.ts';
+import type { NodeSource } from '../node-source.ts';
+import { isSetBy } from '../overridden-fields.ts';
 import { classifyChanges } from '../validate/classify-changes.ts';
 import type { HostText } from './running-config.ts';
 
@@ -39,11 +41,19 @@ export interface Disagreement {
   readonly liveChange?: LiveChange;
 }
 
+/** Where a kubelet has its configuration from, and when an administrator assigned it. */
+export type ExplainedSource = NodeSource & {
+  /** RFC 3339, in UTC; null: unknown, or no ConfigMap. */
+  readonly assignedAt: string | null;
+};
+
 export interface NodeExplanation {
   readonly node: string;
   readonly kubernetesVersion: string;
   /** Null: not running, or only the API server was queried. */
   readonly process: { readonly pid: number; readonly startedAt: string | null } | null;
+  /** Null: no kubelet runs. */
+  readonly source: ExplainedSource | null;
   readonly fields: readonly ExplainedField[];
   readonly flags: readonly ExplainedFlag[];
   readonly disagreements: readonly Disagreement[];
@@ -166,4 +176,39 @@ export function explainConfigz(configz: JsonObject, defaults: JsonObject, minor:
         : { layer: 'configz', source: 'a file or a flag of the host', value };
       return { path, ...word, lost: [] };
     });
+}
+
+/** The checkpoint of a ConfigMap that a kubelet runs. */
+export interface NamedCheckpoint {
+  readonly path: string;
+  /** `ConfigMap kube-system/node-config`. */
+  readonly name: string;
+  /** The leaves that the ConfigMap sets; null: it is complete. Undefined: unknown. */
+  readonly sets: readonly string[] | null | undefined;
+  /** The file that has the other fields. */
+  readonly localConfig: string;
+}
+
+/**
+ * Names the ConfigMap instead of its checkpoint, whose path is a hash. A field that an overlay leaves unset is
+ * attributed to the local configuration.
+ */
+export function nameCheckpoint(explanation: NodeExplanation, checkpoint: NamedCheckpoint): NodeExplanation {
+  const { path, name, sets, localConfig } = checkpoint;
+  const named = <T extends LayerWord>(field: string, word: T): T => {
+    if (!word.source.includes(path)) return word;
+    if (word.layer === 'kubelet default') return { ...word, source: word.source.replace(path, name) };
+    return sets == null || isSetBy(sets, field)
+      ? { ...word, layer: 'dynamic config', source: name }
+      : { ...word, layer: 'config file', source: localConfig };
+  };
+  return {
+    ...explanation,
+    fields: explanation.fields.map((field) => ({ ...named(field.path, field), lost: field.lost.map((word) => named(field.path, word)) })),
+    flags: explanation.flags.filter((flag) => flag.name !== 'config' || flag.value !== path),
+    disagreements: explanation.disagreements.map((one) => ({
+      ...one,
+      message: one.message.replaceAll(path, `the checkpoint of ${name}`),
+    })),
+  };
 }

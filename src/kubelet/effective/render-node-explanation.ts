@@ -5,13 +5,14 @@ import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanat
 
 /** Renders an explanation as a table; `wide` also shows overridden values and flags without a field. */
 export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
-  const { node, kubernetesVersion, process: running, fields, flags, disagreements } = explanation;
+  const { node, kubernetesVersion, process: running, fields, flags, disagreements, source } = explanation;
   const state =
     running === null ? '' : `, running as process ${running.pid}${running.startedAt === null ? '' : ` since ${running.startedAt}`}`;
   const rows = fields.flatMap((field) => [[field.path, valueText(field), fromText(field)], ...(wide ? lostRows(field) : [])]);
   const others = flags.filter(({ field }) => field === null);
   return joinLines([
     `${node}: kubelet ${kubernetesVersion}${state}`,
+    ...sourceLines(source),
     '',
     ...renderTable([['FIELD', 'VALUE', 'SOURCE'], ...rows]),
     ...(wide && others.length > 0
@@ -25,6 +26,15 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
       : []),
     ...(disagreements.length === 0 ? [] : ['', ...disagreements.map(({ message }) => `! ${message}`)]),
   ]);
+}
+
+/** Empty: the configuration file, which the fields name. */
+function sourceLines(source: NodeExplanation['source']): readonly string[] {
+  if (source === null || source.kind === 'file') return [];
+  if (source.kind === 'unknown') return [`configuration: unknown: ${source.why}`];
+  const { namespace, name, kubeletConfigKey } = source.source;
+  const at = source.assignedAt === null ? '' : `, assigned at ${source.assignedAt}`;
+  return [`configuration: ConfigMap ${namespace}/${name} (key ${kubeletConfigKey})${at}`];
 }
 
 function valueText({ value }: LayerWord): string {

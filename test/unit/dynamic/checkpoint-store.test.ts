@@ -38,7 +38,7 @@ describe('the checkpoint store', () => {
     const store = checkpointStore(host, D);
     const state = newAgentState(5);
     await store.saveState(state, 1);
-    await store.saveCheckpoint(HASH, FILES, IDENTITY);
+    await store.saveCheckpoint(HASH, FILES, { identity: IDENTITY, sets: null });
     await host.perform(store.pointTo(HASH));
     const loaded = await checkpointStore(host, D).load();
     expect(loaded).toMatchObject({ state, generation: 1, damaged: [], pointer: HASH });
@@ -84,11 +84,11 @@ describe('the checkpoint store', () => {
   ])('detects a checkpoint that is %s, and corrects it', async (_, damage) => {
     const host = newHost();
     const store = checkpointStore(host, D);
-    await store.saveCheckpoint(HASH, FILES, IDENTITY);
+    await store.saveCheckpoint(HASH, FILES, { identity: IDENTITY, sets: null });
     damage(host, checkpointDirectory(D, HASH));
     expect(await store.readCheckpoint(HASH)).toBeNull();
     expect((await store.load()).checkpoints).toMatchObject([{ hash: HASH, files: null }]);
-    await store.saveCheckpoint(HASH, FILES, IDENTITY);
+    await store.saveCheckpoint(HASH, FILES, { identity: IDENTITY, sets: null });
     expect(await store.readCheckpoint(HASH)).toEqual(FILES);
   });
 
@@ -99,7 +99,7 @@ describe('the checkpoint store', () => {
     for (let i = 0; i < 6; i++) {
       const files = { 'kubelet.yaml': `maxPods: ${i}\n` };
       hashes.push(hashOfFiles(files));
-      await store.saveCheckpoint(hashOfFiles(files), files, IDENTITY);
+      await store.saveCheckpoint(hashOfFiles(files), files, { identity: IDENTITY, sets: null });
     }
     expect((await store.collect([hashes[0] as string], 2)).toSorted()).toEqual(hashes.slice(1, 4).toSorted());
     const left = (await store.load()).checkpoints;
@@ -116,7 +116,7 @@ describe('the checkpoint store', () => {
       const before = host.performed.length;
       host.loseConnectionAfter(n);
       const work = async () => {
-        await store.saveCheckpoint(HASH, FILES, IDENTITY);
+        await store.saveCheckpoint(HASH, FILES, { identity: IDENTITY, sets: null });
         await store.saveState(newAgentState(2), 2);
         await host.perform(store.pointTo(HASH));
       };

@@ -36,6 +36,17 @@ describe('a payload', () => {
     expect(candidate.changes).toContain('maxPods: 40 to 50');
   });
 
+  it('records the fields that an overlay and its layers set', () => {
+    expect(prepare({ kubelet: `${HEADER}maxPods: 50\n` }).sets).toBeNull();
+    expect(prepare({ kubelet: `${HEADER}maxPods: 50\n`, 'kubelet.group.edge': `${OVERLAY}podPidsLimit: 7\n` }).sets).toBeNull();
+    const { sets } = prepare({
+      kubelet: `${OVERLAY}maxPods: 50\nclusterDomain: null\n`,
+      'kubelet.group.edge': `${OVERLAY}evictionHard: {memory.available: 1Gi}\n`,
+      'kubelet.group.other': `${OVERLAY}podPidsLimit: 7\n`,
+    });
+    expect(sets).toEqual(['maxPods', 'clusterDomain', 'evictionHard[memory.available]']);
+  });
+
   it('has the same hash for the same content in another notation', () => {
     const hashes = [
       `${HEADER}maxPods: 50\n`,

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
+import { formatManifest } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../../../src/kubeadm/workflows/explain-kubelet.ts';
 import { observeKubelet } from '../../../../src/kubeadm/workflows/observe-kubelet.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
@@ -90,6 +91,31 @@ describe('explainHostKubelet', () => {
     await explainHostKubelet(observed, { catalogue, cluster: null });
     expect(observed.performed).toEqual([]);
     expect(observed.texts()).toEqual(before);
+  });
+
+  it('names the ConfigMap of the agent, not its checkpoint', async () => {
+    const checkpoint = `/var/lib/kubelet/kubeletadm-agent/checkpoints/${'a'.repeat(64)}`;
+    const identity = { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
+    const withCheckpoint = (sets: readonly string[] | null): FakeHost =>
+      host({
+        files: {
+          ...FILES,
+          [`${checkpoint}/kubelet.yaml`]: `${HEADER}maxPods: 33\nclusterDNS: [10.96.0.10]\n`,
+          [`${checkpoint}/manifest.json`]: formatManifest({ identity, files: ['kubelet.yaml'], sets }),
+        },
+        argv: ['/usr/bin/kubelet', `--config=${CONFIG}`, `--config=${checkpoint}/kubelet.yaml`],
+      });
+    const source = { kind: 'config-map', source: { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet' } };
+    const name = 'ConfigMap kube-system/node-config';
+    const whole = await explainHostKubelet(withCheckpoint(null), { catalogue, cluster: null });
+    expect(whole.source).toMatchObject({ ...source, assignedAt: null });
+    expect(whole.fields.find(({ path }) => path === 'maxPods')).toMatchObject({ value: 33, layer: 'dynamic config', source: name });
+    const text = renderNodeExplanation(whole, true);
+    expect(text).toContain(`configuration: ${name} (key kubelet)\n`);
+    const overlay = await explainHostKubelet(withCheckpoint(['maxPods']), { catalogue, cluster: null });
+    expect(overlay.fields.find(({ path }) => path === 'maxPods')).toMatchObject({ layer: 'dynamic config', source: name });
+    expect(overlay.fields.find(({ path }) => path === 'clusterDNS')).toMatchObject({ layer: 'config file', source: CONFIG });
+    for (const explained of [whole, overlay]) expect(JSON.stringify(explained.fields)).not.toContain('a'.repeat(64));
   });
 
   it('reports changes without a restart', async () => {

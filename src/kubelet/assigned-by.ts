@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource } from '../kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource } from './config-source.ts';
 
 /**
  * Annotation of a Node with the author and the time of its assignment, as JSON. Informational only: the node

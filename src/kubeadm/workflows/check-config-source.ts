@@ -1,0 +1,162 @@
+import { isAppError, type Problem } from '../../base/errors.ts';
+import { revealText } from '../../base/text/secret.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
+import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
+import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
+import type { LayeredConfig } from '../../kubelet/layers.ts';
+import { assignedAt, settleSource } from '../../kubelet/node-source.ts';
+import { describeOverridden, findOverrides, type Overrides } from '../../kubelet/overridden-fields.ts';
+import { isIgnored } from '../preflight/check.ts';
+import type { NodeDesign } from '../render/node-design.ts';
+import type { NodeOptions } from './node-options.ts';
+import type { ObservedNode } from './observe-node.ts';
+import { type ObservedSource, observeNodeSource, type SourcePayload } from './observe-node-source.ts';
+
+/** The node, its new files, and the cluster that has its Node. */
+export interface CheckedSource {
+  readonly node: ObservedNode;
+  readonly design: NodeDesign;
+  /** Null: the Node cannot be read. */
+  readonly cluster: Cluster | null;
+}
+
+export interface CheckedConfigSource {
+  readonly warnings: readonly Warning[];
+  readonly refusals: readonly Problem[];
+}
+
+const NOTHING: CheckedConfigSource = { warnings: [], refusals: [] };
+
+/** The preflight check, and the code of its problems and warnings. */
+export const CONFIG_OVERRIDDEN = 'ConfigOverridden';
+/** Warning: the ConfigMap is known, but not which fields it overrides. */
+const CONFIG_OVERRIDE_UNKNOWN = 'CONFIG_OVERRIDE_UNKNOWN';
+
+/**
+ * Compares the new config.yaml of an existing node with the ConfigMap that its kubelet runs. A change of a field that
+ * the ConfigMap overrides is refused, because it would have no effect; other changes pass. A field without a change
+ * is a warning. Reads the Node only if the host does not run its own file.
+ */
+export async function checkConfigSource(
+  context: PhaseContext,
+  options: NodeOptions,
+  { node, design, cluster }: CheckedSource,
+): Promise<CheckedConfigSource> {
+  const { host, signal } = context;
+  if (options.skipPreflight || options.staged || node.facts.identity.state === 'missing') return NOTHING;
+  const observed = await observeNodeSource(host, signal);
+  if (observed.host.kind === 'file' || observed.host.kind === 'none') return NOTHING;
+  const present = (await observe(host, fileFacts([CONFIG_YAML]), signal)).get(CONFIG_YAML)?.content;
+  if (present === undefined) return NOTHING;
+  const registered = await readNode(cluster, design.nodeName);
+  const source = settleSource(observed.host, registered);
+  if (source?.kind === 'unknown') {
+    // A process that cannot be observed is no sign of a ConfigMap, unlike a damaged checkpoint.
+    return (await observed.payload(null)) === null ? NOTHING : unknownOverrides(`the kubelet runs a ConfigMap, but ${source.why}`);
+  }
+  if (source?.kind !== 'config-map') return NOTHING;
+  const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
+  const at = assignedAt(registered, source.source);
+  const described = at === null ? name : `${name}, assigned at ${at.toISOString().replace(/\.\d+Z$/, 'Z')}`;
+  const payload = await observed.payload(registered);
+  if (payload === null) return unknownOverrides(`the kubelet runs ${described}, but its text on the host cannot be read`);
+  const overrides = overridesOf(options, design, { present, payload, dropIns: observed.dropIns });
+  if (overrides === null) return unknownOverrides(`the kubelet runs ${described}, but the configurations cannot be compared`);
+  const ignored = [...options.ignorePreflightErrors, ...node.registration.ignorePreflightErrors];
+  return reportOverrides(overrides, {
+    host: host.name,
+    nodeName: design.nodeName,
+    name,
+    described,
+    refuses: !isIgnored(CONFIG_OVERRIDDEN, ignored),
+  });
+}
+
+/** Null: no cluster, or its credentials may not read the Node. */
+async function readNode(cluster: Cluster | null, name: string): Promise<KubeObject | null> {
+  try {
+    return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) ?? null;
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
+
+interface ComparedTexts extends Pick<ObservedSource, 'dropIns'> {
+  /** config.yaml on the host. */
+  readonly present: string;
+  readonly payload: SourcePayload;
+}
+
+/** Null: a kubelet does not start with one of the configurations. */
+function overridesOf({ catalogue }: NodeOptions, design: NodeDesign, { present, payload, dropIns }: ComparedTexts): Overrides | null {
+  const { minor, unit, files } = design;
+  const words = [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
+  const flags = parseCommandLine(words, { catalogue, minor }).flags.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
+  const effective = (configFile: HostText, dynamicConfig: HostText | null): LayeredConfig =>
+    layerRunningConfig({ catalogue, minor, configFile, dynamicConfig, dropIns, flags }).layered;
+  const desired = { path: CONFIG_YAML, text: revealText(files.configYaml.content) };
+  try {
+    return findOverrides({
+      before: effective({ path: CONFIG_YAML, text: present }, null),
+      after: effective(desired, null),
+      running: payload.by === 'agent' ? effective(payload, null) : effective(desired, payload),
+      sets: payload.sets,
+    });
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
+
+interface OverrideReport {
+  readonly host: string;
+  readonly nodeName: string;
+  /** `ConfigMap kube-system/node-config`. */
+  readonly name: string;
+  /** The same with the time of the assignment. */
+  readonly described: string;
+  readonly refuses: boolean;
+}
+
+function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport): CheckedConfigSource {
+  const { host, nodeName, name, described, refuses } = report;
+  const refused = refuses ? fields.filter(({ isChanged }) => isChanged) : [];
+  const warned = fields.filter((field) => !refused.includes(field));
+  const reset = `kubeletadm dynamic reset ${nodeName}`;
+  const what = refused.length === 1 ? 'this change' : 'these changes';
+  return {
+    refusals:
+      refused.length === 0
+        ? []
+        : [
+            {
+              host,
+              code: CONFIG_OVERRIDDEN,
+              message: `preflight: Node ${nodeName} runs ${described}: ${what} of config.yaml would have no effect: ${refused.map(describeOverridden).join(', ')}`,
+              hint: `Change the ConfigMap, or remove the assignment with ${reset}. To continue anyway, use --ignore-preflight-errors=${CONFIG_OVERRIDDEN}`,
+            },
+          ],
+    warnings: [
+      ...warned.map((field) => ({
+        code: CONFIG_OVERRIDDEN,
+        field: field.path,
+        message: `${name} overrides ${describeOverridden(field)}; change the ConfigMap, or run dynamic reset`,
+      })),
+      ...unknown.map((path) => ({
+        code: CONFIG_OVERRIDE_UNKNOWN,
+        message: `${name} may override ${path}: the agent has not recorded which fields the ConfigMap sets`,
+      })),
+    ],
+  };
+}
+
+function unknownOverrides(why: string): CheckedConfigSource {
+  return { warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `${why}: it is unknown which fields it overrides` }], refusals: [] };
+}

@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { formatManifest, type Manifest, parseManifest } from '../../../../src/kubeadm/node-agent/layout.ts';
+
+const MANIFEST: Manifest = {
+  identity: { namespace: 'ns', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' },
+  files: ['kubelet.yaml'],
+};
+
+describe('the manifest of a checkpoint', () => {
+  it.each<[string, Manifest]>([
+    ['of an overlay', { ...MANIFEST, sets: ['maxPods', 'evictionHard[memory.available]'] }],
+    ['of a complete configuration', { ...MANIFEST, sets: null }],
+    ['of an earlier version', MANIFEST],
+  ])('is read as written: %s', (_, manifest) => {
+    expect(parseManifest(formatManifest(manifest))).toEqual(manifest);
+  });
+
+  it('ignores fields of another type', () => {
+    const text = formatManifest(MANIFEST).replace('}\n', ',"sets":["maxPods",7]}\n');
+    expect(parseManifest(text)).toEqual({ ...MANIFEST, sets: ['maxPods'] });
+    expect(parseManifest(formatManifest(MANIFEST).replace('}\n', ',"sets":"maxPods"}\n'))).toEqual(MANIFEST);
+  });
+});

@@ -1,0 +1,299 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
+import type { FileFact } from '../../../../src/host/facts/query.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { tokenCredentials } from '../../../../src/kubeadm/config/bootstrap-credentials.ts';
+import { formatManifest, formatPointer } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
+import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/assigned-by.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from '../../../../src/kubelet/config-source.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit, runs } from '../../../support/fake-units.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const TOKEN = new Secret('abcdef.0123456789abcdef');
+const CONFIG = '/var/lib/kubelet/config.yaml';
+const KUBELET_CONF = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://cluster.test:6443"}}]
+users: [{name: u, user: {token: of-the-node}}]
+`;
+const regular = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner: 'root:root', content });
+
+const COMMANDS = {
+  id: { stdout: '0\n' },
+  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? 'w1\n' : 'x86_64\n' }),
+  stat: { stdout: 'cgroup2fs\n' },
+  nproc: { stdout: '4\n' },
+  hostname: { stdout: '10.0.0.1\n' },
+  ip: { exitCode: 127 },
+  kubelet: { stdout: 'Kubernetes v1.36.2\n' },
+  timeout: { exitCode: 127 },
+  crio: { exitCode: 127 },
+  containerd: { exitCode: 127 },
+  docker: { exitCode: 127 },
+  getent: { exitCode: 2 },
+};
+
+const configMap = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'kube-system' },
+  data,
+});
+
+let templates: Awaited<ReturnType<typeof loadTemplates>>;
+let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
+beforeAll(async () => {
+  [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
+});
+
+const clock = fakeClock();
+let cluster: FakeCluster;
+let host: FakeHost;
+let reporter: ReturnType<typeof recordingReporter>;
+/** The command line of the kubelet; null: no process can be observed. */
+let argv: readonly string[] | null;
+
+const shell = (words: readonly string[]) => {
+  const script = words.at(-1) ?? '';
+  if (script.includes('/cmdline') && argv !== null) return { stdout: `712 1 2\n${argv.join('\0')}\0` };
+  return { exitCode: script.includes('command -v systemctl') ? 0 : 1 };
+};
+
+beforeEach(async () => {
+  argv = null;
+  reporter = recordingReporter();
+  cluster = fakeCluster({
+    now: clock.now,
+    objects: [
+      configMap('kubeadm-config', {
+        ClusterConfiguration: 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n',
+      }),
+      configMap('kubelet-config', { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n' }),
+    ],
+  });
+  const kubelet = fakeUnit({ activeState: 'inactive' });
+  host = fakeHost({
+    name: 'w1',
+    units: { kubelet },
+    files: {
+      '/var/run/containerd/containerd.sock': { type: 'socket', mode: 0o660, owner: 'root:root' },
+      '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
+      '/etc/own.conf': 'nameserver 10.0.0.2\n',
+      '/proc/net/tcp': '',
+      '/proc/meminfo': 'MemTotal:        8000000 kB\n',
+    },
+    commands: { ...COMMANDS, sh: shell, date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }) },
+    http: () => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' }),
+  });
+  kubelet.onStart = (unit) => {
+    runs(unit);
+    host.files.set('/etc/kubernetes/kubelet.conf', regular(KUBELET_CONF));
+    void cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } }).catch(() => undefined);
+  };
+});
+
+const overlay = (fields: string): readonly SourceDocument[] =>
+  parseSource(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`, 'w1.yaml').documents;
+
+const SHARED = { declared: [], patches: [], ignorePreflightErrors: [], skipPreflight: false, dryRun: false, staged: false } as const;
+
+const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions => ({
+  ...SHARED,
+  templates,
+  catalogue,
+  groups: new NodeGroups(),
+  nodeRegistration: {},
+  overlays: overlay(fields),
+  settings: [],
+  podLoss: 'refuse',
+  kubeletHealthCheckMs: 10_000,
+  apiServer: { server: 'https://cluster.test:6443', caPem: 'ca\n' },
+  credentials: async () => tokenCredentials(TOKEN),
+  caCertPath: '/etc/kubernetes/pki/ca.crt',
+  controlPlane: false,
+  tlsBootstrapMs: 10_000,
+  takeOver: false,
+  waitReadyMs: null,
+  admin: cluster,
+  trust: null,
+  ...more,
+});
+
+const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
+const planJoin = (fields: string, more: Partial<JoinOptions> = {}) =>
+  planWorkflow(joinWorkflow, contextOf(), joinOptions(fields, more), { dryRun: false, skipPhases: [] });
+const problemsOf = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof AppError)) throw error ?? new Error('the run was not refused');
+  return { exitCode: error.exitCode, problems: error.problems };
+};
+
+const DIRECTORY = '/var/lib/kubelet/kubeletadm-agent';
+const HASH = 'a'.repeat(64);
+const IN_FORCE = { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
+
+/** Joins the host with maxPods 10. */
+const joined = async (): Promise<void> => {
+  await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 10'), { dryRun: false, skipPhases: [] });
+  argv = ['/usr/bin/kubelet', `--config=${CONFIG}`];
+};
+/** The agent of the host has started the kubelet with a ConfigMap: the text of config.yaml with these fields. */
+const assigned = (fields: string, sets?: readonly string[] | null): void => {
+  const checkpoint = `${DIRECTORY}/checkpoints/${HASH}`;
+  const present = (host.text(CONFIG) ?? '').replace(/^maxPods: .*\n/m, '');
+  host.files.set(`${checkpoint}/kubelet.yaml`, regular(`${present}${fields}\n`));
+  host.files.set(
+    `${checkpoint}/manifest.json`,
+    regular(formatManifest({ identity: IN_FORCE, files: ['kubelet.yaml'], ...(sets === undefined ? {} : { sets }) })),
+  );
+  argv = ['/usr/bin/kubelet', `--config=${CONFIG}`, `--config=${checkpoint}/kubelet.yaml`];
+};
+const planUpgrade = (setting: string, more: Partial<UpgradeNodeOptions> = {}) => {
+  const { nodeRegistration: _, ...shared } = joinOptions('');
+  const options: UpgradeNodeOptions = {
+    ...shared,
+    overlays: null,
+    patches: null,
+    settings: [setting],
+    forget: false,
+    nodeName: null,
+    ...more,
+  };
+  return planWorkflow(upgradeNodeWorkflow, contextOf(), options, { dryRun: false, skipPhases: [] });
+};
+
+const MESSAGE =
+  'preflight: Node w1 runs ConfigMap kube-system/node-config: this change of config.yaml would have no effect: maxPods (desired 20, running 33)';
+const HINT =
+  'Change the ConfigMap, or remove the assignment with kubeletadm dynamic reset w1. To continue anyway, use --ignore-preflight-errors=ConfigOverridden';
+const REFUSED = { exitCode: 3, problems: [{ host: 'w1', code: 'ConfigOverridden', message: MESSAGE, hint: HINT }] };
+const WARNING = {
+  code: 'ConfigOverridden',
+  field: 'maxPods',
+  message: 'ConfigMap kube-system/node-config overrides maxPods (desired 20, running 33); change the ConfigMap, or run dynamic reset',
+};
+
+describe('a change of a field that a ConfigMap overrides', () => {
+  it('is refused by join with the name of the ConfigMap, and nothing is written', async () => {
+    await joined();
+    assigned('maxPods: 33', null);
+    const [before, texts] = [host.performed.length, host.texts()];
+    expect(await problemsOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
+    expect(host.performed.slice(before)).toEqual([]);
+    expect(host.texts()).toEqual(texts);
+  });
+
+  it('is refused by upgrade node, and nothing is written', async () => {
+    await joined();
+    assigned('maxPods: 33', ['maxPods']);
+    const [before, texts] = [host.performed.length, host.texts()];
+    expect(await problemsOf(planUpgrade('maxPods=20'))).toEqual(REFUSED);
+    expect(host.performed.slice(before)).toEqual([]);
+    expect(host.texts()).toEqual(texts);
+  });
+
+  it('names the time of the assignment if the Node has it', async () => {
+    await joined();
+    assigned('maxPods: 33', null);
+    const annotations = {
+      [CONFIG_SOURCE_ANNOTATION]: formatSourceAnnotation(IN_FORCE),
+      [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(IN_FORCE, { by: 'alice', at: new Date('2030-01-01T00:00:00Z') }),
+    };
+    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'w1' }, 'merge', { metadata: { annotations } });
+    const { problems } = await problemsOf(planJoin('maxPods: 20'));
+    expect(problems[0]?.message).toContain('ConfigMap kube-system/node-config, assigned at 2030-01-01T00:00:00Z: this change');
+  });
+
+  it('is refused without the Node', async () => {
+    await joined();
+    assigned('maxPods: 33', null);
+    await cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'w1' });
+    expect(await problemsOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
+  });
+
+  it('is shown with its refusal in a dry run', async () => {
+    await joined();
+    assigned('maxPods: 33', null);
+    const planned = await planWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 20'), { dryRun: true, skipPhases: [] });
+    expect(planned.refusals).toEqual(REFUSED.problems);
+    expect(planned.host.phases.flatMap(({ plan }) => plan.changes)).not.toEqual([]);
+  });
+
+  it('is applied with a warning if the check is ignored', async () => {
+    await joined();
+    assigned('maxPods: 33', null);
+    const { warnings, apply } = await planJoin('maxPods: 20', { ignorePreflightErrors: ['ConfigOverridden'] });
+    expect(warnings).toContainEqual(WARNING);
+    await apply(contextOf());
+    expect(host.text(CONFIG)).toContain('maxPods: 20\n');
+    expect((await planJoin('maxPods: 20')).warnings).toContainEqual(WARNING);
+  });
+
+  it.each<[string, string, string, readonly string[] | null]>([
+    ['the ConfigMap has the same value', 'maxPods: 33', 'maxPods: 33', null],
+    ['the ConfigMap leaves the field to the file', 'maxPods: 20', 'maxPods: 10\nregistryPullQPS: 7', ['registryPullQPS']],
+  ])('is not refused: %s', async (_, change, running, sets) => {
+    await joined();
+    assigned(running, sets);
+    expect((await planJoin(change)).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
+  });
+
+  it('is unknown, as a warning, for a checkpoint of an earlier agent with the old value', async () => {
+    await joined();
+    assigned('maxPods: 10');
+    expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
+      code: 'CONFIG_OVERRIDE_UNKNOWN',
+      message: 'ConfigMap kube-system/node-config may override maxPods: the agent has not recorded which fields the ConfigMap sets',
+    });
+  });
+
+  it('is unknown, as a warning, for a damaged manifest', async () => {
+    await joined();
+    assigned('maxPods: 33', null);
+    host.files.set(`${DIRECTORY}/checkpoints/${HASH}/manifest.json`, regular('{'));
+    expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
+      code: 'CONFIG_OVERRIDE_UNKNOWN',
+      message: expect.stringMatching(/^the kubelet runs a ConfigMap, but .*manifest\.json, which names .* cannot be read: it is unknown/),
+    });
+  });
+
+  it('is decided by the process, not by the status of the Node', async () => {
+    await joined();
+    const status = { 'kubeletadm.dev/config-status': JSON.stringify({ active: formatIdentity(IN_FORCE) }) };
+    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'w1' }, 'merge', { metadata: { annotations: status } });
+    expect((await planJoin('maxPods: 20')).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
+    // The process cannot be observed.
+    argv = null;
+    expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
+      code: 'CONFIG_OVERRIDE_UNKNOWN',
+      message: expect.stringMatching(/^the kubelet runs ConfigMap kube-system\/node-config, but its text on the host cannot be read/),
+    });
+  });
+
+  it('is refused for a stopped kubelet whose next start is with a ConfigMap', async () => {
+    await joined();
+    assigned('maxPods: 33', null);
+    argv = null;
+    const unit = host.units.get('kubelet');
+    if (unit === undefined) throw new Error('no unit');
+    unit.state = { ...unit.state, activeState: 'inactive' };
+    host.files.set(`${DIRECTORY}/active.env`, regular(formatPointer(DIRECTORY, HASH)));
+    host.files.set('/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf', regular('[Service]\n'));
+    expect(await problemsOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
+  });
+});
