@@ -5,14 +5,14 @@ import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanat
 
 /** Renders an explanation as a table; `wide` also shows overridden values and flags without a field. */
 export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
-  const { node, kubernetesVersion, process: running, fields, flags, disagreements, source } = explanation;
+  const { node, kubernetesVersion, process: running, fields, flags, disagreements } = explanation;
   const state =
     running === null ? '' : `, running as process ${running.pid}${running.startedAt === null ? '' : ` since ${running.startedAt}`}`;
   const rows = fields.flatMap((field) => [[field.path, valueText(field), fromText(field)], ...(wide ? lostRows(field) : [])]);
   const others = flags.filter(({ field }) => field === null);
   return joinLines([
     `${node}: kubelet ${kubernetesVersion}${state}`,
-    ...sourceLines(source),
+    ...sourceLines(explanation),
     '',
     ...renderTable([['FIELD', 'VALUE', 'SOURCE'], ...rows]),
     ...(wide && others.length > 0
@@ -28,10 +28,10 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
   ]);
 }
 
-/** Empty: the configuration file, which the fields name. */
-function sourceLines(source: NodeExplanation['source']): readonly string[] {
+/** Empty: the configuration file, or unknown because no host was inspected; the fields show as much. */
+function sourceLines({ source, process: running }: NodeExplanation): readonly string[] {
   if (source === null || source.kind === 'file') return [];
-  if (source.kind === 'unknown') return [`configuration: unknown: ${source.why}`];
+  if (source.kind === 'unknown') return running === null ? [] : [`configuration: unknown: ${source.why}`];
   const { namespace, name, kubeletConfigKey } = source.source;
   const at = source.assignedAt === null ? '' : `, assigned at ${source.assignedAt}`;
   return [`configuration: ConfigMap ${namespace}/${name} (key ${kubeletConfigKey})${at}`];

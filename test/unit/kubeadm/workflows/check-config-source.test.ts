@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
+import { renderMetaFile } from '../../../../src/dynamic/native-store.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
@@ -37,7 +38,6 @@ const COMMANDS = {
   nproc: { stdout: '4\n' },
   hostname: { stdout: '10.0.0.1\n' },
   ip: { exitCode: 127 },
-  kubelet: { stdout: 'Kubernetes v1.36.2\n' },
   timeout: { exitCode: 127 },
   crio: { exitCode: 127 },
   containerd: { exitCode: 127 },
@@ -64,6 +64,7 @@ let host: FakeHost;
 let reporter: ReturnType<typeof recordingReporter>;
 /** The command line of the kubelet; null: no process can be observed. */
 let argv: readonly string[] | null;
+let version: string;
 
 const shell = (words: readonly string[]) => {
   const script = words.at(-1) ?? '';
@@ -72,7 +73,7 @@ const shell = (words: readonly string[]) => {
 };
 
 beforeEach(async () => {
-  argv = null;
+  [argv, version] = [null, 'v1.36.2'];
   reporter = recordingReporter();
   cluster = fakeCluster({
     now: clock.now,
@@ -94,7 +95,12 @@ beforeEach(async () => {
       '/proc/net/tcp': '',
       '/proc/meminfo': 'MemTotal:        8000000 kB\n',
     },
-    commands: { ...COMMANDS, sh: shell, date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }) },
+    commands: {
+      ...COMMANDS,
+      sh: shell,
+      kubelet: () => ({ stdout: `Kubernetes ${version}\n` }),
+      date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }),
+    },
     http: () => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' }),
   });
   kubelet.onStart = (unit) => {
@@ -283,6 +289,21 @@ describe('a change of a field that a ConfigMap overrides', () => {
       code: 'CONFIG_OVERRIDE_UNKNOWN',
       message: expect.stringMatching(/^the kubelet runs ConfigMap kube-system\/node-config, but its text on the host cannot be read/),
     });
+  });
+
+  it('is refused for the native assignment of a kubelet up to 1.23', async () => {
+    version = 'v1.21.0';
+    const ignorePreflightErrors = ['KubeletVersion'];
+    const options = joinOptions('maxPods: 10', { ignorePreflightErrors });
+    await runWorkflow(joinWorkflow, contextOf(), options, { dryRun: false, skipPhases: [] });
+    const store = '/var/lib/kubelet/dynamic-config/store';
+    argv = ['/usr/bin/kubelet', `--config=${CONFIG}`, '--dynamic-config-dir=/var/lib/kubelet/dynamic-config'];
+    host.files.set(`${store}/meta/assigned`, regular(renderMetaFile(IN_FORCE)));
+    const present = (host.text(CONFIG) ?? '').replace(/^maxPods: .*\n/m, '');
+    host.files.set(`${store}/checkpoints/u/7/kubelet`, regular(`${present}maxPods: 33\n`));
+    const texts = host.texts();
+    expect(await problemsOf(planJoin('maxPods: 20', { ignorePreflightErrors }))).toEqual(REFUSED);
+    expect(host.texts()).toEqual(texts);
   });
 
   it('is refused for a stopped kubelet whose next start is with a ConfigMap', async () => {
