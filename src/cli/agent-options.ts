@@ -2,16 +2,17 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { Address, AgentPolicy } from '../dynamic/agent/agent-policy.ts';
+import { IMPACTS } from '../host/plan/impact.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
-import { SECONDS_OF_A_DAY } from './options.ts';
+import { IMPACT_NOTES, SECONDS_OF_A_DAY } from './options.ts';
 import { flagChoice, flagText } from './request-parts.ts';
 
 const LISTEN = '127.0.0.1:10246';
 const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s', listen: LISTEN } as const;
 
-/** The classes of `--allow`, for the help of the commands with that option. */
-export const ALLOW_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running Pods. "new-pods-only": running Pods keep the old value or can be evicted. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node. The agent applies a "drain" change to a cordoned node with any --allow, and to every node with --allow drain or --allow unsafe.`;
+/** The classes of `--allow`, for the help of the commands that configure an agent. */
+export const ALLOW_NOTES = `${IMPACT_NOTES} The agent applies a "drain" change to a cordoned node with any --allow, and to every node with --allow drain or --allow unsafe.`;
 
 /** Options of `agent`, and of `dynamic enable` for the agent that it installs. */
 export function addAgentOptions(command: Command): Command {
@@ -24,7 +25,7 @@ export function addAgentOptions(command: Command): Command {
       )
       .addOption(
         new Option('--allow <class>', 'most disruptive class of change that the agent applies; the classes are explained below')
-          .choices(['safe', 'new-pods-only', 'drain', 'unsafe'])
+          .choices([...IMPACTS])
           .default(DEFAULTS.allow),
       )
       .option('--keep <count>', 'number of unused checkpoints to keep', DEFAULTS.keep)
@@ -44,7 +45,7 @@ export function addAgentOptions(command: Command): Command {
 export function agentPolicy(options: CommandOptions): AgentPolicy {
   return {
     trialMs: durationOf(options, 'trial'),
-    allow: flagChoice(options, 'allow', ['safe', 'new-pods-only', 'drain', 'unsafe']),
+    allow: flagChoice(options, 'allow', IMPACTS),
     spareCheckpoints: countOf(options, 'keep'),
     spreadMs: spreadOf(options),
     listen: addressOf(options),

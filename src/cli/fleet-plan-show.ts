@@ -5,6 +5,7 @@ import { type Selection, selectHosts } from '../fleet/select.ts';
 import { readSavedPlan, type SavedPlanRequest } from '../fleet/use-cases/read-saved-plan.ts';
 import { formatClusterName } from '../host/plan/document.ts';
 import type { HostGroup } from '../host/plan/fold.ts';
+import { highestImpact } from '../host/plan/impact.ts';
 import { groupLines, summaryLine } from './fleet-report.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
@@ -32,7 +33,7 @@ export async function runShowPlan(services: Services, { selection, output, ...re
       ...(groups.length === 0 ? [] : [clusterLine(plan)]),
       ...groupLines(groups, output.verbosity),
       ...hosts.flatMap(({ problems = [] }) => problems.map((problem) => `not planned: ${problem}`)),
-      summaryLine(hosts),
+      summaryLine(hosts, highestImpact(hosts.map((host) => host.highestImpact))),
     ]),
   );
   return 0;

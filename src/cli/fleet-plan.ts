@@ -6,7 +6,8 @@ import type { SavedPlan } from '../fleet/saved-plan.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
 import { planFleet } from '../fleet/use-cases/plan-fleet.ts';
-import { formatClusterName } from '../host/plan/document.ts';
+import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
+import { highestImpact } from '../host/plan/impact.ts';
 import { planLines, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
@@ -40,8 +41,9 @@ export async function runFleetPlan(
         watch.close();
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
         else {
+          const highest = highestImpact(outcomes.map((outcome) => (outcome.plan === null ? null : impactOfPlan(outcome.plan.host))));
           const lines = planLines(outcomes, { origins: plan.showOrigin, verbosity: plan.verbosity });
-          services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(outcomes)]));
+          services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(outcomes, highest)]));
         }
       },
       saved: (file, saved, { cluster }) => {

@@ -4,7 +4,8 @@ import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { shownChanges } from '../fleet/operations.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../host/plan/fold.ts';
-import { changeLines } from './show-plan.ts';
+import type { Impact } from '../host/plan/impact.ts';
+import { changeLines, impactSuffix } from './show-plan.ts';
 
 /**
  * The planned changes; hosts with the same changes share one entry.
@@ -47,11 +48,14 @@ const WORDS: readonly (readonly [HostStatus, string])[] = [
   ['interrupted', 'not started'],
 ];
 
-/** `6 hosts: 4 changed, 1 unchanged, 1 unreachable.` */
-export function summaryLine(outcomes: readonly Pick<HostOutcome, 'status'>[]): string {
+/**
+ * `6 hosts: 4 changed, 1 unchanged, 1 unreachable.`
+ * @param highest of a plan: its highest impact
+ */
+export function summaryLine(outcomes: readonly Pick<HostOutcome, 'status'>[], highest: Impact | null = null): string {
   const counts = countByStatus(outcomes);
   const parts = WORDS.flatMap(([status, words]) => (counts[status] ? [`${counts[status]} ${words}`] : []));
-  return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}.`;
+  return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}${impactSuffix(highest)}.`;
 }
 
 /** Number of hosts per status. */

@@ -10,6 +10,7 @@ import type { ShowPlanRequest } from './fleet-plan-show.ts';
 import type { FleetStatusRequest } from './fleet-status.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
+  ALLOW_IMPACT,
   ALLOW_POD_LOSS,
   addClusterOptions,
   addFleetFileOption,
@@ -17,13 +18,16 @@ import {
   addIgnoredChecks,
   addShowOrigin,
   addSshOptions,
+  allowOption,
   FLEET_COMMAND_TIMEOUT,
+  IMPACT_NOTES,
   integerBetween,
   outputOption,
   SECONDS_OF_A_DAY,
   TAKE_OVER,
 } from './options.ts';
 import {
+  allowedImpact,
   connectionRequest,
   flagChoice,
   flagDuration,
@@ -114,7 +118,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--exit-code', 'exit with code 6 if changes are pending'),
   );
   on(
-    addRunOptions(addShowOrigin(plan), { allowPodLoss: PLANNED_POD_LOSS }),
+    addRunOptions(addShowOrigin(plan), { allow: PLANNED_ALLOW, allowPodLoss: PLANNED_POD_LOSS }),
     fleetPlanRequest,
     async () => (await import('./fleet-plan.ts')).runFleetPlan,
   );
@@ -198,6 +202,7 @@ export function defineApply(apply: Command, on: On): void {
 
 const APPLY_TEXTS: RunTexts = {
   takeOver: TAKE_OVER,
+  allow: `${ALLOW_IMPACT}; with a saved plan, the default is the class that the plan was made with`,
   allowPodLoss: ALLOW_POD_LOSS,
   parallel: 'maximum number of hosts inspected or changed at once',
 };
@@ -224,18 +229,24 @@ export function addFleetHostOptions(
 interface RunTexts extends FleetTexts {
   /** The text of `--take-over`. */
   readonly takeOver?: string;
+  /** The text of `--allow`. Absent: the command does not have the option. */
+  readonly allow?: string;
   /** The text of `--allow-pod-loss`. Absent: the command does not have the option. */
   readonly allowPodLoss?: string;
 }
 
-function addRunOptions(command: Command, { takeOver = PLANNED_TAKE_OVER, allowPodLoss, ...texts }: RunTexts = {}): Command {
+function addRunOptions(command: Command, { takeOver = PLANNED_TAKE_OVER, allow, allowPodLoss, ...texts }: RunTexts = {}): Command {
   addIgnoredChecks(command);
   addClusterOptions(addFleetHostOptions(command, texts));
   return underHeading(command, HEADINGS.fleet, (fleet) => {
     fleet.option('--take-over', takeOver);
+    if (allow !== undefined) fleet.addOption(allowOption(allow));
     return allowPodLoss === undefined ? fleet : fleet.option('--allow-pod-loss', allowPodLoss);
   });
 }
+
+const PLANNED_ALLOW =
+  'plan as apply --allow does: the most disruptive class of change of a running kubelet (default: new-pods-only); the classes are explained below';
 
 const PLANNED_POD_LOSS = 'plan as apply --allow-pod-loss does: a change may end running pods or keep new pods from starting';
 
@@ -263,14 +274,14 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     writing: writingRequest(options, 'apply'),
     ignorePreflightErrors: ignoredChecks(options),
     podLoss: podLossOf(options),
+    allow: allowedImpact(options),
     takeOver: options.takeOver === true,
     replan: options.replan === true,
     verbosity: verbosityOf(options),
   };
 }
 
-const PLAN_NOTES =
-  'Hosts that are not nodes yet would join the cluster. Existing nodes would get the configuration defined by the fleet file and the cluster.';
+const PLAN_NOTES = `Hosts that are not nodes yet would join the cluster. Existing nodes would get the configuration defined by the fleet file and the cluster.\n\n${IMPACT_NOTES}`;
 
 const PLAN_EXAMPLES = `  kubeletadm plan -f fleet.yaml
   kubeletadm plan -f fleet.yaml --group edge --out plan.json
@@ -280,8 +291,7 @@ const PLAN_EXAMPLES = `  kubeletadm plan -f fleet.yaml
 const SHOW_EXAMPLES = `  kubeletadm plan show plan.json
   kubeletadm plan show plan.json --limit edge-017 -o json`;
 
-const APPLY_NOTES =
-  'Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.';
+const APPLY_NOTES = `Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.\n\n${IMPACT_NOTES}`;
 
 const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
   kubeletadm apply plan.json

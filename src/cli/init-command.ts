@@ -4,13 +4,14 @@ import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
 import type { InitRequest } from './init.ts';
 import {
+  addAllowOptions,
   addHostOptions,
   addInitOptions,
   addKubeconfigOptions,
   addNodeOptions,
   addPlanOptions,
-  addPodLossOption,
   addShowOrigin,
+  IMPACT_NOTES,
 } from './options.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
@@ -23,13 +24,13 @@ export function defineInit(init: Command, on: On): void {
     addReasonOption(
       addConfirmOptions(
         addHostOptions(
-          addInitOptions(addKubeconfigOptions(addPodLossOption(addNodeOptions(addShowOrigin(addPlanOptions(command)))), KUBECONFIG)),
+          addInitOptions(addKubeconfigOptions(addAllowOptions(addNodeOptions(addShowOrigin(addPlanOptions(command)))), KUBECONFIG)),
           undefined,
           HOST,
         ),
       ),
     );
-  addSections(on(options(init), initRequest, load), { phases: INIT_PHASES, examples: EXAMPLES });
+  addSections(on(options(init), initRequest, load), { notes: IMPACT_NOTES, phases: INIT_PHASES, examples: EXAMPLES });
   const phase = init
     .command('phase')
     .description('Run one phase of init')

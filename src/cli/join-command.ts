@@ -6,14 +6,15 @@ import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import type { JoinRequest } from './join.ts';
 import {
+  addAllowOptions,
   addApiServerOptions,
   addHostOptions,
   addKubeconfigOptions,
   addNodeOptions,
   addPlanOptions,
-  addPodLossOption,
   addShowOrigin,
   collect,
+  IMPACT_NOTES,
   TAKE_OVER,
 } from './options.ts';
 import { phaseName } from './phase-name.ts';
@@ -28,10 +29,11 @@ export function defineJoin(join: Command, on: On): void {
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(
-        addHostRolloutOptions(addHostOptions(addPodLossOption(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))))),
+        addHostRolloutOptions(addHostOptions(addAllowOptions(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))))),
       ),
     );
   addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
+    notes: IMPACT_NOTES,
     phases: JOIN_PHASES,
     examples: EXAMPLES,
   });

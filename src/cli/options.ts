@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { IMPACTS } from '../host/plan/impact.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
 
 /** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
@@ -197,10 +198,22 @@ export function addKubeconfigOptions(command: Command, description: string): Com
 /** The text of `--allow-pod-loss`. */
 export const ALLOW_POD_LOSS = 'also change a node whose running pods the change would end or whose new pods could not start';
 
-/** `--allow-pod-loss` of a command that changes a node. */
-export function addPodLossOption(command: Command): Command {
-  return underHeading(command, HEADINGS.node, (node) => node.option('--allow-pod-loss', ALLOW_POD_LOSS));
+/** `--allow` and `--allow-pod-loss` of a command that changes a node. */
+export function addAllowOptions(command: Command): Command {
+  return underHeading(command, HEADINGS.node, (node) => node.addOption(allowOption()).option('--allow-pod-loss', ALLOW_POD_LOSS));
 }
+
+/** The text of `--allow`. */
+export const ALLOW_IMPACT =
+  'most disruptive class of change that is applied to a running kubelet (default: new-pods-only); the classes are explained below';
+
+/** `--allow` of a command that changes running kubelets. */
+export function allowOption(text: string = ALLOW_IMPACT): Option {
+  return new Option('--allow <class>', text).choices([...IMPACTS]);
+}
+
+/** The classes of `--allow`, for the help of the commands with that option. */
+export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running Pods. "new-pods-only": running Pods keep the old value or can be evicted. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node.`;
 
 /** The text of `--take-over`. */
 export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';

@@ -5,6 +5,7 @@ import { unknownCheckName } from '../codec/document-problems.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
+import { DEFAULT_ALLOWED, IMPACTS, type Impact } from '../host/plan/impact.ts';
 import { type LabelSelector, LabelSelectorError, parseLabelSelector } from '../kube/label-selector.ts';
 import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
@@ -245,7 +246,13 @@ export function nodeRequest(options: CommandOptions): NodeRequest {
     extraArgs: extraArgsOf(options),
     ignorePreflightErrors: ignoredChecks(options),
     podLoss: podLossOf(options),
+    allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
   };
+}
+
+/** `--allow`; undefined: not given. */
+export function allowedImpact(options: CommandOptions): Impact | undefined {
+  return options.allow === undefined ? undefined : flagChoice(options, 'allow', IMPACTS);
 }
 
 /** `--allow-pod-loss`. */

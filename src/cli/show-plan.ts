@@ -1,9 +1,11 @@
 import { stringify } from 'yaml';
 import type { JsonObject } from '../base/json.ts';
-import { joinLines, type Style, styled, type Text } from '../base/text/styled.ts';
+import { joinLines, type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
 import { shownChanges, subjectOfHostChange } from '../fleet/operations.ts';
 import type { PlanDocument } from '../host/plan/document.ts';
 import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
+import { formatFieldChange } from '../host/plan/format-field-change.ts';
+import type { FieldChange, Impact } from '../host/plan/impact.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
 /** Options for printing and applying a plan. */
@@ -41,8 +43,13 @@ function linesOf(plan: PlanDocument, noops: boolean): readonly Text[] {
     ...(changes.length === 0 ? [] : [[styled('bold', 'cluster'), ...name]]),
     ...changes.flatMap(clusterChangeLines),
     ...plan.deferred.map(({ phase, reason }) => `  ~ [${phase}] deferred: ${reason}`),
-    planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}.`,
+    planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}${impactSuffix(plan.highestImpact)}.`,
   ];
+}
+
+/** `; highest impact: drain`, if a running kubelet is changed. */
+export function impactSuffix(highest: Impact | null): string {
+  return highest === null ? '' : `; highest impact: ${highest}`;
 }
 
 function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonly Text[] {
@@ -74,7 +81,23 @@ function hostChangeLines(change: JsonObject): readonly Text[] {
   const head = `  ${sign} [${phase}] ${String(kind)}${subject}${mode}: ${reason}`;
   const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined) : [];
   const summary = summaryOf(change).map((line) => indented(line, change.action === 'create' ? 'green' : null));
-  return [head, ...diff, ...summary];
+  return [head, ...diff, ...summary, ...impactLines(change)];
+}
+
+/** The fields that change for a running kubelet, or the impact of a change without fields if it is not safe. */
+function impactLines({ fields, impact }: JsonObject): readonly Text[] {
+  if (Array.isArray(fields) && fields.length > 0)
+    return (fields as unknown as readonly FieldChange[]).map((field) => [
+      `      ${formatFieldChange(field)}  (`,
+      styledImpact(field.impact),
+      ')',
+    ]);
+  return impact === undefined || impact === 'safe' ? [] : [['      impact: ', styledImpact(impact as Impact)]];
+}
+
+/** The name of an impact; those that need attention in colour. */
+function styledImpact(impact: Impact): string | StyledPart {
+  return impact === 'unsafe' ? styled('red', impact) : impact === 'drain' ? styled('yellow', impact) : impact;
 }
 
 /** A description of a certificate or a kubeconfig, in place of a diff. */

@@ -1,17 +1,20 @@
 import type { Command } from 'commander';
+import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
 import { UPGRADE_NODE_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
+  addAllowOptions,
   addKubeconfigOptions,
   addPlanOptions,
-  addPodLossOption,
   addShowOrigin,
   addSshOptions,
   addTargetOption,
   collect,
+  IMPACT_NOTES,
 } from './options.ts';
 import {
+  allowedImpact,
   fieldsRequest,
   flagNode,
   flagText,
@@ -32,7 +35,7 @@ export function defineUpgrade(upgrade: Command, on: On): void {
     addReasonOption(
       addConfirmOptions(
         addHostRolloutOptions(
-          addSshOptions(addTargetOption(addPodLossOption(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
+          addSshOptions(addTargetOption(addAllowOptions(addUpgradeOptions(addShowOrigin(addPlanOptions(command)))))),
           '1',
         ),
       ),
@@ -88,10 +91,11 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
     nodeName: flagNode(options, 'nodeName') ?? null,
     forget: options.forget === true,
     podLoss: podLossOf(options),
+    allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
   };
 }
 
-const NOTES = 'The overlays, patches and settings of init and join are stored on the host and apply to upgrades by default.';
+const NOTES = `The overlays, patches and settings of init and join are stored on the host and apply to upgrades by default.\n\n${IMPACT_NOTES}`;
 
 const EXAMPLES = `  # preview the effect of an edited kubelet-config on two nodes
   kubeletadm upgrade node --host node2 --host node3 --dry-run

@@ -39,6 +39,8 @@ export interface PlanContext {
   readonly takeOver: boolean;
   /** Absent: a host whose change would end pods is refused. */
   readonly allowPodLoss?: boolean;
+  /** The most disruptive impact that the plan was permitted to have. Absent: `DEFAULT_ALLOWED`. */
+  readonly allow?: Impact;
   readonly ignorePreflightErrors: readonly string[];
 }
 
@@ -218,6 +220,7 @@ const SCHEMA = z.strictObject({
   server: text,
   takeOver: z.boolean(),
   allowPodLoss: optional(z.boolean()),
+  allow: optional(z.enum(IMPACTS)),
   ignorePreflightErrors: texts,
   changes: z.record(text, z.strictObject({ changes: z.array(object), deferred: z.array(object) })),
   overlays: z.record(text, z.strictObject({ source: text, content: object })),

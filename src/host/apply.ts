@@ -79,7 +79,7 @@ const ANSWERING = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)
 
 async function restore(host: Host, changes: readonly HostChange[], done: number, error: unknown, context: ApplyContext): Promise<void> {
   if (!isAppError(error) || !ANSWERING.test(error.code)) return;
-  const undo = [...revertChanges(changes.slice(0, done)), ...restartsToRepeat(changes.slice(0, done + 1))];
+  const undo = [...revertChanges(changes.slice(0, done)), ...restartsToRepeat(changes, done + 1)];
   if (undo.length === 0) return;
   try {
     await host.perform(undo, { timeoutMs: timeoutMsOf(undo) });
@@ -103,13 +103,17 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
 }
 
 /**
- * The reloads and restarts that were attempted, to repeat with the previous files. Empty if every file was
- * created, because no previous working unit exists.
+ * The reloads and restarts that were attempted, to repeat with the previous files; a unit that was stopped for a
+ * later restart is restarted too. Empty if every file was created, because no previous working unit exists.
  */
-function restartsToRepeat(tried: readonly HostChange[]): readonly HostChange[] {
+function restartsToRepeat(changes: readonly HostChange[], count: number): readonly HostChange[] {
+  const tried = changes.slice(0, count);
+  const restarts = changes.filter((change) => change.kind === 'restart-unit');
+  const stopped = tried.flatMap((change) => (change.kind === 'stop-unit' ? [change.unit] : []));
   const writes = tried.filter((change) => change.kind === 'write-file');
-  if (writes.every((change) => change.before === null)) return [];
-  return tried.filter(({ kind }) => kind === 'daemon-reload' || kind === 'restart-unit');
+  if (stopped.length === 0 && writes.every((change) => change.before === null)) return [];
+  const attempted = tried.filter(({ kind }) => kind === 'daemon-reload' || kind === 'restart-unit');
+  return [...attempted, ...restarts.filter((change) => stopped.includes(change.unit) && !attempted.includes(change))];
 }
 
 /**

@@ -19,6 +19,8 @@ import {
 } from './plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
+import type { Impact } from './plan/impact.ts';
+import { impactNotAllowed } from './plan/impact-problem.ts';
 import { planDifference } from './plan/plan-difference.ts';
 import { comparedChanges, isSamePlan } from './plan/same-plan.ts';
 import { runHost } from './run-host.ts';
@@ -52,7 +54,7 @@ export async function applyPhases<Input>(
   context: PhaseContext,
   input: Input,
   planned: readonly NamedPhasePlan[],
-  { exact = false }: ApplyOptions = {},
+  { exact = false, allow }: ApplyOptions = {},
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
   const guard: CommitGuard = { open: null };
@@ -61,7 +63,7 @@ export async function applyPhases<Input>(
     at += group.length;
     try {
       context.signal?.throwIfAborted();
-      applied.push(...(await applyGroup(group, { context, input, planned, applied, guard, exact })));
+      applied.push(...(await applyGroup(group, { context, input, planned, applied, guard, exact, allow })));
       if (phases[at]?.name.startsWith(`${guard.open?.phase}/`)) continue;
       await guard.open?.confirm();
       guard.open = null;
@@ -86,6 +88,8 @@ function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Inpu
 export interface ApplyOptions {
   /** Apply exactly the plan: a phase with another plan fails (PLAN_STALE). */
   readonly exact?: boolean | undefined;
+  /** The most disruptive impact that is applied; a phase with a higher one fails (IMPACT_NOT_ALLOWED). */
+  readonly allow?: Impact | undefined;
 }
 
 /** The change that waits for its confirmation while phases are applied. */
@@ -101,6 +105,7 @@ interface PhaseRun<Input> {
   readonly applied: readonly NamedPhasePlan[];
   readonly guard: CommitGuard;
   readonly exact: boolean;
+  readonly allow: Impact | undefined;
 }
 
 async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Promise<readonly NamedPhasePlan[]> {
@@ -145,7 +150,7 @@ interface Inspected {
 /** Inspects a phase just before it is applied, and compares its new plan with the shown one. */
 async function observeBefore<Input>(
   phase: Phase<Input>,
-  { context, input, planned, applied, exact, group }: PhaseRun<Input> & { readonly group: readonly string[] },
+  { context, input, planned, applied, exact, allow, group }: PhaseRun<Input> & { readonly group: readonly string[] },
 ): Promise<Inspected> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
@@ -173,6 +178,9 @@ async function observeBefore<Input>(
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', ...about, message });
     reportDifference(reporter, about, { difference, between: 'the plan and the applied changes' });
   }
+  // The kubelet may have started since the plan was made.
+  const forbidden = impactNotAllowed({ name: host.name, phases: [{ phase: phase.name, plan: observed.plan }] }, allow);
+  if (forbidden !== null) throw new AppError(forbidden, { exitCode: made.length > 0 ? 1 : 3 });
   return { observed, context: own, notReady };
 }
 
@@ -376,6 +384,8 @@ export interface WorkflowRun {
   readonly onlyPhase?: string;
   /** Apply exactly the plan, or fail. */
   readonly exact?: boolean;
+  /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */
+  readonly allow?: Impact | undefined;
 }
 
 export interface WorkflowResult {
@@ -438,6 +448,8 @@ export async function planWorkflow<Options, Input>(
   if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
   const planned = await planPhases(phases, held, input);
   host.releaseFacts();
+  const forbidden = impactNotAllowed({ name: host.name, phases: planned }, run.allow);
+  if (forbidden !== null && !run.dryRun) throw new AppError(forbidden, { exitCode: 3 });
   if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);
   const named = (done: readonly NamedPhasePlan[]): HostPlan => ({
     name: context.host.name,
@@ -448,10 +460,12 @@ export async function planWorkflow<Options, Input>(
   return {
     host: named(planned),
     warnings,
-    refusals,
+    refusals: forbidden === null ? refusals : [...refusals, forbidden],
     apply: async (applyContext) => {
       try {
-        return named(await applyPhases(phases, { ...applyContext, host, run: host }, input, planned, { exact: run.exact }));
+        return named(
+          await applyPhases(phases, { ...applyContext, host, run: host }, input, planned, { exact: run.exact, allow: run.allow }),
+        );
       } finally {
         await host.end();
       }

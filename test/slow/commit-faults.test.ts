@@ -37,6 +37,8 @@ const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
  * moved files.
  */
 const CHANGES: readonly Operation[] = [
+  run('systemctl', 'stop', 'kubelet'),
+  { kind: 'remove-file', path: '/var/lib/kubelet/cpu_manager_state' },
   { kind: 'make-directory', path: '/var/lib/kubelet', mode: 0o700, owner: 'root:root' },
   write('/etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'new drop-in\n'),
   write('/etc/systemd/system/kubelet.service.d/20-more.conf', 'new\n'),
@@ -484,6 +486,7 @@ function fill(root: string): void {
   put('/etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'old drop-in\n');
   put('/var/lib/kubelet/config.yaml', 'maxPods: 1\n', 0o600);
   put('/var/lib/kubelet/kubeadm-flags.env', 'KUBELET_KUBEADM_ARGS=""\n');
+  put('/var/lib/kubelet/cpu_manager_state', '{"policyName":"none"}', 0o600);
   put('/var/lib/kubelet/pki/old.pem', 'a certificate\n', 0o600);
   put('/srv/real.yaml', 'old behind a link\n');
   symlinkSync('/srv/real.yaml', join(root, 'var/lib/kubelet/linked.yaml'));

@@ -304,6 +304,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
       writing: { breakLock: false, confirmMs: undefined },
       ignorePreflightErrors: [],
       takeOver: false,
+      allow: undefined,
       podLoss: 'refuse',
       replan: false,
       verbosity: 0,

@@ -141,12 +141,51 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     await editCluster((yaml) => yaml.replace('/etc/kubernetes/pki/ca.crt', '/nowhere/ca.crt'));
     const refused = await upgrade();
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('[PODS_AT_RISK]')]);
-    const { code, stderr } = await upgrade('--allow-pod-loss');
+    const { code, stderr } = await upgrade('--allow-pod-loss', '--allow', 'unsafe');
     expect(code, stderr).toBe(5);
     expect(stderr).toMatch(/\[KUBELET_UNHEALTHY\][\s\S]*\[ROLLED_BACK\]/);
     expect(config()).toBe(before);
     await editCluster(() => healthy.kubelet ?? '');
     expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
+  });
+
+  it('refuses a change above --allow before anything is written, shows it in the plan, and applies it with the flag', async () => {
+    const [before, starts] = [config(), lab.hosts[1]?.kubeletStarts()];
+    const change = ['--cgroup-driver', 'cgroupfs'];
+    const planned = await upgrade(...change, '--dry-run');
+    expect(planned.code).toBe(3);
+    expect(planned.stdout).toContain('      cgroupDriver: systemd -> cgroupfs  (unsafe)\n');
+    expect(planned.stdout).toMatch(/; highest impact: unsafe\.\n$/);
+    const refused = await upgrade(...change);
+    const drain = await upgrade(...change, '--allow', 'drain');
+    for (const { code, stderr } of [planned, refused, drain]) {
+      expect([code, stderr.match(/IMPACT_NOT_ALLOWED/g)]).toEqual([3, ['IMPACT_NOT_ALLOWED']]);
+      expect(stderr).toMatch(/^node2: cgroupDriver: systemd -> cgroupfs \(unsafe\): .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m);
+    }
+    expect([config(), lab.hosts[1]?.kubeletStarts()]).toEqual([before, starts]);
+    const shown = await upgrade(...change, '--allow', 'unsafe', '--dry-run', '-o', 'json');
+    expect(JSON.parse(shown.stdout)).toMatchObject({ highestImpact: 'unsafe', hosts: [{ name: 'node2', highestImpact: 'unsafe' }] });
+    const applied = await upgrade(...change, '--allow', 'unsafe');
+    expect(applied.code, applied.stderr).toBe(0);
+    expect(config()).toContain('cgroupDriver: cgroupfs\n');
+    expect((await upgrade('--cgroup-driver', 'systemd', '--allow', 'unsafe')).code).toBe(0);
+  });
+
+  it('removes the state file of a CPU manager with another policy, and restores it in a rollback', async () => {
+    const state = path('var/lib/kubelet/cpu_manager_state');
+    const stored = '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}';
+    writeFileSync(state, stored, { mode: 0o600 });
+    const change = ['--set', 'maxPods=70', '--set', 'cpuManagerPolicy=static', '--set', 'kubeReserved={"cpu":"500m"}'];
+    const before = config();
+    const failing = [...change, '--set', 'authentication.x509.clientCAFile=/nowhere/ca.crt'];
+    const failed = await upgrade(...failing, '--allow', 'unsafe', '--allow-pod-loss');
+    expect([failed.code, failed.stderr]).toEqual([5, expect.stringContaining('[ROLLED_BACK]')]);
+    expect([config(), readFileSync(state, 'utf8'), statSync(state).mode & 0o777]).toEqual([before, stored, 0o600]);
+    expect((await upgrade(...change)).stderr).toMatch(/cpuManagerPolicy: none -> static \(drain\).*then pass --allow drain/);
+    const applied = await upgrade(...change, '--allow', 'drain');
+    expect(applied.code, applied.stderr).toBe(0);
+    expect(readdirSync(path('var/lib/kubelet'))).not.toContain('cpu_manager_state');
+    expect((await upgrade('--set', 'maxPods=70', '--allow', 'drain')).code).toBe(0);
   });
 
   it('keeps the manual edits of instance-config.yaml', async () => {

@@ -4,6 +4,7 @@ import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
@@ -93,7 +94,8 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
     given: null,
     opened: (access) => accesses.push(access),
   });
-  const run = { dryRun, skipPhases: [...LEFT_OUT, ...(config.init?.skipPhases ?? [])] };
+  const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
+  const run = { dryRun, skipPhases, allow: request.allow ?? DEFAULT_ALLOWED };
   const member = workflowMember({
     name: first.name,
     planHost: planAfterPreparation(

@@ -56,7 +56,7 @@ export async function fleetDrift(
     const members = await fleetMembers(
       services,
       // A field that a ConfigMap overrides is drift, and no failure.
-      { ...request, podLoss: 'ignore', ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN] },
+      { ...request, podLoss: 'ignore', allow: 'unsafe', ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN] },
       { tasks, cluster, file, directory, access, dryRun: true, reporter },
     );
     const result = await runFleet(members, rules, withoutOverrides(ports));

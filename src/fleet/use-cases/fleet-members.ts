@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
+import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import { planDifference } from '../../host/plan/plan-difference.ts';
 import { planStale, reportDifference } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -114,7 +115,7 @@ export async function fleetMembers(
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (reporter?: Reporter): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.queries?.(own) ?? {}, reporter) ?? services.connectHost(target, reporter);
-    const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan };
+    const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan, allow: request.allow ?? DEFAULT_ALLOWED };
     const common = {
       name,
       connect,

@@ -1,3 +1,4 @@
+import type { Impact } from '../../host/plan/impact.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
 import type { RulesRequest } from './fleet-rules.ts';
@@ -18,6 +19,11 @@ export interface FleetRunRequest extends FleetHostsRequest {
   readonly writing: WritingRequest;
   readonly ignorePreflightErrors: readonly string[];
   readonly podLoss: PodLoss;
+  /**
+   * The most disruptive impact on a running kubelet that is applied. Undefined: that of a saved plan, otherwise
+   * `DEFAULT_ALLOWED`.
+   */
+  readonly allow: Impact | undefined;
   /** Reuse the name of a Node that is not Ready. */
   readonly takeOver: boolean;
   /** Create and apply a new plan for hosts that changed since a plan was saved. */

@@ -86,6 +86,7 @@ export async function fleetStatus(
     const unapplied: FleetRunRequest = {
       ...request,
       podLoss: 'ignore',
+      allow: 'unsafe',
       // Reported as drift.
       ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN],
     };

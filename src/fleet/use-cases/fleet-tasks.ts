@@ -30,7 +30,10 @@ export interface FleetTasks {
   readonly server: string | null;
   /** The verified signer of a saved plan; null: the signature was not verified. */
   readonly signer: PlanSigner | null;
-  /** Flags of the plan, which replace those of the command line; the loss of pods can be permitted by either. */
+  /**
+   * Flags of the plan, which replace those of the command line; the loss of pods can be permitted by either, and
+   * `--allow` of the command line replaces the class of the plan.
+   */
   readonly request: FleetRunRequest;
 }
 
@@ -57,7 +60,7 @@ export async function readTasks(
       throw usageError('a saved plan needs no fleet file', 'Give one of them: apply plan.json, or apply -f fleet.yaml');
     const { plan, signer } = await readSavedPlan(services, { file: planFile, allowedSigners });
     requireUnexpired(plan, planFile, services.clock.now());
-    const { fleet, cluster, server, takeOver, allowPodLoss, ignorePreflightErrors } = plan;
+    const { fleet, cluster, server, takeOver, allowPodLoss, allow, ignorePreflightErrors } = plan;
     const tasks = hostsToApply(plan);
     const selected = plan.hosts.length === 0 ? [] : selectHosts(plan.hosts, selection);
     const names = new Set(selected.map(({ name }) => name));
@@ -77,6 +80,7 @@ export async function readTasks(
         ...withPlan(request, plan.id, signer),
         takeOver,
         ignorePreflightErrors,
+        allow: request.allow ?? allow,
         ...(allowPodLoss === true ? { podLoss: 'warn' } : {}),
       },
     };

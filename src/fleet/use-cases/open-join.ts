@@ -100,6 +100,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     writing: request.writing,
     dryRun: node.dryRun,
     skipPhases,
+    allow: request.node.allow,
     oneHostPerNode: true,
     ...(onlyPhase === undefined ? {} : { onlyPhase }),
   };

@@ -1,5 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { Impact } from '../../host/plan/impact.ts';
 import { phaseSelection, planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
@@ -34,6 +35,8 @@ export interface UpgradeNodeRequest {
   /** Null: the Node name in the client certificate of the host. */
   readonly nodeName: string | null;
   readonly podLoss: PodLoss;
+  /** The most disruptive impact on a running kubelet that is applied. */
+  readonly allow: Impact;
   /** Ignore the settings stored on the host. */
   readonly forget: boolean;
 }
@@ -84,6 +87,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
       writing: request.writing,
       dryRun,
       skipPhases,
+      allow: request.allow,
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     },
     warnings,

@@ -1,5 +1,6 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure, problemsOf } from '../fleet-failure.ts';
 import type { ResolvedFleet } from '../model.ts';
@@ -108,7 +109,7 @@ function notToBeSaved(): AppError {
 
 function contextOf(
   services: PlanFleetPorts,
-  { takeOver, podLoss, ignorePreflightErrors }: FleetRunRequest,
+  { takeOver, podLoss, allow, ignorePreflightErrors }: FleetRunRequest,
   { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
 ): PlanContext {
   return {
@@ -117,6 +118,7 @@ function contextOf(
     server: access?.apiServer.server ?? '',
     takeOver,
     ...(podLoss === 'warn' ? { allowPodLoss: true } : {}),
+    allow: allow ?? DEFAULT_ALLOWED,
     ignorePreflightErrors,
   };
 }

@@ -2,6 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import { type AppError, type ExitCode, interrupted, isAppError, type Problem } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import type { Impact } from '../../host/plan/impact.ts';
 import type { PlanOnHost, WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
@@ -31,6 +32,8 @@ export interface HostsWorkflow {
   /** Phases to leave out, by name or by the name of their parent. */
   readonly skipPhases: readonly string[];
   readonly onlyPhase?: string;
+  /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */
+  readonly allow?: Impact;
   /**
    * The workflow changes the Nodes of the hosts: all hosts are inspected first, and a host whose Node another
    * host claims is not changed.
@@ -137,7 +140,7 @@ function memberOf(
   const phases = { skipPhases: [...new Set(run.skipPhases)], ...(onlyPhase === undefined ? {} : { onlyPhase }) };
   return workflowMember({
     name: target.address ?? target.rootDir ?? 'localhost',
-    planHost: (context) => planHost(context, { dryRun: run.dryRun, ...phases }),
+    planHost: (context) => planHost(context, { dryRun: run.dryRun, allow: run.allow, ...phases }),
     connect: (reporter) => ports.connectHost(target, reporter),
     cluster,
     ...(clusterOf === undefined ? {} : { clusterOf }),

@@ -91,6 +91,12 @@ put_nothing() { # PATH
   touched && rm -f -- "$1" && flush "\${1%/*}"
 }
 
+# The managers of a running kubelet would overwrite their restored state, with which the previous kubelet exits.
+stop_writers() {
+  if [ "$how" = boot ] || ! grep -q '_manager_state$' "$V/manifest"; then return 0; fi
+  touched && systemctl stop kubelet
+}
+
 # Removes a directory created by the change, if it is empty.
 drop_directory() { if [ -d "$1" ] && rmdir -- "$1" 2>/dev/null; then flush "\${1%/*}"; fi; }
 
@@ -139,6 +145,7 @@ revert() {
   fi
   # Sets the current boot: the kubelet restart below starts the boot unit, which must then do nothing.
   if [ "$how" != boot ]; then sed "s/^boot .*/boot $(cat /proc/sys/kernel/random/boot_id)/" "$V/record" >"$V/record.new" && flush "$V/record.new" && mv -f -- "$V/record.new" "$V/record" || return 1; fi
+  stop_writers || return 1
   put_back || return 1
   if [ -e "$V/touched" ]; then put_units_back; fi
   printf 'why %s\\nat %s\\n' "$(say_why)" "$(date +%s)" >>"$V/record"

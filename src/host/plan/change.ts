@@ -25,11 +25,12 @@ export interface FileSummary {
 
 /**
  * A change of a host: an operation, its reason (a clause for messages) and the expected previous state. The
- * same value is printed, saved, applied and undone.
+ * same value is printed, saved, applied and undone. `volatile`: a program of the host writes the file all the time, so
+ * a plan with another previous content is the same plan.
  */
 export type HostChange =
   | (OperationOf<'write-file'> & Reason & Expected & WrittenFile)
-  | (OperationOf<'remove-file'> & Reason & Expected)
+  | (OperationOf<'remove-file'> & Reason & Expected & { readonly volatile?: true })
   | WithReason<Exclude<Operation, NotPlanned | OperationOf<'write-file' | 'remove-file'>>>;
 
 type Reason = {

@@ -8,7 +8,7 @@ import type { Json } from '../../base/json.ts';
 export type Impact = 'safe' | 'new-pods-only' | 'drain' | 'unsafe';
 
 /** All classes, from least to most disruptive. */
-export const IMPACTS: readonly Impact[] = ['safe', 'new-pods-only', 'drain', 'unsafe'];
+export const IMPACTS = ['safe', 'new-pods-only', 'drain', 'unsafe'] as const satisfies readonly Impact[];
 
 /** The class that a command permits if its user names none: what running pods do not notice. */
 export const DEFAULT_ALLOWED: Impact = 'new-pods-only';

@@ -28,7 +28,7 @@ function thingsOf(change: Change): readonly string[] {
   return [JSON.stringify(bare(change))];
 }
 
-/** A change without its texts: the reason, and the impact, which follows from the state of the kubelet. */
+/** A change without its texts: the reason, the impact, which follows from the state of the kubelet, and volatile content. */
 export function withoutTexts(change: Change) {
   const {
     reason: _,
@@ -36,7 +36,7 @@ export function withoutTexts(change: Change) {
     fields: _fields,
     ...rest
   }: Change & { readonly impact?: unknown; readonly fields?: unknown } = change;
-  return rest;
+  return 'volatile' in rest ? { ...rest, before: null } : rest;
 }
 
 /** The change without its texts and without fields that the API server and controllers update constantly. */

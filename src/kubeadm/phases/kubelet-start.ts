@@ -16,9 +16,16 @@ import { highestImpact } from '../../host/plan/impact.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { CONFIG_YAML, FLAGS_ENV, KUBERNETES_DIR } from '../../kube/well-known.ts';
-import { type KubeletFieldChanges, type KubeletReading, kubeletFieldChanges } from '../../kubelet/effective/field-changes.ts';
+import {
+  effectiveOf,
+  type KubeletFieldChanges,
+  type KubeletReading,
+  type KubeletTexts,
+  kubeletFieldChanges,
+} from '../../kubelet/effective/field-changes.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
+import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
@@ -48,6 +55,8 @@ interface KubeletStartFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   /** config.yaml and kubeadm-flags.env, also when the run does not write them. */
   readonly kubeletFiles: ReadonlyMap<string, FileFact | null>;
+  /** The state files of the kubelet's managers. */
+  readonly states: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
   readonly health: Health;
   /** A change that was not confirmed, or was rolled back. */
@@ -111,16 +120,20 @@ function writtenBy({ credentials, files, directories }: KubeletStartInput): Pick
 async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
   const { files: ownFiles, directories } = writtenBy(input);
   const paths = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
-  const found = await observe(host, factsAbout(paths, input.health.url), signal);
-  const { init, health, commit, url, kubeletFiles } = found;
+  const statePaths = input.reading === undefined ? [] : managerStatePaths(input.reading.rootDir);
+  const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
+  const { init, health, commit, url, kubeletFiles, states } = found;
   const files = new Map([...found.files, ...found.unitFiles]);
   if (url === undefined || url === input.health.url)
-    return { files, kubeletFiles, init, health, commit, before: { url: input.health.url, health } };
-  return { files, kubeletFiles, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
+    return { files, kubeletFiles, states, init, health, commit, before: { url: input.health.url, health } };
+  return { files, kubeletFiles, states, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
 }
 
-function factsAbout(paths: readonly string[], healthzUrl: string | null) {
-  return combineFacts({ ...FACTS, files: fileFacts(paths), health: kubeletHealth(healthzUrl) });
+function factsAbout(
+  { paths, statePaths }: { readonly paths: readonly string[]; readonly statePaths: readonly string[] },
+  healthzUrl: string | null,
+) {
+  return combineFacts({ ...FACTS, files: fileFacts(paths), states: fileFacts(statePaths), health: kubeletHealth(healthzUrl) });
 }
 
 /**
@@ -167,7 +180,8 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
   const restart = planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]);
-  const changes = [...withImpact(facts, input, [...writes, ...restart]), ...planConfirmation(facts)];
+  const states = restart.some(({ kind }) => kind === 'restart-unit') ? planStates(facts, input) : [];
+  const changes = [...withImpact(facts, input, [...states, ...writes, ...restart]), ...planConfirmation(facts)];
   const { commit } = facts;
   const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
   const reported = warnings.length === 0 ? {} : { warnings };
@@ -182,16 +196,9 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
  * a change could disturb.
  */
 function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes: readonly HostChange[]): readonly HostChange[] {
-  const { kubeletFiles, before } = facts;
-  const present = kubeletFiles.get(CONFIG_YAML)?.content;
-  if (present === undefined || !isHealthy(before.health)) return changes;
-  const flagsEnv = kubeletFiles.get(FLAGS_ENV)?.content ?? '';
-  const desired = (path: string, otherwise: string): string => {
-    const file = input.files.find((one) => one.path === path);
-    return file === undefined ? otherwise : revealText(file.content);
-  };
-  const after = { configYaml: desired(CONFIG_YAML, present), flagsEnv: desired(FLAGS_ENV, flagsEnv) };
-  const found = input.reading === undefined ? NO_FIELDS : kubeletFieldChanges({ configYaml: present, flagsEnv }, after, input.reading);
+  const { before, after } = textsOf(facts, input);
+  if (before === null || !isHealthy(facts.before.health)) return changes;
+  const found = input.reading === undefined ? NO_FIELDS : kubeletFieldChanges(before, after, input.reading);
   return changes.map((change): HostChange => {
     if (change.kind === 'restart-unit') return { ...change, impact: 'safe' };
     if (change.kind !== 'write-file' || ![...input.files, ...input.unitFiles].some(({ path }) => path === change.path)) return change;
@@ -201,6 +208,48 @@ function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes:
     const fields = change.path === CONFIG_YAML ? found.ofConfig : found.ofFlags;
     return { ...change, impact: highestImpact(['safe', ...fields.map(({ impact }) => impact)]) ?? 'safe', fields };
   });
+}
+
+/** The files of the kubelet before the changes, if it has a configuration, and after them. */
+function textsOf(
+  { kubeletFiles }: KubeletStartFacts,
+  { files }: KubeletStartInput,
+): { readonly before: KubeletTexts | null; readonly after: KubeletTexts } {
+  const present = (path: string): string | undefined => kubeletFiles.get(path)?.content;
+  const desired = (path: string): string => {
+    const file = files.find((one) => one.path === path);
+    return file === undefined ? (present(path) ?? '') : revealText(file.content);
+  };
+  const configYaml = present(CONFIG_YAML);
+  return {
+    before: configYaml === undefined ? null : { configYaml, flagsEnv: present(FLAGS_ENV) ?? '' },
+    after: { configYaml: desired(CONFIG_YAML), flagsEnv: desired(FLAGS_ENV) },
+  };
+}
+
+/**
+ * Removes the state files with which the new kubelet would exit. A running kubelet is stopped first, because it writes
+ * them whenever a container starts or ends.
+ */
+function planStates(facts: KubeletStartFacts, input: KubeletStartInput): readonly HostChange[] {
+  const { reading } = input;
+  if (reading === undefined) return [];
+  const { before, after } = textsOf(facts, input);
+  const desired = effectiveOf(after, reading);
+  if (desired === null) return [];
+  const present = before === null ? null : effectiveOf(before, reading);
+  const found = new Map([...facts.states].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const])));
+  const outdated = outdatedManagerStates({ before: present, after: desired }, reading.rootDir, found);
+  if (outdated.length === 0) return [];
+  const runs = facts.health.unit?.activeState === 'active' || facts.health.unit?.activeState === 'activating';
+  return [
+    ...(runs ? [{ kind: 'stop-unit', unit: UNIT, reason: 'it writes the state files' } as const] : []),
+    ...outdated.flatMap(({ path, content, reason }): HostChange[] => {
+      const file = facts.states.get(path);
+      const owned = file && { content, mode: file.mode, owner: file.owner };
+      return owned ? [{ kind: 'remove-file', path, before: owned, volatile: true, reason }] : [];
+    }),
+  ];
 }
 
 const NO_FIELDS: KubeletFieldChanges = { ofConfig: [], ofFlags: [] };
@@ -273,5 +322,9 @@ function undoKubeletStart(facts: KubeletStartFacts, applied: readonly HostChange
   const reload: readonly HostChange[] = applied.some((change) => change.kind === 'daemon-reload')
     ? [{ kind: 'daemon-reload', reason }]
     : [];
-  return facts.init === 'systemd' ? [...files, ...reload, { kind: 'restart-unit', unit: UNIT, reason }] : files;
+  // A running kubelet would overwrite the restored state files.
+  const stop: readonly HostChange[] = applied.some((change) => change.kind === 'stop-unit')
+    ? [{ kind: 'stop-unit', unit: UNIT, reason }]
+    : [];
+  return facts.init === 'systemd' ? [...stop, ...files, ...reload, { kind: 'restart-unit', unit: UNIT, reason }] : files;
 }

@@ -4,6 +4,7 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { goDurationMs, parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
+import type { Impact } from '../../host/plan/impact.ts';
 import { phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch-files.ts';
@@ -30,6 +31,8 @@ export interface NodeRequest extends FieldsRequest {
   readonly extraArgs: readonly Arg[];
   readonly ignorePreflightErrors: readonly string[];
   readonly podLoss: PodLoss;
+  /** The most disruptive impact on a running kubelet that is applied. */
+  readonly allow: Impact;
 }
 
 export interface NodeOptionsInput {

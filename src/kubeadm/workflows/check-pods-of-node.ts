@@ -61,7 +61,18 @@ export async function checkPodsOfNode(context: PhaseContext, options: NodeOption
   const change = changeOf(options.groups, ...inputs);
   if (change === null) return NOTHING;
   const [, { flags }] = inputs;
-  const risks = await findRisksOnHost({ ...change, host, cluster: podsOf, nodeName, minor, flags, given: {}, hidden: written, signal });
+  const risks = await findRisksOnHost({
+    ...change,
+    host,
+    cluster: podsOf,
+    nodeName,
+    minor,
+    flags,
+    given: {},
+    hidden: written,
+    removesManagerStates: true,
+    signal,
+  });
   const isRefused = ({ severity }: PodRisk): boolean => severity === 'loss' && podLoss === 'refuse';
   return {
     warnings: risks.filter((risk) => !isRefused(risk)).map(toWarning),

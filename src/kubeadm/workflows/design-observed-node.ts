@@ -132,9 +132,12 @@ async function kubeletReading(
 ): Promise<KubeletReading> {
   const { extraArgs: unitArgs } = unit;
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unitArgs];
-  const directory = parseCommandLine(words, { catalogue, minor }).flags.findLast(({ name }) => name === 'config-dir')?.value ?? '';
+  const found = parseCommandLine(words, { catalogue, minor }).flags;
+  const flagValue = (flag: string): string => found.findLast(({ name }) => name === flag)?.value ?? '';
+  const directory = flagValue('config-dir');
   const dropIns = directory === '' ? [] : await readDropIns(host, directory, signal);
-  return { catalogue, minor, unitArgs, dropIns, layersOf: (input) => groups.layersOf(input) };
+  const rootDir = flagValue('root-dir') || KUBELET_DIR;
+  return { catalogue, minor, unitArgs, dropIns, rootDir, layersOf: (input) => groups.layersOf(input) };
 }
 
 function startInput(

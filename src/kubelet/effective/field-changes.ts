@@ -1,5 +1,5 @@
 import { isAppError } from '../../base/errors.ts';
-import type { Json } from '../../base/json.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
 import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
@@ -23,6 +23,8 @@ export interface KubeletReading {
   readonly unitArgs: readonly string[];
   /** Fragments of `--config-dir`, in merge order. */
   readonly dropIns: readonly (HostText | ReadHostText)[];
+  /** Root directory of the kubelet. */
+  readonly rootDir: string;
   /** `layerRunningConfig`, possibly computed once for equal hosts. */
   readonly layersOf: (input: RunningConfigInput) => RunningConfig['layered'];
 }
@@ -61,8 +63,24 @@ export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, r
   }
 }
 
+/**
+ * The effective configuration of a kubelet with these files.
+ * @returns null: no kubelet starts with them
+ */
+export function effectiveOf(texts: KubeletTexts, reading: KubeletReading): JsonObject | null {
+  try {
+    return reading.layersOf(runningInput(texts, reading)).config;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}
+
 /** The files of a kubelet as input of `layerRunningConfig`: with the flags that are fields. */
-export function runningInput({ configYaml, flagsEnv }: KubeletTexts, reading: Omit<KubeletReading, 'layersOf'>): RunningConfigInput {
+export function runningInput(
+  { configYaml, flagsEnv }: KubeletTexts,
+  reading: Omit<KubeletReading, 'layersOf' | 'rootDir'>,
+): RunningConfigInput {
   const { catalogue, minor, dropIns } = reading;
   // The other flags differ from host to host.
   const flags = flagsOf(flagsEnv, reading).filter(({ name }) => isFieldFlag(name, reading) || name === 'root-dir');

@@ -7,10 +7,11 @@ import { listeningPorts } from '../../host/facts/listening-ports.ts';
 import type { CommandFact, FactQuery, FileFact } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import { MANAGER_STATES } from '../manager-states.ts';
 import { textAt, valueAt } from '../validate/values.ts';
 import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts';
 import type { FileSystemSpace, HostRiskFacts, Manifest } from './risk-input.ts';
-import { KERNEL_SETTINGS, MANAGER_STATES } from './start-risks.ts';
+import { KERNEL_SETTINGS } from './start-risks.ts';
 
 /** A change whose facts are read. */
 export interface RiskChange {

@@ -15,6 +15,8 @@ export interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor'
   readonly cluster: Cluster | null;
   /** Flags of the kubelet. */
   readonly flags: readonly Pick<PlacedFlag, 'name' | 'value'>[];
+  /** The change removes the state files of the kubelet's managers that contradict it. Default: false */
+  readonly removesManagerStates?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -25,14 +27,15 @@ export interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor'
  * @returns as `findPodRisks`
  */
 export async function findRisksOnHost(options: RisksOnHostOptions): Promise<readonly PodRisk[]> {
-  const { host, cluster, nodeName, minor, flags, signal, ...change } = options;
+  const { host, cluster, nodeName, minor, flags, removesManagerStates = false, signal, ...change } = options;
   const rootDir = flags.findLast(({ name }) => name === 'root-dir')?.value ?? KUBELET_DIR;
   const [pods, facts] = await Promise.all([
     cluster === null ? UNKNOWN : readPodInput(cluster, nodeName, change),
     unlessFailed(readRiskFacts(host, { ...change, rootDir }, signal), signal),
   ]);
   const { before, after } = change;
-  return findPodRisks({ before, after, ...pods, nodeName, minor, host: facts });
+  const found = facts !== null && removesManagerStates ? { ...facts, managerPolicies: {} } : facts;
+  return findPodRisks({ before, after, ...pods, nodeName, minor, host: found });
 }
 
 const UNKNOWN = { pods: null, node: null, dnsServices: null };

@@ -1,6 +1,7 @@
 import { type Json, jsonEqual } from '../../base/json.ts';
 import { isLoopback, isUnspecified, parseIp } from '../../base/text/ip.ts';
 import type { Minor } from '../catalogue.ts';
+import { MANAGER_STATES } from '../manager-states.ts';
 import { durationAt, isTrue, numberAt, textAt, valueAt } from '../validate/values.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
@@ -41,9 +42,6 @@ function hostRisks({ before, after, host }: RiskInput): readonly PodRisk[] {
   if (becomes('runOnce')) findings.push(loss('runOnce', 'runOnce is true: the kubelet would exit after the start of its pods'));
   return findings;
 }
-
-/** State files of managers below the kubelet's root directory, by the field of their policy. */
-export const MANAGER_STATES = { cpuManagerPolicy: 'cpu_manager_state', memoryManagerPolicy: 'memory_manager_state' } as const;
 
 /**
  * A policy that differs from the one in the state file of its manager: the kubelet exits.

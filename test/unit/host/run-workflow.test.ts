@@ -448,6 +448,45 @@ describe('runWorkflow', () => {
     await expect(done('join', ['addon'])).rejects.toThrow('join has no phase addon');
   });
 
+  describe('with a limit for the impact', () => {
+    const drain: HostChange = { ...write('/a', '1'), impact: 'drain' };
+    const phases = [phase('one', { changes: [drain, { ...RESTART, impact: 'safe' }] })];
+
+    it('refuses a higher one before anything is written', async () => {
+      const { context, host } = world();
+      await expect(go(phases, context, { allow: 'new-pods-only' })).rejects.toMatchObject({
+        exitCode: 3,
+        problems: [{ host: 'node1', code: 'IMPACT_NOT_ALLOWED' }],
+      });
+      expect(host.performed).toEqual([]);
+    });
+
+    it('shows the plan of a dry run with the refusal', async () => {
+      const { refusals, host } = await go(phases, world().context, { dryRun: true, allow: 'safe' });
+      expect(refusals).toMatchObject([{ code: 'IMPACT_NOT_ALLOWED' }]);
+      expect(host.phases[0]?.plan.changes).toHaveLength(2);
+    });
+
+    it.each([undefined, 'drain', 'unsafe'] as const)('applies it with %s', async (allow) => {
+      const { context, host } = world();
+      await go(phases, context, { allow });
+      expect(host.text('/a')).toBe('1');
+    });
+
+    it('stops before a phase whose impact rose after the plan was shown', async () => {
+      const { context, host } = world();
+      const rising = definePhase<null, boolean>({
+        name: 'two',
+        short: 'Do two',
+        observe: async () => host.files.has('/a'),
+        plan: (hasStarted) => ({ changes: [{ ...write('/b', '2'), ...(hasStarted ? { impact: 'unsafe' as const } : {}) }] }),
+      });
+      const safe = phase('one', { changes: [{ ...write('/a', '1'), impact: 'safe' }] });
+      await expect(go([safe, rising], context, { allow: 'drain' })).rejects.toMatchObject({ exitCode: 1, code: 'IMPACT_NOT_ALLOWED' });
+      expect([host.files.has('/a'), host.files.has('/b')]).toEqual([true, false]);
+    });
+  });
+
   it('reports the warnings of a dry run, including those of the plans', async () => {
     const { context, reporter } = world();
     const plan = { changes: [], noop: 'fine', warnings: [{ code: 'EDITED', message: 'by hand' }] };

@@ -35,6 +35,17 @@ describe('the tasks of a saved plan', () => {
     expect(await podLossOf(context, request)).toBe(expected);
   });
 
+  it.each<[string, Partial<PlanContext>, Partial<FleetRunRequest>, unknown]>([
+    ['by default what apply permits by default', {}, {}, undefined],
+    ['the class that the plan was made with', { allow: 'drain' }, {}, 'drain'],
+    ['a higher --allow of apply', { allow: 'new-pods-only' }, { allow: 'unsafe' }, 'unsafe'],
+    ['a lower --allow of apply', { allow: 'drain' }, { allow: 'safe' }, 'safe'],
+  ])('permit %s', async (_, context, request, expected) => {
+    const text = JSON.stringify(savePlan({ ...CONTEXT, ...context }, [], LIFETIME));
+    const { request: permitted } = await readTasks(servicesWith(text), { planFile: 'plan.json' }, { ...REQUEST, ...request });
+    expect(permitted.allow).toBe(expected);
+  });
+
   it('are refused from the time at which the plan expires', async () => {
     const text = JSON.stringify(savePlan(CONTEXT, [], LIFETIME));
     const read = (now: string) => readTasks(servicesWith(text, now), { planFile: 'plan.json' }, REQUEST);

@@ -4,6 +4,7 @@ import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
 import type { FileFact, HttpFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import type { Change, PhasePlan } from '../../../../src/host/plan/change.ts';
+import { isSamePlan } from '../../../../src/host/plan/same-plan.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../../src/kubeadm/phases/kubelet-start.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
@@ -212,6 +213,7 @@ describe('the impact of a kubelet-start plan', async () => {
     minor: 36,
     unitArgs: [],
     dropIns: [],
+    rootDir: '/var/lib/kubelet',
     layersOf: (input: RunningConfigInput) => layerRunningConfig(input).layered,
   };
   const files = [file(CONFIG, `${HEADER}maxPods: 5\n`), file(FLAGS, 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n')];
@@ -248,6 +250,84 @@ describe('the impact of a kubelet-start plan', async () => {
   ])('is absent for %s', async (_, found, unit) => {
     const { host } = world(found, unit);
     expect(impacts(await plan(host, desired)).filter(([, , impact]) => impact !== null)).toEqual([]);
+  });
+});
+
+describe('the state files of managers in a kubelet-start plan', async () => {
+  const STATE = '/data/kubelet/cpu_manager_state';
+  const NONE = '{"policyName":"none","defaultCpuSet":"","checksum":1}';
+  const reading = {
+    catalogue: await loadCatalogue(),
+    minor: 36,
+    unitArgs: ['--root-dir=/data/kubelet'],
+    dropIns: [],
+    rootDir: '/data/kubelet',
+    layersOf: (input: RunningConfigInput) => layerRunningConfig(input).layered,
+  };
+  const STATIC = `${HEADER}maxPods: 5\ncpuManagerPolicy: static\nkubeReserved: {cpu: 500m}\n`;
+  const before = { ...DONE, [CONFIG]: `${HEADER}maxPods: 5\n`, [STATE]: NONE };
+  const desired: KubeletStartInput = {
+    ...INPUT,
+    files: [file(CONFIG, STATIC), ...INPUT.files.slice(1)],
+    reading,
+  };
+  const running = () => fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+
+  it('stops the kubelet, and removes a file of another policy before the new files are written', async () => {
+    const { host } = world(before, running());
+    expect((await plan(host, desired)).changes.map(line)).toEqual([
+      'stop-unit kubelet: it writes the state files',
+      `remove-file ${STATE}: written with cpuManagerPolicy none, not static`,
+      `write-file ${CONFIG}: its content differs`,
+      `restart-unit kubelet: ${CONFIG} changed`,
+    ]);
+  });
+
+  it('keeps a file of the same policy', async () => {
+    const { host } = world(
+      { ...before, [CONFIG]: STATIC.replace('maxPods: 5', 'maxPods: 4'), [STATE]: NONE.replace('none', 'static') },
+      running(),
+    );
+    expect((await plan(host, desired)).changes.map(({ kind }) => kind)).toEqual(['write-file', 'restart-unit']);
+  });
+
+  it('plans the same although the kubelet writes the file meanwhile', async () => {
+    const { host } = world(before, running());
+    const shown = await plan(host, desired);
+    host.files.set(STATE, { type: 'file', mode: 0o600, owner: 'root:root', content: NONE.replace('1}', '2}') });
+    expect(isSamePlan(shown, await plan(host, desired), [])).toBe(true);
+  });
+
+  it('restores the file before the previous kubelet starts again', async () => {
+    const unit = running();
+    const { host, context, clock } = world(before, unit);
+    const seen: (string | undefined)[] = [];
+    unit.onStart = (started) => {
+      seen.push(host.files.get(STATE)?.content);
+      if (!host.text(CONFIG).includes('static')) return runs(started);
+      host.files.set(STATE, { type: 'file', mode: 0o600, owner: 'root:root', content: NONE.replace('none', 'static') });
+      crashes(started, BAD);
+      for (const atMs of [2_000, 4_000]) clock.at(clock.elapsedMs + atMs, () => crashes(started, BAD));
+    };
+    await expect(run(context, desired)).rejects.toMatchObject({ exitCode: 5 });
+    expect(seen).toEqual([undefined, NONE]);
+    expect(host.text(STATE)).toBe(NONE);
+    expect(unit.state.activeState).toBe('active');
+  });
+
+  it('reaches the same state after an interruption of any change and a rerun', async () => {
+    const reference = world(before, running());
+    await run(reference.context, desired);
+    const count = reference.host.performed.length;
+    expect(count).toBe(4);
+    for (let n = 0; n < count; n++) {
+      const { host, context } = world(before, running());
+      host.loseConnectionAfter(n);
+      await expect(run(context, desired)).rejects.toMatchObject({ code: 'HOST_CONNECTION_LOST' });
+      await run(context, desired);
+      expect([n, host.texts()]).toEqual([n, reference.host.texts()]);
+      expect(host.units.get('kubelet')).toMatchObject({ state: { activeState: 'active' } });
+    }
   });
 });
 

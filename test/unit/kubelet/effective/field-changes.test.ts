@@ -9,6 +9,7 @@ const READING: KubeletReading = {
   minor: 36,
   unitArgs: [],
   dropIns: [],
+  rootDir: '/var/lib/kubelet',
   layersOf: (input) => layerRunningConfig(input).layered,
 };
 

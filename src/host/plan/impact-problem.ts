@@ -1,0 +1,36 @@
+import type { Problem } from '../../base/errors.ts';
+import type { HostChange } from './change.ts';
+import { type HostPlan, impactOfPlan } from './document.ts';
+import { formatFieldChange } from './format-field-change.ts';
+import { exceeds, type Impact } from './impact.ts';
+
+/** Fields of the message; the plan shows all. */
+const SHOWN = 5;
+
+/**
+ * The problem of a plan whose impact is not permitted: one for each host, with all changes above the permitted class.
+ * @param allowed absent: every impact is permitted
+ * @returns null: permitted
+ */
+export function impactNotAllowed({ name, phases }: Pick<HostPlan, 'name' | 'phases'>, allowed: Impact | undefined): Problem | null {
+  const highest = impactOfPlan({ phases });
+  if (allowed === undefined || highest === null || !exceeds(highest, allowed)) return null;
+  const above = phases.flatMap(({ plan }) => plan.changes).flatMap((change) => ('impact' in change ? namesAbove(change, allowed) : []));
+  const more = above.length > SHOWN ? `, and ${above.length - SHOWN} more` : '';
+  return {
+    host: name,
+    code: 'IMPACT_NOT_ALLOWED',
+    message: `${above.slice(0, SHOWN).join(', ')}${more}: the impact on the running node is ${highest}, but only ${allowed} is allowed`,
+    hint: `${highest === 'drain' ? 'Drain the node' : 'Check the plan'}, then pass --allow ${highest}`,
+  };
+}
+
+/** The fields above the permitted class; a change without fields is named as a whole. */
+function namesAbove(change: HostChange, allowed: Impact): readonly string[] {
+  if (!exceeds(change.impact ?? null, allowed)) return [];
+  const fields = change.kind === 'write-file' ? (change.fields ?? []) : [];
+  if (fields.length > 0)
+    return fields.filter(({ impact }) => exceeds(impact, allowed)).map((field) => `${formatFieldChange(field)} (${field.impact})`);
+  const subject = 'path' in change ? change.path : 'unit' in change ? change.unit : 'packages' in change ? change.packages.join(' ') : '';
+  return [`${change.kind} ${subject} (${change.impact})`];
+}
