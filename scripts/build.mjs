@@ -33,9 +33,10 @@ const templates = {
           .split(sep)
           .join('/')
           .replace(/\.hbs$/, '');
-      const options = JSON.parse(await readFile(join(root, 'src/template-options.json'), 'utf8'));
+      const { text, html } = JSON.parse(await readFile(join(root, 'src/template-options.json'), 'utf8'));
+      const optionsOf = (path) => (path.endsWith('.html.hbs') ? html : text);
       const compiled = async (path) =>
-        `[${JSON.stringify(name(path))}, Handlebars.template(${Handlebars.precompile(await readFile(path, 'utf8'), options)})]`;
+        `[${JSON.stringify(name(path))}, Handlebars.template(${Handlebars.precompile(await readFile(path, 'utf8'), optionsOf(path))})]`;
       const templatesByPath = await Promise.all(paths.sort().map(compiled));
       const contents = `import Handlebars from 'handlebars/runtime.js';
 const templates = new Map([${templatesByPath.join(',\n')}]);

@@ -7,8 +7,9 @@ import options from './template-options.json' with { type: 'json' };
 const ROOT = fileURLToPath(new URL('../templates', import.meta.url));
 
 /**
- * The compiled templates, by the path of their file on the host (without the leading slash). `npm run build`
- * replaces this module with the templates precompiled, which need only the runtime of Handlebars.
+ * The compiled templates, by their path without `.hbs`: of a file for hosts, its path on the host without the
+ * leading slash. Templates of HTML escape their values. `npm run build` replaces this module with the templates
+ * precompiled, which need only the runtime of Handlebars.
  */
 export async function loadTemplates(): Promise<ReadonlyMap<string, Handlebars.TemplateDelegate>> {
   const entries = await readdir(ROOT, { recursive: true, withFileTypes: true });
@@ -20,7 +21,7 @@ export async function loadTemplates(): Promise<ReadonlyMap<string, Handlebars.Te
         .split(sep)
         .join('/')
         .replace(/\.hbs$/, ''),
-      Handlebars.compile(texts[i] as string, options),
+      Handlebars.compile(texts[i] as string, path.endsWith('.html.hbs') ? options.html : options.text),
     ]),
   );
 }

@@ -3,7 +3,14 @@ import { resolve } from 'node:path';
 import { systemClock } from './base/adapters/clock-system.ts';
 import type { Reporter } from './base/reporter.ts';
 import { revealText } from './base/text/secret.ts';
-import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './cli/adapters/input-local.ts';
+import {
+  listFiles,
+  localInput,
+  makeTemporaryDirectory,
+  removeTemporaryDirectory,
+  requireWritable,
+  writeLocalFile,
+} from './cli/adapters/input-local.ts';
 import { jsonReporter } from './cli/adapters/reporter-json.ts';
 import { textReporter } from './cli/adapters/reporter-text.ts';
 import { withStatusLine } from './cli/adapters/status-line.ts';
@@ -51,6 +58,7 @@ export function localServices(environment: Environment): Omit<Services, WholePro
     self: thisProcess(),
     newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
     writeLocalFile,
+    requireWritable,
     makeTemporaryDirectory,
     removeTemporaryDirectory,
     listFiles,

@@ -41,4 +41,6 @@ export interface LocalFiles {
   absolutePath(path: string): string;
   /** Writes a local file atomically; a file that may contain secrets is readable by its owner only. */
   writeLocalFile(path: string, text: string): Promise<void>;
+  /** Checks that writeLocalFile could write a file now, without changing the file. */
+  requireWritable(path: string): Promise<void>;
 }

@@ -1,28 +1,46 @@
-import { type ExitCode, formatProblem } from '../base/errors.ts';
+import { type AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
+import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
+import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { countByStatus, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import type { RunReport } from './report/report-file.ts';
+import { withReport } from './report/with-report.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
 
 export interface FleetApplyRequest extends ApplyFleetRequest {
   /** JSON: one event per line. */
   readonly output: OutputRequest;
+  /** The file of the HTML report; undefined: none. */
+  readonly report: string | undefined;
 }
 
 /** `fleet apply [PLAN]`, `apply [PLAN]`. */
 export async function runFleetApply(services: Services, request: FleetApplyRequest): Promise<ExitCode> {
-  const { output } = request;
-  const failure = await applyFleet(services, request, {
+  const { planFile, run, report: file } = request;
+  const subject = planFile ?? fleetFileOf(run.file);
+  const { failure } = await withReport(services, { command: 'apply', file, subject }, async (report) => ({
+    failure: await applyAndPrint(services, request, report),
+  }));
+  if (failure !== null) throw failure;
+  return 0;
+}
+
+async function applyAndPrint(services: Services, request: FleetApplyRequest, report: RunReport | null): Promise<AppError | null> {
+  const { output, run } = request;
+  return applyFleet(services, request, {
     warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
     nothing: (work) => {
       if (output.format !== 'json') services.output.stdout(nothingToDo(work));
     },
     begin: (interruption) => {
       const watch = watchFleet(services, output, { events: true, interruption });
+      report?.useCanary(fleetRules(run.rules, { total: interruption.hosts.length, dryRun: false }).canary);
       return {
         ...watch,
+        ports: report?.record(watch.ports) ?? watch.ports,
         done: ({ outcomes }) => {
           const message = summaryLine(outcomes);
           if (watch.asEvents) watch.reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(outcomes) } });
@@ -31,8 +49,6 @@ export async function runFleetApply(services: Services, request: FleetApplyReque
       };
     },
   });
-  if (failure !== null) throw failure;
-  return 0;
 }
 
 /** Limits the summary to hosts that the saved plan and the selection cover. */

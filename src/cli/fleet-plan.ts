@@ -4,12 +4,15 @@ import type { FleetCluster } from '../fleet/model.ts';
 import { signatureFileOf } from '../fleet/plan-signatures.ts';
 import type { SavedPlan } from '../fleet/saved-plan.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
+import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
-import { planFleet } from '../fleet/use-cases/plan-fleet.ts';
+import { type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
 import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
 import { highestImpact } from '../host/plan/impact.ts';
 import { planLines, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import type { RunReport } from './report/report-file.ts';
+import { withReport } from './report/with-report.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -23,22 +26,36 @@ export interface FleetPlanRequest {
   readonly signingKey: string | undefined;
   /** Time for which the plan may be applied; undefined: the default. */
   readonly validForMs: number | undefined;
+  /** The file of the HTML report; undefined: none. */
+  readonly report: string | undefined;
 }
 
 /** `fleet plan`, `plan`. */
-export async function runFleetPlan(
+export async function runFleetPlan(services: Services, request: FleetPlanRequest): Promise<ExitCode> {
+  const { run, output: plan, report: file } = request;
+  const { isPending, failure } = await withReport(services, { command: 'plan', file, subject: fleetFileOf(run.file) }, (report) =>
+    planAndPrint(services, request, report),
+  );
+  if (failure !== null) throw failure;
+  return isPending && plan.failsIfChanged ? 6 : 0;
+}
+
+async function planAndPrint(
   services: Services,
   { run, output: plan, out, signingKey, validForMs }: FleetPlanRequest,
-): Promise<ExitCode> {
+  report: RunReport | null,
+): Promise<PlanFleetResult> {
   const watch = watchFleet(services, plan, { reads: true });
-  const { isPending, failure } = await planFleet(
+  return planFleet(
     services,
     { run, out, asDocument: plan.format !== 'text', signingKey, validForMs },
     {
       ...watch,
+      ports: report?.record(watch.ports) ?? watch.ports,
       warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
       planned: ({ outcomes, access, document }) => {
         watch.close();
+        if (access !== null) report?.useCluster(access.cluster);
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
         else {
           const highest = highestImpact(outcomes.map((outcome) => (outcome.plan === null ? null : impactOfPlan(outcome.plan.host))));
@@ -52,8 +69,6 @@ export async function runFleetPlan(
       },
     },
   ).finally(() => watch.close());
-  if (failure !== null) throw failure;
-  return isPending && plan.failsIfChanged ? 6 : 0;
 }
 
 /** Which cluster the changes are for. */

@@ -57,10 +57,14 @@ export function defineFleetRun(fleet: Command, on: On): void {
 }
 
 function defineStatus(status: Command, on: On): void {
-  addClusterOptions(addFleetHostOptions(status.addOption(outputOption(['text', 'json', 'yaml']))));
+  addClusterOptions(addFleetHostOptions(addReport(status.addOption(outputOption(['text', 'json', 'yaml'])))));
   on(
     status,
-    (_, options): FleetStatusRequest => ({ run: runRequest(options), output: outputRequest(options) }),
+    (_, options): FleetStatusRequest => ({
+      run: runRequest(options),
+      output: outputRequest(options),
+      report: flagText(options, 'report'),
+    }),
     async () => (await import('./fleet-status.ts')).runFleetStatus,
   );
   addSections(status, { examples: STATUS_EXAMPLES });
@@ -118,7 +122,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--exit-code', 'exit with code 6 if changes are pending'),
   );
   on(
-    addRunOptions(addShowOrigin(plan), { allow: PLANNED_ALLOW, allowPodLoss: PLANNED_POD_LOSS }),
+    addRunOptions(addReport(addShowOrigin(plan)), { allow: PLANNED_ALLOW, allowPodLoss: PLANNED_POD_LOSS }),
     fleetPlanRequest,
     async () => (await import('./fleet-plan.ts')).runFleetPlan,
   );
@@ -155,13 +159,15 @@ function requireSignature(): Option {
 }
 
 function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetPlanRequest {
-  const [out, signingKey] = [flagText(options, 'out'), flagText(options, 'sign')];
+  const [out, signingKey, report] = [flagText(options, 'out'), flagText(options, 'sign'), flagText(options, 'report')];
+  if (report !== undefined && report === out) throw usageError('--out and --report name the same file', 'Name two files');
   if (signingKey !== undefined && out === undefined)
     throw usageError('--sign requires --out', 'Name the file of the saved plan with --out');
   return {
     run: runRequest(options),
     output: planRequest(options),
     out,
+    report,
     signingKey,
     validForMs: flagDuration(options, 'validFor', { flag: '--valid-for', example: 'Write it like 8h or 30m', least: 1 }),
   };
@@ -185,7 +191,7 @@ export function defineApply(apply: Command, on: On): void {
       ),
   );
   apply.addOption(requireSignature());
-  apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'));
+  addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
   on(
     addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
     ([planFile], options): FleetApplyRequest => ({
@@ -194,6 +200,7 @@ export function defineApply(apply: Command, on: On): void {
       run: runRequest(options),
       retriesFailed: options.retry !== undefined,
       output: outputRequest(options),
+      report: flagText(options, 'report'),
     }),
     async () => (await import('./fleet-apply.ts')).runFleetApply,
   );
@@ -206,6 +213,13 @@ const APPLY_TEXTS: RunTexts = {
   allowPodLoss: ALLOW_POD_LOSS,
   parallel: 'maximum number of hosts inspected or changed at once',
 };
+
+/** `--report`. */
+function addReport(command: Command): Command {
+  return underHeading(command, HEADINGS.output, (output) =>
+    output.option('--report <file>', 'page to write when the command ends, also if it fails: one HTML file that needs no network'),
+  );
+}
 
 interface FleetTexts {
   /** The text of `--parallel`. */

@@ -114,11 +114,8 @@ function compareBytes(a: string, b: string): number {
  * rename would remove it
  */
 export async function writeLocalFile(path: string, text: string): Promise<void> {
-  // Loaded on use: it takes a tenth of the startup time of Node.js.
-  const { randomBytes } = await import('node:crypto');
-  const directory = dirname(path);
-  const temporary = join(directory, `.${basename(path)}.kubeletadm.${randomBytes(8).toString('hex')}`);
   try {
+    const temporary = await temporaryBeside(path);
     const file = await open(temporary, 'wx', await modeOfFile(path));
     try {
       await file.writeFile(text);
@@ -130,11 +127,37 @@ export async function writeLocalFile(path: string, text: string): Promise<void> 
     } finally {
       await file.close();
     }
-    await syncDirectory(directory);
+    await syncDirectory(dirname(path));
   } catch (cause) {
-    const why = cause instanceof NotRegular ? 'it is not a regular file. Name another file' : (cause as Error).message;
-    throw new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${why}` }, { exitCode: 2, cause });
+    throw unwritable(path, cause);
   }
+}
+
+/**
+ * Creates and removes a temporary file as writeLocalFile does; a full disk is not detected.
+ * @throws AppError INPUT_UNWRITABLE, exit code 2, as writeLocalFile
+ */
+export async function requireWritable(path: string): Promise<void> {
+  try {
+    const temporary = await temporaryBeside(path);
+    const file = await open(temporary, 'wx', await modeOfFile(path));
+    await file.close();
+    await rm(temporary);
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
+}
+
+/** A random name in the same directory. */
+async function temporaryBeside(path: string): Promise<string> {
+  // Loaded on use: it takes a tenth of the startup time of Node.js.
+  const { randomBytes } = await import('node:crypto');
+  return join(dirname(path), `.${basename(path)}.kubeletadm.${randomBytes(8).toString('hex')}`);
+}
+
+function unwritable(path: string, cause: unknown): AppError {
+  const why = cause instanceof NotRegular ? 'it is not a regular file. Name another file' : (cause as Error).message;
+  return new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${why}` }, { exitCode: 2, cause });
 }
 
 class NotRegular extends Error {}

@@ -3,20 +3,26 @@ import type { Reporter } from '../../base/reporter.ts';
 import { type CommitRecord, commitRecord, revertsAt } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { parseEqualTextsOnce } from '../../host/facts/parse-text.ts';
+import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { changesOf } from '../../host/plan/fold.ts';
 import { runHost } from '../../host/run-host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki/validate-certificates.ts';
+import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
+import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
+import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/kubelet-health.ts';
 import { type HostSource, type NodeSource, settleSource } from '../../kubelet/node-source.ts';
 import { overridesOf } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
 import { type HostStatusFacts, statusFacts, statusOf } from '../host-status.ts';
+import type { ResolvedHost } from '../model.ts';
 import { shownChanges } from '../operations.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { selectHosts } from '../select.ts';
@@ -50,11 +56,16 @@ export interface HostStatusRow {
   readonly unconfirmed: { readonly owner: string; readonly revertsAt: string } | null;
 }
 
+/** A certificate of a host. */
+export type HostCertificate = { readonly host: string } & Pick<CertificateVerdict, 'role' | 'path' | 'notAfter' | 'state' | 'notes'>;
+
 /** Ports of `fleet status`. */
 export type FleetStatusPorts = FleetRunPorts & FleetFilePorts;
 
 export interface FleetStatus {
   readonly rows: readonly HostStatusRow[];
+  /** Empty unless requested. */
+  readonly certificates: readonly HostCertificate[];
   /** The problems of hosts that were not inspected; null: all hosts were. */
   readonly failure: AppError | null;
 }
@@ -62,12 +73,17 @@ export interface FleetStatus {
 /**
  * The status of the selected hosts: reachability, kubelet, Node and drift from the fleet file.
  * @param view.ports observers of the hosts
+ * @param view.readsCertificates also read the certificates: in the same round trip, and in one more on control planes
  * @throws AppError with exit code 2 for an invalid file or selection; errors of opening the cluster
  */
 export async function fleetStatus(
   services: FleetStatusPorts,
   request: FleetRunRequest,
-  { reporter, ports }: { readonly reporter: Reporter; readonly ports: FleetPorts },
+  {
+    reporter,
+    ports,
+    readsCertificates = false,
+  }: { readonly reporter: Reporter; readonly ports: FleetPorts; readonly readsCertificates?: boolean },
 ): Promise<FleetStatus> {
   const fleet = await readFleet(services, request);
   const hosts = selectHosts(fleet.hosts, request.selection);
@@ -82,6 +98,7 @@ export async function fleetStatus(
   });
   try {
     const inspected = new Map<string, Inspected>();
+    const certificates: HostCertificate[] = [];
     const parseText = parseEqualTextsOnce();
     const unapplied: FleetRunRequest = {
       ...request,
@@ -99,16 +116,22 @@ export async function fleetStatus(
       dryRun: true,
       reporter,
       // In the same round trip as the plan.
-      connect: async (target, { name }, queries, reporter) => {
+      connect: async (target, { name, role }, queries, reporter) => {
         const host = runHost(await services.connectHost(target, reporter), {
           clock: services.clock,
-          expected: { ...queries, ...FACTS.queries, ...NODE_SOURCE_FACTS.queries },
+          expected: {
+            ...queries,
+            ...FACTS.queries,
+            ...NODE_SOURCE_FACTS.queries,
+            ...(readsCertificates ? nodeCertificates.queries : {}),
+          },
           parseText,
         });
         try {
           const { status, health, commit } = await observe(host, FACTS, services.signal);
           const { host: source } = await observeNodeSource(host, services.signal);
           inspected.set(name, { ...statusOf(status), commit, source, health: isHealthy(health) ? 'ok' : healthText(health) });
+          if (readsCertificates) certificates.push(...(await readCertificates(services, host, { name, role })));
           return host;
         } catch (error) {
           await host.close();
@@ -122,11 +145,33 @@ export async function fleetStatus(
     );
     return {
       rows: outcomes.map((outcome) => rowOf(outcome, inspected.get(outcome.host) ?? null, nodes)),
+      certificates,
       failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal: services.signal, reads: true }),
     };
   } finally {
     await access.close();
   }
+}
+
+/** The certificates of a host, validated as by `certs check`; their keys stay here. */
+async function readCertificates(
+  { clock, signal }: Pick<FleetStatusPorts, 'clock' | 'signal'>,
+  host: Host,
+  { name, role }: Pick<ResolvedHost, 'name' | 'role'>,
+): Promise<readonly HostCertificate[]> {
+  const found = await observe(host, nodeCertificates, signal);
+  const options = { withinMs: 0, now: found.now ?? clock.now() };
+  const settings = { cluster: null, certificatesDir: null };
+  const controlPlane = role === 'control-plane' ? await inspectCertificates({ host, cluster: null, signal }, settings) : null;
+  const verdicts = [...validateCertificates(found, options), ...(controlPlane === null ? [] : validateControlPlane(controlPlane, options))];
+  return verdicts.map((one) => ({
+    host: name,
+    role: one.role,
+    path: one.path,
+    notAfter: one.notAfter,
+    state: one.state,
+    notes: one.notes,
+  }));
 }
 
 /** Drops warnings of the plan: they concern only the plan command. */

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeLocalFile } from '../../../../src/cli/adapters/input-local.ts';
+import { requireWritable, writeLocalFile } from '../../../../src/cli/adapters/input-local.ts';
 import { requirement } from '../../../support/requirement.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -93,5 +93,21 @@ describe('writeLocalFile', () => {
       message: expect.stringContaining(`cannot write ${at('no/such/f')}: `),
     });
     expect(readdirSync(top)).toEqual([]);
+  });
+
+  it('can be tried before, without a change of the file', async () => {
+    await requireWritable(at('new'));
+    expect(readdirSync(top)).toEqual([]);
+    writeFileSync(at('f'), 'old\n');
+    await requireWritable(at('f'));
+    expect([readFileSync(at('f'), 'utf8'), readdirSync(top)]).toEqual(['old\n', ['f']]);
+    mkdirSync(at('d'));
+    for (const path of [at('no/such/f'), at('d')])
+      await expect(requireWritable(path)).rejects.toMatchObject({
+        code: 'INPUT_UNWRITABLE',
+        exitCode: 2,
+        message: expect.stringContaining(`cannot write ${path}: `),
+      });
+    expect(readdirSync(top)).toEqual(['d', 'f']);
   });
 });

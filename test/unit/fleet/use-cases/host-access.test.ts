@@ -20,7 +20,10 @@ function localFiles(answers: readonly string[] | null): { readonly services: Loc
     },
   };
   const env = { KUBELETADM_SUDO_PASSWORD: 'of the environment' };
-  return { services: { env, homeDirectory: '/', input, absolutePath: (path) => path, writeLocalFile: refuse }, prompts };
+  return {
+    services: { env, homeDirectory: '/', input, absolutePath: (path) => path, writeLocalFile: refuse, requireWritable: refuse },
+    prompts,
+  };
 }
 
 const connection = (changes: Partial<ConnectionRequest>): ConnectionRequest => ({

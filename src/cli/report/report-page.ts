@@ -1,0 +1,165 @@
+import type { Problem } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { namesText } from '../../base/text/name-ranges.ts';
+import type { Text } from '../../base/text/styled.ts';
+import { shownChanges } from '../../fleet/operations.ts';
+import type { CensusTable, FieldMatrix, ReportModel, SharedProblem } from '../../fleet/report/report-model.ts';
+import { formatClusterName } from '../../host/plan/document.ts';
+import type { HostGroup } from '../../host/plan/fold.ts';
+import { highestImpact, type Impact } from '../../host/plan/impact.ts';
+import { describeNodeSource } from '../../kubelet/node-source.ts';
+import { changeLines } from '../show-plan.ts';
+import { calendarOf } from './report-calendar.ts';
+import { type Tag, timelineView } from './report-timeline.ts';
+import { durationText, hostCount, timeText } from './report-words.ts';
+
+/** The texts of a page, for `templates/report/page.html.hbs`. Null hides a part of the page. */
+export function pageOf(model: ReportModel, version: string): object {
+  const { command, subject, cluster, startedAt, endedAt, highestImpact: impact, counts } = model;
+  const parts = {
+    problems: orNull(model.problems.map(problemView)),
+    matrix: model.matrix.rows.length === 0 ? null : matrixView(model.matrix),
+    groups: orNull(groupViews(model.groups)),
+    timeline: model.timeline === null ? null : timelineView(model.timeline),
+    census: orNull(model.census.map(censusView)),
+    calendar: model.certificates.length === 0 ? null : calendarOf(model.certificates, endedAt),
+    rows: model.rows.length === 0 ? null : rowsView(model.rows),
+  };
+  return {
+    title: `kubeletadm ${command}: ${subject}`,
+    meta: [
+      ...(cluster === null ? [] : [`Cluster: ${formatClusterName(cluster)}`]),
+      `${timeText(startedAt)}, took ${durationText(endedAt.getTime() - startedAt.getTime())}`,
+    ],
+    counts: [
+      { hosts: counts.reduce((sum, { hosts }) => sum + hosts.length, 0), value: 'hosts' },
+      ...counts.map(({ value, hosts }) => ({ hosts: hosts.length, value })),
+    ],
+    impact,
+    sections: SECTIONS.filter(([part]) => parts[part] !== null).map(([, id, name]) => ({ id, name })),
+    ...parts,
+    footer: `Created by kubeletadm ${version}. The page loads nothing from the network and contains no secrets.`,
+  };
+}
+
+const SECTIONS = [
+  ['problems', 'problems', 'Problems'],
+  ['timeline', 'timeline', 'Timeline'],
+  ['matrix', 'fields', 'Changed fields'],
+  ['groups', 'changes', 'Changes'],
+  ['census', 'census', 'Census'],
+  ['calendar', 'certificates', 'Certificates'],
+  ['rows', 'hosts', 'Hosts'],
+] as const;
+
+function orNull<T>(items: readonly T[]): readonly T[] | null {
+  return items.length === 0 ? null : items;
+}
+
+function problemView({ severity, hosts, problem }: SharedProblem): object {
+  const { code, message, hint = null } = problem;
+  return { severity, hosts: hosts.length === 0 ? 'all' : namesText(hosts), place: placeOf(problem), message, hint, code };
+}
+
+/** Position and field path. */
+function placeOf({ position, path }: Problem): string {
+  const place = position === undefined ? '' : `${position.file}:${position.line}:${position.column}`;
+  return [place, path].filter(Boolean).join(' ');
+}
+
+function matrixView({ fields, rows }: FieldMatrix): object {
+  return {
+    // A long name may be broken before a separator.
+    fields: fields.map((field) => field.split(/(?=[.[])/)),
+    rows: rows.map(({ hosts, changes }) => ({
+      hosts: namesText(hosts),
+      size: hostCount(hosts.length),
+      cells: fields.map((field) => {
+        const change = changes.get(field);
+        if (change === undefined) return { impact: null, before: '', after: '' };
+        return { impact: change.impact, before: valueText(change.before), after: valueText(change.after) };
+      }),
+    })),
+  };
+}
+
+function valueText(value: unknown): string {
+  return value === null ? 'unset' : typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
+}
+
+/** More than the plans of a usual fleet have; beyond it, the page has the heads of the changes without their lines. */
+const MOST_CHARACTERS = 2_000_000;
+const MOST_OPEN_GROUPS = 3;
+
+function groupViews(groups: readonly HostGroup[]): readonly object[] {
+  let left = MOST_CHARACTERS;
+  return groups.map(({ hosts, changes, deferred }) => {
+    const shown = shownChanges(changes, 0).map((change) => {
+      const [head = '', ...lines] = changeLines(change);
+      const texts = lines.map(lineView);
+      left -= texts.reduce((sum, { text }) => sum + text.length, 0);
+      return { head: textOf(head).trim(), impact: impactOf(change), lines: left < 0 ? [] : texts };
+    });
+    const later = deferred.map(({ phase, reason }) => ({ head: `~ [${phase}] later: ${reason}`, impact: null, lines: [] }));
+    const count = shown.length + later.length;
+    return {
+      hosts: namesText(hosts),
+      names: hosts.length === 1 ? null : hosts.join(' '),
+      size: hostCount(hosts.length),
+      summary: `${count} ${count === 1 ? 'change' : 'changes'}`,
+      impact: highestImpact(changes.map(impactOf)),
+      isOpen: groups.length <= MOST_OPEN_GROUPS,
+      changes: [...shown, ...later],
+      omitted:
+        left < 0 ? 'The page would be too large with the lines of this entry. To show them, run kubeletadm plan with --limit.' : null,
+    };
+  });
+}
+
+function impactOf({ impact }: JsonObject): Impact | null {
+  return (impact as Impact | undefined) ?? null;
+}
+
+function lineView(line: Text): { readonly text: string; readonly isAdded: boolean; readonly isRemoved: boolean } {
+  const text = textOf(line).replace(/^ {6}/, '');
+  return { text, isAdded: /^\+(?!\+\+ )/.test(text), isRemoved: /^-(?!-- )/.test(text) };
+}
+
+function textOf(text: Text): string {
+  return typeof text === 'string' ? text : text.map((part) => (typeof part === 'string' ? part : part.text)).join('');
+}
+
+function censusView({ title, entries }: CensusTable): object {
+  const total = entries.reduce((sum, { hosts }) => sum + hosts.length, 0);
+  return {
+    title,
+    entries: entries.map(({ value, hosts }) => ({
+      value,
+      size: hosts.length,
+      share: Math.round((hosts.length / total) * 1000),
+      hosts: namesText(hosts),
+    })),
+  };
+}
+
+function rowsView(rows: ReportModel['rows']): object {
+  return {
+    columns: ['Host', 'Reachable', 'Kubelet', 'Configuration', 'Source', 'Health', 'Node', 'Drift'],
+    hosts: rows.map(({ host, reachable, kubelet, config, source, health, node, drift }) => ({
+      host,
+      cells: [
+        cell(reachable ? 'yes' : 'no', reachable ? null : 'error'),
+        cell(kubelet, null),
+        cell(config, null),
+        cell(source === null ? null : describeNodeSource(source), null),
+        cell(health, health === null || health === 'ok' ? null : 'error'),
+        cell(node, node === null || node === 'Ready' ? null : 'warning'),
+        cell(drift, drift === null || drift === 'none' ? null : 'warning'),
+      ],
+    })),
+  };
+}
+
+function cell(text: string | null, tag: Tag['kind'] | null): object {
+  return { text: text ?? '-', tag };
+}

@@ -1,0 +1,133 @@
+import { groupBy } from '../../base/group-by.ts';
+import { namesText } from '../../base/text/name-ranges.ts';
+import { type RunTimeline, STATUS_WORDS } from '../../fleet/report/report-model.ts';
+import { changeMsOf, type HostPhase, type HostTimeline, type TimedPhase } from '../../fleet/run-timeline.ts';
+import { durationText, hostCount } from './report-words.ts';
+
+/** A short text in a coloured frame. */
+export interface Tag {
+  readonly kind: 'error' | 'warning' | 'info';
+  readonly text: string;
+}
+
+/** The name of each phase, and its class in the page, which is repeated for every host. */
+const PHASES: Readonly<Record<HostPhase, { readonly words: string; readonly phase: string }>> = {
+  planning: { words: 'planning', phase: 'p' },
+  queued: { words: 'queued', phase: 'q' },
+  changing: { words: 'changing files and objects', phase: 'c' },
+  restarting: { words: 'restarting the kubelet', phase: 'r' },
+  verifying: { words: 'waiting for Ready', phase: 'v' },
+  confirming: { words: 'confirming', phase: 'f' },
+  'rolling-back': { words: 'rolling back', phase: 'b' },
+};
+const CONFIRMED = { words: 'confirmed', phase: 'd' };
+
+/** Larger runs fold all batches, and list the hosts that need attention before them. */
+const MOST_OPEN_HOSTS = 60;
+const TICKS = 4;
+/** Width of a drawn run. */
+const WIDTH = 1000;
+
+/** The Gantt chart of a run: a table of hosts for each batch. */
+export function timelineView({ totalMs, hosts, slowLimitMs }: RunTimeline): object {
+  const phases = new Set(hosts.flatMap((host) => host.phases.map(({ phase }) => phase)));
+  const durations = hosts.flatMap((host) => changeMsOf(host) ?? []).sort((a, b) => a - b);
+  const median = durations[Math.floor((durations.length - 1) / 2)];
+  const scale = { totalMs, slowLimitMs };
+  const isSmall = hosts.length <= MOST_OPEN_HOSTS;
+  const attention = hosts.filter((host) => isSlow(host, scale) || isBad(host));
+  const parts = [
+    `${hostCount(durations.length)} changed in ${durationText(totalMs)}`,
+    ...(median === undefined ? [] : [`median ${durationText(median)}`]),
+    ...(Number.isFinite(slowLimitMs) ? [`slow: longer than ${durationText(slowLimitMs)}`] : []),
+  ];
+  return {
+    summary: `${parts.join(', ')}. A batch has the hosts that were changed at the same time.`,
+    legend: [
+      ...(Object.keys(PHASES) as HostPhase[]).filter((phase) => phases.has(phase)).map((phase) => PHASES[phase]),
+      ...(hosts.some(({ confirmedMs }) => confirmedMs !== null) ? [CONFIRMED] : []),
+    ],
+    ticks: Array.from({ length: TICKS + 1 }, (_, i) => durationText((totalMs * i) / TICKS)),
+    batches: [
+      ...(isSmall || attention.length === 0
+        ? []
+        : [{ ...batchView({ name: 'Slow or not ok', hosts: attention, isOpen: true }, scale), slow: null, bad: null }]),
+      ...batchesOf(hosts).map((batch) => batchView({ ...batch, isOpen: isSmall }, scale)),
+    ],
+  };
+}
+
+interface Batch {
+  readonly name: string;
+  readonly hosts: readonly HostTimeline[];
+}
+
+/** The batches in order of time, then the hosts that were not changed. */
+function batchesOf(hosts: readonly HostTimeline[]): readonly Batch[] {
+  const byNumber = groupBy(hosts, ({ batch }) => batch);
+  const numbers = [...byNumber.keys()].sort((a, b) => (a ?? Number.POSITIVE_INFINITY) - (b ?? Number.POSITIVE_INFINITY));
+  return numbers.map((number) => {
+    const members = byNumber.get(number) ?? [];
+    const isCanary = number !== null && members.every((host) => host.isCanary);
+    return { name: number === null ? 'Not changed' : isCanary ? `Batch ${number} (canary)` : `Batch ${number}`, hosts: members };
+  });
+}
+
+interface Scale {
+  readonly totalMs: number;
+  readonly slowLimitMs: number;
+}
+
+function batchView({ name, hosts, isOpen }: Batch & { readonly isOpen: boolean }, scale: Scale): object {
+  const changeMs = hosts.flatMap((host) => changeMsOf(host) ?? []);
+  const slow = hosts.filter((host) => isSlow(host, scale));
+  const bad = hosts.filter(isBad);
+  return {
+    name,
+    summary: [hostCount(hosts.length), ...(changeMs.length === 0 ? [] : [`longest ${durationText(Math.max(...changeMs))}`])].join(', '),
+    slow: slow.length === 0 ? null : `${slow.length} slow`,
+    bad: bad.length === 0 ? null : `${bad.length} not ok: ${namesText(bad.map(({ host }) => host))}`,
+    isOpen,
+    hosts: hosts.map((host) => hostView(host, scale)),
+  };
+}
+
+function isSlow(host: HostTimeline, { slowLimitMs }: Pick<Scale, 'slowLimitMs'>): boolean {
+  return (changeMsOf(host) ?? 0) > slowLimitMs;
+}
+
+function isBad({ status }: HostTimeline): boolean {
+  return status !== 'changed' && status !== 'unchanged' && status !== 'pending';
+}
+
+function hostView(timeline: HostTimeline, scale: Scale): object {
+  const { host, status, phases, confirmedMs, isCanary } = timeline;
+  const changeMs = changeMsOf(timeline);
+  const [slow, bad] = [isSlow(timeline, scale), isBad(timeline)];
+  const words = status === null ? 'in progress' : STATUS_WORDS[status];
+  return {
+    host,
+    canary: isCanary,
+    style: [slow ? 'slow' : '', bad ? 'bad' : ''].filter(Boolean).join(' '),
+    took: changeMs === null ? '' : durationText(changeMs),
+    tag: bad ? { kind: 'error', text: words } : slow ? { kind: 'warning', text: 'slow' } : null,
+    words: `${words}: ${phases.map(phaseText).join(', ')}${confirmedMs === null ? '' : `; confirmed at ${durationText(confirmedMs)}`}`,
+    bars: [
+      ...phases.map(({ phase, startMs, endMs }) => ({
+        phase: PHASES[phase].phase,
+        x: at(startMs, scale),
+        width: at(endMs - startMs, scale),
+      })),
+      ...(confirmedMs === null ? [] : [{ phase: CONFIRMED.phase, x: at(confirmedMs, scale), width: '2' }]),
+    ],
+  };
+}
+
+function phaseText({ phase, startMs, endMs }: TimedPhase): string {
+  return `${PHASES[phase].words} ${durationText(endMs - startMs)}`;
+}
+
+/** A position in the drawing, without needless digits. */
+function at(ms: number, { totalMs }: Pick<Scale, 'totalMs'>): string {
+  return String(Math.round((ms / totalMs) * WIDTH * 10) / 10);
+}

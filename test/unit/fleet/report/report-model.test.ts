@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import type { FieldChange } from '../../../../src/host/plan/impact.ts';
+import { certificate, changeEvents, failedHost, plannedHost, runModel, statusModel, statusRow } from '../../../support/report-inputs.ts';
+
+const REFUSED = { code: 'HOST_UNREACHABLE', message: 'connection refused', hint: 'Check the network' } as const;
+
+describe('the report of a run', () => {
+  it('counts the hosts by result', () => {
+    const { counts } = runModel([plannedHost('n2'), plannedHost('n1'), failedHost('n3', 'unreachable', REFUSED)]);
+    expect(counts).toEqual([
+      { value: 'to change', hosts: ['n1', 'n2'] },
+      { value: 'unreachable', hosts: ['n3'] },
+    ]);
+  });
+
+  it('has one row for hosts with equal fields, also if other changes differ', () => {
+    const drain: FieldChange = { field: 'cpuManagerPolicy', before: 'none', after: 'static', impact: 'drain' };
+    const raised: FieldChange = { field: 'maxPods', before: 110, after: 200, impact: 'safe' };
+    const model = runModel([
+      plannedHost('n1'),
+      plannedHost('n2', { content: 'maxPods: 200\n# other\n' }),
+      plannedHost('n3', { fields: [drain, raised] }),
+      plannedHost('n4', { fields: [] }),
+      plannedHost('n5', { status: 'unchanged' }),
+    ]);
+    expect(model.matrix.fields).toEqual(['cpuManagerPolicy', 'maxPods']);
+    expect(model.matrix.rows.map(({ hosts, impact, changes }) => [hosts, impact, [...changes.keys()]])).toEqual([
+      [['n1', 'n2'], 'safe', ['maxPods']],
+      [['n3'], 'drain', ['cpuManagerPolicy', 'maxPods']],
+    ]);
+    expect(model.groups.map(({ hosts }) => hosts)).toEqual([['n1'], ['n2'], ['n3'], ['n4']]);
+    expect(model.highestImpact).toBe('drain');
+  });
+
+  it('folds equal problems of several hosts, errors before warnings', () => {
+    const { problems } = runModel([
+      plannedHost('n1', { warning: 'an old field' }),
+      plannedHost('n2', { warning: 'an old field' }),
+      failedHost('n3', 'unreachable', REFUSED),
+      failedHost('n4', 'unreachable', REFUSED),
+    ]);
+    expect(problems).toEqual([
+      { severity: 'error', hosts: ['n3', 'n4'], problem: REFUSED },
+      { severity: 'warning', hosts: ['n1', 'n2'], problem: { severity: 'warning', code: 'SOME_WARNING', message: 'an old field' } },
+    ]);
+  });
+
+  it('has a timeline only if hosts were applied', () => {
+    expect(runModel([plannedHost('n1')]).timeline).toBeNull();
+    const { timeline } = runModel([plannedHost('n1', { status: 'changed' })], changeEvents('n1', 500, 4_000));
+    expect(timeline).toMatchObject({ totalMs: 4_000, hosts: [{ host: 'n1', confirmedMs: 3_900, isCanary: true }] });
+  });
+});
+
+describe('the report of fleet status', () => {
+  it('groups hosts by each value, the most frequent value first', () => {
+    const { census, counts } = statusModel([
+      statusRow('n1', { config: 'aaa' }),
+      statusRow('n10', { config: 'bbb' }),
+      statusRow('n2', { config: 'bbb', kubelet: 'v1.35.4' }),
+      statusRow('n3', { reachable: false, config: null, kubelet: null }),
+    ]);
+    expect([census[0], census[2]]).toEqual([
+      {
+        title: 'Configuration (SHA-256 of config.yaml)',
+        entries: [
+          { value: 'bbb', hosts: ['n2', 'n10'] },
+          { value: 'aaa', hosts: ['n1'] },
+          { value: 'unknown', hosts: ['n3'] },
+        ],
+      },
+      {
+        title: 'Kubelet version',
+        entries: [
+          { value: 'v1.36.2', hosts: ['n1', 'n10'] },
+          { value: 'v1.35.4', hosts: ['n2'] },
+          { value: 'unknown', hosts: ['n3'] },
+        ],
+      },
+    ]);
+    expect(counts).toEqual([
+      { value: 'reachable', hosts: ['n1', 'n2', 'n10'] },
+      { value: 'unreachable', hosts: ['n3'] },
+    ]);
+  });
+
+  it('sorts certificates by expiration; those that cannot be read come first', () => {
+    const { certificates } = statusModel([], [certificate('n1', 90), certificate('n2', -1), certificate('n3', 0, { notAfter: null })]);
+    expect(certificates.map(({ host }) => host)).toEqual(['n3', 'n2', 'n1']);
+  });
+});
