@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+
+/** The path of a Chromium on this host; null: none. */
+export function findChromium(): string | null {
+  const named = (process.env.PATH ?? '')
+    .split(':')
+    .flatMap((directory) => ['chromium', 'chromium-browser'].map((name) => join(directory, name)));
+  return named.find((path) => existsSync(path)) ?? null;
+}
+
+export interface View {
+  readonly width: number;
+  readonly scheme: 'light' | 'dark';
+}
+
+/** A page in a headless Chromium. */
+export interface HeadlessBrowser {
+  /** Loads a file. */
+  open(file: string, view: View): Promise<void>;
+  /** The JSON value of an expression in the page. */
+  evaluate(expression: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly result?: Record<string, unknown>;
+  readonly error?: { readonly message: string };
+}
+
+/** Starts Chromium, controlled through pipes with the DevTools protocol. */
+export async function startBrowser(chromium: string): Promise<HeadlessBrowser> {
+  const profile = mkdtempSync(join(tmpdir(), 'report-page-'));
+  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', `--user-data-dir=${profile}`];
+  const child = spawn(chromium, flags, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const [, , , input, output] = child.stdio as unknown as readonly Duplex[];
+  const pending = new Map<number, (message: Message) => void>();
+  let onLoad: () => void = () => undefined;
+  let rest = '';
+  output?.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk).split('\0');
+    rest = parts.pop() ?? '';
+    for (const part of parts) {
+      const message = JSON.parse(part) as Message;
+      if (message.id !== undefined) pending.get(message.id)?.(message);
+      else if (message.method === 'Page.loadEventFired') onLoad();
+    }
+  });
+  let last = 0;
+  const send = (method: string, params: object, sessionId?: string): Promise<Record<string, unknown>> =>
+    new Promise((resolve, reject) => {
+      const id = ++last;
+      pending.set(id, ({ result, error }) =>
+        error === undefined ? resolve(result ?? {}) : reject(new Error(`${method}: ${error.message}`)),
+      );
+      input?.write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    });
+  const { targetId } = await send('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = (await send('Target.attachToTarget', { targetId, flatten: true })) as { readonly sessionId: string };
+  await send('Page.enable', {}, sessionId);
+  return {
+    open: async (file, { width, scheme }) => {
+      await send('Emulation.setDeviceMetricsOverride', { width, height: 1_000, deviceScaleFactor: 1, mobile: false }, sessionId);
+      await send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] }, sessionId);
+      const loaded = new Promise<void>((resolve) => {
+        onLoad = resolve;
+      });
+      await send('Page.navigate', { url: `file://${file}` }, sessionId);
+      await loaded;
+    },
+    evaluate: async (expression) => {
+      const { result, exceptionDetails } = await send(
+        'Runtime.evaluate',
+        { expression, awaitPromise: true, returnByValue: true },
+        sessionId,
+      );
+      if (exceptionDetails !== undefined) throw new Error(JSON.stringify(exceptionDetails));
+      return (result as { readonly value?: unknown }).value;
+    },
+    close: async () => {
+      child.kill();
+      await exited;
+      rmSync(profile, { recursive: true, force: true });
+    },
+  };
+}
