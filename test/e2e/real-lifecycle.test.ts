@@ -89,7 +89,7 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
       expect(config()).toBe(ours.replace('serverTLSBootstrap: true\n', '').replace(/^cgroupDriver: .*$/m, 'cgroupDriver: systemd'));
       const [copy = ''] = lab.run('node2', 'ls -d /etc/kubernetes/tmp/kubeadm-kubelet-config-*').trimEnd().split('\n').slice(-1);
       expect(lab.run('node2', `cat ${copy}/config.yaml`)).toBe(ours);
-      await expectDone('upgrade', 'node');
+      await expectDone('upgrade', 'node', '--allow', 'unsafe');
       expect(config()).toBe(ours);
     },
   );
