@@ -197,7 +197,7 @@ function matrixOf(groups: readonly HostGroup[]): FieldMatrix {
   const rows = [...groupBy(changing, (group) => JSON.stringify(fieldsOf(group))).values()].map((same): MatrixRow => {
     const fields = fieldsOf(same[0] as HostGroup);
     return {
-      hosts: same.flatMap(({ hosts }) => hosts),
+      hosts: same.flatMap(({ hosts }) => hosts).sort(compare),
       impact: highestImpact(fields.map(({ impact }) => impact)),
       changes: new Map(fields.map((each) => [each.field, each])),
     };
