@@ -2,10 +2,10 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import { type CheckExpirationRequest as CheckRequest, checkExpiration, type HostExpiration } from '../fleet/use-cases/check-expiration.ts';
 import { expirationDocument, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import type { Services } from './services.ts';
-import { type OutputRequest, renderDocument } from './show-document.ts';
+import { type ReadFormat, renderDocument } from './show-document.ts';
 
 export interface CheckExpirationRequest extends CheckRequest {
-  readonly output: OutputRequest;
+  readonly output: { readonly format: ReadFormat; readonly verbosity: number };
 }
 
 /** `certs check-expiration`: one host in kubeadm's format, several hosts one after the other. */

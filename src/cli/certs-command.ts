@@ -12,7 +12,15 @@ import type { RenewKubeletRequest } from './certs-renew.ts';
 import type { RenewCertsRequest } from './certs-renew-control-plane.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, addDryRunOptions, addKubeconfigOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
+import {
+  addClusterOptions,
+  addDryRunOptions,
+  addKubeconfigOptions,
+  addSshOptions,
+  addTargetOption,
+  outputOption,
+  readOutputOption,
+} from './options.ts';
 import {
   flagDuration,
   flagList,
@@ -22,6 +30,8 @@ import {
   kubeconfigRequest,
   outputRequest,
   planRequest,
+  readFormat,
+  verbosityOf,
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
@@ -58,13 +68,13 @@ function defineCheck(certs: Command, on: On): void {
   const expiration = certs
     .command('check-expiration')
     .description('Show the expiration of control plane certificates, like kubeadm')
-    .addOption(outputOption(['text', 'json', 'yaml']));
+    .addOption(readOutputOption());
   on(
     addHosts(addControlPlaneOptions(expiration)),
     (_, options): CheckExpirationRequest => ({
       ...pkiRequest(options),
       hosts: hostsRequest(options),
-      output: outputRequest(options),
+      output: { format: readFormat(options), verbosity: verbosityOf(options) },
     }),
     async () => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration,
   );

@@ -18,6 +18,7 @@ import {
   collect,
   collectList,
   outputOption,
+  readOutputOption,
 } from './options.ts';
 import {
   flagChoice,
@@ -27,8 +28,8 @@ import {
   kubeadmFlags,
   kubeconfigRequest,
   nodeRequest,
-  outputRequest,
   planRequest,
+  readFormat,
 } from './request-parts.ts';
 
 /** `config` and its subcommands. */
@@ -90,13 +91,13 @@ function defineImages(config: Command, on: On): void {
     .option('--kubernetes-version <version>', 'control plane version (default: the newest known)')
     .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
     .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated')
-    .addOption(outputOption(['text', 'json', 'yaml']));
+    .addOption(readOutputOption());
   on(
     list,
     (_, options): ListImagesRequest => ({
       config: flagText(options, 'config'),
       flags: kubeadmFlags(options),
-      format: outputRequest(options).format,
+      format: readFormat(options),
     }),
     async () => (await import('./config-images.ts')).runListImages,
   );

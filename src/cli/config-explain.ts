@@ -4,7 +4,7 @@ import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { type ReadFormat, renderDocument } from './show-document.ts';
 
 /** The oldest minor in the catalogue. */
 const OLDEST_EXPLAINED = 10;
@@ -16,7 +16,7 @@ export interface ConfigExplainRequest {
   readonly kubernetesVersion: string | undefined;
   /** Include nested members. */
   readonly recursive: boolean;
-  readonly format: DocumentFormat;
+  readonly format: ReadFormat;
 }
 
 /** `config explain [NAME]`: a field, a flag or a feature gate. */

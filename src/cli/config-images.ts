@@ -1,10 +1,10 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type ImagesRequest, listImages } from '../kubeadm/use-cases/list-images.ts';
 import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { type ReadFormat, renderDocument } from './show-document.ts';
 
 export interface ListImagesRequest extends ImagesRequest {
-  readonly format: DocumentFormat;
+  readonly format: ReadFormat;
 }
 
 /** `config images list`: the images of a control plane with this configuration. */

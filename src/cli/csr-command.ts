@@ -4,8 +4,8 @@ import type { CsrSourcesRequest } from '../fleet/use-cases/csr-sources.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
-import { addClusterOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
-import { flagText, hostsRequest, kubeconfigRequest, outputRequest, planRequest, selectorOf } from './request-parts.ts';
+import { addClusterOptions, addSshOptions, addTableOptions, addTargetOption } from './options.ts';
+import { flagText, hostsRequest, kubeconfigRequest, planRequest, selectorOf, tableRequest } from './request-parts.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {
@@ -13,9 +13,8 @@ export function defineCsr(csr: Command, on: On): void {
     .command('list')
     .description('List pending CSRs for serving certificates and the result of each check')
     .option('--all', 'include CSRs for client certificates and CSRs already approved or denied')
-    .option('-l, --selector <labels>', 'label selector of Nodes, as in kubectl: only CSRs of existing Nodes with these labels')
-    .addOption(outputOption(['text', 'json', 'yaml']));
-  on(addSources(list), listRequest, async () => (await import('./csr.ts')).runCsrList);
+    .option('-l, --selector <labels>', 'label selector of Nodes, as in kubectl: only CSRs of existing Nodes with these labels');
+  on(addSources(addTableOptions(list)), listRequest, async () => (await import('./csr.ts')).runCsrList);
   const approve = csr
     .command('approve')
     .description('Approve CSRs for serving certificates that pass every check')
@@ -39,7 +38,7 @@ function addSources(command: Command): Command {
 }
 
 function listRequest(_: readonly string[], options: CommandOptions): CsrListRequest {
-  return { ...sourcesRequest(options), all: options.all === true, selector: selectorOf(options), format: outputRequest(options).format };
+  return { ...sourcesRequest(options), all: options.all === true, selector: selectorOf(options), output: tableRequest(options) };
 }
 
 function approveRequest(args: readonly string[], options: CommandOptions): CsrApproveRequest {

@@ -7,10 +7,10 @@ import { nodeOfRequest } from '../kubeadm/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
 import { isPendingServing, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/serving-csrs.ts';
 import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { showTable, type Table, type TableRequest } from './show-table.ts';
 
 export interface CsrListRequest extends ListCsrsRequest {
-  readonly format: DocumentFormat;
+  readonly output: TableRequest;
 }
 
 /** `csr approve NAME...`, `--all` or `--host`. */
@@ -21,9 +21,7 @@ export interface CsrApproveRequest extends ApproveCsrsRequest {
 /** `csr list`. */
 export async function runCsrList(services: Services, request: CsrListRequest): Promise<ExitCode> {
   const shown = await listCsrs(services, request);
-  const { format } = request;
-  const now = services.clock.now();
-  services.output.stdout(format === 'text' ? renderList(shown, now) : renderDocument(listDocument(shown), format));
+  showTable(services.output, tableOf(shown, services.clock.now()), request.output);
   return 0;
 }
 
@@ -62,10 +60,8 @@ function renderReview({ csr, verdict }: ValidatedCsr): string {
   return joinLines([`${csr.name} for Node ${nodeOfRequest(csr)}, requested by ${csr.username}`, ...renderTable(rows)]);
 }
 
-function renderList(found: readonly ValidatedCsr[], now: Date): string {
-  if (found.length === 0) return 'No certificate signing request is pending.\n';
-  const header = ['NAME', 'AGE', 'SIGNERNAME', 'REQUESTOR', 'REQUESTEDDURATION', 'CONDITION', 'NAMES', 'CHECK'];
-  const rows = found.map((one) => [
+function tableOf(found: readonly ValidatedCsr[], now: Date): Table {
+  const cellsOf = (one: ValidatedCsr): readonly string[] => [
     one.csr.name,
     formatAge(now.getTime() - one.csr.created.getTime()),
     printableName(one.csr.signerName),
@@ -74,8 +70,18 @@ function renderList(found: readonly ValidatedCsr[], now: Date): string {
     conditionOf(one.csr.state.kind),
     listed([...(one.csr.request?.dnsNames ?? []), ...(one.csr.request?.ipAddresses ?? [])]),
     isPendingServing(one) ? checkOf(one) : '-',
-  ]);
-  return joinLines(renderTable([header, ...rows]));
+  ];
+  return {
+    columns: ['NAME', 'AGE', 'SIGNERNAME', 'REQUESTOR', 'REQUESTEDDURATION', 'CONDITION', 'NAMES', 'CHECK'],
+    wide: ['NODE', 'CREATED'],
+    rows: found.map((one) => ({
+      name: resourceName(one.csr.name),
+      cells: cellsOf(one),
+      wide: [nodeOfRequest(one.csr) ?? '-', one.csr.created.toISOString().replace('.000', '')],
+    })),
+    empty: 'No certificate signing request is pending.',
+    document: () => listDocument(found),
+  };
 }
 
 const MAX_LISTED = 8;

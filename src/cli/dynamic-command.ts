@@ -24,9 +24,10 @@ import {
   addKubeconfigOptions,
   addNodeSelectionOptions,
   addSshOptions,
+  addTableOptions,
   addTargetOption,
   collect,
-  outputOption,
+  readOutputOption,
 } from './options.ts';
 import {
   backendOf,
@@ -38,8 +39,10 @@ import {
   hostsRequest,
   kubeconfigRequest,
   nodeChoice,
-  outputRequest,
   planRequest,
+  readFormat,
+  tableRequest,
+  verbosityOf,
 } from './request-parts.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
@@ -127,15 +130,15 @@ function defineReads(dynamic: Command, on: On): void {
     .command('status')
     .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME (default: all)')
-    .option('-w, --watch', 'print each change until interrupted')
-    .addOption(outputOption(['text', 'json', 'yaml']));
+    .option('-w, --watch', 'print each change until interrupted');
+  addTableOptions(status);
   addNodeSelectionOptions(status);
   on(addClusterOptions(addBackend(status)), statusRequest, async () => (await import('./dynamic-status.ts')).runDynamicStatus);
   const history = dynamic
     .command('history')
     .description('Show the configuration changes of a node, from the events that the API server still stores')
     .argument('<node>', 'name of the Node, as NAME or node/NAME')
-    .addOption(outputOption(['text', 'json', 'yaml']));
+    .addOption(readOutputOption());
   on(addClusterOptions(history), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
 }
 
@@ -376,13 +379,13 @@ function statusRequest(args: readonly string[], options: CommandOptions): Dynami
     backend: backendOf(options),
     watches: options.watch === true,
     cluster: kubeconfigRequest(options),
-    output: outputRequest(options),
+    output: { ...tableRequest(options), verbosity: verbosityOf(options) },
   };
 }
 
 function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
   if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Name one node');
-  return { node: parseNodeName(node), cluster: kubeconfigRequest(options), format: outputRequest(options).format };
+  return { node: parseNodeName(node), cluster: kubeconfigRequest(options), format: readFormat(options) };
 }
 
 function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequest {

@@ -15,29 +15,29 @@ import { type NodeChoice, nodesOfFleet } from '../fleet/use-cases/find-node-name
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
 import type { Services } from './services.ts';
-import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
+import { type ReadFormat, renderDocument } from './show-document.ts';
+import { showTable, type Table, type TableRequest } from './show-table.ts';
 
 export interface DynamicStatusRequest extends Omit<NodeStatusRequest, 'names' | 'selector'> {
   /** Undefined: all Nodes. */
   readonly choice: NodeChoice | undefined;
   /** Print each change until interrupted. */
   readonly watches: boolean;
-  readonly output: OutputRequest;
+  readonly output: TableRequest & { readonly verbosity: number };
 }
 
 export interface DynamicHistoryRequest {
   readonly node: string;
   readonly cluster: KubeconfigRequest;
-  readonly format: DocumentFormat;
+  readonly format: ReadFormat;
 }
 
 /** `dynamic status [NODE...] [--watch]`. */
 export async function runDynamicStatus(services: Services, { choice, ...rest }: DynamicStatusRequest): Promise<ExitCode> {
   const names = choice?.kind === 'names' ? choice.names : choice?.kind === 'fleet' ? await nodesOfFleet(services, choice) : [];
   const request = { ...rest, names, selector: choice?.kind === 'selector' ? choice.selector : undefined };
-  const { format, verbosity } = request.output;
-  const { output } = services;
-  const print = ({ nodes, now }: NodeStatus): void => output.stdout(render(nodes, format, now));
+  const { verbosity } = request.output;
+  const print = ({ nodes, now }: NodeStatus): void => showTable(services.output, tableOf(nodes, now), request.output);
   if (request.watches) {
     let shown = '';
     return watchNodeStatus(services, request, {
@@ -105,17 +105,26 @@ export function nodeDocument({ config, verdict }: AssessedNode): object {
   };
 }
 
-function render(nodes: readonly AssessedNode[], format: DocumentFormat, now: Date): string {
-  if (format !== 'text')
-    return renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items: nodes.map(nodeDocument) }, format);
-  if (nodes.length === 0) return 'No nodes found.\n';
-  const header = ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'];
-  const table = renderTable([header, ...nodes.map((node) => rowOf(node, now))]);
-  const notes = nodes.flatMap(({ config, verdict }) => [
+function tableOf(nodes: readonly AssessedNode[], now: Date): Table {
+  return {
+    columns: ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'],
+    wide: ['KUBELET', 'READY'],
+    rows: nodes.map((node) => ({
+      name: `node/${node.config.name}`,
+      cells: rowOf(node, now),
+      wide: [node.config.kubeletVersion || '-', node.config.isReady ? 'yes' : 'no'],
+    })),
+    empty: 'No nodes found.',
+    notes: nodes.flatMap(notesOf),
+    document: () => ({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items: nodes.map(nodeDocument) }),
+  };
+}
+
+function notesOf({ config, verdict }: AssessedNode): readonly string[] {
+  return [
     ...(verdict.why === null ? [] : [`${config.name}: ${verdict.why}.${verdict.hint === null ? '' : ` ${verdict.hint}.`}`]),
     ...(config.status?.error ? [`${config.name}: reported error: "${config.status.error}"`] : []),
-  ]);
-  return joinLines([...table, ...notes]);
+  ];
 }
 
 function rowOf({ config, verdict }: AssessedNode, now: Date): readonly string[] {

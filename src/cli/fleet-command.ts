@@ -11,8 +11,24 @@ import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections } from './help-layout.ts';
-import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, FLEET_COMMAND_TIMEOUT, outputOption } from './options.ts';
-import { connectionRequest, flagChoice, flagText, fleetRequest, hostAddress, outputRequest, verbosityOf } from './request-parts.ts';
+import {
+  addFleetFileOption,
+  addFleetSelectionOptions,
+  addSshOptions,
+  addTableOptions,
+  FLEET_COMMAND_TIMEOUT,
+  outputOption,
+} from './options.ts';
+import {
+  connectionRequest,
+  flagChoice,
+  flagText,
+  fleetRequest,
+  hostAddress,
+  outputRequest,
+  tableRequest,
+  verbosityOf,
+} from './request-parts.ts';
 import { parallelOf } from './rollout-options.ts';
 
 /** `fleet`: commands for the hosts of a fleet file. */
@@ -58,19 +74,23 @@ function initCommand(fleet: Command, on: On): void {
 function inventoryCommand(fleet: Command, on: On): void {
   const inventory = addFleetSelectionOptions(
     addFleetFileOption(fleet.command('inventory').description('Print the resolved inventory of a fleet file')),
-  )
-    .option('--host <name>', 'print only the host with this name in the fleet file, and the source (file:line) of each setting')
-    .addOption(outputOption(['table', 'json', 'yaml']));
+  ).option('--host <name>', 'print only the host with this name in the fleet file, and the source (file:line) of each setting');
+  addTableOptions(inventory);
   on(
     inventory,
     (_, options): FleetInventoryRequest => ({
       ...fleetRequest(options),
-      host: flagText(options, 'host'),
-      format: flagChoice(options, 'output', ['table', 'json', 'yaml']),
+      host: inventoryHost(options),
+      output: tableRequest(options),
     }),
     async () => (await import('./fleet-inventory.ts')).runFleetInventory,
   );
   addSections(inventory, { examples: '  kubeletadm fleet inventory -f fleet.yaml\n  kubeletadm fleet inventory --host edge-017' });
+}
+
+/** `--host`, as NAME or host/NAME. */
+function inventoryHost(options: CommandOptions): string | undefined {
+  return flagText(options, 'host')?.replace(/^hosts?\//, '');
 }
 
 function validateCommand(fleet: Command, on: On): void {

@@ -9,11 +9,11 @@ import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
-import { type OutputRequest, renderDocument } from './show-document.ts';
+import { type ReadFormat, renderDocument } from './show-document.ts';
 
 export interface FleetDriftRequest {
   readonly run: FleetRunRequest;
-  readonly output: OutputRequest;
+  readonly output: { readonly format: ReadFormat; readonly verbosity: number };
   /** Show the changes that apply would make. */
   readonly showsDiff: boolean;
   /** Exit code 6 if a host has drifted. */
@@ -22,7 +22,7 @@ export interface FleetDriftRequest {
 
 /** `fleet drift`: reports hosts that differ from the fleet file. */
 export async function runFleetDrift(services: Services, { run, output, showsDiff, failsIfDrifted }: FleetDriftRequest): Promise<ExitCode> {
-  const watch = watchFleet(services, output, { reads: true });
+  const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { reads: true });
   const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
   const { outcomes, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
   const { format } = output;

@@ -18,11 +18,13 @@ import {
   addIgnoredChecks,
   addShowOrigin,
   addSshOptions,
+  addTableOptions,
   allowOption,
   FLEET_COMMAND_TIMEOUT,
   IMPACT_NOTES,
   integerBetween,
   outputOption,
+  readOutputOption,
   SECONDS_OF_A_DAY,
   TAKE_OVER,
 } from './options.ts';
@@ -39,6 +41,8 @@ import {
   outputRequest,
   planRequest,
   podLossOf,
+  readFormat,
+  tableRequest,
   verbosityOf,
 } from './request-parts.ts';
 import { addRolloutOptions, DEFAULT_PARALLEL, parallelOf, rulesRequest } from './rollout-options.ts';
@@ -57,12 +61,12 @@ export function defineFleetRun(fleet: Command, on: On): void {
 }
 
 function defineStatus(status: Command, on: On): void {
-  addClusterOptions(addFleetHostOptions(addReport(status.addOption(outputOption(['text', 'json', 'yaml'])))));
+  addClusterOptions(addFleetHostOptions(addReport(addTableOptions(status))));
   on(
     status,
     (_, options): FleetStatusRequest => ({
       run: runRequest(options),
-      output: outputRequest(options),
+      output: { ...tableRequest(options), verbosity: verbosityOf(options) },
       report: flagText(options, 'report'),
     }),
     async () => (await import('./fleet-status.ts')).runFleetStatus,
@@ -73,7 +77,7 @@ function defineStatus(status: Command, on: On): void {
 function defineDrift(drift: Command, on: On): void {
   underHeading(drift, HEADINGS.output, (output) =>
     output
-      .addOption(outputOption(['text', 'json', 'yaml']))
+      .addOption(readOutputOption())
       .option('--exit-code', 'exit with code 6 if a host has drifted')
       .option('--diff', 'show the changes that apply would make'),
   );
@@ -81,7 +85,7 @@ function defineDrift(drift: Command, on: On): void {
     addRunOptions(drift),
     (_, options): FleetDriftRequest => ({
       run: runRequest(options),
-      output: outputRequest(options),
+      output: { format: readFormat(options), verbosity: verbosityOf(options) },
       showsDiff: options.diff === true,
       failsIfDrifted: options.exitCode === true,
     }),
@@ -312,7 +316,8 @@ const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --serial 10% --max-fail
   kubeletadm apply plan.json --require-signature allowed_signers`;
 
 const STATUS_EXAMPLES = `  kubeletadm fleet status -f fleet.yaml
-  kubeletadm fleet status --group edge -o json`;
+  kubeletadm fleet status --group edge -o json
+  kubeletadm fleet status -l pool=edge -o jsonpath='{range .hosts[?(@.drift!="none")]}{.host}{"\\n"}{end}'`;
 
 const DRIFT_EXAMPLES = `  # in a cron job: exit code 6 after a manual edit, or if a package overwrote a file
   kubeletadm fleet drift -f fleet.yaml --exit-code

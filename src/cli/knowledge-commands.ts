@@ -8,8 +8,8 @@ import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
-import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest } from './request-parts.ts';
+import { addClusterOptions, addSshOptions, collect, outputOption, readOutputOption } from './options.ts';
+import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest, readFormat } from './request-parts.ts';
 
 /** Read-only commands about kubelet configurations, below `config`. */
 export function addKnowledgeCommands(config: Command, on: On): void {
@@ -28,11 +28,7 @@ function explainCommand(config: Command, on: On): void {
     .option('--recursive', 'include nested fields')
     // The argument can be a kubelet flag.
     .allowUnknownOption();
-  on(
-    explain.addOption(outputOption(['text', 'json', 'yaml'])),
-    explainRequest,
-    async () => (await import('./config-explain.ts')).runExplain,
-  );
+  on(explain.addOption(readOutputOption()), explainRequest, async () => (await import('./config-explain.ts')).runExplain);
   addSections(explain, {
     examples: `  kubeletadm config explain maxPods --kubernetes-version 1.30
   kubeletadm config explain authentication --recursive
@@ -144,7 +140,7 @@ function explainRequest(args: readonly string[], options: CommandOptions): Confi
     name: args[0] ?? '',
     kubernetesVersion: flagText(options, 'kubernetesVersion'),
     recursive: options.recursive === true,
-    format: outputRequest(options).format,
+    format: readFormat(options),
   };
 }
 

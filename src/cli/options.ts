@@ -33,6 +33,31 @@ export function outputOption(choices: readonly [string, ...string[]], descriptio
   return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
 }
 
+type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml';
+
+/** `-o` of a command that only reads, with templates as in kubectl; the first choice is the default. */
+export function readOutputOption(choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'json', 'yaml']): Option {
+  const all = [...choices, JSONPATH_CHOICE] as const;
+  const option = outputOption(all);
+  return option.argParser((value) => {
+    if (choices.some((choice) => choice === value) || /^jsonpath(?:=|$)/.test(value)) return value;
+    throw new InvalidArgumentError(`Allowed choices are ${all.join(', ')}.`);
+  });
+}
+
+/** The choice that stands for all templates. */
+export const JSONPATH_CHOICE = 'jsonpath=TEMPLATE';
+
+/** `-o` and `--no-headers` of a command that prints a table. */
+export function addTableOptions(
+  command: Command,
+  choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'wide', 'name', 'json', 'yaml'],
+): Command {
+  return underHeading(command, HEADINGS.output, (output) =>
+    output.addOption(readOutputOption(choices)).option('--no-headers', 'print tables without the header'),
+  );
+}
+
 /** `-v`, which every command has. */
 export function addVerbosity(command: Command): Command {
   return command.addOption(

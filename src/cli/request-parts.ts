@@ -2,6 +2,7 @@ import type { Arg } from '../base/arg.ts';
 import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
 import { unknownCheckName } from '../codec/document-problems.ts';
+import type { JsonPath } from '../codec/jsonpath/parse.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
@@ -15,8 +16,10 @@ import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { PodLoss } from '../kubeadm/workflows/node-options.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { CommandOptions } from './command.ts';
-import type { OutputRequest } from './show-document.ts';
+import { readJsonPath } from './jsonpath-format.ts';
+import type { OutputRequest, ReadFormat } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
+import type { TableRequest } from './show-table.ts';
 
 /** The text of an option; undefined when it was not given. */
 export function flagText(options: CommandOptions, name: string): string | undefined {
@@ -68,6 +71,28 @@ export function verbosityOf(options: CommandOptions): number {
 /** `-o` and `-v`. */
 export function outputRequest(options: CommandOptions): OutputRequest {
   return { format: flagChoice(options, 'output', ['text', 'json', 'yaml']), verbosity: verbosityOf(options) };
+}
+
+/**
+ * `-o` of a command that only reads.
+ * @throws AppError USAGE (exit code 2) for an invalid template
+ */
+export function readFormat(options: CommandOptions): ReadFormat {
+  return jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'json', 'yaml']);
+}
+
+/**
+ * `-o` and `--no-headers` of a command that prints a table.
+ * @throws AppError USAGE (exit code 2) for an invalid template
+ */
+export function tableRequest(options: CommandOptions): TableRequest {
+  const format = jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'wide', 'name', 'json', 'yaml']);
+  return { format, headers: options.headers !== false };
+}
+
+function jsonPathOf(options: CommandOptions): JsonPath | undefined {
+  const template = /^jsonpath=?([\s\S]*)$/.exec(flagText(options, 'output') ?? '')?.[1];
+  return template === undefined ? undefined : readJsonPath(template);
 }
 
 /** `--dry-run`, `-o`, `--exit-code`, `--show-origin` and `--skip-phases`. */

@@ -1,7 +1,13 @@
 import { Document, Scalar, visit } from 'yaml';
+import type { Json } from '../base/json.ts';
 import { hasUnprintable, printableJson, replaceUnprintable } from '../base/text/printable.ts';
+import { applyJsonPath } from '../codec/jsonpath/apply.ts';
+import type { JsonPath } from '../codec/jsonpath/parse.ts';
+import { withPlace } from './jsonpath-format.ts';
 
 export type DocumentFormat = 'text' | 'json' | 'yaml';
+/** A format of commands that only read. */
+export type ReadFormat = DocumentFormat | JsonPath;
 
 /** Output format and log verbosity. */
 export interface OutputRequest {
@@ -11,9 +17,11 @@ export interface OutputRequest {
 
 /**
  * A result as a document, in the order of its members. Characters that a terminal interprets or hides are
- * escaped.
+ * escaped. A JSONPath template prints its results without a final newline, as kubectl does.
+ * @throws AppError USAGE for a template that cannot be applied to the document
  */
-export function renderDocument(value: object, format: 'json' | 'yaml'): string {
+export function renderDocument(value: object, format: 'json' | 'yaml' | JsonPath): string {
+  if (typeof format === 'object') return renderJsonPath(format, value);
   if (format === 'json') return `${printableJson(value, 2)}\n`;
   // Strings that YAML 1.1 reads as another type (`on`, `1_000`) are quoted, as Kubernetes' parsers require.
   const document = new Document(value, { version: '1.1', aliasDuplicateObjects: false });
@@ -23,4 +31,13 @@ export function renderDocument(value: object, format: 'json' | 'yaml'): string {
     },
   });
   return replaceUnprintable(document.toString({ lineWidth: 0 }), (code) => `\\U${code.toString(16).padStart(8, '0')}`);
+}
+
+/**
+ * Applies a template to a result.
+ * @throws AppError USAGE (exit code 2) for an index out of bounds, or an index or filter of another value than a list
+ */
+export function renderJsonPath(path: JsonPath, value: object): string {
+  // The members that JSON omits do not exist for a template either.
+  return withPlace(path.template, () => applyJsonPath(path, JSON.parse(JSON.stringify(value)) as Json));
 }

@@ -5,8 +5,8 @@ import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from '../kubeadm/confi
 import type { JoinsAsControlPlane } from '../kubeadm/token/join-command.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, collectList, outputOption } from './options.ts';
-import { flagList, flagText, kubeadmFlags, kubeconfigRequest, outputRequest, planRequest, verbosityOf } from './request-parts.ts';
+import { addClusterOptions, addTableOptions, collectList, outputOption } from './options.ts';
+import { flagList, flagText, kubeadmFlags, kubeconfigRequest, planRequest, tableRequest, verbosityOf } from './request-parts.ts';
 import type { TokenCreateRequest, TokenDeleteRequest, TokenListRequest } from './token.ts';
 
 /** `token create|delete|generate|list`. */
@@ -49,8 +49,11 @@ function createCommand(token: Command, on: On): void {
 function listCommand(token: Command, on: On): void {
   const list = addClusterOptions(token.command('list').description('List the bootstrap tokens of the cluster, with their secrets'));
   on(
-    list.addOption(outputOption(['text', 'json', 'yaml'])),
-    (_, options): TokenListRequest => ({ cluster: kubeconfigRequest(options), output: outputRequest(options) }),
+    addTableOptions(list, ['text', 'name', 'json', 'yaml']),
+    (_, options): TokenListRequest => ({
+      cluster: kubeconfigRequest(options),
+      output: { ...tableRequest(options), verbosity: verbosityOf(options) },
+    }),
     async () => (await import('./token.ts')).runTokenList,
   );
   addSections(list, { examples: '  kubeletadm token list\n  kubeletadm token list -o yaml --kubeconfig admin.conf' });

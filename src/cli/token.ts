@@ -1,5 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
-import { renderTokenList } from '../kubeadm/token/token-list.ts';
+import { renderTokenList, renderTokenTable, tokenDocument } from '../kubeadm/token/token-list.ts';
 import {
   type CreateTokensRequest,
   createClusterTokens,
@@ -9,8 +9,9 @@ import {
 } from '../kubeadm/use-cases/cluster-tokens.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { Services } from './services.ts';
-import type { OutputRequest } from './show-document.ts';
+import { renderDocument } from './show-document.ts';
 import { type PlanRequest, renderPlan } from './show-plan.ts';
+import type { TableRequest } from './show-table.ts';
 
 /** `token generate`: needs no cluster. */
 export async function runTokenGenerate(services: Services): Promise<ExitCode> {
@@ -20,7 +21,7 @@ export async function runTokenGenerate(services: Services): Promise<ExitCode> {
 
 export interface TokenListRequest {
   readonly cluster: KubeconfigRequest;
-  readonly output: OutputRequest;
+  readonly output: TableRequest & { readonly verbosity: number };
 }
 
 export interface TokenCreateRequest extends Omit<CreateTokensRequest, 'dryRun'> {
@@ -33,13 +34,15 @@ export interface TokenDeleteRequest extends DeleteTokensRequest {
 
 /** `token list`. */
 export async function runTokenList(services: Services, { cluster, output }: TokenListRequest): Promise<ExitCode> {
-  const { format, verbosity } = output;
+  const { format, headers, verbosity } = output;
   const { tokens, problems } = await listClusterTokens(services, cluster);
   const reporter = services.reporter({ verbosity, format: 'text' });
   for (const message of problems) reporter.report({ level: 'warning', code: 'TOKEN_SECRET_INVALID', message });
-  const list = renderTokenList(tokens, format, services.clock.now());
-  if (format === 'text') services.output.stdout(list);
-  else services.output.document(list);
+  // Each token is a document of its own, as in kubeadm.
+  if (typeof format === 'object') services.output.stdout(tokens.map((token) => renderDocument(tokenDocument(token), format)).join(''));
+  else if (format === 'name') services.output.stdout(tokens.map(({ id }) => `secret/bootstrap-token-${id}\n`).join(''));
+  else if (format === 'text' || format === 'wide') services.output.stdout(renderTokenTable(tokens, services.clock.now(), { headers }));
+  else services.output.document(renderTokenList(tokens, format));
   return 0;
 }
 

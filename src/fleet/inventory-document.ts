@@ -1,14 +1,15 @@
 import type { Json, JsonObject } from '../base/json.ts';
 import { maskSecrets } from '../base/text/mask.ts';
 import { printable } from '../base/text/printable.ts';
-import { renderTable } from '../base/text/table.ts';
 import { sourceToExactJson } from '../codec/source.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import { formatTaint } from '../kube/taint.ts';
+import { argValue } from '../kubeadm/config/model.ts';
 import { mergeConfig } from '../kubelet/layers.ts';
 import { hostKeyFingerprint } from '../ssh/known-hosts.ts';
 import type { FleetOrigin, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
 import { isSecretName } from './secret-names.ts';
+import { labelsOfHost } from './select.ts';
 
 /**
  * The resolved inventory of a fleet file as a document: a stable interface (`kubeletadm.dev/v1alpha1`, kind
@@ -110,22 +111,34 @@ function originsDocument(host: ResolvedHost): JsonObject {
   return Object.fromEntries([...host.origins()].map(([path, origin]) => [path, `${place(origin)} (${origin.layer})`]));
 }
 
-/** One line per host. */
-export function inventoryTable(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], width: number | null): readonly string[] {
-  const rows = hosts.map(({ name, ssh, role, groups, nodeRegistration }) => [
-    name,
-    destination(ssh),
-    ssh.direct ? 'none' : ssh.jumps.map((jump) => jump.name).join(',') || '-',
-    role,
-    groups.join(',') || '-',
-    nodeRegistration.name ?? '-',
-  ]);
-  const bastions = fleet.bastions.map((bastion) => [bastion.name, destination(bastion), '-', 'bastion', '-', '-']);
-  const all = [['NAME', 'ADDRESS', 'BASTION', 'ROLE', 'GROUPS', 'NODE'], ...rows, ...bastions];
-  return renderTable(
-    all.map((row) => row.map((cell) => printable(cell, 300))),
-    width,
-  );
+/** The columns of the table of hosts, and those of the wide table. */
+export const INVENTORY_COLUMNS = {
+  columns: ['NAME', 'ADDRESS', 'BASTION', 'ROLE', 'GROUPS', 'NODE'],
+  wide: ['NODE-IP', 'LABELS', 'TAINTS'],
+} as const;
+
+/** The rows of the table: hosts, then bastions. */
+export function inventoryRows(
+  fleet: ResolvedFleet,
+  hosts: readonly ResolvedHost[],
+): readonly { readonly name: string; readonly cells: readonly string[]; readonly wide: readonly string[] }[] {
+  const cell = (text: string): string => printable(text, 300) || '-';
+  const rows = hosts.map((host) => {
+    const { name, ssh, role, groups, nodeRegistration: node } = host;
+    const bastion = ssh.direct ? 'none' : ssh.jumps.map((jump) => jump.name).join(',');
+    const labels = Object.entries(labelsOfHost(host)).map(([key, value]) => `${key}=${value}`);
+    return {
+      name: `host/${name}`,
+      cells: [name, destination(ssh), bastion, role, groups.join(','), node.name ?? ''].map(cell),
+      wide: [argValue(node.kubeletExtraArgs, 'node-ip') ?? '', labels.join(','), (node.taints ?? []).map(formatTaint).join(',')].map(cell),
+    };
+  });
+  const bastions = fleet.bastions.map((bastion) => ({
+    name: `host/${bastion.name}`,
+    cells: [bastion.name, destination(bastion), '-', 'bastion', '-', '-'].map(cell),
+    wide: ['-', '-', '-'],
+  }));
+  return [...rows, ...bastions];
 }
 
 function destination({ user, address, port }: { readonly user?: string; readonly address: string; readonly port?: number }): string {
@@ -133,12 +146,11 @@ function destination({ user, address, port }: { readonly user?: string; readonly
   return user === undefined ? host : `${user}@${host}`;
 }
 
-/** One host, with value, position and layer of each setting. */
-export function hostTable(host: ResolvedHost): readonly string[] {
+/** The settings of one host: name, value, and position with layer. */
+export function hostTable(host: ResolvedHost): readonly (readonly string[])[] {
   const { origins: _, name, declaredAt, variables, kubeletConfiguration, ssh, nodeRegistration, ...rest } = hostDocument(host, false);
   const origins = host.origins();
   const rows = [
-    ['SETTING', 'VALUE', 'SOURCE'],
     ['name', String(name), String(declaredAt)],
     ...Object.entries(rest).map(([member, value]) => [member, value as Json] as const),
     ...Object.entries(ssh as JsonObject).map(([member, value]) => [MEMBER_PATHS[member] ?? `ssh.${member}`, value] as const),
@@ -150,10 +162,7 @@ export function hostTable(host: ResolvedHost): readonly string[] {
     typeof value === 'string' ? value : JSON.stringify(value),
     from ?? originText(origins.get(String(path)), String(path), origins),
   ]);
-  return renderTable(
-    rows.map((row) => row.map((cell) => printable(cell as string, 300))),
-    null,
-  );
+  return rows.map((row) => row.map((cell) => printable(cell as string, 300)));
 }
 
 /** Settings whose path in the document differs from that in the fleet file. */

@@ -118,3 +118,76 @@ describe('the selection of hosts of a fleet file', () => {
     });
   });
 });
+
+describe('output formats of tables', () => {
+  it('of Nodes', async () => {
+    const status = (...args: string[]) => onCluster('dynamic', 'status', ...args);
+    expect((await status('-o', 'name')).stdout).toBe('node/n1\nnode/n2\nnode/other\n');
+    const [header = '', first = ''] = (await status('-o', 'wide')).stdout.split('\n');
+    expect(header.split(/ {2,}/).slice(-2)).toEqual(['KUBELET', 'READY']);
+    expect(first).toMatch(/^n1 .* no$/);
+    expect((await status('--no-headers', 'n1')).stdout).toMatch(/^n1 +/);
+    expect((await status('-o', 'jsonpath={range .items[?(@.node!="n2")]}{.node}:{.ready}{"\\n"}{end}')).stdout).toBe(
+      'n1:false\nother:false\n',
+    );
+    // As kubectl reads the value.
+    expect((await status('-o=jsonpath={.items[0].node}')).stdout).toBe('n1');
+  });
+
+  it('of the hosts of a fleet file', async () => {
+    const inventory = (...args: string[]) => runCommand(['fleet', 'inventory', '-f', fleetFile, ...args]);
+    expect((await inventory('-o', 'name', '-l', 'gpu')).stdout).toBe('host/n2\n');
+    expect((await inventory('--host', 'host/n2', '-o', 'name')).stdout).toBe('host/n2\n');
+    expect((await inventory('-o', 'wide', '--no-headers', '--limit', 'host/n3')).stdout.trimEnd().split(/ {2,}/)).toEqual([
+      'n3',
+      'n3',
+      '-',
+      'worker',
+      '-',
+      'other',
+      '-',
+      'site=b,pool=core',
+      '-',
+    ]);
+    expect((await inventory('-o', 'text')).stdout).toContain('NAME  ADDRESS');
+    expect((await inventory('-o', "jsonpath={.hosts[*]['name','role']}")).stdout).toBe('n1 n2 n3 worker worker worker');
+  });
+
+  it('of tokens, without the secret in the name', async () => {
+    const id = lab.token.reveal().slice(0, 6);
+    expect((await onCluster('token', 'list', '-o', 'name')).stdout).toBe(`secret/bootstrap-token-${id}\n`);
+    expect((await onCluster('token', 'list', '--no-headers')).stdout).toMatch(new RegExp(`^${id}\\.`));
+    expect((await onCluster('token', 'list', '-o', 'jsonpath={.usages[*]}{"\\n"}')).stdout).toBe('authentication signing\n');
+  });
+
+  it('of CSRs without a row', async () => {
+    expect((await onCluster('csr', 'list', '-o', 'name', '-l', 'gpu')).stdout).toBe('');
+    expect((await onCluster('csr', 'list')).stdout).toBe('No certificate signing request is pending.\n');
+    expect((await onCluster('csr', 'list', '-o', 'jsonpath={.kind}')).stdout).toBe('KubeletRequestList');
+  });
+
+  it('of images and of explanations', async () => {
+    expect((await runCommand(['config', 'images', 'list', '-o', 'jsonpath={.images[0]}'])).stdout).toMatch(/kube-apiserver:v1\.36/);
+    expect((await runCommand(['config', 'explain', 'maxPods', '-o', 'jsonpath={.path}'])).stdout).toBe('maxPods');
+  });
+
+  it.each([
+    ['jsonpath', '-o jsonpath: the template is missing. Write it like'],
+    ['jsonpath={.items[x]}', '-o jsonpath: not an index, a slice or a quoted key (character 9, at "x]}"). Write it like'],
+    [
+      'go-template={{.}}',
+      'option -o, --output <format>: "go-template={{.}}" is not one of text, wide, name, json, yaml, jsonpath=TEMPLATE',
+    ],
+    ['table', '"table" is not one of text, wide'],
+  ])('refuse -o %s before anything is read', async (format, message) => {
+    const { code, stdout, stderr } = await runCommand(['fleet', 'inventory', '-f', '/does/not/exist', '-o', format]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+  });
+
+  it('report a template that does not fit the document', async () => {
+    const { code, stderr } = await onCluster('dynamic', 'status', '-o', 'jsonpath={.items[7].node}');
+    expect(code).toBe(2);
+    expect(stderr).toContain('-o jsonpath: index 7 is out of bounds: the list has 3 entries (character 9, at "7].node}")');
+  });
+});

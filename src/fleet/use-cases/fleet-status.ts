@@ -40,6 +40,9 @@ type Inspected = HostStatusFacts & { readonly health: string; readonly commit: C
 /** The status of a host. */
 export interface HostStatusRow {
   readonly host: string;
+  /** From the fleet file, like the groups. */
+  readonly address: string;
+  readonly groups: readonly string[];
   readonly reachable: boolean;
   /** Null here and below: unknown. */
   readonly kubelet: string | null;
@@ -143,8 +146,12 @@ export async function fleetStatus(
     const unreached = outcomes.map((outcome) =>
       inspected.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
+    const declared = new Map(hosts.map((host) => [host.name, host]));
     return {
-      rows: outcomes.map((outcome) => rowOf(outcome, inspected.get(outcome.host) ?? null, nodes)),
+      rows: outcomes.map((outcome) => {
+        const { ssh, groups = [] } = declared.get(outcome.host) ?? {};
+        return { ...rowOf(outcome, inspected.get(outcome.host) ?? null, nodes), address: ssh?.address ?? outcome.host, groups };
+      }),
       certificates,
       failure: fleetFailure({ outcomes: unreached, stopped: null }, { signal: services.signal, reads: true }),
     };
@@ -196,7 +203,11 @@ function healthText({ unit, healthz }: ReturnType<(typeof FACTS)['parse']>['heal
   return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
 }
 
-function rowOf(outcome: HostOutcome, inspected: Inspected | null, nodes: ReadonlyMap<string, KubeObject> | null): HostStatusRow {
+function rowOf(
+  outcome: HostOutcome,
+  inspected: Inspected | null,
+  nodes: ReadonlyMap<string, KubeObject> | null,
+): Omit<HostStatusRow, 'address' | 'groups'> {
   const { host } = outcome;
   const node = inspected?.nodeName === null || inspected === null ? undefined : nodes?.get(inspected.nodeName);
   return {

@@ -6,12 +6,18 @@ import { remainingMs, type StoredToken } from './token-secret.ts';
 /**
  * Tokens byte-for-byte as printed by `kubeadm token list`; an empty list gives an empty string. The output
  * contains the tokens: for standard output only.
- * @see kubeadm 1.36 app/cmd/token.go: each row is aligned separately, the first one together with the
- *   header; output.kubeadm.k8s.io/v1alpha3
+ * @see kubeadm 1.36 app/cmd/token.go: each row is aligned separately, the first one together with the header
  */
-export function renderTokenList(tokens: readonly StoredToken[], format: 'text' | 'json' | 'yaml', now: Date): string {
-  if (format === 'text') return tokens.map((token, i) => renderRows(i === 0 ? [HEADER, rowOf(token, now)] : [rowOf(token, now)])).join('');
-  const documents = tokens.map(documentOf);
+export function renderTokenTable(tokens: readonly StoredToken[], now: Date, { headers }: { readonly headers: boolean }): string {
+  return tokens.map((token, i) => renderRows(headers && i === 0 ? [HEADER, rowOf(token, now)] : [rowOf(token, now)])).join('');
+}
+
+/**
+ * Tokens as documents, byte-for-byte as printed by `kubeadm token list`: for standard output only.
+ * @see output.kubeadm.k8s.io/v1alpha3
+ */
+export function renderTokenList(tokens: readonly StoredToken[], format: 'json' | 'yaml'): string {
+  const documents = tokens.map(tokenDocument);
   if (format === 'yaml') return documents.map((document) => encodeYaml(document)).join('---\n');
   return documents.map((document) => `${escapeHtml(JSON.stringify(document, null, 4))}\n`).join('');
 }
@@ -67,7 +73,8 @@ function asWritten(expires: string): string {
   return expires.replace(/[.,]\d+/, '').replace(/[-+]00:00$/, 'Z');
 }
 
-function documentOf({ token, description, expires, usages, groups }: StoredToken): JsonObject {
+/** A token as a document, which contains the token. */
+export function tokenDocument({ token, description, expires, usages, groups }: StoredToken): JsonObject {
   return {
     kind: 'BootstrapToken',
     apiVersion: 'output.kubeadm.k8s.io/v1alpha3',

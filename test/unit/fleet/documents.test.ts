@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { renderTable } from '../../../src/base/text/table.ts';
 import { importAnsible } from '../../../src/fleet/ansible/import.ts';
-import { hostTable, inventoryDocument, inventoryTable } from '../../../src/fleet/inventory-document.ts';
+import { hostTable, INVENTORY_COLUMNS, inventoryDocument, inventoryRows } from '../../../src/fleet/inventory-document.ts';
 import { loadFleet } from '../../../src/fleet/load.ts';
 import { resolveFleet } from '../../../src/fleet/resolve.ts';
 import { starterFile } from '../../../src/fleet/starter.ts';
@@ -17,16 +18,22 @@ describe('the resolved inventory', () => {
   const fleet = resolved(BODY);
 
   it('is printed as a table', () => {
-    expect(inventoryTable(fleet, fleet.hosts, null)).toEqual([
+    const rows = inventoryRows(fleet, fleet.hosts);
+    expect(renderTable([INVENTORY_COLUMNS.columns, ...rows.map(({ cells }) => cells)])).toEqual([
       'NAME  ADDRESS       BASTION  ROLE     GROUPS  NODE',
       'e1    core@fd00::1  b        worker   edge    e1',
       'e2    core@fd00::2  b        worker   edge    e2',
       'b     core@b:2222   -        bastion  -       -',
     ]);
+    expect(rows.map(({ name, wide }) => [name, ...wide])).toEqual([
+      ['host/e1', '-', 'pool=edge', '-'],
+      ['host/e2', '-', 'pool=edge', '-'],
+      ['host/b', '-', '-', '-'],
+    ]);
   });
 
   it('is printed for one host, with the line of each setting', () => {
-    expect(hostTable(hostOf(fleet, 'e2'))).toEqual(
+    expect(renderTable([['SETTING', 'VALUE', 'SOURCE'], ...hostTable(hostOf(fleet, 'e2'))])).toEqual(
       [
         'SETTING                                              VALUE                                         SOURCE',
         'name                                                 e2                                            fleet.yaml:6:61',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
-import { renderTokenList } from '../../../../src/kubeadm/token/token-list.ts';
+import { renderTokenList, renderTokenTable } from '../../../../src/kubeadm/token/token-list.ts';
 import type { StoredToken } from '../../../../src/kubeadm/token/token-secret.ts';
 
 const NOW = new Date('2026-11-21T19:37:40Z');
@@ -39,7 +39,7 @@ describe('token list, printed like kubeadm', () => {
   it('as text: the header is aligned with the first row only', () => {
     const padded = (text: string, width: number) => text.padEnd(width);
     const none = padded('<none>', 59);
-    expect(renderTokenList(tokens, 'text', NOW)).toBe(
+    expect(renderTokenTable(tokens, NOW, { headers: true })).toBe(
       [
         `TOKEN                     TTL         EXPIRES   USAGES                   ${padded('DESCRIPTION', 59)}EXTRA GROUPS`,
         `abcdef.0123456789abcdef   <forever>   <never>   authentication,signing   ${none}<none>`,
@@ -53,14 +53,16 @@ describe('token list, printed like kubeadm', () => {
   });
 
   it('as text: a wide first row widens the header', () => {
-    const [header] = renderTokenList([token('aaaaaa', { expires: '2026-11-22T19:26:15Z', usages: BOTH })], 'text', NOW).split('\n');
+    const [header] = renderTokenTable([token('aaaaaa', { expires: '2026-11-22T19:26:15Z', usages: BOTH })], NOW, { headers: true }).split(
+      '\n',
+    );
     expect(header).toBe(
       'TOKEN                     TTL         EXPIRES                USAGES                   DESCRIPTION                                                EXTRA GROUPS',
     );
   });
 
   it('as JSON: one object after another, angle brackets escaped', () => {
-    expect(renderTokenList(tokens.slice(0, 2), 'json', NOW)).toBe(`{
+    expect(renderTokenList(tokens.slice(0, 2), 'json')).toBe(`{
     "kind": "BootstrapToken",
     "apiVersion": "output.kubeadm.k8s.io/v1alpha3",
     "token": "abcdef.0123456789abcdef",
@@ -87,7 +89,7 @@ describe('token list, printed like kubeadm', () => {
   });
 
   it('as YAML: documents, times in UTC', () => {
-    expect(renderTokenList([tokens[0], tokens[3]] as StoredToken[], 'yaml', NOW)).toBe(`apiVersion: output.kubeadm.k8s.io/v1alpha3
+    expect(renderTokenList([tokens[0], tokens[3]] as StoredToken[], 'yaml')).toBe(`apiVersion: output.kubeadm.k8s.io/v1alpha3
 kind: BootstrapToken
 token: abcdef.0123456789abcdef
 usages:
@@ -101,8 +103,13 @@ token: gggggg.0123456789abcdef
 `);
   });
 
-  it.each(['text', 'json', 'yaml'] as const)('as %s: empty without tokens', (format) => {
-    expect(renderTokenList([], format, NOW)).toBe('');
+  it.each(['json', 'yaml'] as const)('as %s: empty without tokens', (format) => {
+    expect(renderTokenList([], format)).toBe('');
+  });
+
+  it('as text: empty without tokens, and without the header on request', () => {
+    expect(renderTokenTable([], NOW, { headers: true })).toBe('');
+    expect(renderTokenTable(tokens.slice(0, 1), NOW, { headers: false })).toMatch(/^abcdef\.0123456789abcdef {3}<forever> /);
   });
 
   it.each([
@@ -118,7 +125,7 @@ token: gggggg.0123456789abcdef
     ['2027-11-21T19:37:40Z', '1y'],
   ])('TTL until %s: %s', (expires, ttl) => {
     expect(
-      renderTokenList([token('aaaaaa', { expires })], 'text', NOW)
+      renderTokenTable([token('aaaaaa', { expires })], NOW, { headers: true })
         .split('\n')[1]
         ?.slice(26, 38)
         .trimEnd(),
@@ -126,7 +133,7 @@ token: gggggg.0123456789abcdef
   });
 
   it('removes control characters from a description', () => {
-    const text = renderTokenList([token('aaaaaa', { description: 'a\u001b[31m\nb\tc' })], 'text', NOW);
+    const text = renderTokenTable([token('aaaaaa', { description: 'a\u001b[31m\nb\tc' })], NOW, { headers: true });
     expect(text.split('\n')).toHaveLength(3);
     expect(text).toContain('a [31m b c');
   });
