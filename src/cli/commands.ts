@@ -69,7 +69,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'completion',
-    description: 'Print the shell completion script for commands and options',
+    description: 'Print the shell completion script for commands, options and values',
     load: async () => (await import('./completion-command.ts')).defineCompletion,
   },
   VERSION_COMMAND,

@@ -8,7 +8,7 @@ export function defineCompletion(completion: Command, on: On): void {
   addSections(completion.argument('<shell>', 'bash, zsh or fish'), { examples: EXAMPLES });
   on(
     completion,
-    ([shell]): CompletionRequest => ({ program: completion.parent as Command, shell }),
+    ([shell]): CompletionRequest => ({ program: completion.parent?.name() ?? 'kubeletadm', shell }),
     async () => (await import('./completion.ts')).runCompletion,
   );
 }

@@ -1,120 +1,91 @@
-import type { Command, Option } from 'commander';
 import { type ExitCode, usageError } from '../base/errors.ts';
 import type { Services } from './services.ts';
 
-/** One command of the tree. `path` holds the names from the program's down. */
-interface Node {
-  readonly path: string;
-  readonly commands: readonly Command[];
-  readonly options: readonly Option[];
-}
-
-type Shell = (root: string, nodes: readonly Node[]) => string;
-
 export interface CompletionRequest {
-  /** The whole command tree. */
-  readonly program: Command;
+  /** Name of the program. */
+  readonly program: string;
   readonly shell: string | undefined;
 }
 
 /**
- * `completion bash|zsh|fish`: prints a script that completes commands, options and the choices of options.
- * The script does not run kubeletadm.
+ * `completion bash|zsh|fish`: prints a script that completes command lines. The script runs `kubeletadm __complete`
+ * with the words up to the cursor.
  */
 export async function runCompletion(services: Services, { program, shell }: CompletionRequest): Promise<ExitCode> {
   const render = SHELLS[shell ?? ''];
   if (render === undefined)
     throw usageError(`completion: unsupported shell ${shell ?? '(none given)'}`, `Supported shells: ${Object.keys(SHELLS).join(', ')}`);
-  services.output.document(render(program.name(), nodesOf(program, program.name())));
+  services.output.document(render(program));
   return 0;
 }
 
-function nodesOf(command: Command, path: string): readonly Node[] {
-  const help = command.createHelp();
-  const commands = help.visibleCommands(command).filter((each) => command.commands.includes(each));
-  const node = { path, commands, options: help.visibleOptions(command) };
-  return [node, ...commands.flatMap((each) => nodesOf(each, `${path} ${each.name()}`))];
-}
+const SHELLS: Readonly<Record<string, (program: string) => string>> = { bash: renderBash, zsh: renderZsh, fish: renderFish };
 
-const SHELLS: Readonly<Record<string, Shell>> = {
-  bash: renderBash,
-  zsh: (root, nodes) => `#compdef ${root}\nautoload -U +X bashcompinit && bashcompinit\n${renderBash(root, nodes)}`,
-  fish: renderFish,
-};
-
-function renderBash(root: string, nodes: readonly Node[]): string {
-  const values = nodes.flatMap(({ path, options }) =>
-    options.filter(takesValue).map((option) => {
-      const before = namesOf(option).map((name) => quote(`${path} ${name}`));
-      const reply = option.argChoices ? `COMPREPLY=($(compgen -W ${quote(option.argChoices.join(' '))} -- "$cur")); ` : '';
-      return `    ${before.join('|')}) ${reply}return;;`;
-    }),
-  );
-  const words = nodes.map(({ path, commands, options }) => {
-    const all = [...commands.map((each) => each.name()), ...options.flatMap(namesOf)];
-    return `    ${quote(path)}) words=${quote(all.join(' '))};;`;
-  });
-  return `_${root}() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path=${root} words= word
-  COMPREPLY=()
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$path $word" in
-    ${belowRoot(nodes).map(quote).join('|')}) path="$path $word";;
-    esac
+/** Bash splits words at `=` and `:`: the script joins them, and removes the joined part from the values. */
+function renderBash(program: string): string {
+  return `# bash completion for ${program}
+_${program}() {
+  local line=\${COMP_LINE:0:COMP_POINT} words=() word gap i
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    word=\${COMP_WORDS[i]}
+    [[ $i -eq $COMP_CWORD && $line != *"$word"* ]] && word=\${line##*[[:space:]]}
+    gap=\${line%%"$word"*}
+    line=\${line#"$gap$word"}
+    if [[ -n $word && -z $gap && $i -gt 0 ]]; then words[\${#words[@]}-1]+=$word; else words+=("$word"); fi
   done
-  case "$path $prev" in
-${values.join('\n')}
-  esac
-  case $path in
-${words.join('\n')}
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  local typed=\${words[\${#words[@]}-1]} part=\${COMP_WORDS[COMP_CWORD]} run=\${words[0]/#\\~/$HOME} value directive=0
+  [[ $part == [=:] ]] && part=
+  local before=\${typed%"$part"}
+  type -t "$run" >/dev/null || run=${program}
+  COMPREPLY=()
+  while IFS=$'\\t' read -r value _; do
+    if [[ $value == :* ]]; then directive=\${value#:}; else COMPREPLY+=("\${value#"$before"}"); fi
+  done < <("$run" __complete "\${words[@]:1}" 2>/dev/null)
+  if ((directive & 16)); then COMPREPLY=($(compgen -d -- "$part")); fi
+  if ((directive & 2)) || [[ \${COMPREPLY[0]} == jsonpath= ]]; then compopt -o nospace 2>/dev/null; fi
+  if ((directive & 4)); then compopt +o default 2>/dev/null; fi
 }
-complete -o default -F _${root} ${root}
+complete -o default -F _${program} ${program}
 `;
 }
 
-function renderFish(root: string, nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, commands, options }) => {
-    const start = `complete -c ${root} -n ${quote(`test (__${root}_path) = "${path}"`)}`;
-    return [
-      ...commands.map((each) => `${start} -f -a ${each.name()} -d ${quote(each.summary() || each.description())}`),
-      ...options.map((option) => `${start} ${fishOption(option)} -d ${quote(option.description)}`),
-    ];
-  });
-  return `function __${root}_path
-  set -l path ${root}
-  for word in (commandline -opc)[2..-1]
-    switch "$path $word"
-      case ${belowRoot(nodes).map(quote).join(' ')}
-        set path "$path $word"
-    end
+function renderZsh(program: string): string {
+  return `#compdef ${program}
+_${program}() {
+  local line value directive=0
+  local -a lines items more
+  lines=("\${(@f)$("\${(Q)words[1]/#\\~/$HOME}" __complete "\${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
+  for line in $lines; do
+    value=\${line%%$'\\t'*}
+    if [[ $value == :* ]]; then directive=\${value#:}; continue; fi
+    items+=("\${value//:/\\\\:}:\${\${line#$value}#$'\\t'}")
+  done
+  (( directive & 2 )) && more=(-S '')
+  if (( directive & 16 )); then _files -/
+  elif (( $#items )); then _describe -V ${program} items "\${more[@]}"
+  elif ! (( directive & 4 )); then _files
+  fi
+}
+if [[ $funcstack[1] == _${program} ]]; then _${program} "$@"; else compdef _${program} ${program}; fi
+`;
+}
+
+function renderFish(program: string): string {
+  return `function __${program}_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  set -l lines ($words[1] __complete $words[2..-1] "$current" 2>/dev/null)
+  set -l directive (string sub -s 2 -- "$lines[-1]")
+  test -n "$directive"; or return
+  set -e lines[-1]
+  if test (math "bitand($directive, 16)") -ne 0
+    __fish_complete_directories "$current"
+  else if test (count $lines) -gt 0
+    printf '%s\\n' $lines
+  else if test (math "bitand($directive, 4)") -eq 0
+    __fish_complete_path "$current"
   end
-  echo $path
 end
-${lines.join('\n')}
+complete -c ${program} -f -a '(__${program}_complete)'
 `;
-}
-
-function fishOption(option: Option): string {
-  const short = option.short ? ` -s ${option.short.slice(1)}` : '';
-  const value = option.argChoices ? ` -x -a ${quote(option.argChoices.join(' '))}` : takesValue(option) ? ' -r' : '';
-  return `-l ${(option.long ?? '').slice(2)}${short}${value}`;
-}
-
-function belowRoot(nodes: readonly Node[]): readonly string[] {
-  return nodes.slice(1).map(({ path }) => path);
-}
-
-function takesValue({ required, optional }: Option): boolean {
-  return required || optional;
-}
-
-function namesOf({ short, long }: Option): readonly string[] {
-  return [short, long].filter((name) => name !== undefined);
-}
-
-/** In single quotes; fish and sh both take `'\\''`. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

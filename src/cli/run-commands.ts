@@ -8,6 +8,9 @@ import { describeRefusedLine, RefusedLine } from './refused-line.ts';
 import type { Services } from './services.ts';
 import { showProblem } from './show-problem.ts';
 
+/** The hidden command that the completion scripts of shells run, named as in kubectl and other programs with cobra. */
+const COMPLETE = '__complete';
+
 /** A command line, and the program that it is for. */
 export interface CommandLine {
   /** Without the interpreter and the script. */
@@ -33,6 +36,11 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
     code = result;
   };
   try {
+    if (argv[0] === COMPLETE) {
+      const words = argv.slice(1);
+      const program = await buildProgram(ownServices, { argv: words, exit, version, commands });
+      return (await import('./complete.ts')).runComplete(ownServices, { program, words });
+    }
     const line = helpAsOption(argv);
     const program = await buildProgram(ownServices, { argv: line, exit, version, commands });
     // For an unknown command before --help commander prints the help of the program: reject the unknown

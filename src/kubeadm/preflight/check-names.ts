@@ -1,7 +1,7 @@
 import { closestName } from '../../base/text/closest-name.ts';
 
 /** Preflight checks with a fixed name: the checks of kubeadm up to 1.36 and those of kubeletadm. */
-const FIXED_NAMES = [
+export const FIXED_NAMES = [
   'AdvertiseAddress',
   'BootstrapRBAC',
   'CgroupDriver',
