@@ -72,7 +72,7 @@ async function realCluster(lab: LabHosts, binaries: Exclude<ReturnType<typeof fi
   importControlPlaneImages(lab, binaries);
   writeFileSync(join(DIRECTORY, 'cluster.yaml'), CLUSTER);
   writeFileSync(FLEET, fleet(lab, `  - name: ${lab.names[0]}\n    role: control-plane\n`));
-  return kubeletadm(lab, 'apply', '-f', FLEET);
+  return kubeletadm(lab, 'apply', '--yes', '-f', FLEET);
 }
 
 /**
@@ -93,7 +93,7 @@ async function standInCluster(lab: LabHosts): Promise<{ readonly done: boolean; 
   );
   const ignored = ['--ignore-preflight-errors', 'SystemVerification,Swap,FileExisting-losetup'];
   const init = ['init', '--kubeconfig', ADMIN, '--config', config, '--host', lab.names[0] as string, ...ignored];
-  const done = (await kubeletadm(lab, ...init)) && (await kubeletadm(lab, 'apply', '-f', FLEET));
+  const done = (await kubeletadm(lab, ...init)) && (await kubeletadm(lab, 'apply', '--yes', '-f', FLEET));
   const close = async (): Promise<void> => {
     await endNodes();
     await cluster.close();

@@ -12,6 +12,7 @@ export function createAgentServices(environment: Environment): Services {
     runLocal: absent,
     newToken: absent,
     certificateIssuer: absent,
+    canAsk: false,
     confirm: absent,
     templates: absent,
     runJournals: absent,

@@ -28,6 +28,7 @@ export type WholeProgram =
   | 'runLocal'
   | 'newToken'
   | 'certificateIssuer'
+  | 'canAsk'
   | 'confirm'
   | 'templates'
   | 'connectHost'

@@ -23,6 +23,7 @@ export function createServices(environment: Environment): Services {
       return generateToken(randomInt);
     },
     certificateIssuer: async () => (await import('./x509/adapters/certificate-issuer.ts')).certificateIssuer,
+    canAsk: stdin.isTTY === true && stderr.isTTY === true,
     confirm: async (question) => (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
     templates: async () => (await import('./template-files.ts')).loadTemplates(),
     connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),

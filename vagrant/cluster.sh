@@ -86,7 +86,7 @@ from_here() {
   is_edited || write_fleet
   grep -q "sshConfig: $SSH_CONFIG" fleet.yaml ||
     echo "cluster.sh: fleet.yaml does not import $SSH_CONFIG. Remove fleet.yaml, or keep its addresses up to date" >&2
-  adm apply --ssh-config "$SSH_CONFIG" || {
+  adm apply --yes --ssh-config "$SSH_CONFIG" || {
     code=$?
     echo "cluster.sh: apply failed with exit code $code. Fix the cause and run cluster.sh again; it resumes where it stopped." >&2
     exit $code

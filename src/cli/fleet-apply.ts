@@ -1,9 +1,12 @@
 import { type AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { problemsOf } from '../fleet/fleet-failure.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
+import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { countByStatus, summaryLine } from './fleet-report.ts';
+import { clusterLine, countByStatus, planLines, planSummary, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
@@ -35,6 +38,11 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
     nothing: (work) => {
       if (output.format !== 'json') services.output.stdout(nothingToDo(work));
     },
+    approval: {
+      obstacle: output.format === 'json' ? '-o json prints only events' : services.canAsk ? null : 'standard input is not a terminal',
+      planning: () => watchFleet(services, output, { reads: true }),
+      approve: (plan) => approve(services, plan, output.verbosity),
+    },
     begin: (interruption) => {
       const watch = watchFleet(services, output, { events: true, interruption });
       report?.useCanary(fleetRules(run.rules, { total: interruption.hosts.length, dryRun: false }).canary);
@@ -49,6 +57,14 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
       };
     },
   });
+}
+
+/** Shows the folded plan with its counts, and asks. */
+async function approve(services: Services, { outcomes, access }: PlanToApprove, verbosity: number): Promise<boolean> {
+  const problems = problemsOf(outcomes).map((problem) => `not changed: ${formatProblem(problem)}`);
+  const lines = planLines(outcomes, { origins: false, verbosity });
+  services.output.stdout(joinLines([...clusterLine(access), ...lines, ...problems, planSummary(outcomes)]));
+  return (await services.confirm('Apply these changes? [y/N] ')) === true;
 }
 
 /** Limits the summary to hosts that the saved plan and the selection cover. */

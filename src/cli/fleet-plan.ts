@@ -1,15 +1,14 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
-import { joinLines, styled, type Text } from '../base/text/styled.ts';
+import { joinLines } from '../base/text/styled.ts';
 import type { FleetCluster } from '../fleet/model.ts';
 import { signatureFileOf } from '../fleet/plan-signatures.ts';
 import type { SavedPlan } from '../fleet/saved-plan.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
 import { type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
-import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
+import { impactOfPlan } from '../host/plan/document.ts';
 import { highestImpact } from '../host/plan/impact.ts';
-import { planLines, summaryLine } from './fleet-report.ts';
+import { clusterLine, planLines, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
@@ -69,11 +68,6 @@ async function planAndPrint(
       },
     },
   ).finally(() => watch.close());
-}
-
-/** Which cluster the changes are for. */
-function clusterLine(access: FleetAccess | null): readonly Text[] {
-  return access === null ? [] : [[styled('bold', 'cluster'), ` ${formatClusterName(access.cluster)}`]];
 }
 
 /** Reports the source of the secrets, which the plan does not contain. */

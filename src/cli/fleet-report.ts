@@ -2,9 +2,12 @@ import { namesText } from '../base/text/name-ranges.ts';
 import { styled, type Text } from '../base/text/styled.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { shownChanges } from '../fleet/operations.ts';
+import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
+import type { Change } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
+import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../host/plan/fold.ts';
-import type { Impact } from '../host/plan/impact.ts';
+import { highestImpact, type Impact } from '../host/plan/impact.ts';
 import { changeLines, impactSuffix } from './show-plan.ts';
 
 /**
@@ -56,6 +59,24 @@ export function summaryLine(outcomes: readonly Pick<HostOutcome, 'status'>[], hi
   const counts = countByStatus(outcomes);
   const parts = WORDS.flatMap(([status, words]) => (counts[status] ? [`${counts[status]} ${words}`] : []));
   return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}${impactSuffix(highest)}.`;
+}
+
+/** The cluster of the changes; nothing for a cluster that does not exist yet. */
+export function clusterLine(access: FleetAccess | null): readonly Text[] {
+  return access === null ? [] : [[styled('bold', 'cluster'), ` ${formatClusterName(access.cluster)}`]];
+}
+
+/** `3 hosts: 2 to change (5 fields), 1 unchanged; highest impact: drain.` */
+export function planSummary(outcomes: readonly HostOutcome[]): string {
+  const plans = outcomes.flatMap(({ status, plan }) => (status === 'pending' && plan !== null ? [plan.host] : []));
+  const fields = plans.flatMap(({ phases }) => phases.flatMap(({ plan }) => plan.changes.flatMap(fieldsOf))).length;
+  const counted = fields === 0 ? '' : ` (${fields === 1 ? '1 field' : `${fields} fields`})`;
+  const impact = highestImpact(plans.map(impactOfPlan));
+  return summaryLine(outcomes, impact).replace(' to change', ` to change${counted}`);
+}
+
+function fieldsOf(change: Change): readonly unknown[] {
+  return 'fields' in change ? (change.fields ?? []) : [];
 }
 
 /** Number of hosts per status. */

@@ -194,12 +194,14 @@ export function defineApply(apply: Command, on: On): void {
         ).choices(['failed']),
       ),
   );
+  apply.option('-y, --yes', 'apply the plan of a fleet file without asking; required without a terminal (default: show the plan and ask)');
   apply.addOption(requireSignature());
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
   on(
     addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
     ([planFile], options): FleetApplyRequest => ({
       planFile,
+      isApproved: options.yes === true,
       allowedSigners: flagText(options, 'requireSignature'),
       run: runRequest(options),
       retriesFailed: options.retry !== undefined,

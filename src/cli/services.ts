@@ -35,6 +35,8 @@ export interface RawOutput {
 /** The user interface: results, progress and questions. */
 export interface Terminal extends Reporters {
   readonly output: Output;
+  /** Whether questions can be asked: standard input and standard error are terminals. */
+  readonly canAsk: boolean;
   /** Asks on the terminal; null without a terminal. */
   confirm(question: string): Promise<boolean | null>;
 }

@@ -68,7 +68,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
   });
 
   it('apply gives each host its own files', async () => {
-    const { code, stdout, stderr } = await fleet('apply');
+    const { code, stdout, stderr } = await fleet('apply', '--yes');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('6 hosts: 6 changed.\n');
     for (const host of HOSTS) await expect(shown(host)).toMatchFileSnapshot(golden(host));
@@ -98,7 +98,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
     const drift = await fleet('drift', '--exit-code');
     expect(drift.code, drift.stderr).toBe(6);
     expect(drift.stdout).toMatch(/^node5 +\/var\/lib\/kubelet\/config\.yaml +its content differs$/m);
-    expect((await fleet('apply')).stdout).toBe('6 hosts: 1 changed, 5 unchanged.\n');
+    expect((await fleet('apply', '--yes')).stdout).toBe('6 hosts: 1 changed, 5 unchanged.\n');
     expect(shown('node5')).toBe(readFileSync(golden('node5'), 'utf8'));
     for (const host of HOSTS) expect(kubeletStart(host) === starts.get(host)).toBe(host !== 'node5');
     expect(await fleet('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
@@ -164,7 +164,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
     });
 
     it('apply installs container runtime and kubelet, and joins the hosts', async () => {
-      const { code, stdout, stderr } = await onBare('apply');
+      const { code, stdout, stderr } = await onBare('apply', '--yes');
       expect(code, stderr).toBe(0);
       expect(stdout).toBe('2 hosts: 2 changed.\n');
       for (const host of BARE)
@@ -189,7 +189,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
       repository.publish(packagesOf('1.36.2', '1.36.3'));
       writeFileSync(bare, readFileSync(bare, 'utf8').replace('version: "1.36"', 'version: "1.36.3"'));
       const start = kubeletStart('node1');
-      const { code, stdout, stderr } = await onBare('apply');
+      const { code, stdout, stderr } = await onBare('apply', '--yes');
       expect(code, stderr).toBe(0);
       expect(stdout).toBe('2 hosts: 1 changed, 1 unchanged.\n');
       expect(lab.run('node1', "dpkg-query -W -f '${Version}' kubelet; apt-mark showhold")).toBe('1.36.3-1.1kubelet\n');
@@ -204,7 +204,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
           readFileSync(bare, 'utf8').replace('version: "1.36.3"', 'version: "1.36.4"').replace(repository.key, foreign.key),
         );
         lab.run('node1', 'rm /etc/apt/keyrings/kubernetes-apt-keyring.asc');
-        expect(await onBare('apply', '--limit', 'node1')).toMatchObject({
+        expect(await onBare('apply', '--yes', '--limit', 'node1')).toMatchObject({
           code: 3,
           stderr: expect.stringContaining(
             `node1: ${foreign.key}: contains the key ${foreign.fingerprint}; expected only ${repository.fingerprint}. Nothing was installed.`,
@@ -213,7 +213,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
         // The right key, and a repository signed by another key.
         writeFileSync(bare, readFileSync(bare, 'utf8').replace(foreign.key, repository.key));
         cpSync(foreign.directory, repository.directory, { recursive: true });
-        const refused = await onBare('apply', '--limit', 'node1');
+        const refused = await onBare('apply', '--yes', '--limit', 'node1');
         expect(refused.code).toBe(1);
         expect(refused.stderr).toMatch(/node1: installing kubelet=1\.36\.4-\* failed: .*\[HOST_OPERATION_FAILED\]/);
         expect(lab.run('node1', "dpkg-query -W -f '${Version}' kubelet")).toBe('1.36.3-1.1');

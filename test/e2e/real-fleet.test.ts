@@ -55,7 +55,7 @@ describe.skipIf(requirement('a cluster bootstrapped from a fleet file', missing)
   });
 
   it('starts: one control plane bootstraps it, another one and a worker join', async () => {
-    const { code, stdout, stderr } = await run('apply');
+    const { code, stdout, stderr } = await run('apply', '--yes');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('3 hosts: 3 changed.\n');
     expect(stderr).toContain('[etcd-join/promote] patched Member node2');
@@ -75,7 +75,7 @@ describe.skipIf(requirement('a cluster bootstrapped from a fleet file', missing)
   it('gets a lost kubeconfig written again, and nothing else changes', async () => {
     const before = readFileSync(join(directory, 'admin.conf'), 'utf8');
     rmSync(join(directory, 'admin.conf'));
-    const { code, stdout, stderr } = await run('apply');
+    const { code, stdout, stderr } = await run('apply', '--yes');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('3 hosts: 3 unchanged.\n');
     expect(readFileSync(join(directory, 'admin.conf'), 'utf8')).toBe(before);
@@ -86,7 +86,7 @@ describe.skipIf(requirement('a cluster bootstrapped from a fleet file', missing)
     expect(reset.code, reset.stderr).toBe(0);
     expect(reset.stderr).toContain('[remove-etcd-member] deleted Member node2');
     expect(reset.stderr).not.toContain('PODS_STAY');
-    const { code, stdout, stderr } = await run('apply');
+    const { code, stdout, stderr } = await run('apply', '--yes');
     expect([code, stdout], stderr).toEqual([0, '3 hosts: 1 changed, 2 unchanged.\n']);
     expect(lab.run('node2', 'cat /etc/kubernetes/manifests/etcd.yaml')).toContain('path: /health');
     expect(lab.run('node2', 'cat /var/lib/kubelet/config.yaml')).toContain('imageGCHighThresholdPercent: 91');

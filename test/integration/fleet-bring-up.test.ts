@@ -57,11 +57,40 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
 
   it('starts no other host when the first is rejected, and writes no kubeconfig', async () => {
     write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
-    const { code, stdout, stderr } = await run('apply');
+    const { code, stdout, stderr } = await run('apply', '--yes');
     expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not started.\n']);
     expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has no address in the subnet .*\[NODE_IP_NOT_FOUND\]$/m);
     expect(stderr).toContain('2 hosts were not started: the other hosts need node1, which failed.');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
+  });
+
+  describe('on a terminal', () => {
+    const asking = async (approves: boolean): Promise<CliResult & { readonly questions: readonly string[] }> => {
+      const questions: string[] = [];
+      const confirm = async (question: string): Promise<boolean> => {
+        questions.push(question);
+        return approves;
+      };
+      const argv = ['apply', '-f', file(), '--ssh-config', lab.sshConfig, '--ignore-preflight-errors', 'all'];
+      const env = { XDG_STATE_HOME: join(directory, 'state') };
+      return { ...(await runCommand(argv, { env, services: () => ({ canAsk: true, confirm }) })), questions };
+    };
+
+    it('shows the plan of the first control plane and asks for the approval of all hosts', async () => {
+      const { code, stdout, questions } = await asking(false);
+      expect([code, questions]).toEqual([2, ['Apply these changes? [y/N] ']]);
+      expect(stdout).toContain('  ~ [join] later: waits for node1 to bootstrap the cluster\n');
+      expect(stdout).toMatch(/^3 hosts: 3 to change\.$/m);
+      for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
+    });
+
+    it('asks nothing and changes nothing when the first control plane is refused', async () => {
+      write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
+      const { code, stderr, questions } = await asking(true);
+      expect([code, questions]).toEqual([4, []]);
+      expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: .*\[NODE_IP_NOT_FOUND\]$/m);
+      expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
+    });
   });
 
   it.each<[string, readonly string[], (() => void) | null, string | RegExp]>([

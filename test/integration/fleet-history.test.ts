@@ -110,7 +110,7 @@ hosts: [{name: node1}, {name: node2}]
     rmSync(join(journal(2), '..'), { recursive: true });
     writeFileSync(join(journal(2), '..'), 'a file in place of the directory');
     chmodSync(join(journal(2), '..'), 0o600);
-    const { code, stdout, stderr } = await ofFleet('apply', '--limit', 'node2');
+    const { code, stdout, stderr } = await ofFleet('apply', '--yes', '--limit', 'node2');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('1 host: 1 changed.\n');
     expect(stderr).toMatch(

@@ -83,7 +83,7 @@ describe('cluster.sh', () => {
   it('bootstraps a cluster on the VMs that Vagrant has booted', async () => {
     const { calls, stdout } = up();
     expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.1', 'worker1 worker 192.0.2.2', 'worker2 worker 192.0.2.3']);
-    expect(calls.at(-1)).toBe('kubeletadm apply --ssh-config .vagrant/ssh_config');
+    expect(calls.at(-1)).toBe('kubeletadm apply --yes --ssh-config .vagrant/ssh_config');
     expect(stdout).toContain('kubeletadm fleet status --ssh-config .vagrant/ssh_config');
   });
 

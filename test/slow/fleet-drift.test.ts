@@ -41,7 +41,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1'];
     expect((await run(...init)).code).toBe(0);
-    const applied = await run('apply', '-f', write(''), '--canary', '0');
+    const applied = await run('apply', '--yes', '-f', write(''), '--canary', '0');
     expect(applied.code, applied.stderr).toBe(0);
   });
   afterAll(async () => {
@@ -97,27 +97,27 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
 
   it('does not claim that a retry has nothing left when the remaining hosts are not selected', async () => {
     const file = write(DEAD[0] ?? '');
-    expect((await run('apply', '-f', file, '--canary', '0')).code).toBe(4);
-    const { code, stdout } = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'node2');
+    expect((await run('apply', '--yes', '-f', file, '--canary', '0')).code).toBe(4);
+    const { code, stdout } = await run('apply', '--yes', '-f', file, '--retry', 'failed', '--limit', 'node2');
     expect(stdout).toMatch(/^Nothing to do on the selected hosts: earlier runs, the last of \S+Z, left dead1 unfinished\.\n$/);
     expect(code).toBe(0);
   });
 
   it('retries hosts later that --retry failed --limit excluded', async () => {
     const file = write(DEAD.join(''));
-    await run('apply', '-f', file, '--canary', '0');
-    const limited = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'dead1');
+    await run('apply', '--yes', '-f', file, '--canary', '0');
+    const limited = await run('apply', '--yes', '-f', file, '--retry', 'failed', '--limit', 'dead1');
     expect(limited.stdout).toBe('1 host: 1 unreachable.\n');
-    const rest = await run('apply', '-f', file, '--retry', 'failed');
+    const rest = await run('apply', '--yes', '-f', file, '--retry', 'failed');
     expect(rest.stdout).toBe('2 hosts: 2 unreachable.\n');
-    expect((await run('apply', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1 unreachable.\n');
+    expect((await run('apply', '--yes', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1 unreachable.\n');
   });
 
   describe('labels and taints', () => {
     const ROLE = 'node-role.kubernetes.io/worker';
     const marked = (labels: string, taints: string): string => write('', `, labels: {${labels}}, taints: [${taints}]`);
     const apply = async (file: string): Promise<void> => {
-      const { code, stderr } = await run('apply', '-f', file, '--canary', '0');
+      const { code, stderr } = await run('apply', '--yes', '-f', file, '--canary', '0');
       expect(code, stderr).toBe(0);
     };
     const marksOf = async (name: string): Promise<{ labels: Readonly<Record<string, string>>; taints: readonly string[] }> => {
@@ -320,7 +320,20 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
 
     it('reports each host and how to resume; status shows the unconfirmed change', async () => {
       const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 88}}\n`);
-      const argv = ['apply', '-f', file, '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0', '--confirm-timeout', '7m'];
+      const argv = [
+        'apply',
+        '--yes',
+        '-f',
+        file,
+        '--ssh-config',
+        lab.sshConfig,
+        '--serial',
+        '1',
+        '--canary',
+        '0',
+        '--confirm-timeout',
+        '7m',
+      ];
       const { code, lines, open } = await interruptTwice(argv);
       expect(code).toBe(130);
       const [first, second] = open.includes('node2') ? ['node2', 'node3'] : ['node3', 'node2'];
@@ -343,7 +356,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         revertsAt: expect.stringMatching(/Z$/),
       });
       expect(json.hosts.find(({ host }) => host === second)?.unconfirmed).toBeNull();
-      const again = await run('apply', '-f', file, '--retry', 'failed', '--canary', '0');
+      const again = await run('apply', '--yes', '-f', file, '--retry', 'failed', '--canary', '0');
       expect(again.stdout, again.stderr).toBe('3 hosts: 2 changed, 1 unreachable.\n');
       expect(await drift(file)).toMatch(/^No drift on the 2 hosts/);
     });

@@ -29,7 +29,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   const run = (...args: readonly string[]): Promise<CliResult> =>
     runCommand([...args, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: join(directory, 'state') } });
   const plan = (...args: readonly string[]): Promise<CliResult> => run('plan', '-f', join(directory, 'fleet.yaml'), ...args);
-  const applyAsItIs = (...args: readonly string[]): Promise<CliResult> => run('apply', '-f', join(directory, 'fleet.yaml'), ...args);
+  const applyAsItIs = (...args: readonly string[]): Promise<CliResult> =>
+    run('apply', '--yes', '-f', join(directory, 'fleet.yaml'), ...args);
   /** All hosts at once: a canary would double the duration. */
   const apply = (...args: readonly string[]): Promise<CliResult> => applyAsItIs('--canary', '0', ...args);
 
@@ -326,7 +327,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1002}}\n');
     const interruption = new AbortController();
     const journal = join(directory, 'state');
-    const argv = ['apply', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0'];
+    const argv = ['apply', '--yes', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0'];
     const before = starts();
     const running = runCommand(argv, { env: { XDG_STATE_HOME: journal }, signal: interruption.signal });
     await untilTrue(() => starts().some((count, i) => count > (before[i] ?? 0)));

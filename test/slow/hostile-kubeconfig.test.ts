@@ -158,7 +158,16 @@ const COMMANDS: Readonly<Record<string, () => readonly string[]>> = {
     ...['--dry-run', '--ignore-preflight-errors', 'all', ...overSsh()],
   ],
   'fleet plan': () => ['plan', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--ignore-preflight-errors', 'all'],
-  'fleet apply': () => ['apply', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--ignore-preflight-errors', 'all'],
+  'fleet apply': () => [
+    'apply',
+    '--yes',
+    '-f',
+    join(directory, 'fleet.yaml'),
+    '--ssh-config',
+    lab.sshConfig,
+    '--ignore-preflight-errors',
+    'all',
+  ],
 };
 
 interface Entries {

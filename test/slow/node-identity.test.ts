@@ -183,7 +183,7 @@ cluster: { kubeconfig: ${lab.kubeconfig} }
 hosts:
 ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/worker: "" } }\n`).join('')}`,
     );
-    return runCommand(['fleet', 'apply', '-f', fleet, '--ssh-config', lab.sshConfig], {
+    return runCommand(['fleet', 'apply', '--yes', '-f', fleet, '--ssh-config', lab.sshConfig], {
       env: { XDG_STATE_HOME: directory, HOME: directory },
     });
   }

@@ -1,11 +1,12 @@
 import { AppError, formatProblem, type Problem, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
-import { type FleetPorts, type FleetResult, type FleetRules, runFleet } from '../fleet.ts';
+import { type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure, problemsOf } from '../fleet-failure.ts';
-import { hostsToRetry, type JournaledRun } from '../journal.ts';
+import { hostsToRetry, type JournalEntry, type JournaledRun } from '../journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
+import { type Approval, approvePlan, requireApproval, withPlanned } from './approve-plan.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
@@ -14,6 +15,8 @@ import { openFleetRun } from './open-fleet-run.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 
 export interface ApplyFleetRequest extends AppliedRequest {
+  /** Apply without asking. A saved plan is always applied without asking. */
+  readonly isApproved: boolean;
   readonly run: FleetRunRequest;
   /** Only the hosts that earlier runs did not finish. */
   readonly retriesFailed: boolean;
@@ -39,6 +42,8 @@ export interface ApplyFleetView {
   warning(problem: Problem): void;
   /** No host has to be processed. */
   nothing(work: NothingToApply): void;
+  /** Asks the operator, unless the request is approved already. */
+  readonly approval: Approval;
   /** The run begins. */
   begin(run: InterruptedRun): FleetRunView;
 }
@@ -85,13 +90,21 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
     view.nothing({ ...work, retry });
     return withUnplanned(work, null);
   }
+  const asks = planFile === undefined && !request.isApproved;
+  if (asks) requireApproval(view.approval);
+  const approved = asks ? await approvePlan(services, { ...work, tasks }, view.approval) : { tasks, outcomes: [] };
   const started = services.clock.now();
   const journal = await journals.begin(started);
   try {
     const hosts = tasks.map(({ host }) => host.name);
     await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
-    const running = view.begin({ hosts, retryCommand: retryCommandOf(planFile, work.request.file) });
-    const result = await applyTasks(services, { ...work, tasks }, { journal, rules, view: running });
+    for (const outcome of approved.outcomes) if (outcome.status !== 'pending') await journal.write(endOf(outcome, services.clock.now()));
+    const running = view.begin({
+      hosts: approved.tasks.map(({ host }) => host.name),
+      retryCommand: retryCommandOf(planFile, work.request.file),
+    });
+    const parts = { journal, rules, view: running, planned: approved.outcomes };
+    const result = await applyTasks(services, { ...work, tasks: approved.tasks }, parts);
     const failure = withUnplanned(work, fleetFailure(result, services));
     await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: failure?.exitCode ?? 0 });
     return failure;
@@ -100,18 +113,29 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   }
 }
 
-async function applyTasks(
-  services: FleetRunPorts,
-  work: FleetTasks,
-  { journal, rules, view }: { readonly journal: RunJournal; readonly rules: FleetRules; readonly view: FleetRunView },
-): Promise<FleetResult> {
+interface RunParts {
+  readonly journal: RunJournal;
+  readonly rules: FleetRules;
+  readonly view: FleetRunView;
+  /** All hosts as planned for the approval; empty: the hosts were not planned before. */
+  readonly planned: readonly HostOutcome[];
+}
+
+async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, rules, view, planned }: RunParts): Promise<FleetResult> {
   const { reporter } = view;
+  if (work.tasks.length === 0) {
+    const result = { outcomes: planned, stopped: null };
+    view.close();
+    view.done(result);
+    return result;
+  }
   const run = await openFleetRun(services, work.request, { ...work, dryRun: false, reporter });
   try {
     if (run.access !== null) requireSameServer(work, run.access);
-    const result = await runFleet(run.members, rules, { ...journaled(view.ports, journal, services), claims: run.claims });
+    const applied = await runFleet(run.members, rules, { ...journaled(view.ports, journal, services), claims: run.claims });
     view.close();
-    await run.settle(result);
+    await run.settle(applied);
+    const result = planned.length === 0 ? applied : withPlanned(applied, planned);
     view.done(result);
     return result;
   } finally {
@@ -131,11 +155,15 @@ function journaled(ports: FleetPorts, journal: RunJournal, { clock }: Pick<Fleet
     },
     ended: async (outcome) => {
       await ports.ended?.(outcome);
-      const { host, status } = outcome;
-      const problems = problemsOf([outcome]).map(formatProblem);
-      await journal.write({ event: 'host-ended', time: time(), host, status, ...(problems.length === 0 ? {} : { problems }) });
+      await journal.write(endOf(outcome, clock.now()));
     },
   };
+}
+
+function endOf(outcome: HostOutcome, now: Date): JournalEntry {
+  const { host, status } = outcome;
+  const problems = problemsOf([outcome]).map(formatProblem);
+  return { event: 'host-ended', time: now.toISOString(), host, status, ...(problems.length === 0 ? {} : { problems }) };
 }
 
 /** Fleet file or plan, as the user named it. */

@@ -1,0 +1,118 @@
+import { usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
+import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
+import { type FleetPorts, type FleetResult, type HostOutcome, runFleet } from '../fleet.ts';
+import { fleetFailure } from '../fleet-failure.ts';
+import { operationsOf } from '../operations.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import type { FleetTask } from './fleet-members.ts';
+import { fleetRules } from './fleet-rules.ts';
+import type { FleetTasks } from './fleet-tasks.ts';
+import type { FleetAccess } from './open-fleet-cluster.ts';
+import { openFleetRun } from './open-fleet-run.ts';
+
+/** A plan that the operator approves or declines. */
+export interface PlanToApprove {
+  /** In the order of the hosts. */
+  readonly outcomes: readonly HostOutcome[];
+  /** Null: the first control plane still has to bootstrap the cluster. */
+  readonly access: FleetAccess | null;
+}
+
+/** Asks the operator between planning and applying. */
+export interface Approval {
+  /** The reason why the operator cannot be asked, as a clause; null: the operator can be asked. */
+  readonly obstacle: string | null;
+  /** An observer of the planning. */
+  planning(): { readonly reporter: Reporter; readonly ports: FleetPorts; close(): void };
+  /** Shows the plan, and asks. Called only if a host has changes, or the run bootstraps a cluster. */
+  approve(plan: PlanToApprove): Promise<boolean>;
+}
+
+/** The approved part of a run. */
+export interface ApprovedTasks {
+  /** The hosts to change, each with its approved operations. */
+  readonly tasks: readonly FleetTask[];
+  /** All hosts as planned, in the order of the run; empty: the results of the run are those of all hosts. */
+  readonly outcomes: readonly HostOutcome[];
+}
+
+/**
+ * Refuses a run without approval if the operator cannot be asked.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function requireApproval({ obstacle }: Approval): void {
+  if (obstacle === null) return;
+  const message = `apply asks before it changes anything, but ${obstacle}`;
+  throw usageError(message, 'Add --yes, or save the plan with plan --out FILE, check it, and apply it with apply FILE');
+}
+
+/**
+ * Plans all hosts and asks the operator to approve the plan. The hosts to change are then treated like those of a saved
+ * plan: a host with other changes than the approved ones is refused. A host whose changes are not known yet, because it
+ * waits for another host or for certificates, is planned when it is applied. The connections are closed in between, so
+ * that no host waits for the answer.
+ * @returns no tasks if no host can be changed or has changes
+ * @throws AppError USAGE (exit code 2) if the operator declines; errors of opening the cluster; an interruption
+ */
+export async function approvePlan(services: FleetRunPorts, work: FleetTasks, approval: Approval): Promise<ApprovedTasks> {
+  const { result, access } = await planTasks(services, work, approval);
+  const { outcomes } = result;
+  if (services.signal.aborted) {
+    const failure = fleetFailure(result, services);
+    if (failure !== null) throw failure;
+  }
+  const createsCluster = access === null;
+  // Without the host that bootstraps the cluster, no other host can be changed.
+  const isBlocked = createsCluster && outcomes.some(({ error }) => error !== null);
+  const isPending = createsCluster || outcomes.some(({ status }) => status === 'pending');
+  if (isBlocked || !isPending) return { tasks: [], outcomes };
+  if (!(await approval.approve({ outcomes, access }))) throw usageError('apply was declined', 'Nothing was changed');
+  // The run has all hosts: the other hosts are planned after the bootstrap, which may already be complete.
+  if (createsCluster) return { tasks: work.tasks, outcomes: [] };
+  const exactOf = exactTasks();
+  const tasks = work.tasks.flatMap((task, i) => {
+    const outcome = outcomes[i];
+    return outcome?.status === 'pending' ? [exactOf(task, outcome)] : [];
+  });
+  return { tasks, outcomes };
+}
+
+async function planTasks(
+  services: FleetRunPorts,
+  work: FleetTasks,
+  approval: Approval,
+): Promise<{ readonly result: FleetResult; readonly access: FleetAccess | null }> {
+  const watch = approval.planning();
+  try {
+    const run = await openFleetRun(services, work.request, { ...work, dryRun: true, reporter: watch.reporter });
+    try {
+      const rules = fleetRules(work.request.rules, { total: work.tasks.length, dryRun: true });
+      return { result: await runFleet(run.members, rules, { ...watch.ports, claims: run.claims }), access: run.access };
+    } finally {
+      await run.close();
+    }
+  } finally {
+    watch.close();
+  }
+}
+
+/** Adds the approved operations to a task; equal changes of many hosts are stored once. */
+function exactTasks(): (task: FleetTask, outcome: HostOutcome) => FleetTask {
+  const diffTexts = diffEqualTextsOnce();
+  const known = new Map<string, HostChanges>();
+  return (task, { plan }) => {
+    if (plan === null || plan.host.phases.every(({ plan: { changes } }) => changes.length === 0)) return task;
+    const shared = sharedChangesOf(plan.host, diffTexts);
+    const planned = known.get(shared) ?? (JSON.parse(shared) as HostChanges);
+    known.set(shared, planned);
+    return { ...task, operations: operationsOf(plan.host), planned };
+  };
+}
+
+/** The results of all hosts of a run: of the hosts that were applied, and of the others as planned. */
+export function withPlanned(applied: FleetResult, planned: readonly HostOutcome[]): FleetResult {
+  const results = new Map(applied.outcomes.map((outcome) => [outcome.host, outcome]));
+  return { ...applied, outcomes: planned.map((outcome) => results.get(outcome.host) ?? outcome) };
+}

@@ -1,0 +1,135 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+const CONFIG = 'var/lib/kubelet/config.yaml';
+
+describe('the approval of apply', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  const questions: string[] = [];
+  const configOf = (host: number): string => join(lab.hosts[host - 1]?.rootDir ?? '', CONFIG);
+  const config = (host: number): string => (existsSync(configOf(host)) ? readFileSync(configOf(host), 'utf8') : '');
+  const fleet = (maxPods: number, more = ''): string => {
+    const file = join(directory, 'fleet.yaml');
+    const hosts = 'hosts: [{name: node2}, {name: node3}]\n';
+    const baseline = `baseline: {kubeletConfiguration: {maxPods: ${maxPods}}}\n`;
+    writeFileSync(
+      file,
+      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\n${baseline}${more === '' ? hosts : more}`,
+    );
+    return file;
+  };
+  const env = (): Readonly<Record<string, string>> => ({ XDG_STATE_HOME: join(directory, 'state') });
+  const apply = (file: string, ...args: readonly string[]): Promise<CliResult> =>
+    runCommand(['apply', '-f', file, '--ssh-config', lab.sshConfig, '--canary', '0', ...args], { env: env() });
+  /** On a terminal; `answer` is called with each question. */
+  const asking = (file: string, answer: () => boolean, ...args: readonly string[]): Promise<CliResult> => {
+    questions.length = 0;
+    const confirm = async (question: string): Promise<boolean> => {
+      questions.push(question);
+      return answer();
+    };
+    return runCommand(['apply', '-f', file, '--ssh-config', lab.sshConfig, '--canary', '0', ...args], {
+      env: env(),
+      services: () => ({ canAsk: true, confirm }),
+    });
+  };
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-approval-'));
+    lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
+    const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--ssh-config', lab.sshConfig, '--host', 'node1'];
+    expect((await runCommand(init)).code).toBe(0);
+  });
+  afterAll(async () => {
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it.each([
+    ['without a terminal', [], 'standard input is not a terminal'],
+    ['with -o json', ['-o', 'json'], '-o json prints only events'],
+  ])('cannot be given %s: the error names both ways, and no host is contacted', async (_, options, why) => {
+    const argv = ['apply', '-f', fleet(60), ...options];
+    const { code, stderr } = await runCommand(argv, {
+      env: env(),
+      services: () => ({
+        connectHost: async () => {
+          throw new Error('a host was contacted');
+        },
+      }),
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain(`apply asks before it changes anything, but ${why}. `);
+    expect(stderr).toMatch(/--yes.*plan --out FILE.*apply FILE.*\[USAGE\]/);
+  });
+
+  it('can be declined: the plan is shown and nothing is changed', async () => {
+    const { code, stdout, stderr } = await asking(fleet(60), () => false);
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/^cluster .*\nnode2\n[\s\S]*^node3\n/m);
+    expect(stdout).toContain('+maxPods: 60');
+    expect(stdout).toContain('2 hosts: 2 to change.\n');
+    expect(stderr).toContain('apply was declined');
+    expect(questions).toEqual(['Apply these changes? [y/N] ']);
+    expect([config(2), config(3)]).toEqual(['', '']);
+  });
+
+  it('applies the approved changes, and asks nothing without changes', async () => {
+    const first = await asking(fleet(60), () => true);
+    expect(first.code, first.stderr).toBe(0);
+    expect(first.stdout).toMatch(/2 hosts: 2 changed\.\n$/);
+    expect(config(2)).toContain('maxPods: 60\n');
+    const again = await asking(fleet(60), () => false);
+    expect(again).toMatchObject({ code: 0, stdout: '2 hosts: 2 unchanged.\n' });
+    expect(questions).toEqual([]);
+  });
+
+  it('counts hosts and fields, and shows the highest impact', async () => {
+    const more = 'hosts: [{name: node2}, {name: node3, kubeletConfiguration: {maxPods: 61, podPidsLimit: 900}}]\n';
+    const { stdout } = await asking(fleet(60, more), () => false);
+    expect(stdout).toMatch(/^2 hosts: 1 to change \(2 fields\), 1 unchanged; highest impact: [a-z-]+\.$/m);
+  });
+
+  it('does not cover a host that changed after the question', async () => {
+    const edit = (): boolean => {
+      writeFileSync(configOf(3), `${config(3)}# by hand\n`);
+      return true;
+    };
+    const { code, stdout, stderr } = await asking(fleet(70), edit);
+    expect(code).toBe(4);
+    expect(stdout).toMatch(/2 hosts: 1 changed, 1 refused\.\n$/);
+    expect(stderr).toMatch(/node3: .*something changed since the plan was made.*\[PLAN_STALE\]/);
+    expect(config(2)).toContain('maxPods: 70\n');
+    expect(config(3)).toContain('maxPods: 60\n');
+    // The next run shows the edit, and --retry failed knows the host.
+    const retried = await asking(fleet(70), () => true, '--retry', 'failed');
+    expect(retried.code, retried.stderr).toBe(0);
+    expect(retried.stdout).toContain('# by hand');
+    expect(retried.stdout).toMatch(/1 host: 1 changed\.\n$/);
+  });
+
+  it('names unreachable hosts in the plan, and reports them as failures of the run', async () => {
+    const more = 'hosts: [{name: node2}, {name: dead, address: 127.0.0.1, ssh: {port: 1}}]\n';
+    const { code, stdout, stderr } = await asking(fleet(80, more), () => true);
+    expect(code).toBe(4);
+    expect(stdout).toMatch(/^not changed: dead: .*\[HOST_UNREACHABLE\]$/m);
+    expect(stdout).toMatch(/^2 hosts: 1 to change \(1 field\), 1 unreachable; highest impact: [a-z-]+\.$/m);
+    expect(stdout).toMatch(/2 hosts: 1 changed, 1 unreachable\.\n$/);
+    expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
+    const retried = await asking(fleet(80, more), () => true, '--retry', 'failed');
+    expect(retried.stdout).toMatch(/1 host: 1 unreachable\.\n$/);
+    expect(questions).toEqual([]);
+  });
+
+  it('is not needed with --yes', async () => {
+    const { code, stdout, stderr } = await apply(fleet(90), '--yes');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe('2 hosts: 2 changed.\n');
+  });
+});
